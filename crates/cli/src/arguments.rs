@@ -73,7 +73,7 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Show what a running gateway does: classes, drops, queues and delays.
     Top(TopOptions),
-    /// Check what this machine supports of `gateway` and `run --on gateway|tc`, and how to fix the rest.
+    /// Check what this machine supports of `gateway` and `run --on gateway|tc|dpdk`, and how to fix the rest.
     ///
     /// It takes a second, and changes nothing: what must be tried is tried in a network namespace made
     /// for that. Most checks require root; without it, only the others are made.
@@ -193,6 +193,7 @@ impl RunOptions {
             BackendName::Sim => "",
             BackendName::Gateway => "-gateway",
             BackendName::Tc => "-tc",
+            BackendName::Dpdk => "-dpdk",
         };
         let quick = if self.quick { "-quick" } else { "" };
         format!("{on}{quick}")
@@ -209,6 +210,8 @@ pub enum BackendName {
     Gateway,
     /// The kernel: queueing disciplines of Linux traffic control.
     Tc,
+    /// DPDK's scheduler, librte_sched, in a program that is compiled here: policies that are profile files.
+    Dpdk,
 }
 
 #[derive(Debug, Args)]
@@ -363,6 +366,8 @@ pub enum Language {
     Ovs,
     /// Slice requests of P4-TINS, as JSON.
     P4Tins,
+    /// A profile file of DPDK's sample application `qos_sched`.
+    Dpdk,
 }
 
 #[derive(Debug, Args)]

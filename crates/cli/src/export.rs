@@ -5,7 +5,7 @@ use crate::arguments::{ExportOptions, Language};
 use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
 use crate::output;
-use slicewise_formats::{ios, ovs, p4_tins, tc};
+use slicewise_formats::{dpdk, ios, ovs, p4_tins, tc};
 use slicewise_model::PolicySpec;
 
 /// The interface configured where none is named.
@@ -15,7 +15,7 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let study = load_study(&options.study, options.case.as_deref())?;
     let policy = policy_named(&study, &options.policy)?;
     let text = match options.to {
-        Language::Ios | Language::P4Tins if options.interface.is_some() => {
+        Language::Ios | Language::P4Tins | Language::Dpdk if options.interface.is_some() => {
             return Err(Failure::mistake(
                 "`--interface` requires `--to tc` or `--to ovs`: the others define a policy without its interface",
             ));
@@ -32,6 +32,9 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
             let port = study.dut.port();
             p4_tins::write(&policy.params, port).map_err(Failure::mistake)?
         }
+        Language::Dpdk => dpdk::write(&policy.spec)
+            .map_err(Failure::mistake)?
+            .to_string(),
         Language::Ovs => {
             let interface = options.interface.as_deref().unwrap_or(INTERFACE);
             ovs::write(&policy.params, study.dut.capacity(), interface)

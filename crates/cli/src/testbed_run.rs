@@ -1,4 +1,4 @@
-//! `slicewise run --on gateway|tc`: the study on real packets, and beside it what the simulator predicts
+//! `slicewise run --on gateway|tc|dpdk`: the study on real packets, and beside it what the simulator predicts
 //! of the same.
 
 use crate::Failure;
@@ -18,8 +18,8 @@ use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_study::{Backend, Pacing, RunSpec, Study, TcpProfile};
 use slicewise_testbed::{
-    CAPTURE_NAMES, DeviceKind, Lease, LeaseError, Notice, Replay, Testbed, Tool, check_sources,
-    missing_features,
+    CAPTURE_NAMES, DeviceKind, DpdkProgram, Lease, LeaseError, Notice, Replay, Testbed, Tool,
+    check_sources, missing_features,
 };
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -41,6 +41,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     tools_are_there()?;
     let pacing = match options.on {
         BackendName::Tc => Pacing::TokenBucket,
+        BackendName::Dpdk => Pacing::Bursts,
         BackendName::Gateway | BackendName::Sim => Pacing::Departures,
     };
     let study = study.into_testbed(pacing).map_err(Failure::mistake)?;
@@ -120,8 +121,13 @@ fn tools_are_there() -> Result<(), Failure> {
 }
 
 fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
-    if options.on == BackendName::Tc {
-        return Ok(DeviceKind::Tc);
+    match options.on {
+        BackendName::Tc => return Ok(DeviceKind::Tc),
+        BackendName::Dpdk => {
+            let program = DpdkProgram::find().map_err(Failure::mistake)?;
+            return Ok(DeviceKind::Dpdk(program));
+        }
+        BackendName::Gateway | BackendName::Sim => {}
     }
     let program = std::env::current_exe().map_err(|error| {
         Failure::system(format!("cannot find the executable of slicewise: {error}"))
@@ -170,14 +176,13 @@ fn unsupported(
     lease: &Lease,
 ) -> Result<Vec<Unsupported>, Failure> {
     let missing = missing_features(lease, device.features()).map_err(Failure::system)?;
-    let link = study.dut.capacity();
     let policies = study.policies.iter().enumerate();
     let is_wanted = |index| wanted.iter().any(|run| run.policy == index);
     let refused = policies.filter_map(|(index, policy)| {
         if !is_wanted(index) {
             return None;
         }
-        let reason = device.supports(policy, link, &missing).err()?;
+        let reason = device.supports(policy, study, &missing).err()?;
         Some(Unsupported {
             policy: policy.name.clone(),
             reason,

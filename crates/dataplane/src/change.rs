@@ -113,7 +113,7 @@ impl Basis {
             Change::Policy(policy) => (policy, self.params.port_shaper),
             Change::PortShaper(port_shaper) => (before.clone().into_owned(), port_shaper),
         };
-        let built = build::build_policy(&policy, now)?;
+        let built = build::build_policy(&policy, self.params.seed, now)?;
         let classifier = Classifier::new(&policy);
         let mut in_order = successors(&before, &policy, &built.classes);
         let successors = match numbers {
@@ -306,7 +306,8 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
 /// Which queues are kept, old → new, and which have frames to drain. A named queue is kept where the classes that used
 /// it still do, with the same members and for the same colours; another where it is used by the same classes with the
 /// same members. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
-/// flow's hash, and those behind them would overtake them.
+/// flow's hash, and those behind them would overtake them. A hierarchy takes over from one in which frames have the same
+/// places.
 fn match_queues(
     pipeline: &mut Pipeline,
     new: &Built,
@@ -326,6 +327,11 @@ fn match_queues(
             .filter(|successor| successor.same_members)
             .and_then(|successor| new.classes.get(successor.class as usize))
             .filter(|new| class.is_by_flow() || !new.is_by_flow())
+            .filter(|other| class.places() == other.places())
+            .filter(|other| {
+                let (old, new) = (pipeline.tree.hqos(class.queue), new.tree.hqos(other.queue));
+                old.zip(new).is_none_or(|(old, new)| new.can_replace(old))
+            })
             .filter(|_| Some(class.queue) != awaited);
         for (queue, used_for) in uses(class) {
             let target = successor.and_then(|new| target_of(new, used_for));

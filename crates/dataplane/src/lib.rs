@@ -16,6 +16,7 @@ mod counters;
 mod elephants;
 mod frame;
 pub mod guaranteed;
+pub mod hqos;
 mod link_clock;
 pub mod meter;
 mod pipeline;

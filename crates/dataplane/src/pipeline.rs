@@ -13,6 +13,7 @@ use crate::counters::ClassCounters;
 use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::{READ_AHEAD, SliceId};
+use crate::hqos::Hqos;
 use crate::meter::policer::PolicerState;
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId, Tree};
@@ -82,7 +83,7 @@ impl Pipeline {
     /// # Errors
     /// If the policy is valid but exceeds a limit of the implementation.
     pub fn new(params: &PipelineParams, now: Instant) -> Result<Self, BuildError> {
-        let mut built = build::build_policy(&params.policy, now)?;
+        let mut built = build::build_policy(&params.policy, params.seed, now)?;
         build::add_port_shaper(&mut built, params.port_shaper.as_ref(), now);
         let Built {
             classes,
@@ -569,6 +570,12 @@ impl Pipeline {
         });
         let own = own.map(move |(class, _)| (class.counters.class.as_str(), of(class.queue)));
         named.chain(own)
+    }
+
+    /// The classes that wait in a hierarchy, by their positions among [`counters`](Self::counters), and the hierarchy.
+    pub fn hierarchies(&self) -> impl Iterator<Item = (u32, &Hqos)> {
+        let classes = (0..).zip(self.classes.iter());
+        classes.filter_map(|(class, state)| Some((class, self.tree.hqos(state.queue)?)))
     }
 
     /// The classes whose elephants have a queue of their own, and what became of their flows.

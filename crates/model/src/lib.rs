@@ -10,6 +10,7 @@ pub mod class_map;
 pub mod elephants;
 pub mod flow_queue;
 pub mod guaranteed;
+pub mod hqos;
 pub mod meter;
 mod named_queue;
 pub mod policy;
@@ -24,6 +25,7 @@ pub use guaranteed::{
     GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, Reservations,
     SliceParams, TenantParams,
 };
+pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use named_queue::{QueueParams, QueueSpec};
 pub use policy::{

@@ -2,10 +2,11 @@
 
 use crate::{AdmissionParams, FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use crate::{
-    ClassMap, ElephantsParams, ElephantsSpec, PolicerParams, PolicerSpec, QueueLimitParams,
-    QueueLimitSpec, QueueParams, QueueSpec, Rate, WredParams, WredSpec,
+    ClassMap, ElephantsParams, ElephantsSpec, HqosParams, HqosSpec, PolicerParams, PolicerSpec,
+    QueueLimitParams, QueueLimitSpec, QueueParams, QueueSpec, Rate, WredParams, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
+use std::sync::Arc;
 
 /// A frame with an IP packet of 1500 B behind two VLAN tags.
 const DEFAULT_FRAME: FrameLengths = FrameLengths {
@@ -240,6 +241,8 @@ pub struct ClassSpec {
     pub wred: Option<WredSpec>,
     /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueSpec>,
+    /// DPDK's hierarchical scheduler instead of one queue.
+    pub hqos: Option<Box<HqosSpec>>,
     /// The named queue of the policy in which it waits, instead of a queue of its own.
     pub queue: Option<String>,
     /// Its elephants wait in another queue.
@@ -280,6 +283,7 @@ impl ClassSpec {
             queue_limit: None,
             wred: None,
             flow_queue: None,
+            hqos: None,
             queue: None,
             elephants: None,
             child: None,
@@ -330,6 +334,8 @@ pub struct ClassParams {
     pub wred: Option<WredParams>,
     /// One queue per flow instead of one for the class.
     pub flow_queue: Option<FlowQueueParams>,
+    /// DPDK's hierarchical scheduler instead of one queue. The queue limit is what its queues hold together.
+    pub hqos: Option<Arc<HqosParams>>,
     /// The named queue in which it waits. Its settings count then, and not those of the class.
     pub queue: Option<String>,
     /// Its elephants wait in another queue.

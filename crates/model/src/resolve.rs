@@ -6,6 +6,7 @@
 mod elephants;
 mod flow_queue;
 mod guaranteed;
+mod hqos;
 mod named_queue;
 mod policer;
 mod queue;
@@ -311,9 +312,12 @@ impl ClassResolver<'_> {
             ));
         }
         let slice = shared.map(|shared| self.slice(shared)).transpose()?;
-        let queue_limit = match slice {
-            Some(slice) => slice.queue_limit,
-            None => self.queue_limit(own_rate)?,
+        let hqos = spec.hqos.as_ref().map(|hqos| self.hqos(hqos));
+        let hqos = hqos.transpose()?;
+        let queue_limit = match (slice, &hqos) {
+            (Some(slice), _) => slice.queue_limit,
+            (None, Some(hqos)) => hqos::limit(hqos),
+            (None, None) => self.queue_limit(own_rate)?,
         };
         Ok(ClassParams {
             name: spec.name.clone(),
@@ -335,6 +339,7 @@ impl ClassResolver<'_> {
                 .as_ref()
                 .map(|flow_queue| self.flow_queue(flow_queue))
                 .transpose()?,
+            hqos: spec.hqos.as_ref().map(|hqos| self.hqos(hqos)).transpose()?,
             queue: spec.queue.clone(),
             elephants: spec
                 .elephants

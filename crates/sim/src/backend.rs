@@ -3,6 +3,7 @@
 use crate::capture::{CaptureObserver, CaptureParams};
 use crate::device::isr4221::{LicenceParams, isr4221};
 use crate::device::port::port;
+use crate::device::qos_sched::QosSched;
 use crate::device::switch::Switch;
 use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
@@ -197,7 +198,7 @@ impl Simulator {
             storm,
             ended_at,
             ..
-        } = network.run_until(end);
+        } = run_out(&mut network, names.keys(), end);
         if let Some(ports) = storm {
             let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
             let message = format!(
@@ -279,7 +280,7 @@ impl Simulator {
             });
             for from in from {
                 let ingress = if answers {
-                    topology.egress(node, way_back(study, run.seed)?)
+                    topology.egress(node, way_back(study, device, run.seed)?)
                 } else {
                     topology.port(node)
                 };
@@ -360,6 +361,32 @@ impl Simulator {
     }
 }
 
+/// Simulate until nothing happens any more. Then nobody completes the bursts that devices wait for: they hand on what they
+/// have, and what follows from that happens.
+fn run_out<'p, O: Observer>(
+    network: &mut Network<Plane, O>,
+    ports: impl Iterator<Item = &'p PortId> + Clone,
+    end: Instant,
+) -> network::Outcome {
+    let mut outcome = network.run_until(end);
+    while outcome.in_flight > 0 && outcome.storm.is_none() {
+        let now = outcome.ended_at;
+        let mut released = false;
+        for port in ports.clone() {
+            released |= network.change(*port, now, |plane| plane.release(now)) == Some(true);
+        }
+        if !released {
+            break;
+        }
+        let next = network.run_until(end);
+        outcome = network::Outcome {
+            ended_at: next.ended_at.max(now),
+            ..next
+        };
+    }
+    outcome
+}
+
 /// A network that was built.
 struct Built<O> {
     network: Network<Plane, O>,
@@ -430,6 +457,9 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
         (DutModel::Tc { burst }, None) => {
             port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
         }
+        (DutModel::QosSched(threads), None) => {
+            QosSched::new(policy, threads, seed).map(Plane::from)
+        }
         (DutModel::Isr4221, Some(licence)) => {
             let licence = LicenceParams {
                 rate: licence.rate,
@@ -439,7 +469,11 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
             isr4221(policy, &licence, seed).map(Plane::Pipeline)
         }
         (
-            DutModel::Port | DutModel::Gateway | DutModel::Switch(_) | DutModel::Tc { .. },
+            DutModel::Port
+            | DutModel::Gateway
+            | DutModel::Switch(_)
+            | DutModel::Tc { .. }
+            | DutModel::QosSched(_),
             Some(_),
         ) => return Err(unsupported("a plain port with a licence")),
         (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
@@ -451,7 +485,11 @@ fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Pl
 const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
     match device.model {
         DutModel::Switch(switch) => switch.flow_control,
-        DutModel::Port | DutModel::Gateway | DutModel::Isr4221 | DutModel::Tc { .. } => None,
+        DutModel::Port
+        | DutModel::Gateway
+        | DutModel::Isr4221
+        | DutModel::Tc { .. }
+        | DutModel::QosSched(_) => None,
     }
 }
 
@@ -459,7 +497,7 @@ const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
 fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
     let (rate, handover) = match device.model {
         DutModel::Gateway => (device.port_rate, Handover::FirstBit),
-        DutModel::Port | DutModel::Isr4221 | DutModel::Switch(_) => {
+        DutModel::Port | DutModel::Isr4221 | DutModel::Switch(_) | DutModel::QosSched(_) => {
             (device.port_rate, Handover::LastBit)
         }
         // A token bucket decides when a frame leaves, not the interface.
@@ -526,8 +564,9 @@ fn back(forth: LinkParams, study: &Study) -> LinkParams {
     }
 }
 
-/// What decides on the way back: one queue, as no policy of a study is about it.
-fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
+/// What decides on the way back: one queue, as no policy of a study is about it; between threads of its own where the
+/// device has threads, since nothing else reads an interface of DPDK.
+fn way_back(study: &Study, device: &DutParams, seed: u64) -> Result<Plane, RunError> {
     let policy = PolicySpec {
         name: "way back".to_owned(),
         classes: Vec::new(),
@@ -536,7 +575,11 @@ fn way_back(study: &Study, seed: u64) -> Result<Plane, RunError> {
         queues: Vec::new(),
     };
     let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
-    port(policy, seed).map(Plane::Pipeline).map_err(failed)
+    let plane = match device.model {
+        DutModel::QosSched(threads) => QosSched::new(policy, threads, seed).map(Plane::from),
+        _ => port(policy, seed).map(Plane::Pipeline),
+    };
+    plane.map_err(failed)
 }
 
 /// What measures a run of `study` under a scenario.

@@ -43,6 +43,13 @@ pub const TC: BackendInfo = BackendInfo {
     kind: BackendKind::Testbed,
 };
 
+/// DPDK's hierarchical scheduler, `librte_sched`.
+pub const DPDK: BackendInfo = BackendInfo {
+    id: "dpdk",
+    name: "DPDK",
+    kind: BackendKind::Testbed,
+};
+
 /// Runs executed elsewhere and captured.
 pub const CAPTURES: BackendInfo = BackendInfo {
     id: "captures",
@@ -51,7 +58,7 @@ pub const CAPTURES: BackendInfo = BackendInfo {
 };
 
 /// All of them, from the model to the one farthest from it: the order in which reports show them.
-pub const BACK_ENDS: [BackendInfo; 4] = [SIMULATOR, GATEWAY, TC, CAPTURES];
+pub const BACK_ENDS: [BackendInfo; 5] = [SIMULATOR, GATEWAY, TC, DPDK, CAPTURES];
 
 /// The back end that results call `id`; `None` for one that this version does not know.
 #[must_use]
@@ -80,8 +87,8 @@ mod tests {
     #[test]
     fn a_back_end_that_is_not_known_keeps_its_id_and_comes_last() {
         assert_eq!((name("tc"), order("tc")), ("Linux tc", 2));
-        assert_eq!((name("dpdk"), order("dpdk")), ("dpdk", 4));
-        assert_eq!(named("dpdk"), None);
+        assert_eq!((name("p4"), order("p4")), ("p4", 5));
+        assert_eq!(named("p4"), None);
     }
 
     #[test]

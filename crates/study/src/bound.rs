@@ -207,6 +207,9 @@ fn bound(
         outside = Err(PAUSES.to_owned());
     }
     schedulers.sum_ns = (hops.len() > 1).then_some(sum_ns);
+    if hops.iter().any(|(device, _)| waits_for_bursts(device)) {
+        return Err(BURSTS.to_owned());
+    }
     Ok(Some(Parts {
         schedulers,
         outside,
@@ -216,6 +219,14 @@ fn bound(
 /// Why nothing bounds how long frames wait before a device.
 const PAUSES: &str =
     "the device sends pause frames, and nothing bounds how long a sender is paused";
+
+/// Why nothing bounds how long frames wait in a device.
+const BURSTS: &str =
+    "the device hands frames on in whole bursts, and nothing bounds how long one waits for others";
+
+const fn waits_for_bursts(device: &DutParams) -> bool {
+    matches!(device.model, DutModel::QosSched(_))
+}
 
 const fn sends_pauses(device: &DutParams) -> bool {
     matches!(device.model, DutModel::Switch(switch) if switch.flow_control.is_some())

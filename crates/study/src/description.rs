@@ -3,12 +3,19 @@
 use crate::bound;
 use crate::device;
 use crate::params::{ImpairmentParams, LinkImpairments};
-use crate::study::{Phase, Study};
+use crate::study::{Phase, Study, StudyPolicy};
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription, Unbounded,
 };
 use slicewise_stats::phase::{PhaseDescription, PhasePolicy};
+
+/// The configuration of a policy, below the device that runs it where that is another than the study's.
+fn configuration(policy: &StudyPolicy) -> String {
+    let device = policy.device.as_ref();
+    let device = device.map(|device| format!("on {}\n\n", device::describe(device)));
+    device.unwrap_or_default() + &policy.configuration
+}
 
 impl Study {
     /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
@@ -65,7 +72,7 @@ impl Study {
             PolicyDescription {
                 name: policy.name.clone(),
                 title: policy.title.clone(),
-                configuration: policy.configuration.clone(),
+                configuration: configuration(policy),
                 scalability: policy.scalability.clone(),
                 delay_bounds: promised.bounds,
                 unbounded: promised.unbounded,

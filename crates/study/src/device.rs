@@ -1,6 +1,6 @@
 //! What the devices that can be studied are known for: names, and the limits their makers state.
 
-use crate::params::{DutModel, DutParams, HopParams, SwitchParams};
+use crate::params::{DutModel, DutParams, HopParams, QosSchedParams, SwitchParams};
 use slicewise_model::{
     BurstSpec, Discipline, FlowQueueParams, Part, PolicyError, PolicyParams, PolicySpec, Rate,
     ShaperSpec,
@@ -61,7 +61,7 @@ pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(),
     match model {
         DutModel::Isr4221 => check_isr4221(policy),
         DutModel::Switch(switch) => check_queues(switch, policy),
-        DutModel::Port | DutModel::Gateway | DutModel::Tc { .. } => Ok(()),
+        DutModel::Port | DutModel::Gateway | DutModel::Tc { .. } | DutModel::QosSched(_) => Ok(()),
     }
 }
 
@@ -180,11 +180,13 @@ fn check_isr4221(policy: &PolicyParams) -> Result<(), PolicyError> {
 /// How many slices a mechanism can hold on the device, as its maker or a measurement states.
 pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability {
     match model {
-        DutModel::Port | DutModel::Gateway | DutModel::Tc { .. } => Scalability {
-            slices: SliceLimit::NotStated,
-            limited_by: "none is stated for this device".to_owned(),
-            source: "a single port has no tables".to_owned(),
-        },
+        DutModel::Port | DutModel::Gateway | DutModel::Tc { .. } | DutModel::QosSched(_) => {
+            Scalability {
+                slices: SliceLimit::NotStated,
+                limited_by: "none is stated for this device".to_owned(),
+                source: "a single port has no tables".to_owned(),
+            }
+        }
         DutModel::Switch(SwitchParams { queues, .. }) => {
             let (slices, limited_by) = match metered_into_queues(policy) {
                 true => (SWITCH_METERS, "35,840 meters".to_owned()),
@@ -266,7 +268,7 @@ pub(crate) fn describe_path(dut: &DutParams, path: &[HopParams]) -> String {
 }
 
 /// A device in one line.
-fn describe(dut: &DutParams) -> String {
+pub(crate) fn describe(dut: &DutParams) -> String {
     match (dut.model, dut.licence) {
         (DutModel::Isr4221, Some(licence)) => format!(
             "Cisco ISR 4221 (model), licence {} of {}, ports {}",
@@ -302,6 +304,10 @@ fn describe(dut: &DutParams) -> String {
                 dut.port_rate.rate, switch.queues
             )
         }
+        (DutModel::QosSched(QosSchedParams { burst, .. }), _) => format!(
+            "DPDK's qos_sched (model), port of {}, bursts of {}, {}, {} and {}",
+            dut.port_rate.rate, burst.receive, burst.enqueue, burst.dequeue, burst.transmit
+        ),
         (DutModel::Port, _) => format!("egress port of {} (model)", dut.port_rate.rate),
     }
 }

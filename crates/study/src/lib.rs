@@ -44,9 +44,9 @@ pub use params::{
     DelayDistribution, DelayVariationParams, DutModel, DutParams, FlowControlParams, HopParams,
     HostTiming, ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams,
     OnOffParams, PacketSize, PatternParams, Periods, PopulationParams, PopulationPatternParams,
-    RequestsParams, ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams,
-    SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransportParams,
-    VideoParams, WeightedSize,
+    QosSchedBursts, QosSchedParams, QosSchedRings, RequestsParams, ResponseSizes, ScenarioParams,
+    ServerParams, ShortFlowsParams, SizesParams, SourceHeaders, SourceParams, StudyLink,
+    StudySlice, SwitchParams, TcpProfile, TransportParams, VideoParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

@@ -42,6 +42,8 @@ pub enum DutModel {
     Port,
     /// A switch: a port with a few queues, which share a buffer.
     Switch(SwitchParams),
+    /// A port behind the threads and rings of `qos_sched`, DPDK's sample application, which move packets in bursts.
+    QosSched(QosSchedParams),
     /// The live gateway, or another program that paces departures: as a port, but a frame is handed on,
     /// whole, at the moment when its first bit would leave such a port.
     Gateway,
@@ -51,6 +53,16 @@ pub enum DutModel {
         /// Depth of the bucket.
         burst: ByteCount,
     },
+}
+
+impl DutModel {
+    /// The threads of `qos_sched`: its own, or those of the sample application.
+    pub(crate) fn threads_or_sample(self) -> Self {
+        match self {
+            Self::QosSched(_) => self,
+            _ => Self::QosSched(QosSchedParams::SAMPLE),
+        }
+    }
 }
 
 /// The egress port of a switch.
@@ -67,6 +79,79 @@ pub struct SwitchParams {
     pub credit: Option<Duration>,
     /// Pause frames that it sends; `None` for none.
     pub flow_control: Option<FlowControlParams>,
+}
+
+/// The threads of `qos_sched`, the sample application of DPDK: what they move at once, and what fits between them.
+///
+/// Defaults are those of version 22.11 (`examples/qos_sched/main.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QosSchedParams {
+    /// Packets that threads move at once (`--bsz`).
+    pub burst: QosSchedBursts,
+    /// Sizes of rings (`--rsz`).
+    pub ring: QosSchedRings,
+    /// How long after its last burst from the worker the transmit thread sends what it has collected.
+    pub drain: Duration,
+}
+
+/// What the threads of `qos_sched` move at once, in packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QosSchedBursts {
+    /// Most that the receive thread reads from the interface.
+    pub receive: u32,
+    /// Most that the worker takes from the receive thread and enqueues.
+    pub enqueue: u32,
+    /// Most that the worker dequeues; the transmit thread takes so many from the ring, or none.
+    pub dequeue: u32,
+    /// What the transmit thread collects before it hands it to the interface.
+    pub transmit: u32,
+}
+
+/// The rings of `qos_sched`: entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QosSchedRings {
+    /// Descriptors of the receiving interface.
+    pub receive: u32,
+    /// Each of the rings between the threads: a power of two, of which one entry stays empty.
+    pub software: u32,
+    /// Descriptors of the sending interface.
+    pub transmit: u32,
+}
+
+impl QosSchedBursts {
+    /// All of one size.
+    #[must_use]
+    pub const fn all(packets: u32) -> Self {
+        Self {
+            receive: packets,
+            enqueue: packets,
+            dequeue: packets,
+            transmit: packets,
+        }
+    }
+}
+
+impl Default for QosSchedParams {
+    fn default() -> Self {
+        Self::SAMPLE
+    }
+}
+
+impl QosSchedParams {
+    pub(crate) const SAMPLE: Self = Self {
+        burst: QosSchedBursts {
+            receive: 64,
+            enqueue: 64,
+            dequeue: 32,
+            transmit: 64,
+        },
+        ring: QosSchedRings {
+            receive: 1024,
+            software: 8192,
+            transmit: 1024,
+        },
+        drain: Duration::from_micros(100),
+    };
 }
 
 /// Flow control of the links that lead to a device: pause frames of IEEE 802.3x (annex 31B), or, for each priority, of

@@ -108,6 +108,8 @@ pub struct StudyPolicy {
     pub policy_map: Option<String>,
     /// The policy, validated for the study's device: what a data plane runs.
     pub params: PolicyParams,
+    /// The device that runs it, where that is another one than the study's.
+    pub device: Option<DutParams>,
     /// How many slices it holds on this device.
     pub scalability: Scalability,
     /// It is the device that limits it: on another one it is another number.
@@ -164,7 +166,7 @@ impl Study {
         let hops = self.path.iter();
         let on_path = hops.filter_map(move |hop| Some((&hop.device, hop.policies.get(policy)?)));
         alone
-            .map(|policy| (&self.dut, &policy.params))
+            .map(|policy| (policy.device.as_ref().unwrap_or(&self.dut), &policy.params))
             .into_iter()
             .chain(on_path)
     }

@@ -22,6 +22,8 @@ pub enum Pacing {
     Departures,
     /// By a token bucket, which takes a frame from the queues below it ahead of time.
     TokenBucket,
+    /// By handing frames on in bursts, as the threads of DPDK's `qos_sched` do.
+    Bursts,
 }
 
 impl Pacing {
@@ -34,6 +36,7 @@ impl Pacing {
         match (self, bucket) {
             (Self::TokenBucket, Some(burst)) => DutModel::Tc { burst },
             (Self::Departures, _) | (Self::TokenBucket, None) => DutModel::Gateway,
+            (Self::Bursts, _) => study.dut.model.threads_or_sample(),
         }
     }
 }
@@ -64,10 +67,10 @@ pub enum TestbedError {
          extends this one (`without: [path, devices]`)"
     )]
     Path,
-    /// Its timeline changes a policy, which a kernel's disciplines do not survive.
+    /// Its timeline changes a policy, which queues of a kernel and of DPDK do not survive.
     #[error(
-        "phase `{0}` changes a policy: traffic control replaces queues with what waits in them, so only the gateway \
-         (`--on gateway`) and the simulator carry that out"
+        "phase `{0}` changes a policy: traffic control replaces queues with what waits in them, and DPDK's scheduler is \
+         configured when it starts, so only the gateway (`--on gateway`) and the simulator carry that out"
     )]
     PolicyChange(String),
     /// A policy does not fit the emulated link.
@@ -167,7 +170,7 @@ impl Study {
         if let Some(source) = sources.find(|source| source.headers.ecn != Ecn::NotEct) {
             return Err(TestbedError::Ecn(source.name.clone()));
         }
-        if pacing == Pacing::TokenBucket
+        if pacing != Pacing::Departures
             && let Some(phase) = self
                 .phases
                 .iter()
@@ -195,6 +198,11 @@ impl Study {
                 error: Box::new(error),
             };
             policy.params = resolved.map_err(error)?;
+            let own = policy.device.filter(|_| pacing == Pacing::Bursts);
+            policy.device = own.map(|device| DutParams {
+                model: device.model.threads_or_sample(),
+                ..device
+            });
             if policy.scalability_is_of_device {
                 policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
             }
@@ -230,6 +238,7 @@ impl Study {
         let profile = match pacing {
             Pacing::Departures => "live",
             Pacing::TokenBucket => "live token bucket",
+            Pacing::Bursts => "live bursts",
         };
         self.digest = derived(&self.digest, profile);
         Ok(self)

@@ -167,9 +167,9 @@ impl Attempt<'_> {
     fn execute(&self) -> Result<Executed, AttemptError> {
         let mtu = self.study.link.mtu_bytes;
         let hosts = Hosts::new(self.lease, self.scenario, mtu)?;
-        let link = self.study.dut.capacity();
         let interrupted = self.is_interrupted;
-        let mut device = self.device.start(&hosts, self.policy, link, interrupted)?;
+        let place = (&hosts, self.workspace.temporary());
+        let mut device = (self.device).start(place, self.study, self.policy, interrupted)?;
         let [sent, received] = CAPTURE_NAMES.map(|name| self.workspace.captures().join(name));
         let mut captures = [
             Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
@@ -198,6 +198,7 @@ impl Attempt<'_> {
             (self.scenario, self.run),
             interrupted,
         )?;
+        device.load_begins()?;
         let zero = TimeZero::after(SETTLING);
         sender.start_at(zero);
         applications.start(&hosts, zero, self.study)?;
@@ -216,6 +217,7 @@ impl Attempt<'_> {
             .join()
             .map_err(|error| AttemptError::Retryable(error.to_string()))?;
         drop(clients);
+        device.load_ended()?;
         let observed = applications.finish(zero)?;
         self.drain(&hosts)?;
         drop(awake);

@@ -17,6 +17,10 @@ pub enum Tool {
     Tcpdump,
     /// Responses to requests.
     Nginx,
+    /// The device of `--on dpdk`, which is compiled where it runs.
+    Cc,
+    /// Where its library is.
+    PkgConfig,
 }
 
 impl Tool {
@@ -29,8 +33,13 @@ impl Tool {
             Self::Iperf3 => "iperf3",
             Self::Tcpdump => "tcpdump",
             Self::Nginx => "nginx",
+            Self::Cc => "cc",
+            Self::PkgConfig => "pkg-config",
         }
     }
+
+    /// Those that compile the device of `--on dpdk`.
+    pub const COMPILING: [Self; 2] = [Self::Cc, Self::PkgConfig];
 
     /// Those without which nothing can run. Without nginx, its work is done by a server of this program.
     pub const REQUIRED: [Self; 4] = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
@@ -58,6 +67,8 @@ impl Tool {
             Self::Iperf3 => "iperf3",
             Self::Tcpdump => "tcpdump",
             Self::Nginx => "nginx",
+            Self::Cc => "gcc",
+            Self::PkgConfig => "pkg-config",
         }
     }
 }

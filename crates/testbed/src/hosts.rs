@@ -31,7 +31,7 @@ const ASIDE: &str = "aside";
 /// Routing table for traffic that bypasses the device.
 const ASIDE_TABLE: &str = "100";
 /// Bytes of two VLAN tags: frames of the longest IP packet must fit with them.
-const TAGS_BYTES: u32 = 8;
+pub(crate) const TAGS_BYTES: u32 = 8;
 /// Locally administered addresses of the interfaces: generator, sink; then the same for the bypass link.
 const ADDRESSES: [&str; 4] = [
     "02:53:57:00:00:01",

@@ -72,7 +72,7 @@ pub(crate) fn versions() -> Vec<(String, String)> {
 pub(crate) fn version(path: impl AsRef<OsStr>, tool: Tool) -> Option<String> {
     let argument = match tool {
         Tool::Ip | Tool::Tc => "-V",
-        Tool::Iperf3 | Tool::Tcpdump => "--version",
+        Tool::Iperf3 | Tool::Tcpdump | Tool::Cc | Tool::PkgConfig => "--version",
         Tool::Nginx => "-v",
     };
     let mut command = Command::new(path);

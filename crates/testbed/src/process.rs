@@ -4,8 +4,8 @@ use crate::error::AttemptError;
 use slicewise_live::sys::namespace;
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ const POLL: Duration = Duration::from_millis(5);
 pub(crate) struct Process {
     name: String,
     child: Child,
+    input: Option<ChildStdin>,
     lines: Arc<Mutex<VecDeque<String>>>,
     readers: Vec<JoinHandle<()>>,
 }
@@ -32,14 +33,30 @@ impl Process {
         mut command: Command,
         namespace: &str,
     ) -> Result<Self, AttemptError> {
+        command.stdin(Stdio::null());
+        Self::spawn(name, command, namespace)
+    }
+
+    /// The same, of a program that is [told](Self::tell) what to do.
+    pub(crate) fn start_with_input(
+        name: impl Into<String>,
+        mut command: Command,
+        namespace: &str,
+    ) -> Result<Self, AttemptError> {
+        command.stdin(Stdio::piped());
+        Self::spawn(name, command, namespace)
+    }
+
+    fn spawn(
+        name: impl Into<String>,
+        mut command: Command,
+        namespace: &str,
+    ) -> Result<Self, AttemptError> {
         let name = name.into();
         let program = command.get_program().to_string_lossy().into_owned();
         let failed =
             |error| AttemptError::Failed(format!("{name}: cannot start {program}: {error}"));
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         namespace::enter_before_exec(&mut command, namespace).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
         let lines = Arc::new(Mutex::new(VecDeque::new()));
@@ -48,6 +65,7 @@ impl Process {
         let readers = stdout.into_iter().chain(stderr).collect();
         Ok(Self {
             name,
+            input: child.stdin.take(),
             child,
             lines,
             readers,
@@ -171,6 +189,18 @@ impl Process {
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
+    }
+
+    /// Write a line to its standard input.
+    pub(crate) fn tell(&mut self, line: &str) -> Result<(), AttemptError> {
+        self.check()?;
+        let written = self
+            .input
+            .as_mut()
+            .map_or(Ok(()), |input| writeln!(input, "{line}"));
+        written.map_err(|error| {
+            AttemptError::Retryable(format!("{} does not listen: {error}", self.name))
+        })
     }
 
     /// Ask it to read its configuration again (SIGHUP).

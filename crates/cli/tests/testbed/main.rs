@@ -7,6 +7,7 @@
 mod bench;
 mod hosts;
 mod live_applications;
+mod live_dpdk;
 mod live_faults;
 mod live_refusals;
 mod live_run;

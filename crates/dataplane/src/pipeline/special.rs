@@ -35,6 +35,10 @@ pub(super) fn choose(
     flow: u16,
     parts: Parts<'_>,
 ) -> Result<Chosen, DropReason> {
+    if let Some(places) = &choice.places {
+        let place = places.of(arrival.flow.0);
+        return Ok(Chosen::Queue(QueueId::of_place(own.leaf, place)));
+    }
     let queue = choice.by_colour[arrival.frame.colour as usize];
     if queue == own
         && let Some(elephants) = &mut choice.elephants

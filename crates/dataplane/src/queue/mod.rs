@@ -14,4 +14,5 @@ pub(crate) use flow_hash::FlowHash;
 pub use fq_codel::FlowQueue;
 pub use list::FrameList;
 pub(crate) use list::Position;
+pub(crate) use pool::NIL;
 pub use pool::{FLOW_BITS, FramePool, QueuedFrame};

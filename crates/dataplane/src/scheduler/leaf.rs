@@ -4,6 +4,7 @@ use super::offer::{Head, Offer};
 use super::place::{NONE, Place};
 use crate::frame::DropReason;
 use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
+use crate::hqos::{Hqos, HqosOffer, HqosPlace};
 use crate::queue::{FifoQueue, FlowQueue, FramePool, QueuedFrame};
 use rand_core::Rng;
 use slicewise_units::{FrameLengths, Instant};
@@ -18,6 +19,8 @@ pub enum Leaf {
     Flows(Box<FlowQueue>),
     /// Slices with a queue each, by deadline and by weight.
     Guaranteed(Box<Guaranteed>),
+    /// DPDK's hierarchy; a slice is the place of a frame.
+    Hqos(Box<Hqos>),
 }
 
 impl Enqueued {
@@ -62,7 +65,7 @@ impl LeafNode {
                 lengths: queue.front(pool).unwrap_or(NO_LENGTHS),
                 ..self.head
             },
-            Leaf::Flows(_) | Leaf::Guaranteed(_) => self.head,
+            Leaf::Flows(_) | Leaf::Guaranteed(_) | Leaf::Hqos(_) => self.head,
         }
     }
 
@@ -98,6 +101,14 @@ impl LeafNode {
                 Selection::Wait(until) => Offer::wait(until),
                 Selection::Empty => Offer::UNKNOWN,
             },
+            Leaf::Hqos(scheduler) => match scheduler.select(pool, now) {
+                HqosOffer::Ready(lengths) => {
+                    self.head.lengths = lengths;
+                    Offer::ready(leaf)
+                }
+                HqosOffer::Wait(until) => Offer::wait(until),
+                HqosOffer::Empty => Offer::UNKNOWN,
+            },
         }
     }
 
@@ -123,6 +134,7 @@ impl LeafNode {
                 *backlog -= scheduler.take_effects().dropped;
                 Some(queued)
             }
+            Leaf::Hqos(scheduler) => scheduler.take(),
         }
     }
 }
@@ -170,6 +182,7 @@ impl Leaf {
             Self::Guaranteed(scheduler) => {
                 enqueue_by_slice(scheduler, slice, queued(), pool, backlog)?
             }
+            Self::Hqos(scheduler) => enqueue_by_place(scheduler, slice, queued(), pool)?,
         };
         *backlog += 1;
         Ok(enqueued)
@@ -182,6 +195,7 @@ impl Leaf {
             Self::Fifo(queue) => queue.packets() == 0,
             Self::Flows(queue) => queue.packets() == 0,
             Self::Guaranteed(scheduler) => scheduler.backlog() == 0,
+            Self::Hqos(scheduler) => scheduler.backlog() == 0,
         }
     }
 
@@ -191,6 +205,7 @@ impl Leaf {
             Self::Fifo(queue) => queue.packets(),
             Self::Flows(queue) => queue.packets(),
             Self::Guaranteed(scheduler) => scheduler.slice_backlog(slice),
+            Self::Hqos(scheduler) => scheduler.backlog(),
         }
     }
 
@@ -209,6 +224,9 @@ impl Leaf {
         match (&mut *self, &mut *old) {
             (Self::Fifo(queue), Self::Fifo(old)) => queue.resume_from(old),
             (Self::Flows(queue), Self::Flows(old)) => queue.resume_from(old),
+            (Self::Hqos(scheduler), Self::Hqos(old)) => {
+                return scheduler.take_over(old, pool, rename, now);
+            }
             _ => {}
         }
         let mut moved = 0;
@@ -233,6 +251,7 @@ impl Leaf {
             Self::Fifo(queue) => queue.pop_unserved(pool),
             Self::Flows(queue) => queue.pop_unserved(pool),
             Self::Guaranteed(scheduler) => scheduler.pop_unserved(slice, pool),
+            Self::Hqos(scheduler) => scheduler.pop_unserved(pool),
         }
     }
 
@@ -242,6 +261,7 @@ impl Leaf {
             Self::Fifo(queue) => queue.append(queued, pool),
             Self::Flows(queue) => queue.append(queued, pool),
             Self::Guaranteed(scheduler) => scheduler.append(slice, queued, pool),
+            Self::Hqos(scheduler) => scheduler.append(place(slice), queued, pool),
         }
     }
 }
@@ -273,4 +293,21 @@ fn enqueue_by_slice(
     let Effects { dropped, restaged } = scheduler.take_effects();
     *backlog -= dropped;
     Ok(Enqueued::new(was_empty, slice_was_empty || restaged))
+}
+
+#[inline(never)]
+fn enqueue_by_place(
+    scheduler: &mut Hqos,
+    slice: SliceId,
+    queued: QueuedFrame,
+    pool: &mut FramePool,
+) -> Result<Enqueued, DropReason> {
+    let was_empty = scheduler.backlog() == 0;
+    let is_first = scheduler.try_enqueue(place(slice), queued, pool)?;
+    Ok(Enqueued::new(was_empty, is_first))
+}
+
+/// The place that a slice of a hierarchy is.
+const fn place(slice: SliceId) -> HqosPlace {
+    HqosPlace::unpacked(slice.index())
 }

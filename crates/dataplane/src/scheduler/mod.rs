@@ -25,6 +25,7 @@ pub use offer::QueueId;
 pub use place::NodeId;
 
 use crate::frame::DropReason;
+use crate::hqos::Hqos;
 use crate::queue::{FifoQueue, FrameList, FramePool, QueuedFrame};
 use choice::Offers;
 use inner::Departed;
@@ -138,6 +139,13 @@ impl Tree {
         }
     }
 
+    pub(crate) fn hqos(&self, queue: QueueId) -> Option<&Hqos> {
+        match &self.leaves.get(queue.leaf as usize)?.leaf {
+            Leaf::Hqos(scheduler) => Some(scheduler),
+            _ => None,
+        }
+    }
+
     pub(crate) fn fifo_mut(&mut self, queue: QueueId) -> Option<&mut FifoQueue> {
         match self.leaf_mut(queue.leaf)? {
             Leaf::Fifo(queue) => Some(queue),
@@ -195,7 +203,7 @@ impl Tree {
                 // The next frame of a queue in order of arrival may leave at any time.
                 let offer = match node.leaf {
                     Leaf::Fifo(_) => Offer::ready(queue.leaf),
-                    Leaf::Flows(_) | Leaf::Guaranteed(_) => Offer::UNKNOWN,
+                    Leaf::Flows(_) | Leaf::Guaranteed(_) | Leaf::Hqos(_) => Offer::UNKNOWN,
                 };
                 self.on_backlogged(place, offer);
             }

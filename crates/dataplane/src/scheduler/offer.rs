@@ -1,6 +1,7 @@
 //! What a node of the tree offers its parent: the frame it would send, or when to ask again.
 
 use crate::guaranteed::SliceId;
+use crate::hqos::HqosPlace;
 use slicewise_units::{FrameLengths, Instant};
 
 /// A queue: a leaf, and a slice of it if that is a guaranteed scheduler.
@@ -34,7 +35,15 @@ impl QueueId {
         }
     }
 
-    /// The slice of a guaranteed leaf. In other leaves none that exists.
+    /// A place in a hierarchy.
+    pub(crate) const fn of_place(leaf: u32, place: HqosPlace) -> Self {
+        Self {
+            leaf,
+            slice: place.packed(),
+        }
+    }
+
+    /// The slice of a guaranteed leaf, or a place packed. In other leaves none that exists.
     #[inline]
     pub(crate) const fn slice(self) -> SliceId {
         SliceId::new(self.slice)

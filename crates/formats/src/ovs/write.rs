@@ -297,6 +297,7 @@ impl Writer {
                 "flows are not told apart by their rate",
             ),
             ("child", class.child.is_some(), "queues are not divided"),
+            ("hqos", class.hqos.is_some(), "queues are not divided"),
         ];
         for (what, is_set, why) in refused {
             if is_set {

@@ -192,6 +192,7 @@ fn differing(class: &ClassParams, expected: &ClassParams) -> Option<&'static str
     let settings = [
         ("match", is_slice || class.matches == expected.matches),
         ("police", class.police == expected.police),
+        ("hqos", class.hqos == expected.hqos),
         ("queue", class.queue == expected.queue),
         ("elephants", class.elephants == expected.elephants),
         ("set_dscp", class.set_dscp == expected.set_dscp),

@@ -38,6 +38,10 @@ pub(super) fn queue(
     rate: BitRate,
     counting: Counting,
 ) -> Result<Queue, Refusal> {
+    if class.hqos.is_some() {
+        let problem = "the kernel has no discipline like the hierarchical scheduler of DPDK";
+        return Err(("hqos", problem.to_owned()));
+    }
     match (&class.flow_queue, &class.wred) {
         (Some(flow_queue), _) => flows(class, flow_queue),
         (None, Some(wred)) => red(class, wred, rate, counting),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod defaults;
+mod dpdk;
 mod export;
 mod golden;
 mod messages;

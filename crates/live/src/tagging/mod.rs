@@ -16,7 +16,7 @@ use std::net::IpAddr;
 /// Most rules at an interface. A frame is compared with them one after the other, 3 to 5 ns each.
 pub const MOST_RULES: usize = 1_000;
 
-/// The greatest VLAN identifier (IEEE 802.1Q; 0 is none, and 4095 is reserved).
+/// The greatest VLAN identifier (IEEE 802.1Q; 0 is that of a tag with a priority only, and 4095 is reserved).
 const GREATEST_VLAN: u16 = 4_094;
 
 /// Which tags frames from one address to another get.
@@ -26,7 +26,7 @@ pub struct TagRule {
     pub source: IpAddr,
     /// Whom they are for; of the same family.
     pub destination: IpAddr,
-    /// Identifier in the (outer) tag, 1 to 4094. The tag has type 0x8100 and priority 0.
+    /// Identifier in the (outer) tag, 0 to 4094. The tag has type 0x8100 and priority 0.
     pub vlan: u16,
     /// Identifier in a second tag behind it, if there is to be one; also of type 0x8100.
     pub inner_vlan: Option<u16>,
@@ -81,8 +81,8 @@ fn check(rules: &[TagRule]) -> io::Result<()> {
             ));
         }
         for vlan in [Some(rule.vlan), rule.inner_vlan].into_iter().flatten() {
-            if vlan == 0 || vlan > GREATEST_VLAN {
-                return refused(format!("VLAN {vlan}: identifiers are 1 to {GREATEST_VLAN}"));
+            if vlan > GREATEST_VLAN {
+                return refused(format!("VLAN {vlan}: identifiers are 0 to {GREATEST_VLAN}"));
             }
         }
     }
@@ -110,9 +110,9 @@ mod tests {
             @"1001 rules for VLAN tags at an interface, and 1000 are possible"
         );
         let vlan = 4_095;
-        assert_snapshot!(refusal(&[TagRule { vlan, ..rule }]), @"VLAN 4095: identifiers are 1 to 4094");
-        let inner_vlan = Some(0);
-        assert_snapshot!(refusal(&[TagRule { inner_vlan, ..rule }]), @"VLAN 0: identifiers are 1 to 4094");
+        assert_snapshot!(refusal(&[TagRule { vlan, ..rule }]), @"VLAN 4095: identifiers are 0 to 4094");
+        let inner_vlan = Some(4_095);
+        assert_snapshot!(refusal(&[TagRule { inner_vlan, ..rule }]), @"VLAN 4095: identifiers are 0 to 4094");
         let destination = Ipv6Addr::LOCALHOST.into();
         assert_snapshot!(
             refusal(&[TagRule { destination, ..rule }]),

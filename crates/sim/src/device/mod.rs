@@ -7,9 +7,11 @@
 
 pub mod isr4221;
 pub mod port;
+pub mod qos_sched;
 pub mod switch;
 pub mod tc;
 
+use qos_sched::QosSched;
 use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
@@ -72,6 +74,14 @@ pub enum Plane {
     Switch(Switch),
     /// The same under Linux traffic control.
     Tc(Tc),
+    /// A policy between threads that hand packets on in bursts.
+    QosSched(Box<QosSched>),
+}
+
+impl From<QosSched> for Plane {
+    fn from(threads: QosSched) -> Self {
+        Self::QosSched(Box::new(threads))
+    }
 }
 
 impl Plane {
@@ -82,6 +92,7 @@ impl Plane {
             Self::Pipeline(pipeline) => pipeline,
             Self::Switch(switch) => switch.pipeline(),
             Self::Tc(tc) => tc.pipeline(),
+            Self::QosSched(threads) => threads.pipeline(),
         }
     }
 
@@ -91,6 +102,15 @@ impl Plane {
             Self::Pipeline(pipeline) => pipeline,
             Self::Switch(switch) => switch.pipeline_mut(),
             Self::Tc(tc) => tc.pipeline_mut(),
+            Self::QosSched(threads) => threads.pipeline_mut(),
+        }
+    }
+
+    /// Hand on at `now` what waits for others that do not come; true where there was any.
+    pub(crate) fn release(&mut self, now: Instant) -> bool {
+        match self {
+            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => false,
+            Self::QosSched(threads) => threads.release(now),
         }
     }
 }
@@ -102,6 +122,7 @@ impl Forwarding for Plane {
             Self::Pipeline(pipeline) => pipeline.on_frame(frame, headers, now),
             Self::Switch(switch) => switch.on_frame(frame, headers, now),
             Self::Tc(tc) => tc.on_frame(frame, headers, now),
+            Self::QosSched(threads) => threads.on_frame(frame, headers, now),
         }
     }
 
@@ -115,6 +136,7 @@ impl Forwarding for Plane {
             Self::Pipeline(pipeline) => pipeline.poll_egress(now),
             Self::Switch(switch) => switch.poll_egress(now),
             Self::Tc(tc) => tc.poll_egress(now),
+            Self::QosSched(threads) => threads.poll_egress(now),
         }
     }
 
@@ -124,6 +146,7 @@ impl Forwarding for Plane {
             Self::Pipeline(pipeline) => Forwarding::poll_dropped(pipeline),
             Self::Switch(switch) => switch.poll_dropped(),
             Self::Tc(tc) => tc.poll_dropped(),
+            Self::QosSched(threads) => threads.poll_dropped(),
         }
     }
 
@@ -133,6 +156,7 @@ impl Forwarding for Plane {
             Self::Pipeline(pipeline) => pipeline.poll_at(),
             Self::Switch(switch) => switch.poll_at(),
             Self::Tc(tc) => tc.poll_at(),
+            Self::QosSched(threads) => threads.poll_at(),
         }
     }
 }

@@ -11,6 +11,7 @@ mod impairments;
 mod objectives;
 mod paths;
 mod populations;
+mod qos_sched;
 mod queue_lengths;
 mod queueing_theory;
 mod studies;

@@ -2,11 +2,12 @@
 
 use super::application::Count;
 use super::policies::PolicyFileSpec;
+use super::qos_sched::BurstsSpec;
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
     CRYSTAL_PPB, DutModel, DutParams, FlowControlParams, HostTiming, LicenceParams,
-    MAX_SLOWNESS_PPB, MeasureParams, StudyLink, SwitchParams,
+    MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, StudyLink, SwitchParams,
 };
 use crate::settings;
 use crate::spec::{
@@ -134,8 +135,8 @@ settings! {
     /// The device under test, or a device of a path.
     struct DutSpec as "DutSpec" {
         /// Which device: `isr4221` (Cisco ISR 4221, whose licence limits what it forwards), `port` (one
-        /// egress port), `gateway` (a port emulated by software, which hands frames on whole) or `switch` (a port with a
-        /// few queues, which share a buffer).
+        /// egress port), `gateway` (a port emulated by software, which hands frames on whole), `switch` (a port with a
+        /// few queues, which share a buffer) or `qos_sched` (a port behind the threads of DPDK's sample application).
         [expected] model: Option<DutModel>,
         /// Rate of the egress port. Default: the link's.
         port_rate: Option<PassingRate>,
@@ -156,6 +157,13 @@ settings! {
         credit: Option<Positive>,
         /// Pause frames that a `switch` sends to those who send to it. Default: none.
         flow_control: Option<Placed<FlowControlParams>>,
+        /// Of a `qos_sched`: packets that its threads move at once; one number for all of them, or one for each.
+        burst: Option<BurstsSpec>,
+        /// Of a `qos_sched`: sizes of its rings.
+        ring: Option<QosSchedRings>,
+        /// Of a `qos_sched`: how long after its last burst from the worker the transmit thread sends what it has collected.
+        /// Default 100 us.
+        drain: Option<Positive>,
         /// The licence that limits what `isr4221` forwards.
         licence: Option<Placed<LicenceParams>>,
         /// Of a device in `devices`: its own policy, under which it is in every run. Default: the policy that is
@@ -291,11 +299,15 @@ impl Checker<'_> {
         };
         let model = match spec.model? {
             DutModel::Switch(_) => DutModel::Switch(switch(spec)),
-            other => {
-                self.check_no_switch(written);
-                other
-            }
+            DutModel::QosSched(_) => self.qos_sched(written),
+            other => other,
         };
+        if !matches!(model, DutModel::Switch(_)) {
+            self.check_no_switch(written);
+        }
+        if !matches!(model, DutModel::QosSched(_)) {
+            self.check_no_threads(written);
+        }
         match (model, written.place("licence")) {
             (DutModel::Isr4221, None) => {
                 let message = "`licence` is missing: an ISR 4221 forwards what its licence allows";

@@ -5,6 +5,7 @@ use super::classes::Class;
 use super::foreign::{ForeignPlace, ForeignText};
 use super::ios::IosText;
 use super::named_queues::Queue;
+use super::qos_sched::PolicyDutSpec;
 use super::traffic::SliceSpec;
 use crate::device;
 use crate::file::{Entry, Node, Placed, Span, Value};
@@ -20,7 +21,7 @@ use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
 use slicewise_units::BitRate;
 
 settings! {
-    /// A policy. Exactly one of `ios`, `p4_tins`, `ovs`, `classes` and `none`.
+    /// A policy. Exactly one of `ios`, `p4_tins`, `ovs`, `dpdk`, `classes` and `none`.
     struct PolicyFileSpec as "PolicyFileSpec" {
         /// One line for people. Default: the name.
         title: Option<String>,
@@ -37,6 +38,9 @@ settings! {
         /// A file of `ovs-vsctl` commands and OpenFlow rules, relative to the study file; or the text itself as a
         /// block.
         ovs: Option<At<Verbatim>>,
+        /// A profile file of DPDK's sample application `qos_sched`, relative to the study file; or the profile itself as a
+        /// block of text.
+        dpdk: Option<At<Verbatim>>,
         /// Classes in order: a frame belongs to the first that matches. What matches none belongs to
         /// `class-default`, which may be listed to configure it.
         classes: Option<List<Placed<Class>>>,
@@ -51,6 +55,8 @@ settings! {
         weights: Weights,
         /// True for no policy at all: one queue for everything.
         none: Option<bool>,
+        /// The device that runs it, where that is another one than the study's `dut`: what differs.
+        dut: Option<Placed<PolicyDutSpec>>,
         /// How many slices it can hold, where that differs from what the device declares.
         scalability: Option<Scalability>,
         /// The verdicts of the publication.
@@ -96,7 +102,7 @@ settings! {
 }
 
 /// What a policy may be written as.
-const FORMS: [&str; 5] = ["classes", "ios", "p4_tins", "ovs", "none"];
+const FORMS: [&str; 6] = ["classes", "ios", "p4_tins", "ovs", "dpdk", "none"];
 
 /// A policy as it was understood, and where to point at when it cannot be run.
 pub(super) struct Understood {
@@ -159,6 +165,12 @@ impl Checker<'_> {
         dut: &DutParams,
     ) -> Option<StudyPolicy> {
         let path = ["policies", &name.value];
+        let own = policy.value.dut.as_ref();
+        let device = match own {
+            Some(own) => Some(self.dut_of_policy(own, dut)?),
+            None => None,
+        };
+        let dut = device.as_ref().unwrap_or(dut);
         let port = dut.port();
         let understood = self.understand(name, &path, policy, slices, port.rate.rate)?;
         let params = self.resolved(&understood, &path, name.span, port)?;
@@ -188,6 +200,7 @@ impl Checker<'_> {
             scalability_is_of_device: stated.is_none() && !is_none,
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
+            device,
             published_verdict: published,
         })
     }
@@ -235,7 +248,7 @@ impl Checker<'_> {
         }
         let spec = &policy.value;
         if let (Some(at), Some(false)) = (policy.place("none"), spec.none) {
-            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins` or `ovs`";
+            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins`, `ovs` or `dpdk`";
             self.problems.add(at, message);
             return None;
         }
@@ -252,6 +265,7 @@ impl Checker<'_> {
             }
             ["p4_tins"] => self.p4_tins_policy(name, spec.p4_tins.as_ref()?, spec.data_plane),
             ["ovs"] => self.ovs_policy(name, spec.ovs.as_ref()?, link),
+            ["dpdk"] => self.dpdk_policy(name, spec.dpdk.as_ref()?, link),
             ["classes"] => self.native_policy(name, path, policy, slices),
             ["none"] => spec.none.map(|_| Understood {
                 spec: PolicySpec {
@@ -265,7 +279,7 @@ impl Checker<'_> {
                 origin: Origin::None,
             }),
             [] => {
-                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins` or `ovs`, or `none: true`";
+                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins`, `ovs` or `dpdk`, or `none: true`";
                 self.problems.add(name.span, message);
                 None
             }

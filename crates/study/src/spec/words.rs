@@ -3,7 +3,9 @@
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
-use crate::params::{AdaptationRule, CongestionControl, DutModel, SwitchParams, TcpProfile};
+use crate::params::{
+    AdaptationRule, CongestionControl, DutModel, QosSchedParams, SwitchParams, TcpProfile,
+};
 use serde_json::{Value, json};
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{Action, ColourMode, Detector, Discipline, QueueLimitSpec, WredKey};
@@ -124,6 +126,7 @@ pub(crate) enum Counted {
 words! {
     DutModel as "DeviceModel", "a modelled device" {
         isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway, switch: Self::Switch(SwitchParams::TOFINO),
+        qos_sched: Self::QosSched(QosSchedParams::SAMPLE),
     }
     ComparedDelay as "ComparedDelay", "a delay that is compared" {
         queueing: Self::Queueing, one_way: Self::OneWay,

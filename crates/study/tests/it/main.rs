@@ -5,6 +5,7 @@ mod applications;
 mod bounds;
 mod cases;
 mod clocks;
+mod dpdk;
 mod elephants;
 mod examples;
 mod extends;

@@ -1,23 +1,27 @@
 //! Devices under test, between generator and sink.
 
+mod dpdk;
 mod features;
 mod gateway;
 mod tc;
 
+pub use dpdk::DpdkProgram;
+pub(crate) use dpdk::{LIBRARY_PACKAGE, supported_library};
 pub use features::missing_features;
 pub(crate) use features::try_feature;
 
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
+use dpdk::DpdkDevice;
 use gateway::GatewayDevice;
 use slicewise_formats::tc::Feature;
 use slicewise_model::Rate;
-use slicewise_stats::backend::{BackendInfo, GATEWAY, TC};
+use slicewise_stats::backend::{BackendInfo, DPDK, GATEWAY, TC};
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_stats::testbed::DepartureRecord;
-use slicewise_study::StudyPolicy;
-use std::path::PathBuf;
+use slicewise_study::{Study, StudyPolicy};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tc::TcDevice;
 
@@ -37,6 +41,8 @@ pub enum DeviceKind {
     },
     /// The kernel, with queueing disciplines on the egress interfaces.
     Tc,
+    /// DPDK's scheduler, in the threads of its sample application.
+    Dpdk(DpdkProgram),
 }
 
 impl DeviceKind {
@@ -46,6 +52,7 @@ impl DeviceKind {
         match self {
             Self::Gateway { .. } => GATEWAY,
             Self::Tc => TC,
+            Self::Dpdk(_) => DPDK,
         }
     }
 
@@ -53,7 +60,7 @@ impl DeviceKind {
     #[must_use]
     pub const fn features(&self) -> &'static [Feature] {
         match self {
-            Self::Gateway { .. } => &[],
+            Self::Gateway { .. } | Self::Dpdk(_) => &[],
             Self::Tc => &Feature::ALL,
         }
     }
@@ -64,6 +71,7 @@ impl DeviceKind {
         let what = match self {
             Self::Gateway { .. } => "Slicewise gateway",
             Self::Tc => "Linux tc",
+            Self::Dpdk(_) => "DPDK qos_sched",
         };
         format!("{what}, link of {} {}", link.rate, link.accounting.layer)
     }
@@ -76,20 +84,22 @@ impl DeviceKind {
     pub fn supports(
         &self,
         policy: &StudyPolicy,
-        link: Rate,
+        study: &Study,
         missing: &[Feature],
     ) -> Result<(), String> {
         match self {
             Self::Gateway { .. } => Ok(()),
-            Self::Tc => tc::supports(&policy.params, link, missing),
+            Self::Tc => tc::supports(&policy.params, study.dut.capacity(), missing),
+            Self::Dpdk(_) => dpdk::supports(policy, study),
         }
     }
 
+    /// Start it between `hosts`. What it needs of files is put into `folder`, which outlives it.
     pub(crate) fn start(
         &self,
-        hosts: &Hosts,
+        (hosts, folder): (&Hosts, &Path),
+        study: &Study,
         policy: &StudyPolicy,
-        link: Rate,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Device, AttemptError> {
         match self {
@@ -109,7 +119,13 @@ impl DeviceKind {
                     .arg(study);
                 GatewayDevice::start(hosts, command, is_interrupted).map(Device::Gateway)
             }
-            Self::Tc => TcDevice::start(hosts, &policy.params, link).map(Device::Tc),
+            Self::Tc => {
+                TcDevice::start(hosts, &policy.params, study.dut.capacity()).map(Device::Tc)
+            }
+            Self::Dpdk(program) => {
+                DpdkDevice::start(program, (hosts, folder), (study, policy), is_interrupted)
+                    .map(Device::Dpdk)
+            }
         }
     }
 }
@@ -119,6 +135,7 @@ impl DeviceKind {
 pub(crate) enum Device {
     Gateway(GatewayDevice),
     Tc(TcDevice),
+    Dpdk(DpdkDevice),
 }
 
 /// Device facts about a run.
@@ -144,6 +161,7 @@ impl DeviceFacts {
             drop.frames = drop.frames.saturating_sub(before);
         }
         self.drops.retain(|drop| drop.frames > 0);
+        self.missed_frames = self.missed_frames.saturating_sub(earlier.missed_frames);
         if let (Some(now), Some(then)) = (&mut self.departures, &earlier.departures) {
             now.frames = now.frames.saturating_sub(then.frames);
             now.late_frames = now.late_frames.saturating_sub(then.late_frames);
@@ -158,6 +176,24 @@ impl Device {
         match self {
             Self::Gateway(gateway) => gateway.check(),
             Self::Tc(_) => Ok(()),
+            Self::Dpdk(dpdk) => dpdk.check(),
+        }
+    }
+
+    /// The load begins: from now on a device that hands frames on in whole bursts waits for them. Before, it must not: the
+    /// idle baseline is of the machine.
+    pub(crate) fn load_begins(&mut self) -> Result<(), AttemptError> {
+        match self {
+            Self::Gateway(_) | Self::Tc(_) => Ok(()),
+            Self::Dpdk(dpdk) => dpdk.wait_for_bursts(true),
+        }
+    }
+
+    /// The load has ended: nobody completes a burst any more, and what waits for one leaves.
+    pub(crate) fn load_ended(&mut self) -> Result<(), AttemptError> {
+        match self {
+            Self::Gateway(_) | Self::Tc(_) => Ok(()),
+            Self::Dpdk(dpdk) => dpdk.wait_for_bursts(false),
         }
     }
 
@@ -172,6 +208,9 @@ impl Device {
             Self::Tc(_) => Err(AttemptError::Unsupported(
                 "a change of a policy under traffic control".to_owned(),
             )),
+            Self::Dpdk(_) => Err(AttemptError::Unsupported(
+                "a change of a policy: DPDK's scheduler is configured when it starts".to_owned(),
+            )),
         }
     }
 
@@ -180,6 +219,7 @@ impl Device {
         match self {
             Self::Gateway(gateway) => gateway.facts(hosts),
             Self::Tc(tc) => tc.facts(hosts),
+            Self::Dpdk(dpdk) => dpdk.facts(),
         }
     }
 }

@@ -13,11 +13,18 @@ pub enum Purpose {
     RunOnGateway,
     /// `slicewise run --on tc`.
     RunOnTc,
+    /// `slicewise run --on dpdk`.
+    RunOnDpdk,
 }
 
 impl Purpose {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Gateway, Self::RunOnGateway, Self::RunOnTc];
+    pub const ALL: [Self; 4] = [
+        Self::Gateway,
+        Self::RunOnGateway,
+        Self::RunOnTc,
+        Self::RunOnDpdk,
+    ];
 
     /// The command.
     #[must_use]
@@ -26,6 +33,7 @@ impl Purpose {
             Self::Gateway => "slicewise gateway",
             Self::RunOnGateway => "slicewise run --on gateway",
             Self::RunOnTc => "slicewise run --on tc",
+            Self::RunOnDpdk => "slicewise run --on dpdk",
         }
     }
 }
@@ -201,6 +209,7 @@ impl Check {
 }
 
 /// What every testbed needs.
-pub(super) const BOTH_RUNS: &[Purpose] = &[Purpose::RunOnGateway, Purpose::RunOnTc];
+pub(super) const EVERY_RUN: &[Purpose] =
+    &[Purpose::RunOnGateway, Purpose::RunOnTc, Purpose::RunOnDpdk];
 /// What everything needs.
 pub(super) const EVERYTHING: &[Purpose] = &Purpose::ALL;

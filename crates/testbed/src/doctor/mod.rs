@@ -1,9 +1,10 @@
-//! Checks everything that `slicewise gateway` and `slicewise run --on gateway|tc` need from this
+//! Checks everything that `slicewise gateway` and `slicewise run --on gateway|tc|dpdk` need from this
 //! machine, by trying it where possible, and how to fix what is missing.
 //!
 //! Nothing is changed. Trials run in a temporary network namespace, under the [`Lease`]: if another
 //! testbed is running, or left something behind, they are skipped and reported as such.
 
+mod dpdk;
 mod features;
 mod finding;
 mod network;
@@ -76,6 +77,7 @@ pub fn examine(is_interrupted: &dyn Fn() -> bool) -> Option<Examination> {
     let mut findings = system::examine();
     findings.extend(permission::examine(&user));
     findings.extend(programs::examine(user.is_root()));
+    findings.extend(dpdk::examine());
     let (found, lease) = place::examine(user.barred());
     findings.extend(found);
     findings.extend(try_things(lease, is_interrupted)?);

@@ -1,6 +1,6 @@
 //! Network features of the kernel, tried in a temporary namespace.
 
-use super::finding::{BOTH_RUNS, Check, EVERYTHING, Finding, Fix, Group, Purpose};
+use super::finding::{Check, EVERY_RUN, EVERYTHING, Finding, Fix, Group, Purpose};
 use crate::command::{self, Tool};
 use crate::hosts::within;
 use crate::scratch::{PEER, SCRATCH, Scratch};
@@ -24,17 +24,17 @@ const fn check(name: &'static str, needed_for: &'static str, stops: &'static [Pu
     }
 }
 
-const NAMESPACES: Check = check("network namespaces", "the hosts of a testbed", BOTH_RUNS);
-const VETH: Check = check("virtual interfaces", "the links of a testbed", BOTH_RUNS);
+const NAMESPACES: Check = check("network namespaces", "the hosts of a testbed", EVERY_RUN);
+const VETH: Check = check("virtual interfaces", "the links of a testbed", EVERY_RUN);
 const SETTINGS: Check = check(
     "interface settings",
     "normal frame sizes, and replies that bypass the device",
-    BOTH_RUNS,
+    EVERY_RUN,
 );
 const ROUTING: Check = check(
     "routing by port",
     "the control connection of iperf3, which bypasses the device",
-    BOTH_RUNS,
+    EVERY_RUN,
 );
 const ROUTING_V6: Check = check(
     "IPv6 routing by port",

@@ -1,14 +1,14 @@
 //! Permissions of this user.
 
 use super::Untried;
-use super::finding::{BOTH_RUNS, Check, Finding, Fix, Group, Purpose};
+use super::finding::{Check, EVERY_RUN, Finding, Fix, Group, Purpose};
 use std::fs;
 
 const ROOT: Check = Check {
     group: Group::Permission,
     name: "root",
     needed_for: "network namespaces, and programs started in them",
-    stops: BOTH_RUNS,
+    stops: EVERY_RUN,
 };
 const CAPABILITIES: Check = Check {
     group: Group::Permission,
@@ -40,7 +40,7 @@ const ALL: [Capability; 5] = [
     Capability {
         number: 21,
         name: "CAP_SYS_ADMIN",
-        stops: BOTH_RUNS,
+        stops: EVERY_RUN,
     },
     Capability {
         number: 23,
@@ -174,7 +174,7 @@ mod tests {
         };
         assert_eq!(capabilities(&status(0, u64::MAX)).state, State::Ready);
         assert_eq!(without("CAP_NET_RAW").stops, Purpose::ALL);
-        assert_eq!(without("CAP_SYS_ADMIN").stops, BOTH_RUNS);
+        assert_eq!(without("CAP_SYS_ADMIN").stops, EVERY_RUN);
         let bpf = without("CAP_BPF");
         assert_eq!((bpf.state, bpf.stops.len()), (State::Limited, 0));
         assert_eq!(bpf.detail, "without CAP_BPF");

@@ -1,6 +1,6 @@
 //! Whether a testbed can run here: no other one running, nothing left over, writable folders.
 
-use super::finding::{BOTH_RUNS, Check, Finding, Fix, Group};
+use super::finding::{Check, EVERY_RUN, Finding, Fix, Group};
 use super::{TrialLease, Untried};
 use crate::lease::{self, Lease, LeaseError};
 use slicewise_live::sys::storage;
@@ -24,13 +24,13 @@ const FOLDER: Check = Check {
     group: Group::Testbed,
     name: "testbed folder",
     needed_for: "the lock, and the cleanup list",
-    stops: BOTH_RUNS,
+    stops: EVERY_RUN,
 };
 const TEMPORARY: Check = Check {
     group: Group::Testbed,
     name: "temporary folder",
     needed_for: "the captures of a run, until it is analysed",
-    stops: BOTH_RUNS,
+    stops: EVERY_RUN,
 };
 
 /// Room for the captures of a long run: 128 bytes per frame at both ends.

@@ -1,6 +1,6 @@
 //! Programs the testbed calls.
 
-use super::finding::{BOTH_RUNS, Check, Finding, Fix, Group};
+use super::finding::{Check, EVERY_RUN, Finding, Fix, Group, Purpose};
 use crate::command::Tool;
 use crate::machine;
 use std::path::Path;
@@ -18,17 +18,19 @@ const fn check(tool: Tool) -> Check {
             Tool::Iperf3 => "constant-rate sources",
             Tool::Tcpdump => "captures at both ends",
             Tool::Nginx => "responses to requests of applications",
+            Tool::Cc | Tool::PkgConfig => "compiling the device of `run --on dpdk`",
         },
         stops: match tool {
             Tool::Nginx => &[],
-            _ => BOTH_RUNS,
+            Tool::Cc | Tool::PkgConfig => &[Purpose::RunOnDpdk],
+            _ => EVERY_RUN,
         },
     }
 }
 
 pub(super) fn examine(is_root: bool) -> Vec<Finding> {
     let required = Tool::REQUIRED.into_iter();
-    let all = required.chain([Tool::Nginx]);
+    let all = required.chain([Tool::Nginx]).chain(Tool::COMPILING);
     all.map(|tool| look_for(tool, is_root)).collect()
 }
 

@@ -14,7 +14,7 @@ fn finding(group: Group, name: &'static str, state: State, detail: &str) -> Find
 }
 
 fn on_every_run(finding: Finding) -> Finding {
-    let stops = vec![Purpose::RunOnGateway, Purpose::RunOnTc];
+    let stops = vec![Purpose::RunOnGateway, Purpose::RunOnTc, Purpose::RunOnDpdk];
     Finding { stops, ..finding }
 }
 
@@ -76,8 +76,9 @@ fn missing_items_come_with_fixes_and_one_install_command() {
                     fix: a kernel with CONFIG_NET_SCH_RED
 
     This machine can run `slicewise gateway`; it cannot run
-    `slicewise run --on gateway` or `slicewise run --on tc`. Not
-    possible: policies with `wred` on tc.
+    `slicewise run --on gateway`, `slicewise run --on tc` or
+    `slicewise run --on dpdk`. Not possible: policies with
+    `wred` on tc.
     What is missing is installed by:
 
         apt-get install iproute2 tcpdump
@@ -115,9 +116,9 @@ fn narrow_terminals_have_details_below_names() {
 
     This machine can run `slicewise
     gateway`; it cannot run `slicewise run
-    --on gateway` or `slicewise run --on
-    tc`. Not possible: policies with `wred`
-    on tc.
+    --on gateway`, `slicewise run --on tc`
+    or `slicewise run --on dpdk`. Not
+    possible: policies with `wred` on tc.
     What is missing is installed by:
 
         apt-get install iproute2 tcpdump
@@ -152,7 +153,8 @@ fn what_is_not_known_for_one_reason_is_one_entry() {
                 needed for what it is needed for
 
     This user can run `slicewise gateway`; it cannot run `slicewise run --on
-    gateway` or `slicewise run --on tc`. What root can run: sudo slicewise doctor
+    gateway`, `slicewise run --on tc` or `slicewise run --on dpdk`. What root can
+    run: sudo slicewise doctor
     ");
 }
 
@@ -162,7 +164,7 @@ fn a_machine_of_which_something_is_not_known_is_promised_nothing() {
     let (sentence, rest) = summary(&Examination {
         findings: vec![on_every_run(lock)],
     });
-    assert_snapshot!(sentence, @"This machine can run `slicewise gateway`; it is not known whether it can run `slicewise run --on gateway` or `slicewise run --on tc`.");
+    assert_snapshot!(sentence, @"This machine can run `slicewise gateway`; it is not known whether it can run `slicewise run --on gateway`, `slicewise run --on tc` or `slicewise run --on dpdk`.");
     assert_eq!(rest, "");
 }
 

@@ -50,6 +50,9 @@ impl Form {
 /// The lines of a class but for `service-policy`.
 pub(super) fn class(class: &ClassSpec, form: Form) -> Result<Vec<String>, Problem> {
     let mut lines = Vec::new();
+    if class.hqos.is_some() {
+        return Err("the hierarchical scheduler of DPDK".to_owned());
+    }
     if let Some(spec) = class.priority {
         lines.push(priority(spec, form.levels)?);
     }

@@ -4,6 +4,7 @@ mod bounds;
 mod defaults;
 mod flow_queue;
 mod guaranteed;
+mod hqos;
 mod limits;
 mod refusals;
 mod support;

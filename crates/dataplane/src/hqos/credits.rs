@@ -1,0 +1,166 @@
+//! Credits of subports and pipes: token buckets, and a limit of each traffic class per period.
+
+use slicewise_model::hqos::{BEST_EFFORT, HqosCredits, TRAFFIC_CLASSES};
+
+/// Token bucket and traffic classes of a subport or a pipe.
+#[derive(Debug, Clone)]
+pub(super) struct Credits {
+    tb_time: u64,
+    tb_credits: u64,
+    /// When the credits of the classes are renewed, at the next visit.
+    tc_time: u64,
+    tc_credits: [u64; TRAFFIC_CLASSES],
+}
+
+impl Credits {
+    /// A bucket that is half full, and a period that begins at time 0.
+    pub(super) const fn new(params: &HqosCredits) -> Self {
+        Self {
+            tb_time: 0,
+            tb_credits: params.tb_size / 2,
+            tc_time: params.tc_period,
+            tc_credits: params.tc_credits_per_period,
+        }
+    }
+
+    /// No credits, and a period that has ended: a pipe without a profile.
+    pub(super) const fn none() -> Self {
+        Self {
+            tb_time: 0,
+            tb_credits: 0,
+            tc_time: 0,
+            tc_credits: [0; TRAFFIC_CLASSES],
+        }
+    }
+
+    /// Keep the token bucket of `old`, whose scheduler this one replaces at `time`.
+    pub(super) fn resume_from(&mut self, old: &Self, params: &HqosCredits, time: u64) {
+        self.tb_time = time;
+        self.tb_credits = old.tb_credits.min(params.tb_size);
+        self.tc_time = self.tc_time.saturating_add(time);
+    }
+
+    /// The token bucket earns what it has missed, in whole periods.
+    #[inline]
+    pub(super) fn earn(&mut self, params: &HqosCredits, time: u64) {
+        let periods = time.saturating_sub(self.tb_time) / params.tb_period;
+        let earned = periods.saturating_mul(params.tb_credits_per_period);
+        self.tb_credits = self.tb_credits.saturating_add(earned).min(params.tb_size);
+        self.tb_time += periods * params.tb_period;
+    }
+
+    #[inline]
+    pub(super) const fn is_period_over(&self, time: u64) -> bool {
+        time >= self.tc_time
+    }
+
+    /// A new period of the traffic classes.
+    pub(super) const fn renew(&mut self, params: &HqosCredits, time: u64) {
+        self.tc_credits = params.tc_credits_per_period;
+        self.tc_time = time + params.tc_period;
+    }
+
+    /// Whether a frame of `bytes` in class `class` may leave.
+    #[inline]
+    pub(super) fn suffice(&self, class: usize, bytes: u64) -> bool {
+        bytes <= self.tb_credits && bytes <= self.tc_credits[class]
+    }
+
+    #[inline]
+    pub(super) fn spend(&mut self, class: usize, bytes: u64) {
+        self.tb_credits -= bytes;
+        self.tc_credits[class] -= bytes;
+    }
+
+    /// The end of the period of the traffic classes.
+    pub(super) const fn period_end(&self) -> u64 {
+        self.tc_time
+    }
+
+    /// When [`suffice`](Self::suffice) answers yes, if nothing is spent until then.
+    pub(super) fn suffice_at(&self, params: &HqosCredits, class: usize, bytes: u64) -> u64 {
+        let missing = bytes.saturating_sub(self.tb_credits);
+        let periods = missing.div_ceil(params.tb_credits_per_period.max(1));
+        let bucket = match periods {
+            0 => 0,
+            _ => self
+                .tb_time
+                .saturating_add(periods.saturating_mul(params.tb_period)),
+        };
+        let renewed = if bytes <= self.tc_credits[class] {
+            0
+        } else {
+            self.tc_time
+        };
+        bucket.max(renewed)
+    }
+
+    /// Credits of a period that have been spent. In a period that began with others, modulo 2^64 as in the library.
+    pub(super) fn spent(&self, params: &HqosCredits, class: usize) -> u64 {
+        params.tc_credits_per_period[class].wrapping_sub(self.tc_credits[class])
+    }
+}
+
+/// How best effort is shared where pipes may send more of it together than their subport: each may send `watermark`
+/// times its weight per period of the subport, and the watermark follows what was sent.
+#[derive(Debug)]
+pub(super) struct Oversubscription {
+    watermark: u64,
+    min: u64,
+    max: u64,
+    /// Pipes may send more than their subport.
+    is_on: bool,
+    /// Periods of the subport, modulo 256.
+    period: u8,
+}
+
+impl Oversubscription {
+    pub(super) const fn new(min: u64, max: u64, is_on: bool) -> Self {
+        Self {
+            watermark: max,
+            min,
+            max,
+            is_on,
+            period: 0,
+        }
+    }
+
+    pub(super) const fn period(&self) -> u8 {
+        self.period
+    }
+
+    /// Credits of a pipe for a period.
+    #[inline]
+    pub(super) fn credits(&self, weight: u8) -> u64 {
+        self.watermark.saturating_mul(u64::from(weight))
+    }
+
+    /// The most that [`credits`](Self::credits) can be.
+    pub(super) fn most_credits(&self, weight: u8) -> u64 {
+        let most = if self.is_on {
+            self.max.max(self.min)
+        } else {
+            self.max
+        };
+        most.saturating_mul(u64::from(weight))
+    }
+
+    /// A period of the subport ends: the watermark falls by 1/128 if best effort took all but one largest frame of
+    /// what the other classes left, else it rises as much. Arithmetic is modulo 2^64, as in the library.
+    pub(super) fn next_period(&mut self, subport: &Credits, params: &HqosCredits) {
+        self.period = self.period.wrapping_add(1);
+        if !self.is_on {
+            self.watermark = self.max;
+            return;
+        }
+        let others = (0..BEST_EFFORT).map(|class| subport.spent(params, class));
+        let others = others.fold(0, u64::wrapping_add);
+        let left = params.tc_credits_per_period[BEST_EFFORT].wrapping_sub(others);
+        let step = self.watermark >> 7;
+        self.watermark = if subport.spent(params, BEST_EFFORT) > left.wrapping_sub(self.min) {
+            (self.watermark - step).max(self.min)
+        } else {
+            (self.watermark + step + 1).min(self.max)
+        };
+    }
+}

@@ -1,0 +1,542 @@
+//! A subport: pipes, their queues, and the eight grinders that work on them in turn.
+
+mod next_time;
+
+use super::HqosCounters;
+use super::active::ActiveQueues;
+use super::credits::{Credits, Oversubscription};
+use super::grinder::{Grinder, Step};
+use super::place::{PIPE_QUEUES, class_of};
+use super::port_time::PortTime;
+use super::red::{Random, Red};
+use super::round_robin::RoundRobin;
+use crate::frame::DropReason;
+use crate::queue::{FramePool, NIL, QueuedFrame};
+use slicewise_model::HqosParams;
+use slicewise_model::hqos::{
+    BEST_EFFORT, BEST_EFFORT_QUEUES, HqosCredits, HqosPipeParams, HqosSubportParams, QUEUES,
+    TRAFFIC_CLASSES,
+};
+
+/// Pipes that are worked on at the same time (`RTE_SCHED_PORT_N_GRINDERS`). The library does so to fetch the memory of
+/// one while it works on another; here it decides on the order of departures.
+pub(super) const GRINDERS: usize = 8;
+/// No group of queues, and no pipe.
+const NONE: u32 = u32::MAX;
+
+/// A subport of a port.
+#[derive(Debug)]
+pub(super) struct Subport {
+    params: HqosCredits,
+    credits: Credits,
+    oversubscription: Oversubscription,
+    overhead: u32,
+    profiles: Box<[Profile]>,
+    /// The profile of each pipe.
+    profile_of: Box<[u8]>,
+    pipes: Box<[Pipe]>,
+    queues: Box<[Queue]>,
+    drops: Box<[Drops]>,
+    /// What a frame can cost and leave, whatever its class and pipe.
+    fits: u64,
+    /// The most that a frame has cost.
+    largest: u64,
+    /// Packets of each queue of a pipe.
+    sizes: [u32; QUEUES],
+    red: Option<Red>,
+    active: ActiveQueues,
+    grinders: [Grinder; GRINDERS],
+    /// The group of queues of each grinder.
+    groups: [u32; GRINDERS],
+    /// Grinders that have a pipe.
+    busy: u32,
+    /// The first pipe that was visited without sending a frame since one was sent or a call began.
+    looped: u32,
+    /// It was visited again.
+    is_exhausted: bool,
+}
+
+/// A pipe profile in a subport.
+#[derive(Debug)]
+struct Profile {
+    params: HqosPipeParams,
+    /// The most that a frame of each class can cost and ever leave.
+    longest: [u64; TRAFFIC_CLASSES],
+}
+
+/// A pipe, in three cache lines.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+struct Pipe {
+    credits: Credits,
+    /// Credits of best effort in a period of the subport.
+    over: u64,
+    tokens: [u16; BEST_EFFORT_QUEUES],
+    /// The period of the subport for which `over` is.
+    period: u8,
+}
+
+/// A queue in order of arrival, and what was queued since the scheduler was made.
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    head: u32,
+    tail: u32,
+    packets: u32,
+    frames: u64,
+    bytes: u64,
+}
+
+/// Frames that were dropped at a queue.
+#[derive(Debug, Clone, Copy, Default)]
+struct Drops {
+    full: u64,
+    early: u64,
+    too_long: u64,
+}
+
+impl Subport {
+    pub(super) fn new(port: &HqosParams, params: &HqosSubportParams) -> Self {
+        let pipes = params.pipes as usize;
+        let mut subport = Self {
+            params: params.credits,
+            credits: Credits::new(&params.credits),
+            oversubscription: Oversubscription::new(0, 0, false),
+            overhead: port.frame_overhead,
+            profiles: Box::default(),
+            profile_of: vec![0; pipes].into(),
+            pipes: vec![Pipe::UNASSIGNED; pipes].into(),
+            queues: vec![Queue::EMPTY; pipes * QUEUES].into(),
+            drops: vec![Drops::default(); pipes * QUEUES].into(),
+            fits: 0,
+            largest: 0,
+            sizes: std::array::from_fn(|queue| u32::from(params.queue_sizes[class_of(queue)])),
+            red: port.red.as_ref().map(|red| Red::new(red, pipes * QUEUES)),
+            active: ActiveQueues::new(params.pipes * PIPE_QUEUES),
+            grinders: Default::default(),
+            groups: [NONE; GRINDERS],
+            busy: 0,
+            looped: NONE,
+            is_exhausted: false,
+        };
+        subport.assign(port, params);
+        subport
+    }
+
+    /// Give pipes their profiles.
+    fn assign(&mut self, port: &HqosParams, params: &HqosSubportParams) {
+        let mut offered = 0.0;
+        let mut ranges = params.assigned.clone();
+        ranges.sort_by_key(|range| range.first);
+        let best_effort = port.pipe_profiles.iter().map(|pipe| pipe.best_effort_rate);
+        // The library takes the period for milliseconds, but it is in bytes.
+        let most = best_effort.max().unwrap_or(0);
+        let watermark = params.credits.tc_period.wrapping_mul(most) / 1000;
+        for range in ranges {
+            let profile = &port.pipe_profiles[range.profile as usize];
+            for pipe in range.first..=range.last {
+                self.profile_of[pipe as usize] = range.profile.to_le_bytes()[0];
+                self.pipes[pipe as usize] = Pipe {
+                    credits: Credits::new(&profile.credits),
+                    over: watermark,
+                    ..Pipe::UNASSIGNED
+                };
+                offered += best_effort_share(&profile.credits);
+            }
+        }
+        let is_on = offered > best_effort_share(&params.credits);
+        let min = u64::from(port.mtu);
+        self.oversubscription = Oversubscription::new(min, watermark, is_on);
+        let profiles = port.pipe_profiles.iter();
+        self.profiles = profiles
+            .map(|params| Profile {
+                params: *params,
+                longest: self.longest(params),
+            })
+            .collect();
+        let longest = self.profiles.iter().flat_map(|profile| {
+            let classes = profile.longest.into_iter().zip(params.queue_sizes);
+            classes.filter_map(|(longest, size)| (size > 0).then_some(longest))
+        });
+        self.fits = longest.min().unwrap_or(0);
+    }
+
+    /// The most that a frame of each class in a pipe can cost and ever leave.
+    fn longest(&self, pipe: &HqosPipeParams) -> [u64; TRAFFIC_CLASSES] {
+        let over = self
+            .oversubscription
+            .most_credits(pipe.oversubscription_weight);
+        std::array::from_fn(|class| {
+            let both = [&self.params, &pipe.credits];
+            let limits =
+                both.map(|credits| credits.tb_size.min(credits.tc_credits_per_period[class]));
+            let longest = limits[0].min(limits[1]);
+            if class == BEST_EFFORT {
+                longest.min(over)
+            } else {
+                longest
+            }
+        })
+    }
+
+    /// Queue a frame in queue `index`; returns whether it is the only one there.
+    ///
+    /// # Errors
+    /// The reason to drop it.
+    #[inline]
+    pub(super) fn try_enqueue(
+        &mut self,
+        (index, colour): (u32, usize),
+        queued: QueuedFrame,
+        pool: &mut FramePool,
+        moment: (u64, &mut Random),
+    ) -> Result<bool, DropReason> {
+        let admitted = self.admit((index, colour), &queued, moment).and_then(|()| {
+            let slot = pool.try_take(queued);
+            slot.ok_or(DropReason::BufferFull)
+        });
+        match admitted {
+            Ok(slot) => {
+                let queue = &mut self.queues[index as usize];
+                queue.frames += 1;
+                queue.bytes += u64::from(queued.lengths().l2_bytes);
+                Ok(self.append(index, slot, pool))
+            }
+            Err(reason) => {
+                let drops = &mut self.drops[index as usize];
+                match reason {
+                    DropReason::RedEarly | DropReason::RedForced => drops.early += 1,
+                    DropReason::FrameTooLong => drops.too_long += 1,
+                    _ => drops.full += 1,
+                }
+                Err(reason)
+            }
+        }
+    }
+
+    #[inline]
+    fn admit(
+        &mut self,
+        (index, colour): (u32, usize),
+        queued: &QueuedFrame,
+        moment: (u64, &mut Random),
+    ) -> Result<(), DropReason> {
+        let queue = index as usize % QUEUES;
+        let class = class_of(queue);
+        let (size, waiting) = (self.sizes[queue], self.queues[index as usize].packets);
+        let cost = u64::from(queued.lengths().l2_bytes) + u64::from(self.overhead);
+        if cost > self.fits && size > 0 && cost > self.profile(index / PIPE_QUEUES).longest[class] {
+            return Err(DropReason::FrameTooLong);
+        }
+        if let Some(red) = &mut self.red {
+            red.on_arrival(index as usize, (class, colour), waiting, moment)?;
+        }
+        if waiting >= size {
+            return Err(DropReason::QueueFull);
+        }
+        self.largest = self.largest.max(cost);
+        Ok(())
+    }
+
+    /// Put the frame in `slot` at the end of a queue; returns whether it is the only one there.
+    #[inline]
+    fn append(&mut self, index: u32, slot: u32, pool: &mut FramePool) -> bool {
+        let queue = &mut self.queues[index as usize];
+        let was_empty = queue.packets == 0;
+        if was_empty {
+            queue.head = slot;
+            self.active.insert(index);
+        } else {
+            pool.link(queue.tail, slot);
+        }
+        queue.tail = slot;
+        queue.packets += 1;
+        was_empty
+    }
+
+    /// Remove the first frame of a queue; returns it, and whether the queue is empty now.
+    #[inline]
+    fn pop(&mut self, index: u32, pool: &mut FramePool) -> Option<(QueuedFrame, bool)> {
+        let queue = &mut self.queues[index as usize];
+        let (queued, next) = pool.try_release(queue.head)?;
+        queue.head = next;
+        queue.packets -= 1;
+        let is_empty = next == NIL;
+        if is_empty {
+            self.active.remove(index);
+        }
+        Some((queued, is_empty))
+    }
+
+    /// Remove the first frame of any queue.
+    pub(super) fn pop_any(&mut self, pool: &mut FramePool) -> Option<(u32, QueuedFrame)> {
+        let (first, bits) = self.active.scan()?;
+        let index = first + bits.trailing_zeros();
+        let (queued, _) = self.pop(index, pool)?;
+        Some((index, queued))
+    }
+
+    /// Put a frame at the end of a queue whatever its limit.
+    pub(super) fn append_moved(&mut self, index: u32, queued: QueuedFrame, pool: &mut FramePool) {
+        if let Some(slot) = pool.try_take(queued) {
+            self.append(index, slot, pool);
+        }
+    }
+
+    /// Whether each frame that waits in `old` can leave from here.
+    pub(super) const fn can_send_from(&self, old: &Self) -> bool {
+        self.fits >= old.largest
+    }
+
+    /// The same pipes had the credits of `old`, a scheduler with the same queues. `time` is that of the port.
+    pub(super) fn resume_from(&mut self, old: &mut Self, time: u64) {
+        self.largest = old.largest;
+        self.credits.resume_from(&old.credits, &self.params, time);
+        for (pipe, (new, old)) in (0..).zip(self.pipes.iter_mut().zip(&old.pipes)) {
+            let params = &self.profiles[usize::from(self.profile_of[pipe])].params;
+            new.credits.resume_from(&old.credits, &params.credits, time);
+            new.tokens = old.tokens;
+        }
+        for (new, old) in self.queues.iter_mut().zip(&old.queues) {
+            (new.frames, new.bytes) = (old.frames, old.bytes);
+        }
+        std::mem::swap(&mut self.drops, &mut old.drops);
+    }
+
+    /// A call of the library begins.
+    #[inline]
+    pub(super) const fn begin(&mut self) {
+        self.looped = NONE;
+    }
+
+    /// Whether nothing more is found here in this call.
+    #[inline]
+    pub(super) const fn is_done(&mut self, has_asked_all: bool) -> bool {
+        let is_exhausted = std::mem::replace(&mut self.is_exhausted, false);
+        has_asked_all && self.busy == 0 || is_exhausted
+    }
+
+    /// Take a grinder one step further; returns the frame that leaves.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        grinder: usize,
+        port: &mut PortTime,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        let next = match self.grinders[grinder].step {
+            Step::Pipe => {
+                if !self.next_pipe(grinder) {
+                    return None;
+                }
+                self.busy += 1;
+                Step::Credits
+            }
+            Step::Credits => {
+                self.begin_class(grinder);
+                self.renew(self.grinders[grinder].pipe, port.bytes());
+                Step::Fetch
+            }
+            Step::Fetch => Step::Send,
+            Step::Send => return self.send(grinder, port, pool),
+        };
+        self.grinders[grinder].step = next;
+        None
+    }
+
+    fn send(
+        &mut self,
+        index: usize,
+        port: &mut PortTime,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        let sent = self.try_send(index, port, pool);
+        let grinder = &mut self.grinders[index];
+        let is_best_effort = grinder.class == BEST_EFFORT;
+        if sent.is_some() && grinder.queues != 0 {
+            if is_best_effort {
+                grinder.chosen = grinder.round_robin.choose();
+            }
+            return sent;
+        }
+        if is_best_effort {
+            self.pipes[grinder.pipe as usize].tokens = grinder.round_robin.store();
+        }
+        let next = if grinder.next_class() {
+            self.begin_class(index);
+            Step::Fetch
+        } else {
+            if !grinder.is_productive && self.looped == NONE {
+                self.looped = grinder.pipe;
+            }
+            if self.next_pipe(index) {
+                Step::Credits
+            } else {
+                self.busy -= 1;
+                Step::Pipe
+            }
+        };
+        self.grinders[index].step = next;
+        sent
+    }
+
+    /// Send the frame of a grinder, if credits suffice.
+    #[inline]
+    fn try_send(
+        &mut self,
+        index: usize,
+        port: &mut PortTime,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        let Grinder {
+            class,
+            chosen,
+            pipe: number,
+            first,
+            ..
+        } = self.grinders[index];
+        let queue = first + u32::from(chosen);
+        let lengths = pool.lengths(self.queues[queue as usize].head)?;
+        let cost = u64::from(lengths.l2_bytes) + u64::from(self.overhead);
+        let pipe = &mut self.pipes[number as usize];
+        let is_best_effort = class == BEST_EFFORT;
+        let suffices = self.credits.suffice(class, cost)
+            && pipe.credits.suffice(class, cost)
+            && (!is_best_effort || cost <= pipe.over);
+        if !suffices {
+            return None;
+        }
+        self.credits.spend(class, cost);
+        pipe.credits.spend(class, cost);
+        port.on_departure(cost);
+        if is_best_effort {
+            pipe.over -= cost;
+        }
+        let (queued, is_empty) = self.pop(queue, pool)?;
+        let costs = self.profile(number).params.wrr_costs;
+        let grinder = &mut self.grinders[index];
+        if is_best_effort {
+            let cost = lengths.l2_bytes.wrapping_add(self.overhead);
+            grinder
+                .round_robin
+                .spend(chosen, cost, costs[usize::from(chosen)]);
+        }
+        if is_empty {
+            grinder.queues &= !(1 << chosen);
+            if is_best_effort {
+                grinder.round_robin.on_empty(chosen);
+            }
+            if let Some(red) = &mut self.red {
+                red.on_empty(queue as usize, port.bytes());
+            }
+        }
+        grinder.is_productive = true;
+        self.looped = NONE;
+        Some(queued)
+    }
+
+    /// Give a grinder the next pipe with frames, if there is one that no other has.
+    #[inline]
+    fn next_pipe(&mut self, index: usize) -> bool {
+        let grinder = &mut self.grinders[index];
+        if grinder.further == 0 {
+            let Some((first, queues)) = self.active.scan() else {
+                return false;
+            };
+            self.groups[index] = NONE;
+            if self.groups.contains(&first) {
+                return false;
+            }
+            self.groups[index] = first;
+            grinder.further = queues;
+            grinder.next_pipe = first / PIPE_QUEUES;
+        }
+        grinder.take_pipe();
+        if grinder.pipe == self.looped {
+            self.is_exhausted = true;
+            self.looped = NONE;
+        }
+        true
+    }
+
+    /// Find the first queue of the class of a grinder.
+    #[inline]
+    fn begin_class(&mut self, index: usize) {
+        let grinder = &mut self.grinders[index];
+        grinder.chosen = 0;
+        if grinder.class == BEST_EFFORT {
+            let kept = self.pipes[grinder.pipe as usize].tokens;
+            grinder.round_robin = RoundRobin::load(kept, grinder.queues);
+            grinder.chosen = grinder.round_robin.choose();
+        }
+    }
+
+    /// A visit of a pipe: credits are renewed.
+    #[inline]
+    fn renew(&mut self, number: u32, time: u64) {
+        let profile = &self.profiles[usize::from(self.profile_of[number as usize])].params;
+        let pipe = &mut self.pipes[number as usize];
+        self.credits.earn(&self.params, time);
+        pipe.credits.earn(&profile.credits, time);
+        if self.credits.is_period_over(time) {
+            self.oversubscription
+                .next_period(&self.credits, &self.params);
+            self.credits.renew(&self.params, time);
+        }
+        if pipe.credits.is_period_over(time) {
+            pipe.credits.renew(&profile.credits, time);
+        }
+        if pipe.period != self.oversubscription.period() {
+            pipe.over = self
+                .oversubscription
+                .credits(profile.oversubscription_weight);
+            pipe.period = self.oversubscription.period();
+        }
+    }
+
+    #[inline]
+    fn profile(&self, pipe: u32) -> &Profile {
+        &self.profiles[usize::from(self.profile_of[pipe as usize])]
+    }
+
+    /// What a queue has counted.
+    pub(super) fn counters(&self, index: u32) -> HqosCounters {
+        let (queue, drops) = (self.queues[index as usize], self.drops[index as usize]);
+        HqosCounters {
+            queued_frames: queue.frames,
+            queued_bytes: queue.bytes,
+            waiting_frames: queue.packets,
+            dropped_full: drops.full,
+            dropped_early: drops.early,
+            dropped_too_long: drops.too_long,
+        }
+    }
+
+    /// Pipes.
+    pub(super) fn pipes(&self) -> usize {
+        self.pipes.len()
+    }
+}
+
+impl Pipe {
+    const UNASSIGNED: Self = Self {
+        credits: Credits::none(),
+        over: 0,
+        tokens: [0; BEST_EFFORT_QUEUES],
+        period: 0,
+    };
+}
+
+impl Queue {
+    const EMPTY: Self = Self {
+        head: NIL,
+        tail: NIL,
+        packets: 0,
+        frames: 0,
+        bytes: 0,
+    };
+}
+
+/// The part of the port's rate that best effort may have, in the precision of the library.
+fn best_effort_share(credits: &HqosCredits) -> f64 {
+    credits.tc_credits_per_period[BEST_EFFORT] as f64 / credits.tc_period as f64
+}

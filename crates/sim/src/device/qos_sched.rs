@@ -1,0 +1,216 @@
+//! `qos_sched`, the sample application of DPDK 22.11: a scheduler between threads that hand packets on in bursts.
+//!
+//! `examples/qos_sched/app_thread.c`: the receive thread gives what has arrived to a ring, all of it or nothing
+//! (`rte_ring_sp_enqueue_bulk`). The worker takes what is there, enqueues it, dequeues up to a burst, and waits until the
+//! second ring has room for all of that. The transmit thread takes a *whole* burst from that ring or none
+//! (`rte_ring_sc_dequeue_bulk`), collects packets up to a burst of its own, and hands them to the interface; what it has
+//! collected, and not what is in the ring, goes out after a while without a burst. Threads poll without pause and take
+//! no time here. `docs/devices/qos-sched.md` says what follows from it.
+
+use super::Forwarding;
+use super::port::port;
+use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
+use slicewise_model::PolicyParams;
+use slicewise_study::QosSchedParams;
+use slicewise_units::Instant;
+use slicewise_wire::Headers;
+use std::collections::VecDeque;
+
+/// An egress port behind the threads of `qos_sched`.
+#[derive(Debug)]
+pub struct QosSched {
+    pipeline: Pipeline,
+    params: QosSchedParams,
+    /// Entries that a ring between threads holds: one stays empty.
+    room: usize,
+    /// Ring from the receive thread to the worker.
+    received: VecDeque<(Frame, Headers)>,
+    /// What the worker has dequeued, and waits to put into the second ring.
+    dequeued: VecDeque<Frame>,
+    /// Ring from the worker to the transmit thread.
+    ring: VecDeque<Frame>,
+    /// What the transmit thread has taken from it.
+    taken: VecDeque<Frame>,
+    /// How much of that it is handing to the interface; it does nothing else meanwhile.
+    handing: usize,
+    /// When it hands over what it has taken, if no burst comes before.
+    drain_at: Instant,
+    /// Descriptors of the interface.
+    descriptors: VecDeque<Frame>,
+    /// Dropped after they had been queued.
+    dropped: VecDeque<Frame>,
+}
+
+impl QosSched {
+    /// A port under `policy`. Its rate is that of the link that the topology connects to it.
+    ///
+    /// # Errors
+    /// Where the data plane cannot hold the policy.
+    pub fn new(
+        policy: PolicyParams,
+        params: QosSchedParams,
+        seed: u64,
+    ) -> Result<Self, BuildError> {
+        let room = params.ring.software.saturating_sub(1);
+        Ok(Self {
+            pipeline: port(policy, seed)?,
+            params,
+            room: size(room),
+            received: VecDeque::new(),
+            dequeued: VecDeque::new(),
+            ring: VecDeque::new(),
+            taken: VecDeque::new(),
+            handing: 0,
+            drain_at: Instant::MAX,
+            descriptors: VecDeque::new(),
+            dropped: VecDeque::new(),
+        })
+    }
+
+    /// The disciplines of its policy.
+    #[must_use]
+    pub const fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    pub(super) const fn pipeline_mut(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
+    }
+
+    /// Packets that have left their queue and not the device.
+    #[must_use]
+    pub fn in_threads(&self) -> usize {
+        let after = self.dequeued.len() + self.ring.len() + self.taken.len();
+        self.received.len() + after + self.descriptors.len()
+    }
+
+    /// Hand on at `now` what waits for others to complete a burst; true where there was any.
+    pub(super) fn release(&mut self, now: Instant) -> bool {
+        let waits = !self.ring.is_empty() || !self.taken.is_empty();
+        self.taken.append(&mut self.ring);
+        self.handing = self.taken.len();
+        self.run(now);
+        waits
+    }
+
+    /// Let the threads poll until nothing moves.
+    fn run(&mut self, now: Instant) {
+        loop {
+            let moved = self.work(now) | self.transmit(now);
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// One turn of the worker (`app_worker_thread`); false where it did nothing.
+    fn work(&mut self, now: Instant) -> bool {
+        if self.dequeued.is_empty() {
+            let received = size(self.params.burst.enqueue).min(self.received.len());
+            for (frame, headers) in self.received.drain(..received) {
+                if let Verdict::Dropped(_) = self.pipeline.on_frame(frame, &headers, now) {
+                    self.dropped.push_back(frame);
+                }
+            }
+            for _ in 0..self.params.burst.dequeue {
+                let Some(frame) = self.pipeline.poll_egress(now) else {
+                    break;
+                };
+                self.dequeued.push_back(frame);
+            }
+            if self.dequeued.is_empty() {
+                return received > 0;
+            }
+        } else if self.is_blocked() {
+            return false;
+        }
+        if !self.is_blocked() {
+            self.ring.append(&mut self.dequeued);
+        }
+        true
+    }
+
+    /// The worker waits for room for all that it has dequeued.
+    fn is_blocked(&self) -> bool {
+        !self.dequeued.is_empty() && self.ring.len() + self.dequeued.len() > self.room
+    }
+
+    /// One turn of the transmit thread (`app_tx_thread`); false where it did nothing.
+    fn transmit(&mut self, now: Instant) -> bool {
+        if self.handing > 0 {
+            let free = size(self.params.ring.transmit).saturating_sub(self.descriptors.len());
+            let handed = free.min(self.handing);
+            self.descriptors.extend(self.taken.drain(..handed));
+            self.handing -= handed;
+            if handed == 0 {
+                return false;
+            }
+        } else {
+            let burst = size(self.params.burst.dequeue);
+            if self.taken.len() < size(self.params.burst.transmit) {
+                if self.ring.len() >= burst {
+                    self.taken.extend(self.ring.drain(..burst));
+                    self.drain_at = now.saturating_add(self.params.drain);
+                } else if self.drain_at <= now && !self.taken.is_empty() {
+                    self.handing = self.taken.len();
+                } else {
+                    return false;
+                }
+            }
+        }
+        let whole = size(self.params.burst.transmit);
+        if self.handing == 0 && self.taken.len() >= whole {
+            self.handing = whole;
+        }
+        true
+    }
+}
+
+impl Forwarding for QosSched {
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.run(now);
+        if self.dequeued.is_empty() && self.received.is_empty() {
+            let verdict = self.pipeline.on_frame(frame, headers, now);
+            self.run(now);
+            return verdict;
+        }
+        if self.received.len() >= self.room {
+            return self.refuse(frame, headers, now);
+        }
+        self.received.push_back((frame, *headers));
+        Verdict::Queued
+    }
+
+    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        self.pipeline.refuse(frame, headers, now)
+    }
+
+    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+        self.run(now);
+        let frame = self.descriptors.pop_front();
+        if frame.is_some() {
+            self.run(now);
+        }
+        frame
+    }
+
+    fn poll_dropped(&mut self) -> Option<Frame> {
+        let dropped = self.dropped.pop_front();
+        dropped.or_else(|| Forwarding::poll_dropped(&mut self.pipeline))
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        if !self.descriptors.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let drain_at = (!self.taken.is_empty()).then_some(self.drain_at);
+        match (self.pipeline.poll_at(), drain_at) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+fn size(packets: u32) -> usize {
+    usize::try_from(packets).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,192 @@
+//! The threads and rings of `qos_sched`, DPDK's sample application; and policies that run on another device than the
+//! study's.
+
+use super::Checker;
+use super::application::Count;
+use super::network::DutSpec;
+use crate::file::Placed;
+use crate::params::{DutModel, DutParams, QosSchedBursts, QosSchedParams, QosSchedRings};
+use crate::settings;
+use crate::spec::{PassingRate, Positive, Scalar, Short, narrowed};
+use slicewise_model::Rate;
+
+/// Bursts are 16 bits wide in the application (`struct burst_conf`).
+const MAX_BURST: u32 = 65_535;
+/// More than any host has memory for, at one pointer an entry.
+const MAX_RING: u32 = 1 << 24;
+
+narrowed! {
+    /// Packets that a thread moves at once.
+    #[derive(Copy)]
+    Burst(Count) as "Count": |text| match Count::from_text(text)? {
+        Count(packets) if packets <= MAX_BURST => Ok(Count(packets)),
+        Count(_) => Err(format!("a burst is at most {MAX_BURST} packets")),
+    };
+    /// Entries of a ring between threads.
+    #[derive(Copy)]
+    Ring(Count) as "Count": |text| match Count::from_text(text)? {
+        Count(entries) if entries > MAX_RING => Err(format!("a ring has at most {MAX_RING} entries")),
+        Count(entries) if entries < 2 || !entries.is_power_of_two() => {
+            Err(format!("a ring of DPDK has a power of two of entries: {entries} is none"))
+        }
+        entries => Ok(entries),
+    };
+}
+
+/// The same for all threads, or for each.
+pub(super) type BurstsSpec = Short<Burst, QosSchedBursts>;
+
+impl From<Burst> for QosSchedBursts {
+    fn from(Burst(Count(packets)): Burst) -> Self {
+        Self::all(packets)
+    }
+}
+
+settings! {
+    /// What the threads of `qos_sched` move at once, in packets (option `--bsz`).
+    impl QosSchedBursts as "BurstsSpec" = QosSchedParams::SAMPLE.burst; {
+        /// Most that the receive thread reads from the interface. Default 64. The simulated thread reads each packet as
+        /// it arrives.
+        receive: Burst = |burst, of| burst.receive = of.0.0,
+        /// Most that the worker takes from the receive thread and enqueues. Default 64.
+        enqueue: Burst = |burst, of| burst.enqueue = of.0.0,
+        /// Most that the worker dequeues. The transmit thread takes so many from the ring, or none. Default 32.
+        dequeue: Burst = |burst, of| burst.dequeue = of.0.0,
+        /// What the transmit thread collects before it hands it to the interface. Default 64.
+        transmit: Burst = |burst, of| burst.transmit = of.0.0,
+    }
+}
+
+settings! {
+    /// Sizes of the rings of `qos_sched`, in packets (option `--rsz`).
+    impl QosSchedRings as "RingsSpec" = QosSchedParams::SAMPLE.ring; {
+        /// Descriptors of the receiving interface. Default 1024. The simulated thread never leaves a packet there.
+        receive: Ring = |ring, of| ring.receive = of.0.0,
+        /// Entries of each of the two rings between the threads, a power of two. Default 8192.
+        software: Ring = |ring, of| ring.software = of.0.0,
+        /// Descriptors of the sending interface. Default 1024.
+        transmit: Ring = |ring, of| ring.transmit = of.0.0,
+    }
+}
+
+settings! {
+    /// The device that runs a policy, where it is another one than the study's: what is said here replaces the settings of
+    /// `dut`.
+    struct PolicyDutSpec as "PolicyDutSpec" {
+        /// Which device: `port`, `gateway` or `qos_sched`.
+        model: Option<DutModel>,
+        /// Rate of its egress port.
+        port_rate: Option<PassingRate>,
+        /// Of a `qos_sched`: what its threads move at once.
+        burst: Option<BurstsSpec>,
+        /// Of a `qos_sched`: sizes of its rings.
+        ring: Option<QosSchedRings>,
+        /// Of a `qos_sched`: how long after its last burst the transmit thread sends what it has collected.
+        drain: Option<Positive>,
+    }
+}
+
+/// What is written of the threads, on top of `base`.
+fn threads(
+    base: QosSchedParams,
+    burst: Option<BurstsSpec>,
+    ring: Option<QosSchedRings>,
+    drain: Option<Positive>,
+) -> QosSchedParams {
+    QosSchedParams {
+        burst: burst.map_or(base.burst, |burst| burst.value),
+        ring: ring.unwrap_or(base.ring),
+        drain: drain.map_or(base.drain, |Positive(drain)| drain),
+    }
+}
+
+impl Checker<'_> {
+    /// The device `qos_sched` as a study describes it.
+    pub(super) fn qos_sched(&mut self, written: &Placed<DutSpec>) -> DutModel {
+        let spec = &written.value;
+        let params = threads(QosSchedParams::SAMPLE, spec.burst, spec.ring, spec.drain);
+        self.check_threads(params, written.place("burst").unwrap_or(written.span));
+        DutModel::QosSched(params)
+    }
+
+    /// A device without threads has no settings of them.
+    pub(super) fn check_no_threads<T>(&mut self, written: &Placed<T>) {
+        for key in ["burst", "ring", "drain"] {
+            if let Some(at) = written.place(key) {
+                let message = format!("`{key}` is of the model `qos_sched` alone");
+                let help = "leave it out, or use the model `qos_sched`";
+                self.problems.add_with_help(at, message, help);
+            }
+        }
+    }
+
+    /// The device of a policy that says which; `dut` is the study's.
+    pub(super) fn dut_of_policy(
+        &mut self,
+        written: &Placed<PolicyDutSpec>,
+        dut: &DutParams,
+    ) -> Option<DutParams> {
+        let spec = &written.value;
+        let at = written.place("model").unwrap_or(written.span);
+        let help = "leave `dut` of the policy out, or make two studies of it";
+        let fits = |model| {
+            matches!(
+                model,
+                DutModel::Port | DutModel::Gateway | DutModel::QosSched(_)
+            )
+        };
+        if !fits(dut.model) || dut.licence.is_some() {
+            let message = "policies on devices of their own need a `dut` that is a `port`, `gateway` or `qos_sched`";
+            self.problems.add_with_help(at, message, help);
+            return None;
+        }
+        if self.key_at(&["path"]).is_some() {
+            let message = "on a path, each device has the policies: `dut` of a policy and `path` exclude each other";
+            self.problems.add(at, message);
+            return None;
+        }
+        let model = match (spec.model.unwrap_or(dut.model), dut.model) {
+            (DutModel::QosSched(base), own) => {
+                let base = match own {
+                    DutModel::QosSched(own) => own,
+                    _ => base,
+                };
+                let params = threads(base, spec.burst, spec.ring, spec.drain);
+                self.check_threads(params, written.place("burst").unwrap_or(written.span));
+                DutModel::QosSched(params)
+            }
+            (model, _) if fits(model) => {
+                self.check_no_threads(written);
+                model
+            }
+            _ => {
+                let message = "a policy can be on a `port`, a `gateway` or a `qos_sched`";
+                self.problems.add_with_help(at, message, help);
+                return None;
+            }
+        };
+        let rate = spec.port_rate.map_or(dut.port_rate.rate, |rate| rate.0);
+        let port_rate = Rate {
+            rate,
+            ..dut.port_rate
+        };
+        Some(DutParams {
+            model,
+            port_rate,
+            ..*dut
+        })
+    }
+
+    /// A burst fits in the ring that it goes through: the worker waits for room for all of it.
+    fn check_threads(&mut self, params: QosSchedParams, at: crate::file::Span) {
+        let room = params.ring.software.saturating_sub(1);
+        if params.burst.dequeue > room {
+            let message = format!(
+                "the worker would wait forever: a burst of {} packets, and a ring of {} entries holds {room}",
+                params.burst.dequeue, params.ring.software
+            );
+            let help = "lower `burst.dequeue`, or give a larger `ring.software`";
+            self.problems.add_with_help(at, message, help);
+        }
+    }
+}

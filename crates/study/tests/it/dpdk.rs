@@ -1,0 +1,335 @@
+//! Policies given as a profile of DPDK's scheduler, and the device `qos_sched`.
+
+use crate::support::parse;
+use insta::assert_snapshot;
+use slicewise_study::{
+    DutModel, MemoryFiles, QosSchedBursts, QosSchedParams, QosSchedRings, Study,
+};
+use slicewise_units::Duration;
+
+const PROFILE: &str = include_str!("../../../formats/tests/golden/dpdk/oversubscribed.cfg");
+const STUDY: &str = "\
+name: threads
+link: {rate: 1 Gbit/s}
+dut: {model: qos_sched}
+slices:
+  first: {match: {vlan: 0, inner_vlan: 3}, share: 50 %, headers: {vlan: 0, inner_vlan: 3}}
+  second: {match: {vlan: 0, inner_vlan: 20}, share: 50 %, headers: {vlan: 0, inner_vlan: 20}}
+sources:
+  first: {slice: first, pattern: cbr, rate: 10 %, payload: 1000 B}
+  second: {slice: second, pattern: cbr, rate: 10 %, payload: 1000 B}
+scenarios:
+  both: {reference: true}
+policies:
+  profile: {dpdk: profile.cfg}
+repetitions: 1
+duration: 1 s
+";
+
+fn with(changes: &[(&str, &str)], profile: &str) -> Result<Study, String> {
+    let mut text = STUDY.to_owned();
+    for (old, new) in changes {
+        assert!(text.contains(old), "`{old}` is not in the study");
+        text = text.replacen(old, new, 1);
+    }
+    let files = MemoryFiles::new().with("profile.cfg", profile);
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+}
+
+fn threads(dut: &str) -> Result<QosSchedParams, String> {
+    let study = with(&[("dut: {model: qos_sched}", dut)], PROFILE)?;
+    match study.dut.model {
+        DutModel::QosSched(threads) => Ok(threads),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_policy_is_what_a_profile_makes() {
+    let study = with(&[], PROFILE).unwrap();
+    let policy = &study.policies[0];
+    assert_eq!(policy.spec.name, "profile");
+    let hqos = policy.params.classes[0].hqos.as_deref().unwrap();
+    assert_eq!(hqos.rate, 125_000_000);
+    assert_eq!(policy.configuration, PROFILE.trim_end());
+    assert_eq!(study.warnings().count(), 0);
+}
+
+#[test]
+fn a_mistake_in_a_profile_is_told_at_its_place() {
+    let profile = PROFILE.replace("pipe 16-30 = 1", "pipe 15-30 = 1");
+    assert_snapshot!(with(&[], &profile).unwrap_err(), @"
+    error: `pipe 15-30` pipe 15 already has profile 0: a pipe has one profile
+      --> profile.cfg:11:1
+       |
+    11 | pipe 15-30 = 1
+       | ^^^^^^^^^^
+    ");
+    let profile = PROFILE.replace("tb rate = 16800000", "tb rate = 168000000");
+    assert_snapshot!(with(&[], &profile).unwrap_err(), @"
+    error: `tb rate` is 168000000 byte/s: must be 1 to 125000000, the rate of the port
+      --> profile.cfg:33:11
+       |
+    33 | tb rate = 168000000
+       |           ^^^^^^^^^
+    ");
+    let block = PROFILE
+        .replace("[red]", "")
+        .replace("wrr weights = 1 2", "wrr wieghts = 1 2");
+    let block = format!(
+        "profile:\n    dpdk: |\n      {}",
+        block.replace('\n', "\n      ")
+    );
+    assert_snapshot!(with(&[("profile: {dpdk: profile.cfg}", &block)], "").unwrap_err(), @"
+    error: `[pipe profile 1]` has no `tc 12 wrr weights`: expected `tc 12 wrr weights = …` below it
+      --> study.yaml:66:8
+       |
+    66 |       [pipe profile 1]
+       |        ^^^^^^^^^^^^^^
+
+    error: `tc 12 wrr wieghts` is not read here: expected `tb rate`, `tb size`, `tc 12 oversubscription weight`, `tc 12 wrr weights`, `tc 0 rate` to `tc 12 rate`
+      --> study.yaml:84:7
+       |
+    84 |       tc 12 wrr wieghts = 1 2 4 8
+       |       ^^^^^^^^^^^^^^^^^
+       |
+       = help: did you mean `tc 12 wrr weights`?
+    ");
+}
+
+#[test]
+fn a_slice_whose_packets_fall_on_no_pipe_is_refused() {
+    let fewer = PROFILE.replace("pipe 16-30 = 1\n", "");
+    assert_snapshot!(with(&[], &fewer).unwrap_err(), @"
+    error: packets of slice `second` fall on pipe 20 of subport 0, which has no profile in policy `profile`
+     --> study.yaml:6:3
+      |
+    6 |   second: {match: {vlan: 0, inner_vlan: 20}, share: 50 %, headers: {vlan: 0, inner_vlan: 20}}
+      |   ^^^^^^
+      |
+      = help: give the pipe a profile, or the slice another `inner_vlan`
+    ");
+    let untagged = (
+        "share: 50 %, headers: {vlan: 0, inner_vlan: 3}",
+        "share: 50 %, headers: {vlan: 0}",
+    );
+    let matched = ("match: {vlan: 0, inner_vlan: 3}", "match: {vlan: 0}");
+    assert_snapshot!(with(&[untagged, matched], PROFILE).unwrap_err(), @"
+    error: packets of slice `first` have no two VLAN tags, which choose the pipe in policy `profile`
+     --> study.yaml:5:3
+      |
+    5 |   first: {match: {vlan: 0}, share: 50 %, headers: {vlan: 0}}
+      |   ^^^^^
+      |
+      = help: the outer tag is the subport and the inner one the pipe: set `vlan` and `inner_vlan`
+    ");
+}
+
+#[test]
+fn vlans_beyond_the_last_pipe_are_warned_of_with_the_pipe_that_they_are() {
+    let beyond = (
+        "inner_vlan: 20}, share: 50 %, headers: {vlan: 0, inner_vlan: 20}",
+        "inner_vlan: 36}, share: 50 %, headers: {vlan: 0, inner_vlan: 36}",
+    );
+    let study = with(&[beyond], PROFILE).unwrap();
+    assert_snapshot!(study.warnings().to_string(), @"
+    warning: packets of slice `second` have VLANs beyond the last subport or pipe and fall on pipe 4 of subport 0 in policy `profile`
+     --> study.yaml:6:3
+      |
+    6 |   second: {match: {vlan: 0, inner_vlan: 36}, share: 50 %, headers: {vlan: 0, inner_vlan: 36}}
+      |   ^^^^^^
+    ");
+}
+
+#[test]
+fn threads_are_those_of_the_sample_application_unless_the_study_says_otherwise() {
+    assert_eq!(
+        threads("dut: {model: qos_sched}"),
+        Ok(QosSchedParams::default())
+    );
+    let all = threads("dut: {model: qos_sched, burst: 8}").unwrap();
+    assert_eq!(all.burst, QosSchedBursts::all(8));
+    let some = "dut: {model: qos_sched, burst: {dequeue: 16}, ring: {software: 256}, drain: 1 ms}";
+    let expected = QosSchedParams {
+        burst: QosSchedBursts {
+            dequeue: 16,
+            ..QosSchedParams::default().burst
+        },
+        ring: QosSchedRings {
+            software: 256,
+            ..QosSchedParams::default().ring
+        },
+        drain: Duration::from_millis(1),
+    };
+    assert_eq!(threads(some), Ok(expected));
+    let study = with(&[], PROFILE).unwrap();
+    assert_snapshot!(study.description("test").dut, @"DPDK's qos_sched (model), port of 1 Gbit/s, bursts of 64, 64, 32 and 64");
+}
+
+#[test]
+fn settings_of_threads_that_cannot_be_are_refused() {
+    let refused = |dut| threads(dut).unwrap_err();
+    assert_snapshot!(refused("dut: {model: qos_sched, burst: 0}"), @"
+    error: there must be at least one
+     --> study.yaml:3:32
+      |
+    3 | dut: {model: qos_sched, burst: 0}
+      |                                ^
+    ");
+    assert_snapshot!(refused("dut: {model: qos_sched, burst: {dequeue: 70000}}"), @"
+    error: a burst is at most 65535 packets
+     --> study.yaml:3:42
+      |
+    3 | dut: {model: qos_sched, burst: {dequeue: 70000}}
+      |                                          ^^^^^
+    ");
+    assert_snapshot!(refused("dut: {model: qos_sched, ring: {software: 1000}}"), @"
+    error: a ring of DPDK has a power of two of entries: 1000 is none
+     --> study.yaml:3:42
+      |
+    3 | dut: {model: qos_sched, ring: {software: 1000}}
+      |                                          ^^^^
+    ");
+    assert_snapshot!(refused("dut: {model: qos_sched, burst: 64, ring: {software: 64}}"), @"
+    error: the worker would wait forever: a burst of 64 packets, and a ring of 64 entries holds 63
+     --> study.yaml:3:32
+      |
+    3 | dut: {model: qos_sched, burst: 64, ring: {software: 64}}
+      |                                ^^
+      |
+      = help: lower `burst.dequeue`, or give a larger `ring.software`
+    ");
+    assert_snapshot!(refused("dut: {model: port, burst: 64, drain: 1 ms}"), @"
+    error: `burst` is of the model `qos_sched` alone
+     --> study.yaml:3:27
+      |
+    3 | dut: {model: port, burst: 64, drain: 1 ms}
+      |                           ^^
+      |
+      = help: leave it out, or use the model `qos_sched`
+
+    error: `drain` is of the model `qos_sched` alone
+     --> study.yaml:3:38
+      |
+    3 | dut: {model: port, burst: 64, drain: 1 ms}
+      |                                      ^^^^
+      |
+      = help: leave it out, or use the model `qos_sched`
+    ");
+    assert_snapshot!(refused("dut: {model: qos_sched, queues: 8}"), @"
+    error: `queues` is of the model `switch` alone
+     --> study.yaml:3:33
+      |
+    3 | dut: {model: qos_sched, queues: 8}
+      |                                 ^
+      |
+      = help: leave it out, or use the model `switch`
+    ");
+}
+
+#[test]
+fn a_policy_has_the_device_that_it_names_and_its_settings_on_top_of_the_studys() {
+    let policies = "profile: {dpdk: profile.cfg}\n  \
+        few: {dpdk: profile.cfg, dut: {burst: 8}}\n  \
+        port: {none: true, dut: {model: port}}";
+    let study = with(
+        &[
+            ("{model: qos_sched}", "{model: qos_sched, drain: 3 ms}"),
+            ("profile: {dpdk: profile.cfg}", policies),
+        ],
+        PROFILE,
+    );
+    let study = study.unwrap();
+    let model = |policy| study.hops(policy).next().unwrap().0.model;
+    let with = |burst| QosSchedParams {
+        burst,
+        drain: Duration::from_millis(3),
+        ..QosSchedParams::default()
+    };
+    assert_eq!(
+        model(0),
+        DutModel::QosSched(with(QosSchedParams::default().burst))
+    );
+    assert_eq!(model(1), DutModel::QosSched(with(QosSchedBursts::all(8))));
+    assert_eq!(model(2), DutModel::Port);
+    let described = study.description("test");
+    let first = |policy: usize| {
+        described.policies[policy]
+            .configuration
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_snapshot!(first(1), @"on DPDK's qos_sched (model), port of 1 Gbit/s, bursts of 8, 8, 8 and 8");
+    assert_snapshot!(first(2), @"on egress port of 1 Gbit/s (model)");
+}
+
+#[test]
+fn a_device_that_a_policy_cannot_be_on_is_refused() {
+    let refused = |dut: &str, own: &str| {
+        let policy = format!("profile: {{none: true, dut: {own}}}");
+        with(
+            &[
+                ("dut: {model: qos_sched}", dut),
+                ("profile: {dpdk: profile.cfg}", &policy),
+            ],
+            PROFILE,
+        )
+        .unwrap_err()
+    };
+    assert_snapshot!(refused("dut: {model: qos_sched}", "{model: switch}"), @"
+    error: a policy can be on a `port`, a `gateway` or a `qos_sched`
+      --> study.yaml:13:38
+       |
+    13 |   profile: {none: true, dut: {model: switch}}
+       |                                      ^^^^^^
+       |
+       = help: leave `dut` of the policy out, or make two studies of it
+    ");
+    assert_snapshot!(refused("dut: {model: switch}", "{model: port}"), @"
+    error: policies on devices of their own need a `dut` that is a `port`, `gateway` or `qos_sched`
+      --> study.yaml:13:38
+       |
+    13 |   profile: {none: true, dut: {model: port}}
+       |                                      ^^^^
+       |
+       = help: leave `dut` of the policy out, or make two studies of it
+    ");
+    assert_snapshot!(refused("dut: {model: qos_sched}", "{model: port, burst: 8}"), @"
+    error: `burst` is of the model `qos_sched` alone
+      --> study.yaml:13:51
+       |
+    13 |   profile: {none: true, dut: {model: port, burst: 8}}
+       |                                                   ^
+       |
+       = help: leave it out, or use the model `qos_sched`
+    ");
+    assert_snapshot!(refused("dut: {model: qos_sched}", "{burst: {dequeue: 8191, transmit: 9000}, ring: {software: 4096}}"), @"
+    error: the worker would wait forever: a burst of 8191 packets, and a ring of 4096 entries holds 4095
+      --> study.yaml:13:31
+       |
+    13 |   profile: {none: true, dut: {burst: {dequeue: 8191, transmit: 9000}, ring: {software: 4096}}}
+       |                               ^^^^^
+       |
+       = help: lower `burst.dequeue`, or give a larger `ring.software`
+    ");
+}
+
+#[test]
+fn a_guarantee_behind_the_threads_has_no_bound() {
+    let guaranteed = "profile:\n    discipline: guaranteed\n    classes: [{name: first, slice: first, guarantee: {rate: 100 Mbit/s, burst: 5 kB, delay: 1 ms}}]\n    dut: {model: MODEL}";
+    let notes = |model| {
+        let text = STUDY.replace(
+            "profile: {dpdk: profile.cfg}",
+            &guaranteed.replace("MODEL", model),
+        );
+        let text = text.replace(
+            "share: 50 %, headers: {vlan: 0, inner_vlan: 3}",
+            "share: 50 %, guaranteed: true, headers: {vlan: 0, inner_vlan: 3}",
+        );
+        parse(&text).unwrap().notes().join("\n")
+    };
+    assert!(!notes("port").contains("whole bursts"));
+    assert_snapshot!(notes("qos_sched"), @"policy `profile`: the delay of slice `first` has no bound to be judged by in scenario both: the device hands frames on in whole bursts, and nothing bounds how long one waits for others");
+}

@@ -1,0 +1,53 @@
+/* What became of frames, as one line of JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "qos_sched.h"
+
+/* Drops of each queue since the start: the library's own counters are cleared whenever they are read. */
+static uint64_t dropped[ALL_QUEUES];
+
+void counters_copy(struct flow *flow)
+{
+	const struct rte_sched_port_params *port = &flow->profile->port;
+
+	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++) {
+		uint32_t pipes = flow->profile->subports[subport].n_pipes_per_subport_enabled;
+
+		for (uint32_t id = QUEUE_ID(subport, 0, 0); id < QUEUE_ID(subport, pipes, 0); id++) {
+			struct rte_sched_queue_stats stats = {0};
+			uint16_t length;
+
+			if (rte_sched_queue_read_stats(flow->sched, id, &stats, &length) == 0)
+				dropped[id] += stats.n_pkts_dropped;
+		}
+	}
+}
+
+static uint64_t value(const atomic_uint_fast64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void counters_print(const struct flow *there, const struct flow *back, uint64_t missed)
+{
+	const char *separator = "";
+
+	printf("{\"event\":\"counters\",\"missed\":%" PRIu64 ",\"received\":%" PRIu64 ",\"sent\":%" PRIu64
+	       ",\"ring_full\":%" PRIu64 ",\"received_back\":%" PRIu64 ",\"sent_back\":%" PRIu64
+	       ",\"ring_full_back\":%" PRIu64 ",\"queue_full\":[",
+	       missed, value(&there->received_frames), value(&there->sent_frames), value(&there->ring_full_frames),
+	       value(&back->received_frames), value(&back->sent_frames), value(&back->ring_full_frames));
+	for (uint32_t id = 0; id < ALL_QUEUES; id++) {
+		uint32_t queue = id % RTE_SCHED_QUEUES_PER_PIPE;
+		uint32_t pipe = id / RTE_SCHED_QUEUES_PER_PIPE;
+
+		if (dropped[id] == 0)
+			continue;
+		printf("%s{\"subport\":%u,\"pipe\":%u,\"queue\":%u,\"frames\":%" PRIu64 "}", separator, pipe / MAX_PIPES,
+		       pipe % MAX_PIPES, queue, dropped[id]);
+		separator = ",";
+	}
+	printf("]}\n");
+	fflush(stdout);
+}

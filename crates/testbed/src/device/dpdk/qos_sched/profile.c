@@ -1,0 +1,273 @@
+/* The profile file, read as the sample application reads it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cfgfile.h>
+
+#include "qos_sched.h"
+
+#define CLASSES RTE_SCHED_TRAFFIC_CLASSES_PER_PIPE
+
+/* The sample's, where a file does not say. */
+#define PIPES_UNLESS_TOLD 4096
+#define QUEUE_SIZE_UNLESS_TOLD 64
+
+static bool read_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	if (text == NULL)
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 0);
+	return errno == 0 && end != text && *end == '\0';
+}
+
+static bool required(struct rte_cfgfile *file, const char *section, const char *key, uint64_t *number)
+{
+	if (read_number(rte_cfgfile_get_entry(file, section, key), number))
+		return true;
+	complain("the profile has no number for `%s` in [%s]", key, section);
+	return false;
+}
+
+static bool optional(struct rte_cfgfile *file, const char *section, const char *key, uint32_t *number)
+{
+	const char *text = rte_cfgfile_get_entry(file, section, key);
+	uint64_t wide;
+
+	if (text == NULL)
+		return true;
+	if (!read_number(text, &wide) || wide > UINT32_MAX) {
+		complain("`%s` in [%s] of the profile is not a number: %s", key, section, text);
+		return false;
+	}
+	*number = (uint32_t)wide;
+	return true;
+}
+
+/* Numbers separated by blanks, at most `most` of them; how many there are, or -1. */
+static int read_list(const char *text, uint64_t *numbers, int most)
+{
+	int n = 0;
+
+	while (*text != '\0') {
+		char *end;
+		uint64_t number = strtoull(text, &end, 10);
+
+		if (end == text || n == most)
+			return -1;
+		numbers[n++] = number;
+		for (text = end; *text == ' ' || *text == '\t'; text++)
+			;
+	}
+	return n;
+}
+
+struct limits {
+	uint64_t *tb_rate;
+	uint64_t *tb_size;
+	uint64_t *tc_rate;
+	uint64_t *tc_period;
+};
+
+static bool read_limits(struct rte_cfgfile *file, const char *section, struct limits to)
+{
+	char key[CFG_NAME_LEN];
+
+	if (!required(file, section, "tb rate", to.tb_rate) || !required(file, section, "tb size", to.tb_size) ||
+	    !required(file, section, "tc period", to.tc_period))
+		return false;
+	for (int class = 0; class < CLASSES; class++) {
+		snprintf(key, sizeof(key), "tc %d rate", class);
+		if (!required(file, section, key, &to.tc_rate[class]))
+			return false;
+	}
+	return true;
+}
+
+static bool read_subport_profiles(struct rte_cfgfile *file, struct profile *profile)
+{
+	int n = rte_cfgfile_num_sections(file, "subport profile", strlen("subport profile"));
+
+	if (n < 1 || n > MAX_SUBPORT_PROFILES) {
+		complain("the profile has %d sections [subport profile N]: 1 to %d are possible", n, MAX_SUBPORT_PROFILES);
+		return false;
+	}
+	for (int i = 0; i < n; i++) {
+		struct rte_sched_subport_profile_params *to = &profile->subport_profiles[i];
+		char section[CFG_NAME_LEN];
+
+		snprintf(section, sizeof(section), "subport profile %d", i);
+		if (!read_limits(file, section, (struct limits){&to->tb_rate, &to->tb_size, to->tc_rate, &to->tc_period}))
+			return false;
+	}
+	profile->port.subport_profiles = profile->subport_profiles;
+	profile->port.n_subport_profiles = (uint32_t)n;
+	profile->port.n_max_subport_profiles = MAX_SUBPORT_PROFILES;
+	return true;
+}
+
+static bool read_weights(struct rte_cfgfile *file, const char *section, struct rte_sched_pipe_params *to)
+{
+	uint64_t weights[RTE_SCHED_BE_QUEUES_PER_PIPE];
+	const char *text = rte_cfgfile_get_entry(file, section, "tc 12 wrr weights");
+	uint32_t oversubscription = 0;
+
+	if (!optional(file, section, "tc 12 oversubscription weight", &oversubscription))
+		return false;
+	to->tc_ov_weight = (uint8_t)oversubscription;
+	if (text == NULL)
+		return true;
+	if (read_list(text, weights, RTE_SCHED_BE_QUEUES_PER_PIPE) != RTE_SCHED_BE_QUEUES_PER_PIPE) {
+		complain("`tc 12 wrr weights` in [%s] of the profile are not %d numbers: %s", section,
+			 RTE_SCHED_BE_QUEUES_PER_PIPE, text);
+		return false;
+	}
+	for (int queue = 0; queue < RTE_SCHED_BE_QUEUES_PER_PIPE; queue++)
+		to->wrr_weights[queue] = (uint8_t)weights[queue];
+	return true;
+}
+
+/* The number of pipe profiles; 0 where they cannot be used. */
+static uint32_t read_pipe_profiles(struct rte_cfgfile *file, struct profile *profile)
+{
+	int n = rte_cfgfile_num_sections(file, "pipe profile", strlen("pipe profile"));
+
+	if (n < 1 || n > MAX_PIPE_PROFILES) {
+		complain("the profile has %d sections [pipe profile N]: 1 to %d are possible", n, MAX_PIPE_PROFILES);
+		return 0;
+	}
+	for (int i = 0; i < n; i++) {
+		struct rte_sched_pipe_params *to = &profile->pipe_profiles[i];
+		char section[CFG_NAME_LEN];
+
+		snprintf(section, sizeof(section), "pipe profile %d", i);
+		if (!read_limits(file, section,
+				 (struct limits){&to->tb_rate, &to->tb_size, to->tc_rate, &to->tc_period}) ||
+		    !read_weights(file, section, to))
+			return 0;
+	}
+	return (uint32_t)n;
+}
+
+/* `pipe 7 = 0` or `pipe 0-4095 = 0`. */
+static bool read_range(const struct rte_cfgfile_entry *entry, int16_t *pipe_profile, uint32_t n_profiles)
+{
+	unsigned long first, last;
+	uint64_t number;
+	char *end;
+
+	first = last = strtoul(entry->name + strlen("pipe"), &end, 10);
+	if (*end == '-')
+		last = strtoul(end + 1, &end, 10);
+	if (*end != '\0' || first > last || last >= MAX_PIPES) {
+		complain("`%s` of the profile is no range of pipes from 0 to %d", entry->name, MAX_PIPES - 1);
+		return false;
+	}
+	if (!read_number(entry->value, &number) || number >= n_profiles) {
+		complain("`%s = %s` of the profile: there is no such pipe profile", entry->name, entry->value);
+		return false;
+	}
+	for (unsigned long pipe = first; pipe <= last; pipe++)
+		pipe_profile[pipe] = (int16_t)number;
+	return true;
+}
+
+static bool read_ranges(struct rte_cfgfile *file, const char *section, int16_t *pipe_profile, uint32_t n_profiles)
+{
+	int n = rte_cfgfile_section_num_entries(file, section);
+	struct rte_cfgfile_entry *entries = calloc(n > 0 ? (size_t)n : 1, sizeof(*entries));
+	bool is_good = entries != NULL;
+
+	if (is_good && n > 0)
+		rte_cfgfile_section_entries(file, section, entries, n);
+	for (int i = 0; is_good && i < n; i++)
+		if (strncmp(entries[i].name, "pipe ", strlen("pipe ")) == 0)
+			is_good = read_range(&entries[i], pipe_profile, n_profiles);
+	free(entries);
+	return is_good;
+}
+
+static bool read_queue_sizes(struct rte_cfgfile *file, const char *section, struct profile *profile, uint32_t subport)
+{
+	struct rte_sched_subport_params *to = &profile->subports[subport];
+	const char *text = rte_cfgfile_get_entry(file, section, "queue sizes");
+	uint64_t sizes[CLASSES];
+
+	if (text != NULL && read_list(text, sizes, CLASSES) != CLASSES) {
+		complain("`queue sizes` in [%s] of the profile are not %d numbers: %s", section, CLASSES, text);
+		return false;
+	}
+	for (int queue = 0; queue < RTE_SCHED_QUEUES_PER_PIPE; queue++) {
+		int class = RTE_MIN(queue, RTE_SCHED_TRAFFIC_CLASS_BE);
+
+		to->qsize[class] = text == NULL ? QUEUE_SIZE_UNLESS_TOLD : (uint16_t)sizes[class];
+		if (to->qsize[class] != 0)
+			profile->active[subport][profile->n_active[subport]++] = (uint8_t)queue;
+	}
+	return true;
+}
+
+static bool read_subport(struct rte_cfgfile *file, struct profile *profile, uint32_t subport, uint32_t n_profiles)
+{
+	struct rte_sched_subport_params *to = &profile->subports[subport];
+	int16_t *pipe_profile = profile->pipe_profile[subport];
+	char section[CFG_NAME_LEN];
+
+	snprintf(section, sizeof(section), "subport %u", subport);
+	to->n_pipes_per_subport_enabled = PIPES_UNLESS_TOLD;
+	to->pipe_profiles = profile->pipe_profiles;
+	to->n_pipe_profiles = n_profiles;
+	to->n_max_pipe_profiles = MAX_PIPE_PROFILES;
+	memset(pipe_profile, -1, sizeof(profile->pipe_profile[subport]));
+	return optional(file, section, "number of pipes per subport", &to->n_pipes_per_subport_enabled) &&
+	       read_queue_sizes(file, section, profile, subport) && read_ranges(file, section, pipe_profile, n_profiles);
+}
+
+static bool read_sections(struct rte_cfgfile *file, struct profile *profile)
+{
+	struct rte_sched_port_params *port = &profile->port;
+	uint32_t n_profiles;
+
+	port->frame_overhead = RTE_SCHED_FRAME_OVERHEAD_DEFAULT;
+	port->n_subports_per_port = 1;
+	port->n_pipes_per_subport = MAX_PIPES;
+#ifndef RTE_SCHED_CMAN
+	if (rte_cfgfile_has_section(file, "red") || rte_cfgfile_has_section(file, "pie")) {
+		complain("the profile has a section [red] or [pie], and librte_sched is built without congestion management "
+			 "(RTE_SCHED_CMAN), as Debian builds it: remove the section");
+		return false;
+	}
+#endif
+	if (!optional(file, "port", "frame overhead", &port->frame_overhead) ||
+	    !optional(file, "port", "number of subports per port", &port->n_subports_per_port))
+		return false;
+	if (port->n_subports_per_port < 1 || port->n_subports_per_port > MAX_SUBPORTS) {
+		complain("the profile has %u subports: 1 to %d are possible", port->n_subports_per_port, MAX_SUBPORTS);
+		return false;
+	}
+	n_profiles = read_pipe_profiles(file, profile);
+	if (n_profiles == 0 || !read_subport_profiles(file, profile))
+		return false;
+	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++)
+		if (!read_subport(file, profile, subport, n_profiles))
+			return false;
+	return true;
+}
+
+bool profile_read(const char *path, struct profile *profile)
+{
+	struct rte_cfgfile *file = rte_cfgfile_load(path, 0);
+	bool is_good;
+
+	if (file == NULL) {
+		complain("%s cannot be read as a profile", path);
+		return false;
+	}
+	is_good = read_sections(file, profile);
+	rte_cfgfile_close(file);
+	return is_good;
+}
