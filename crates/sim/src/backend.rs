@@ -193,12 +193,20 @@ impl Simulator {
         let end = Instant::ZERO
             .saturating_add(study.duration)
             .saturating_add(DRAIN);
+        let mut devices = study.hops(run.policy).map(|(device, _)| device.model);
+        if devices.any(|model| matches!(model, DutModel::QosSched(_))) {
+            let stopped = Instant::ZERO.saturating_add(study.duration);
+            network.run_until(stopped);
+            for port in names.keys() {
+                network.change(*port, stopped, |plane| plane.stop_waiting(stopped));
+            }
+        }
         let network::Outcome {
             in_flight,
             storm,
             ended_at,
             ..
-        } = run_out(&mut network, names.keys(), end);
+        } = network.run_until(end);
         if let Some(ports) = storm {
             let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
             let message = format!(
@@ -359,32 +367,6 @@ impl Simulator {
         }
         Ok(flows)
     }
-}
-
-/// Simulate until nothing happens any more. Then nobody completes the bursts that devices wait for: they hand on what they
-/// have, and what follows from that happens.
-fn run_out<'p, O: Observer>(
-    network: &mut Network<Plane, O>,
-    ports: impl Iterator<Item = &'p PortId> + Clone,
-    end: Instant,
-) -> network::Outcome {
-    let mut outcome = network.run_until(end);
-    while outcome.in_flight > 0 && outcome.storm.is_none() {
-        let now = outcome.ended_at;
-        let mut released = false;
-        for port in ports.clone() {
-            released |= network.change(*port, now, |plane| plane.release(now)) == Some(true);
-        }
-        if !released {
-            break;
-        }
-        let next = network.run_until(end);
-        outcome = network::Outcome {
-            ended_at: next.ended_at.max(now),
-            ..next
-        };
-    }
-    outcome
 }
 
 /// A network that was built.

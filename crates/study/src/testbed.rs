@@ -191,18 +191,19 @@ impl Study {
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {
-            let resolved = policy.spec.resolve_for(capacity.into());
-            let error = |error| TestbedError::Policy {
-                policy: policy.name.clone(),
-                rate: capacity.rate,
-                error: Box::new(error),
-            };
-            policy.params = resolved.map_err(error)?;
             let own = policy.device.filter(|_| pacing == Pacing::Bursts);
             policy.device = own.map(|device| DutParams {
                 model: device.model.threads_or_sample(),
                 ..device
             });
+            let port = policy.device.map_or(capacity, |device| device.port_rate);
+            let resolved = policy.spec.resolve_for(port.into());
+            let error = |error| TestbedError::Policy {
+                policy: policy.name.clone(),
+                rate: port.rate,
+                error: Box::new(error),
+            };
+            policy.params = resolved.map_err(error)?;
             if policy.scalability_is_of_device {
                 policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
             }

@@ -101,6 +101,10 @@ impl ActiveQueues {
         None
     }
 
+    pub(super) fn state_bytes(&self) -> usize {
+        size_of_val(&*self.groups) + size_of_val(&*self.lines)
+    }
+
     /// All groups with frames.
     pub(super) fn groups(&self) -> impl Iterator<Item = (u32, u64)> {
         let groups = (0..)

@@ -4,12 +4,26 @@ use slicewise_model::hqos::{BEST_EFFORT, HqosCredits, TRAFFIC_CLASSES};
 
 /// Token bucket and traffic classes of a subport or a pipe.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct Credits {
     tb_time: u64,
     tb_credits: u64,
     /// When the credits of the classes are renewed, at the next visit.
     tc_time: u64,
+    /// By [`position`].
     tc_credits: [u64; TRAFFIC_CLASSES],
+}
+
+/// Best effort is first, next to the token bucket, and then the others by priority.
+const fn position(class: usize) -> usize {
+    if class == BEST_EFFORT { 0 } else { class + 1 }
+}
+
+/// Credits of a period by [`position`].
+const fn in_period(params: &HqosCredits) -> [u64; TRAFFIC_CLASSES] {
+    let mut credits = params.tc_credits_per_period;
+    credits.rotate_right(1);
+    credits
 }
 
 impl Credits {
@@ -19,7 +33,7 @@ impl Credits {
             tb_time: 0,
             tb_credits: params.tb_size / 2,
             tc_time: params.tc_period,
-            tc_credits: params.tc_credits_per_period,
+            tc_credits: in_period(params),
         }
     }
 
@@ -43,7 +57,11 @@ impl Credits {
     /// The token bucket earns what it has missed, in whole periods.
     #[inline]
     pub(super) fn earn(&mut self, params: &HqosCredits, time: u64) {
-        let periods = time.saturating_sub(self.tb_time) / params.tb_period;
+        let passed = time.saturating_sub(self.tb_time);
+        if passed < params.tb_period {
+            return;
+        }
+        let periods = passed / params.tb_period;
         let earned = periods.saturating_mul(params.tb_credits_per_period);
         self.tb_credits = self.tb_credits.saturating_add(earned).min(params.tb_size);
         self.tb_time += periods * params.tb_period;
@@ -56,20 +74,20 @@ impl Credits {
 
     /// A new period of the traffic classes.
     pub(super) const fn renew(&mut self, params: &HqosCredits, time: u64) {
-        self.tc_credits = params.tc_credits_per_period;
+        self.tc_credits = in_period(params);
         self.tc_time = time + params.tc_period;
     }
 
     /// Whether a frame of `bytes` in class `class` may leave.
     #[inline]
     pub(super) fn suffice(&self, class: usize, bytes: u64) -> bool {
-        bytes <= self.tb_credits && bytes <= self.tc_credits[class]
+        bytes <= self.tb_credits && bytes <= self.tc_credits[position(class)]
     }
 
     #[inline]
     pub(super) fn spend(&mut self, class: usize, bytes: u64) {
         self.tb_credits -= bytes;
-        self.tc_credits[class] -= bytes;
+        self.tc_credits[position(class)] -= bytes;
     }
 
     /// The end of the period of the traffic classes.
@@ -87,7 +105,7 @@ impl Credits {
                 .tb_time
                 .saturating_add(periods.saturating_mul(params.tb_period)),
         };
-        let renewed = if bytes <= self.tc_credits[class] {
+        let renewed = if bytes <= self.tc_credits[position(class)] {
             0
         } else {
             self.tc_time
@@ -97,7 +115,7 @@ impl Credits {
 
     /// Credits of a period that have been spent. In a period that began with others, modulo 2^64 as in the library.
     pub(super) fn spent(&self, params: &HqosCredits, class: usize) -> u64 {
-        params.tc_credits_per_period[class].wrapping_sub(self.tc_credits[class])
+        params.tc_credits_per_period[class].wrapping_sub(self.tc_credits[position(class)])
     }
 }
 

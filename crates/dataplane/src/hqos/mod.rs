@@ -23,7 +23,7 @@ use red::Random;
 use slicewise_model::HqosParams;
 use slicewise_model::hqos::QUEUES;
 use slicewise_units::{FrameLengths, Instant};
-use subport::{GRINDERS, Subport};
+use subport::{Steps, Subport};
 
 /// Calls in a row that send nothing although a frame may leave: a call ends before every pipe has been visited where
 /// pipes visited before had no credits.
@@ -50,10 +50,7 @@ struct Call {
     at: Instant,
     /// It has not ended because nothing was found.
     is_open: bool,
-    /// Steps of grinders since the call began, or since the subport before had nothing more.
-    steps: usize,
-    /// What follows a step is to be done.
-    has_stepped: bool,
+    steps: Steps,
     /// Times that a subport had nothing more.
     done: usize,
 }
@@ -111,8 +108,7 @@ impl Hqos {
             call: Call {
                 at: now,
                 is_open: false,
-                steps: 0,
-                has_stepped: false,
+                steps: Steps::FIRST,
                 done: 0,
             },
             staged: None,
@@ -126,6 +122,15 @@ impl Hqos {
     #[must_use]
     pub const fn backlog(&self) -> u32 {
         self.in_queues + self.staged.is_some() as u32
+    }
+
+    /// Read what frames at these places will need into the processor's caches.
+    #[inline]
+    pub fn arrivals_ahead(&self, places: impl Iterator<Item = HqosPlace>, pool: &FramePool) {
+        let read = places.fold(0, |read, place| {
+            read ^ self.subports[place.subport as usize].read_for(place.index(), pool)
+        });
+        std::hint::black_box(read);
     }
 
     /// Queue a frame at its place; returns whether it is the first of its queue.
@@ -189,8 +194,7 @@ impl Hqos {
         self.call = Call {
             at: now,
             is_open: true,
-            steps: 0,
-            has_stepped: false,
+            steps: Steps::FIRST,
             done: 0,
         };
     }
@@ -198,34 +202,18 @@ impl Hqos {
     /// The next frame of the call that has begun; `None` where the library would return.
     pub fn next(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
         loop {
-            if self.call.has_stepped && self.is_over() {
-                return None;
-            }
-            self.call.has_stepped = true;
-            let grinder = self.call.steps % GRINDERS;
             let subport = &mut self.subports[self.turn];
-            if let Some(queued) = subport.step(grinder, &mut self.port, pool) {
+            if let Some(queued) = subport.run(&mut self.call.steps, &mut self.port, pool) {
                 self.in_queues -= 1;
                 return Some(queued);
             }
-        }
-    }
-
-    /// What follows a step; returns whether the call ends.
-    #[inline]
-    fn is_over(&mut self) -> bool {
-        let has_asked_all = self.call.steps >= GRINDERS;
-        if self.subports[self.turn].is_done(has_asked_all) {
-            self.call.steps = 0;
-            self.call.done += 1;
             self.turn = (self.turn + 1) % self.subports.len();
+            self.call.done += 1;
             if self.call.done == self.subports.len() {
                 self.call.is_open = false;
-                return true;
+                return None;
             }
         }
-        self.call.steps += 1;
-        false
     }
 
     /// Whether each frame that waits in `old`, a scheduler with the same places, can leave from here.
@@ -276,6 +264,17 @@ impl Hqos {
         let queued = subports.find_map(|subport| Some(subport.pop_any(pool)?.1))?;
         self.in_queues -= 1;
         Some(queued)
+    }
+
+    /// Bytes of memory, without the frames.
+    #[must_use]
+    pub fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self
+                .subports
+                .iter()
+                .map(Subport::state_bytes)
+                .sum::<usize>()
     }
 
     /// Counters of the queues in which frames were queued or dropped.

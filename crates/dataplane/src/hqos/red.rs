@@ -102,6 +102,10 @@ impl Red {
         Ok(())
     }
 
+    pub(super) fn state_bytes(&self) -> usize {
+        size_of_val(&*self.curves) + size_of_val(&*self.queues)
+    }
+
     /// A queue has become empty.
     pub(super) fn on_empty(&mut self, queue: usize, time: u64) {
         self.queues[queue].empty_at = time;

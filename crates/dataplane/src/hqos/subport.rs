@@ -20,9 +20,31 @@ use slicewise_model::hqos::{
 
 /// Pipes that are worked on at the same time (`RTE_SCHED_PORT_N_GRINDERS`). The library does so to fetch the memory of
 /// one while it works on another; here it decides on the order of departures.
-pub(super) const GRINDERS: usize = 8;
+const GRINDERS: usize = 8;
 /// No group of queues, and no pipe.
 const NONE: u32 = u32::MAX;
+
+/// Steps of grinders in a call of the library.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// Of this subport.
+    number: usize,
+    /// The step of this number was taken. Whether the subport has more is asked when the next frame is.
+    is_taken: bool,
+}
+
+impl Steps {
+    /// A call begins.
+    pub(super) const FIRST: Self = Self {
+        number: 0,
+        is_taken: false,
+    };
+    /// Another subport had nothing more. The library then begins with the second grinder.
+    const NEXT: Self = Self {
+        number: 1,
+        is_taken: false,
+    };
+}
 
 /// A subport of a port.
 #[derive(Debug)]
@@ -64,16 +86,16 @@ struct Profile {
     longest: [u64; TRAFFIC_CLASSES],
 }
 
-/// A pipe, in three cache lines.
+/// A pipe, in three cache lines. Best effort and class 0 need only the first.
 #[derive(Debug, Clone)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Pipe {
-    credits: Credits,
     /// Credits of best effort in a period of the subport.
     over: u64,
     tokens: [u16; BEST_EFFORT_QUEUES],
     /// The period of the subport for which `over` is.
     period: u8,
+    credits: Credits,
 }
 
 /// A queue in order of arrival, and what was queued since the scheduler was made.
@@ -308,16 +330,38 @@ impl Subport {
         self.looped = NONE;
     }
 
-    /// Whether nothing more is found here in this call.
+    /// Let grinders take turns until a frame leaves; `None` when nothing more is found here in this call.
     #[inline]
-    pub(super) const fn is_done(&mut self, has_asked_all: bool) -> bool {
-        let is_exhausted = std::mem::replace(&mut self.is_exhausted, false);
-        has_asked_all && self.busy == 0 || is_exhausted
+    pub(super) fn run(
+        &mut self,
+        steps: &mut Steps,
+        port: &mut PortTime,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        loop {
+            if steps.is_taken {
+                let have_all = steps.number >= GRINDERS;
+                if have_all && self.busy == 0 || self.is_exhausted {
+                    self.is_exhausted = false;
+                    *steps = Steps::NEXT;
+                    return None;
+                }
+                steps.number += 1;
+            }
+            steps.is_taken = true;
+            let grinder = steps.number % GRINDERS;
+            if grinder == 0 {
+                self.read_ahead(pool);
+            }
+            if let Some(queued) = self.step(grinder, port, pool) {
+                return Some(queued);
+            }
+        }
     }
 
     /// Take a grinder one step further; returns the frame that leaves.
     #[inline]
-    pub(super) fn step(
+    fn step(
         &mut self,
         grinder: usize,
         port: &mut PortTime,
@@ -442,8 +486,9 @@ impl Subport {
             let Some((first, queues)) = self.active.scan() else {
                 return false;
             };
-            self.groups[index] = NONE;
-            if self.groups.contains(&first) {
+            let mut others = self.groups.iter().zip(0..);
+            if others.any(|(group, other)| *group == first && other != index) {
+                self.groups[index] = NONE;
                 return false;
             }
             self.groups[index] = first;
@@ -456,6 +501,29 @@ impl Subport {
             self.looped = NONE;
         }
         true
+    }
+
+    /// Read what the next steps of all grinders need into the processor's caches, at once so that the reads overlap.
+    #[inline]
+    pub(super) fn read_ahead(&self, pool: &FramePool) {
+        let read = self.grinders.iter().fold(0, |read, grinder| {
+            let pipe = self.pipes[grinder.pipe as usize].over;
+            let head = self.queues[(grinder.first + u32::from(grinder.chosen)) as usize].head;
+            let (frame, behind) = pool.fetch(head);
+            let behind = if grinder.step == Step::Send {
+                behind
+            } else {
+                head
+            };
+            read ^ pipe ^ frame ^ pool.fetch(behind).0
+        });
+        std::hint::black_box(read);
+    }
+
+    /// The same for a frame that will be queued in queue `index`.
+    #[inline]
+    pub(super) fn read_for(&self, index: u32, pool: &FramePool) -> u64 {
+        pool.fetch(self.queues[index as usize].tail).0
     }
 
     /// Find the first queue of the class of a grinder.
@@ -509,6 +577,18 @@ impl Subport {
             dropped_early: drops.early,
             dropped_too_long: drops.too_long,
         }
+    }
+
+    /// Bytes of memory.
+    pub(super) fn state_bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&*self.profiles)
+            + size_of_val(&*self.profile_of)
+            + size_of_val(&*self.pipes)
+            + size_of_val(&*self.queues)
+            + size_of_val(&*self.drops)
+            + self.active.state_bytes()
+            + self.red.as_ref().map_or(0, Red::state_bytes)
     }
 
     /// Pipes.

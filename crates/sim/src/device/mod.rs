@@ -106,11 +106,11 @@ impl Plane {
         }
     }
 
-    /// Hand on at `now` what waits for others that do not come; true where there was any.
-    pub(crate) fn release(&mut self, now: Instant) -> bool {
+    /// From `now` on, no frame waits for others that would leave with it: sources have stopped.
+    pub(crate) fn stop_waiting(&mut self, now: Instant) {
         match self {
-            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => false,
-            Self::QosSched(threads) => threads.release(now),
+            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => {}
+            Self::QosSched(threads) => threads.stop_waiting(now),
         }
     }
 }

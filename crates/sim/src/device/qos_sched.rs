@@ -39,6 +39,8 @@ pub struct QosSched {
     descriptors: VecDeque<Frame>,
     /// Dropped after they had been queued.
     dropped: VecDeque<Frame>,
+    /// Nobody comes any more who would complete a burst.
+    is_over: bool,
 }
 
 impl QosSched {
@@ -64,6 +66,7 @@ impl QosSched {
             drain_at: Instant::MAX,
             descriptors: VecDeque::new(),
             dropped: VecDeque::new(),
+            is_over: false,
         })
     }
 
@@ -84,13 +87,15 @@ impl QosSched {
         self.received.len() + after + self.descriptors.len()
     }
 
-    /// Hand on at `now` what waits for others to complete a burst; true where there was any.
-    pub(super) fn release(&mut self, now: Instant) -> bool {
-        let waits = !self.ring.is_empty() || !self.taken.is_empty();
-        self.taken.append(&mut self.ring);
-        self.handing = self.taken.len();
+    /// From `now` on, hand on whatever there is, without waiting for others.
+    pub(super) fn stop_waiting(&mut self, now: Instant) {
+        self.is_over = true;
         self.run(now);
-        waits
+    }
+
+    /// What a thread waits for: `burst` packets, or any.
+    fn awaited(&self, burst: u32) -> usize {
+        if self.is_over { 1 } else { size(burst) }
     }
 
     /// Let the threads poll until nothing moves.
@@ -146,8 +151,8 @@ impl QosSched {
                 return false;
             }
         } else {
-            let burst = size(self.params.burst.dequeue);
-            if self.taken.len() < size(self.params.burst.transmit) {
+            let burst = self.awaited(self.params.burst.dequeue);
+            if self.taken.len() < self.awaited(self.params.burst.transmit) {
                 if self.ring.len() >= burst {
                     self.taken.extend(self.ring.drain(..burst));
                     self.drain_at = now.saturating_add(self.params.drain);
@@ -158,7 +163,7 @@ impl QosSched {
                 }
             }
         }
-        let whole = size(self.params.burst.transmit);
+        let whole = self.awaited(self.params.burst.transmit);
         if self.handing == 0 && self.taken.len() >= whole {
             self.handing = whole;
         }

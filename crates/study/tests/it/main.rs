@@ -6,6 +6,7 @@ mod bounds;
 mod cases;
 mod clocks;
 mod dpdk;
+mod dpdk_on_testbed;
 mod elephants;
 mod examples;
 mod extends;

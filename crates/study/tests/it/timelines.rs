@@ -360,7 +360,7 @@ fn a_testbed_changes_policies_on_the_gateway_and_sources_everywhere() {
     assert_eq!(capacity(&gateway.phases[2].study), capacity(&gateway));
     assert!(capacity(&gateway) > BitRate::new(1_000_000_000));
     let refused = study.into_testbed(Pacing::TokenBucket).unwrap_err();
-    assert_snapshot!(refused.to_string(), @"phase `restored` changes a policy: traffic control replaces queues with what waits in them, so only the gateway (`--on gateway`) and the simulator carry that out");
+    assert_snapshot!(refused.to_string(), @"phase `restored` changes a policy: traffic control replaces queues with what waits in them, and DPDK's scheduler is configured when it starts, so only the gateway (`--on gateway`) and the simulator carry that out");
     let same_policies = TIMELINE.replace(
         "      policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 70 %}]}}\n",
         "",

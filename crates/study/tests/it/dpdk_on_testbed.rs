@@ -1,0 +1,69 @@
+//! Studies made ready for DPDK's scheduler on real packets.
+
+use crate::support::parse;
+use slicewise_study::{DutModel, DutParams, Pacing, QosSchedBursts, Study};
+use slicewise_units::BitRate;
+
+const STUDY: &str = "\
+name: threads
+link: {rate: 10 Gbit/s}
+dut: {model: qos_sched, burst: 16}
+slices:
+  first: {match: {vlan: 0, inner_vlan: 3}, share: 5 %, headers: {vlan: 0, inner_vlan: 3}}
+sources:
+  first: {slice: first, pattern: cbr, rate: 1 %, payload: 1000 B}
+scenarios:
+  alone: {reference: true}
+policies:
+  of-the-study: {none: true}
+  its-own: {none: true, dut: {burst: 8}}
+  a-port: {none: true, dut: {model: port, port_rate: 200 Mbit/s}}
+repetitions: 1
+duration: 1 s
+";
+
+/// Bursts at which the transmit thread waits.
+fn waits_for(device: &DutParams) -> Option<u32> {
+    match device.model {
+        DutModel::QosSched(threads) => Some(threads.burst.dequeue),
+        _ => None,
+    }
+}
+
+fn on(pacing: Pacing) -> Study {
+    parse(STUDY).unwrap().into_testbed(pacing).unwrap()
+}
+
+#[test]
+fn bursts_of_a_study_and_of_a_policy_are_those_of_the_real_device() {
+    let study = on(Pacing::Bursts);
+    assert_eq!(waits_for(&study.dut), Some(16));
+    let own: Vec<Option<u32>> = (study.policies.iter())
+        .map(|policy| waits_for(policy.device.as_ref()?))
+        .collect();
+    let sample = QosSchedBursts {
+        dequeue: 32,
+        ..QosSchedBursts::all(64)
+    };
+    assert_eq!(own, [None, Some(8), Some(sample.dequeue)]);
+    let port = study.policies[2].device.unwrap().port_rate.rate;
+    assert_eq!(port, BitRate::new(200_000_000));
+}
+
+#[test]
+fn a_study_without_threads_gets_those_of_the_sample_application() {
+    let plain = STUDY
+        .replace("{model: qos_sched, burst: 16}", "{model: port}")
+        .replace("dut: {burst: 8}", "dut: {model: port}");
+    let study = parse(&plain).unwrap().into_testbed(Pacing::Bursts).unwrap();
+    assert_eq!(waits_for(&study.dut), Some(32));
+}
+
+#[test]
+fn other_devices_have_no_threads() {
+    for pacing in [Pacing::Departures, Pacing::TokenBucket] {
+        let study = on(pacing);
+        assert_eq!(waits_for(&study.dut), None);
+        assert!(study.policies.iter().all(|policy| policy.device.is_none()));
+    }
+}
