@@ -112,6 +112,14 @@ impl FlowControl {
         (exceeds && !self.pauses[priority]).then_some((priority, Wish::Pause))
     }
 
+    /// A frame was dropped because there was no room for it. The sender is paused for it as well: it may be that no whole frame fits
+    /// between the high mark and the buffer. Not where so little waits that nothing would let the sender go on.
+    fn on_refused(&self, priority: u8) -> Option<(usize, Wish)> {
+        let priority = self.counted(priority);
+        let is_lifted = self.waiting[priority] > self.params.low.bytes();
+        (is_lifted && !self.pauses[priority]).then_some((priority, Wish::Pause))
+    }
+
     /// A frame has left, or was dropped after it had waited.
     #[inline]
     pub(crate) fn on_left(&mut self, priority: u8, bytes: u32) -> Option<(usize, Wish)> {
@@ -192,6 +200,18 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let control = &mut self.flow_controls[control];
         let priority = self.flows[usize::from(flow)].priority();
         if let Some((priority, wish)) = control.on_queued(priority, bytes) {
+            tell(control, &mut self.wires, priority, wish, now);
+        }
+    }
+
+    /// There was no room for a frame of `flow` to port `egress`.
+    pub(crate) fn on_refused(&mut self, egress: u32, flow: u16, now: Instant) {
+        let Some(control) = self.ports[egress as usize].control_of(flow) else {
+            return;
+        };
+        let control = &mut self.flow_controls[control];
+        if let Some((priority, wish)) = control.on_refused(self.flows[usize::from(flow)].priority())
+        {
             tell(control, &mut self.wires, priority, wish, now);
         }
     }

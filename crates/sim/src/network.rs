@@ -329,6 +329,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 self.forward(number, now);
             }
             Verdict::Dropped(_) => {
+                if !has_room {
+                    self.on_refused(number, of, now);
+                }
                 self.lose_dropped(number, now);
                 self.wires.lose_id(id, now);
             }

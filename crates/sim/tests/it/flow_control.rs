@@ -46,6 +46,23 @@ fn lost(record: &RunRecord) -> u64 {
     slices.map(|slice| slice.whole.lost_frames).sum()
 }
 
+/// Neither a mark just below the buffer nor frames that do not fit between the two keep a sender from being paused: in both cases
+/// the frames on the wire are lost at each pause, and no more.
+#[test]
+fn a_sender_is_paused_although_no_whole_frame_fits_above_the_mark() {
+    for buffer in ["15001 B", "15.9 kB"] {
+        let changed = FLOW_CONTROL.replace("30 kB", buffer);
+        let record = run(&[(FLOW_CONTROL, &changed)]);
+        let bulk = &record.slices[0].whole;
+        assert!(bulk.sent_frames < 1_500, "{buffer}: {bulk:?}");
+        assert!(
+            (1..200).contains(&lost(&record)),
+            "{buffer}: {}",
+            lost(&record)
+        );
+    }
+}
+
 #[test]
 fn a_paused_host_loses_nothing_and_sends_what_its_queue_is_served() {
     let without = run(&[

@@ -5,6 +5,7 @@ use super::network::Packets;
 use crate::file::{Placed, Span};
 use crate::params::{DutModel, DutParams, FlowControlParams, StudyLink};
 use crate::settings;
+use slicewise_model::{PolicyParams, QueueLimitParams};
 use slicewise_units::ByteCount;
 
 /// Packets that a Linux socket holds by default: 212,992 B of send buffer, 2,304 B for each full-size packet.
@@ -37,6 +38,11 @@ settings! {
     }
 }
 
+/// L2 bytes of the largest frame with one VLAN tag.
+fn largest_l2(link: &StudyLink) -> u64 {
+    u64::from(link.mtu_bytes) + 14 + 4
+}
+
 impl Checker<'_> {
     /// The marks are in order, and the buffer holds what is on the wire when the sender is told to pause.
     pub(super) fn flow_control(
@@ -49,10 +55,17 @@ impl Checker<'_> {
             buffer, high, low, ..
         } = written.value;
         let place = |key| written.place(key).unwrap_or(written.span);
-        if high > buffer {
-            let message = format!("the high mark of {high} is above the buffer of {buffer}");
-            let help = "the sender would never be paused: lower `high`, or give a larger `buffer`";
+        if high >= buffer {
+            let message = format!("the high mark of {high} is not below the buffer of {buffer}");
+            let help = "a frame that is not dropped would not pause the sender: lower `high`, or give a larger `buffer`";
             self.problems.add_with_help(place("high"), message, help);
+            return;
+        }
+        let largest = link.map_or(0, largest_l2);
+        if buffer.bytes() < largest {
+            let message = format!("the buffer of {buffer} has no room for a frame of {largest} B");
+            let help = "nothing of that size would pass: give a larger `buffer`";
+            self.problems.add_with_help(place("buffer"), message, help);
             return;
         }
         if low >= high {
@@ -83,6 +96,45 @@ impl Checker<'_> {
                  {lost} are lost at each pause"
             );
             self.problems.warn(at, message);
+        }
+    }
+
+    /// Pause frames keep what a queue does not drop: those that hold less than the buffer of a link.
+    pub(super) fn warn_of_short_queues(
+        &mut self,
+        at: Span,
+        policy: &PolicyParams,
+        dut: &DutParams,
+        link: &StudyLink,
+    ) {
+        let DutModel::Switch(switch) = dut.model else {
+            return;
+        };
+        let Some(control) = switch.flow_control else {
+            return;
+        };
+        let largest = largest_l2(link);
+        let packets = |packets: u32| u64::from(packets).saturating_mul(largest);
+        let bytes = |limit: QueueLimitParams| packets(limit.packets).min(limit.bytes.bytes());
+        let classes = policy.classes.iter().filter(|class| class.queue.is_none());
+        let own = classes.map(|class| (class.name.as_str(), bytes(class.queue_limit)));
+        let named = policy.queues.iter();
+        let named = named.map(|queue| (queue.name.as_str(), bytes(queue.queue_limit)));
+        let buffer = control.buffer;
+        let mut dropped = |what: &str, held: u64| {
+            if held < buffer.bytes() {
+                let held = ByteCount::new(held);
+                let message = format!(
+                    "{what} {held} at most, less than the {buffer} of `flow_control.buffer`: what pause frames would have kept is dropped"
+                );
+                self.problems.warn(at, message);
+            }
+        };
+        if let Some((name, held)) = own.chain(named).min_by_key(|(_, held)| *held) {
+            dropped(&format!("queue `{name}` holds"), held);
+        }
+        if let Some(shared) = switch.buffer_packets {
+            dropped("all queues together (`dut.buffer`) hold", packets(shared));
         }
     }
 

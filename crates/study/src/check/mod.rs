@@ -347,6 +347,12 @@ impl<'a> Checker<'a> {
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
+        for policy in &policies {
+            let mut names = spec.policies.iter().map(|(name, _)| name);
+            if let Some(name) = names.find(|name| name.value == policy.name) {
+                self.warn_of_short_queues(name.span, &policy.params, &network.dut, &network.link);
+            }
+        }
         let path = self.hops(spec, &network, &policies);
         self.check_populations(spec, &network.dut, &scenarios, &policies);
         self.check_pipes(spec, &slices, &scenarios, &policies);

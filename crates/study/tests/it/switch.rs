@@ -254,13 +254,13 @@ fn refused(settings: &str) -> String {
 #[test]
 fn marks_in_the_wrong_order_are_refused() {
     assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}\n"), @"
-    error: the high mark of 30 kB is above the buffer of 20 kB
+    error: the high mark of 30 kB is not below the buffer of 20 kB
      --> study.yaml:5:39
       |
     5 |   flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}
       |                                       ^^^^^
       |
-      = help: the sender would never be paused: lower `high`, or give a larger `buffer`
+      = help: a frame that is not dropped would not pause the sender: lower `high`, or give a larger `buffer`
     ");
     assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB, low: 10 kB}\n"), @"
     error: the low mark of 10 kB is not below the high mark of 10 kB
@@ -291,6 +291,50 @@ fn a_buffer_that_does_not_hold_what_is_on_the_wire_is_warned_of_with_what_may_be
       |
     5 |   flow_control: {buffer: 21 kB, high: 20 kB, low: 10 kB}
       |                                       ^^^^^
+    ");
+}
+
+#[test]
+fn a_buffer_has_room_for_a_frame_and_queues_for_what_the_buffer_keeps() {
+    assert_snapshot!(refused("  flow_control: {buffer: 1500 B, high: 1 kB, low: 500 B}\n"), @r"
+    error: the buffer of 1.5 kB has no room for a frame of 1518 B
+     --> study.yaml:5:26
+      |
+    5 |   flow_control: {buffer: 1500 B, high: 1 kB, low: 500 B}
+      |                          ^^^^^^
+      |
+      = help: nothing of that size would pass: give a larger `buffer`
+    ");
+    let control = "  flow_control: {buffer: 40 kB, high: 20 kB, low: 10 kB}\n";
+    let small = on_switch(&format!("{control}  buffer: 20 packets\n"));
+    assert_snapshot!(small.unwrap().warnings(), @r"
+    warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
+      --> study.yaml:27:3
+       |
+    27 |   nothing: {none: true}
+       |   ^^^^^^^
+
+    warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
+      --> study.yaml:28:3
+       |
+    28 |   weighted:
+       |   ^^^^^^^^
+
+    warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
+      --> study.yaml:32:3
+       |
+    32 |   router:
+       |   ^^^^^^
+    ");
+    let text = STUDY.replace("  model: port\n", &format!("  model: switch\n{control}"));
+    let short = "  short:\n    classes: [{name: gold, slice: gold, queue_limit: 5 packets}]\n";
+    let text = text.replace("  router:\n    ios: router.cfg\n", short);
+    assert_snapshot!(parse(&text).unwrap().warnings(), @r"
+    warning: queue `gold` holds 7.59 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
+      --> study.yaml:31:3
+       |
+    31 |   short:
+       |   ^^^^^
     ");
 }
 
