@@ -15,8 +15,29 @@ use slicewise_wire::Ecn;
 pub struct Measurement {
     collector: RunCollector,
     scheduler: Option<SchedulerDelays>,
-    /// Marked frames received, by slice; slices without any may be missing.
-    marked_frames: Vec<u64>,
+    /// Marked frames received.
+    marked_frames: BySlice,
+    /// Frames that paused hosts did not send.
+    withheld_frames: BySlice,
+}
+
+/// A count by slice; slices without any may be missing.
+#[derive(Debug, Clone)]
+struct BySlice(Vec<u64>);
+
+impl BySlice {
+    #[cold]
+    fn add_one(&mut self, slice: u16) {
+        let slice = usize::from(slice);
+        if self.0.len() <= slice {
+            self.0.resize(slice + 1, 0);
+        }
+        self.0[slice] += 1;
+    }
+
+    fn of(&self, slice: usize) -> u64 {
+        self.0.get(slice).copied().unwrap_or(0)
+    }
 }
 
 impl Measurement {
@@ -26,16 +47,9 @@ impl Measurement {
         Self {
             collector,
             scheduler,
-            marked_frames: Vec::new(),
+            marked_frames: BySlice(Vec::new()),
+            withheld_frames: BySlice(Vec::new()),
         }
-    }
-
-    #[cold]
-    fn on_marked(&mut self, slice: usize) {
-        if self.marked_frames.len() <= slice {
-            self.marked_frames.resize(slice + 1, 0);
-        }
-        self.marked_frames[slice] += 1;
     }
 
     /// Record the run.
@@ -50,7 +64,8 @@ impl Measurement {
         let mut record = self.collector.finish(key, study, study_digest, drops);
         for (index, slice) in record.slices.iter_mut().enumerate() {
             slice.scheduler = self.scheduler.as_ref().and_then(|s| s.of_slice(index));
-            slice.marked_frames = self.marked_frames.get(index).copied().unwrap_or(0);
+            slice.marked_frames = self.marked_frames.of(index);
+            slice.withheld_frames = self.withheld_frames.of(index);
         }
         record
     }
@@ -76,7 +91,7 @@ impl Observer for Measurement {
         self.collector
             .on_received(slice, Some(position), packet.sent_at, at, packet.l2_bytes);
         if packet.ecn() == Ecn::Ce {
-            self.on_marked(slice);
+            self.marked_frames.add_one(flow.slice);
         }
     }
 
@@ -91,5 +106,10 @@ impl Observer for Measurement {
         if let Some(scheduler) = &mut self.scheduler {
             scheduler.on_forwarded(usize::from(flow.slice), packet, left);
         }
+    }
+
+    #[inline]
+    fn on_withheld(&mut self, flow: &FlowId) {
+        self.withheld_frames.add_one(flow.slice);
     }
 }

@@ -223,6 +223,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             self.wires.events.schedule(next, index);
         }
         if !is_sent {
+            let id = &self.wires.flows[index as usize];
+            if id.is_measured() {
+                self.wires.observer.on_withheld(id);
+            }
             return;
         }
         let Flow { port, headers, .. } = flow;

@@ -22,6 +22,9 @@ pub trait Observer {
     /// The last bit of `packet`, which a device queued at `packet.queued_at`, leaves the device's port at `left`.
     #[inline]
     fn on_forwarded(&mut self, _flow: &FlowId, _packet: &Packet, _left: Instant) {}
+    /// A packet was due that its source did not send, because its host is paused and holds as many as it may.
+    #[inline]
+    fn on_withheld(&mut self, _flow: &FlowId) {}
 }
 
 /// Both watch.
@@ -49,6 +52,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.on_forwarded(flow, packet, left);
         self.1.on_forwarded(flow, packet, left);
     }
+
+    #[inline]
+    fn on_withheld(&mut self, flow: &FlowId) {
+        self.0.on_withheld(flow);
+        self.1.on_withheld(flow);
+    }
 }
 
 /// Which flow a packet belongs to.
@@ -67,7 +76,7 @@ impl FlowId {
         source: u16::MAX,
     };
 
-    /// Whether observers are told of it.
+    /// Whether its packets are reported to observers.
     #[inline]
     #[must_use]
     pub const fn is_measured(&self) -> bool {

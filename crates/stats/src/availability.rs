@@ -114,6 +114,7 @@ mod tests {
                 delay_of_sent: None,
                 delay_cdf: Vec::new(),
                 marked_frames: 0,
+                withheld_frames: 0,
                 scheduler: None,
                 iat_sent: IatFigures::default(),
                 series: Series {

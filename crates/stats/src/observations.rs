@@ -31,8 +31,10 @@ pub struct SliceObservation {
     /// The percentile of delay that an objective names, of all frames sent; `None` where there is no such
     /// objective, no delay is known, or nothing was sent.
     pub delay_of_sent: Option<SentDelay>,
-    /// True where a TCP flow was seen in the slice: what it offers depends on what it gets.
-    pub has_tcp: bool,
+    /// What it offers depends on what it gets: a TCP flow was seen in the slice, or it was held back.
+    pub reacts: bool,
+    /// Paused hosts did not send all that was due.
+    pub is_held_back: bool,
     /// What its applications got; `None` where it has none.
     pub applications: Option<SliceApplications>,
     /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
@@ -193,8 +195,10 @@ impl Observations {
                             .and_then(|objective| availability::of_slice(objective, record, slice)),
                         served_bits_per_second: served_steadily,
                         applications: applications(record, description, served_in_all),
-                        has_tcp: (record.flows.iter())
-                            .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
+                        reacts: slice.withheld_frames > 0
+                            || (record.flows.iter())
+                                .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
+                        is_held_back: slice.withheld_frames > 0,
                         ..observe(slice, record.bin_ns, keeps_cdf)
                     }
                 })
@@ -285,7 +289,8 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         whole: record.whole,
         served_bits_per_second: 0.0,
         delay_of_sent: record.delay_of_sent,
-        has_tcp: false,
+        reacts: false,
+        is_held_back: false,
         applications: None,
         availability: None,
         loss_episodes: LossEpisodes::of(&record.series, bin_ns),

@@ -161,6 +161,7 @@ impl RunRecord {
             iat_sent: IatFigures::default(),
             series: run.series.between(&bins),
             marked_frames: 0,
+            withheld_frames: run.withheld_frames,
             scheduler: None,
         });
         Self {

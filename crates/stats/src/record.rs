@@ -180,6 +180,10 @@ pub struct SliceRecord {
     /// them (ECN, RFC 3168).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked_frames: u64,
+    /// Frames that were due in a simulated run and that paused hosts (IEEE 802.3x, 802.1Qbb) did not send. They are not among those
+    /// sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub withheld_frames: u64,
     /// Of a simulated run in which frames of the slice left the device: their time in its scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerFigures>,

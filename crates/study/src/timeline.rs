@@ -53,9 +53,19 @@ impl Study {
         phases.collect()
     }
 
-    /// The longest on/off cycle of a scenario's sources in any phase.
+    /// The longest on/off cycle of a scenario's sources in any phase; the whole run where a source ends within it: such a load
+    /// does not become steady, and what comes after its end is no steady state of it.
     #[must_use]
     pub fn cycle(&self, scenario: usize) -> Duration {
+        let ends_early = |scenario: &ScenarioParams| {
+            let sources = scenario.sources.iter().map(|source| source.stop);
+            let applications = scenario.applications.iter().map(|source| source.stop);
+            let mut ends = sources.chain(applications);
+            ends.any(|stop| stop < self.duration)
+        };
+        if self.phases.is_empty() && self.scenarios.get(scenario).is_some_and(ends_early) {
+            return self.duration;
+        }
         let studies = self.phases.iter().map(|phase| &phase.study).chain([self]);
         let cycles = studies.filter_map(|study| study.scenarios.get(scenario));
         let longest = cycles.map(ScenarioParams::cycle).max();

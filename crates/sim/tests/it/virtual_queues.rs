@@ -110,3 +110,16 @@ fn a_burst_that_the_policy_states_counts_instead_of_the_credit_of_the_switch() {
     );
     assert_eq!(episodes(&[of]), []);
 }
+
+/// The bursts end long before the run does. What follows is no steady state, and the losses count.
+#[test]
+fn losses_of_a_load_that_ends_within_the_run_are_not_taken_for_a_transient() {
+    let record = run(&[
+        ("stop: 2 s", "stop: 1 s"),
+        ("duration: 2 s", "duration: 6 s"),
+    ]);
+    assert_eq!(record.transient.end_ns, 0);
+    let h1 = &record.slices[0];
+    assert_eq!(h1.steady.lost_frames, h1.whole.lost_frames);
+    assert!(h1.steady.lost_frames > 0);
+}

@@ -75,6 +75,7 @@ pub(super) fn record(
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins, has_limit(collector, index)),
             marked_frames: 0,
+            withheld_frames: 0,
             scheduler: None,
         });
         aggregate.add(&steady);

@@ -282,17 +282,18 @@ pub(super) fn sends(run: &RunObservation, slice: usize) -> bool {
 }
 
 /// The received rate where a slice sends the same in both scenarios, within the margin, and else its share of what it
-/// sends: whoever sends less receives less. TCP sends less *because* it receives less, and is compared by its rate.
+/// sends: whoever sends less receives less. TCP, and a paused host, send less *because* they
+/// receive less, and are compared by their rate.
 fn throughput_indicator(pairs: &[Pair<'_>], slice: usize, margin: f64) -> Indicator {
     let treatment = mean_offered(pairs.iter().map(|pair| pair.treatment), slice);
     let reference = mean_offered(pairs.iter().map(|pair| pair.reference), slice);
-    let has_tcp = pairs
+    let reacts = pairs
         .iter()
         .flat_map(Pair::both)
-        .any(|run| run.slices.get(slice).is_some_and(|slice| slice.has_tcp));
+        .any(|run| run.slices.get(slice).is_some_and(|slice| slice.reacts));
     match treatment.zip(reference) {
         Some((treatment, reference))
-            if !has_tcp && (treatment - reference).abs() > margin * reference =>
+            if !reacts && (treatment - reference).abs() > margin * reference =>
         {
             Indicator::ReceivedShare
         }

@@ -162,6 +162,7 @@ impl Judging<'_> {
         };
         let margin = self.study.margins.throughput_relative;
         let exceeds = offered > slice.share_bits_per_second as f64 * (1.0 + margin);
+        let is_held_back = of_slices().any(|slice| slice.is_held_back);
         let applications = of_slices().filter_map(|slice| slice.applications);
         let wants_all = applications
             .clone()
@@ -189,8 +190,8 @@ impl Judging<'_> {
                 .iter()
                 .filter_map(|run| indicator.of(run, index))
                 .collect();
-            // What wants all sends less because it receives less.
-            let (asked, values) = if is_throughput(indicator) && !wants_all {
+            // What wants all, or is held back, sends less because it receives less.
+            let (asked, values) = if is_throughput(indicator) && !wants_all && !is_held_back {
                 Asked::of_throughput((limit, margin), &values, &offered_by_run)
             } else {
                 (Asked::of(indicator, limit), values)

@@ -180,6 +180,7 @@ fn slice_record(
         delay_of_sent: None,
         delay_cdf,
         marked_frames: 0,
+        withheld_frames: 0,
         scheduler: None,
         iat_sent: IatFigures {
             samples: 54_384,

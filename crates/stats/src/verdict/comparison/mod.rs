@@ -447,11 +447,11 @@ impl Values {
 fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Indicator {
     let a = mean_offered(cell.a.iter().copied(), cell.slices.0);
     let b = mean_offered(cell.b.iter().copied(), cell.slices.1);
-    let has_tcp = |runs: &[&RunObservation], slice: usize| {
+    let reacts = |runs: &[&RunObservation], slice: usize| {
         let mut slices = runs.iter().filter_map(|run| run.slices.get(slice));
-        slices.any(|slice| slice.has_tcp)
+        slices.any(|slice| slice.reacts)
     };
-    let any_tcp = has_tcp(&cell.a, cell.slices.0) || has_tcp(&cell.b, cell.slices.1);
+    let any_tcp = reacts(&cell.a, cell.slices.0) || reacts(&cell.b, cell.slices.1);
     match a.zip(b) {
         Some((a, b)) if !any_tcp && (a - b).abs() > margin * a.min(b) => Indicator::ReceivedShare,
         _ => Indicator::Throughput,

@@ -283,6 +283,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
         delay_of_sent: None,
         delay_cdf: vec![CdfPoint(figures.delay.max_ns, 1.0)],
         marked_frames: 0,
+        withheld_frames: 0,
         scheduler: None,
         iat_sent: IatFigures {
             samples: 1000,
