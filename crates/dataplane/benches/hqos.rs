@@ -4,7 +4,13 @@
 //!
 //! Scenarios, packets and peer are those of the benchmark `slices` (`docs/benchmarks/slices.md`); a slice is a pipe on
 //! both sides. Each run is a process of its own, and both sides take turns.
-#![allow(missing_docs, dead_code, clippy::expect_used, clippy::print_stdout)]
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation
+)]
 
 #[path = "slices/contender.rs"]
 mod contender;

@@ -280,6 +280,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     let classes = (&mut pipeline.classes, &mut built.classes);
     pipeline.aside = elephants::change::resume(classes, &kept, successor_of, &mut built.tree);
     pipeline.with_elephants = elephants::classes_of(&built.classes);
+    pipeline.has_places = built.classes.iter().any(|class| class.places().is_some());
     std::mem::swap(&mut pipeline.tree, &mut built.tree);
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);

@@ -1,6 +1,7 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
 use crate::active_flows::ActiveFlows;
+mod ahead;
 mod special;
 
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, PipelineParams};
@@ -12,11 +13,11 @@ use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
-use crate::guaranteed::{READ_AHEAD, SliceId};
+use crate::guaranteed::READ_AHEAD;
 use crate::hqos::Hqos;
 use crate::meter::policer::PolicerState;
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
-use crate::scheduler::{Leaf, QueueId, Tree};
+use crate::scheduler::{QueueId, Tree};
 use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -66,6 +67,8 @@ pub struct Pipeline {
     pub(crate) drain: Option<QueueId>,
     /// Frames of flows that change queues, which wait beside these: see [`elephants`](crate::elephants).
     pub(crate) aside: u32,
+    /// A class waits in a hierarchy.
+    pub(crate) has_places: bool,
     /// The classes that move elephants.
     pub(crate) with_elephants: Box<[u32]>,
     pub(crate) pool: FramePool,
@@ -95,6 +98,7 @@ impl Pipeline {
             capacity,
         } = built;
         let with_elephants = elephants::classes_of(&classes);
+        let has_places = classes.iter().any(|class| class.places().is_some());
         let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
         let mut params = params.clone();
         Ok(Self {
@@ -111,6 +115,7 @@ impl Pipeline {
             active_flows,
             drain: None,
             aside: 0,
+            has_places,
             with_elephants,
             pool: FramePool::with_capacity(buffer_frames(capacity)),
             room: capacity,
@@ -159,8 +164,8 @@ impl Pipeline {
         let mut classes = [0; BURST];
         for (frames, headers) in frames.chunks(BURST).zip(headers.chunks(BURST)) {
             self.classifier.classify_burst(headers, &mut classes);
-            if self.classes.len() >= LARGE {
-                self.arrivals_ahead(&classes[..headers.len()]);
+            if self.classes.len() >= LARGE || self.has_places {
+                self.arrivals_ahead(&classes[..headers.len()], headers);
             }
             for ((frame, headers), &class) in frames.iter().zip(headers).zip(&classes) {
                 let held = |frame: &Frame, class| owner.try_hold(frame, class);
@@ -382,36 +387,6 @@ impl Pipeline {
                 };
                 send(departure)?;
             }
-        }
-    }
-
-    /// Prefetch what frames of these classes will need, as those of many slices are not in the processor's caches.
-    #[inline(never)]
-    fn arrivals_ahead(&mut self, classes: &[u32]) {
-        let mut slices = [SliceId::new(u32::MAX); BURST];
-        for (slice, &class) in slices.iter_mut().zip(classes) {
-            if let Some(class) = self.classes.get(class as usize) {
-                *slice = class.queue.slice();
-            }
-        }
-        if let Some(ledger) = &self.ledger
-            && let Some(Leaf::Guaranteed(scheduler)) = self.tree.leaf_mut(ledger.leaf)
-        {
-            scheduler.arrivals_ahead(&slices[..classes.len()], &self.pool);
-        }
-    }
-
-    /// Prefetch what the next frames will need to leave.
-    #[inline(never)]
-    fn departures_ahead(&mut self, now: Instant) {
-        if let Some(ledger) = &self.ledger
-            && let Some(Leaf::Guaranteed(scheduler)) = self.tree.leaf_mut(ledger.leaf)
-        {
-            let (classes, found) = scheduler.departures_ahead(&self.pool, now);
-            let class = |class: &u32| self.classes.get(*class as usize);
-            let classes = classes[..found].iter().filter_map(class);
-            let sent = classes.fold(0, |sum, class| sum ^ class.counters.sent_frames);
-            std::hint::black_box(sent);
         }
     }
 

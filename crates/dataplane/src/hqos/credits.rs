@@ -47,11 +47,16 @@ impl Credits {
         }
     }
 
-    /// Keep the token bucket of `old`, whose scheduler this one replaces at `time`.
-    pub(super) fn resume_from(&mut self, old: &Self, params: &HqosCredits, time: u64) {
-        self.tb_time = time;
+    /// Keep the credits of `old`, whose scheduler this one replaces: its time was `then`, and here it is `now`.
+    pub(super) fn resume_from(&mut self, old: &Self, params: &HqosCredits, then: u64, now: u64) {
+        self.tb_time = now;
         self.tb_credits = old.tb_credits.min(params.tb_size);
-        self.tc_time = self.tc_time.saturating_add(time);
+        let left = old.tc_time.saturating_sub(then).min(params.tc_period);
+        self.tc_time = now.saturating_add(left);
+        let most = in_period(params).into_iter().zip(old.tc_credits);
+        for (credits, (most, old)) in self.tc_credits.iter_mut().zip(most) {
+            *credits = old.min(most);
+        }
     }
 
     /// The token bucket earns what it has missed, in whole periods.
@@ -141,6 +146,12 @@ impl Oversubscription {
             is_on,
             period: 0,
         }
+    }
+
+    /// Keep the watermark of `old`.
+    pub(super) fn resume_from(&mut self, old: &Self) {
+        self.watermark = old.watermark.max(self.min).min(self.max);
+        self.period = old.period;
     }
 
     pub(super) const fn period(&self) -> u8 {

@@ -232,7 +232,8 @@ impl Hqos {
         now: Instant,
     ) -> u32 {
         self.port.advance(now);
-        let time = self.port.bytes();
+        old.port.advance(now);
+        let (then, now) = (old.port.bytes(), self.port.bytes());
         let renamed = |mut queued: QueuedFrame| {
             queued.set_class(rename(queued.class()));
             queued
@@ -243,7 +244,7 @@ impl Hqos {
             while let Some((index, queued)) = old.pop_any(pool) {
                 new.append_moved(index, renamed(queued), pool);
             }
-            new.resume_from(old, time);
+            new.resume_from(old, then, now);
         }
         self.backlog()
     }

@@ -8,6 +8,7 @@ mod deficit_round_robin;
 mod elephants;
 mod flow_queue;
 mod guaranteed;
+mod hqos;
 mod named_queues;
 mod no_allocation;
 mod policing;

@@ -2,8 +2,10 @@
 #![allow(unsafe_code, reason = "a global allocator that counts")]
 
 use crate::elephants;
+use crate::hqos::rig;
 use crate::support::{self, frame, headers, policy, rate, vlan_class};
 use slicewise_dataplane::{DropReason, Frame, FrameOwner, Verdict};
+use slicewise_model::hqos::HqosRedCurve;
 use slicewise_model::{
     Action, Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec, MaximumSpec,
     PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve,
@@ -148,6 +150,19 @@ fn queues_chosen_by_colour_and_weighed_by_active_flows_allocate_nothing() {
     spec.queues = vec![counted("a"), counted("b")];
     spec.classes[1].queue_limit = Some(QueueLimitSpec::Packets(40));
     assert_allocates_nothing(&spec);
+}
+
+#[test]
+fn a_hierarchy_allocates_nothing() {
+    let mut hqos = rig::of_pipes(&[125_000_000; 4], BitRate::new(1_000_000_000));
+    let curve = HqosRedCurve {
+        min_packets: 5,
+        max_packets: 30,
+        inverse_probability: 10,
+        weight: 4,
+    };
+    hqos.red = Some(Box::new([[Some(curve); 3]; 13]));
+    assert_allocates_nothing(&rig::policy(&hqos));
 }
 
 struct Dropped(u32);
