@@ -146,3 +146,6 @@ fn settings(study: &Study, policy: &StudyPolicy) -> Vec<String> {
         .flat_map(|(name, value)| [name.to_owned(), value])
         .collect()
 }
+
+#[cfg(test)]
+mod tests;
