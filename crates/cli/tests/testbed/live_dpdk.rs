@@ -81,7 +81,7 @@ fn bench() -> Option<Bench> {
     }
     let bench = Bench::new()?;
     bench.sandbox.write("study.yaml", PIPES);
-    bench.sandbox.write("profile.cfg", &profile());
+    bench.sandbox.write("profile.cfg", profile());
     Some(bench)
 }
 
