@@ -125,10 +125,11 @@ impl Attempt<'_> {
         let mut send_times = SendTimes::of(self.scenario);
         let phases = self.study.measured_phases();
         let measured = sent_since(executed.zero.unix_ns, self.study.duration, phases);
-        let mut record = analysed(&measured, Some(&mut send_times))?;
-        are_whole(&record, &executed.captures)?;
         let missed = |capture: &Captured| capture.missed;
         let missed_frames = executed.captures.iter().map(missed).sum::<u64>();
+        let mut record = analysed(&measured, Some(&mut send_times))
+            .map_err(|error| with_gaps(error, missed_frames))?;
+        are_whole(&record, &executed.captures)?;
         let before_load = sent_since(
             executed.baseline.zero.unix_ns,
             executed.baseline.duration(self.study.measure.bin),
@@ -455,6 +456,16 @@ fn are_whole(record: &RunRecord, captures: &[Captured; 2]) -> Result<(), Attempt
     Ok(())
 }
 
+/// Captures with gaps look like many things, which would be said of them instead.
+fn with_gaps(error: AttemptError, missed_frames: u64) -> AttemptError {
+    match error {
+        AttemptError::Retryable(_) if missed_frames > 0 => AttemptError::Retryable(format!(
+            "{missed_frames} frames were missed by a capture, which cannot be analysed"
+        )),
+        other => other,
+    }
+}
+
 fn failed(error: AnalysisError) -> AttemptError {
     match error {
         AnalysisError::Interrupted => AttemptError::Interrupted,
@@ -489,4 +500,22 @@ pub(crate) fn sending_flow(
         header_bytes: source.largest.l2_bytes - source.largest.payload_bytes,
         payload_bytes: source.largest.payload_bytes,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_analysed_for_gaps_is_reported_as_gaps() {
+        let odd = || AttemptError::Retryable("packets have different lengths".to_owned());
+        let said = |missed| with_gaps(odd(), missed).to_string();
+        assert_eq!(said(0), "packets have different lengths");
+        assert_eq!(
+            said(7),
+            "7 frames were missed by a capture, which cannot be analysed"
+        );
+        let interrupted = with_gaps(AttemptError::Interrupted, 7);
+        assert!(matches!(interrupted, AttemptError::Interrupted));
+    }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// Bytes captured per frame: all headers of QinQ and IPv6, and enough payload to distinguish packets.
 const SNAP_BYTES: u32 = 128;
-/// Kernel buffer, KiB: more than a second of testbed traffic.
-const BUFFER_KIB: u32 = 16 << 10;
+/// Kernel buffer, KiB: some seconds of testbed traffic, for tcpdump goes behind hosts and device on a busy machine.
+const BUFFER_KIB: u32 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Which frames.

@@ -299,7 +299,7 @@ impl Checker<'_> {
         };
         let model = match spec.model? {
             DutModel::Switch(_) => DutModel::Switch(switch(spec)),
-            DutModel::QosSched(_) => self.qos_sched(written),
+            DutModel::QosSched(_) => self.qos_sched(written, spec.burst, spec.ring, spec.drain),
             other => other,
         };
         if !matches!(model, DutModel::Switch(_)) {

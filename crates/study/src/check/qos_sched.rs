@@ -3,7 +3,6 @@
 
 use super::Checker;
 use super::application::Count;
-use super::network::DutSpec;
 use crate::file::Placed;
 use crate::params::{DutModel, DutParams, QosSchedBursts, QosSchedParams, QosSchedRings};
 use crate::settings;
@@ -102,9 +101,14 @@ fn threads(
 
 impl Checker<'_> {
     /// The device `qos_sched` as a study describes it.
-    pub(super) fn qos_sched(&mut self, written: &Placed<DutSpec>) -> DutModel {
-        let spec = &written.value;
-        let params = threads(QosSchedParams::SAMPLE, spec.burst, spec.ring, spec.drain);
+    pub(super) fn qos_sched<T>(
+        &mut self,
+        written: &Placed<T>,
+        burst: Option<BurstsSpec>,
+        ring: Option<QosSchedRings>,
+        drain: Option<Positive>,
+    ) -> DutModel {
+        let params = threads(QosSchedParams::SAMPLE, burst, ring, drain);
         self.check_threads(params, written.place("burst").unwrap_or(written.span));
         DutModel::QosSched(params)
     }

@@ -44,6 +44,7 @@ fn every_shipped_study_is_correct() {
     assert_eq!(
         names,
         [
+            "dpdk-hqos (11 cases)",
             "million-slices",
             "p4-tins-100m (2 cases)",
             "p4-tins-case-study (6 cases)",
@@ -368,4 +369,42 @@ fn the_study_of_virtual_queues_has_six_sets_with_and_without_flow_control() {
         assert_eq!(per_priority, expected, "{:?}", study.case);
     }
     assert_eq!(series.cases.len(), 4 * sets.len());
+}
+
+#[test]
+fn the_study_of_dpdk_has_the_profile_behind_threads_and_guarantees_on_a_port_without() {
+    let file = StudyFile::load(&folder().join("dpdk-hqos.yaml"));
+    let StudyFile::Series(series) = file.unwrap() else {
+        panic!("it has cases");
+    };
+    // Mbit/s of the pipe on which each slice falls, by its inner VLAN, and packets of its queues.
+    let pipe = |vlan: u16| [200, 1000, 100, 50][usize::from(vlan / 8)];
+    for study in &series.cases {
+        for policy in &study.policies {
+            let device = policy.device.unwrap_or(study.dut);
+            let Some(hqos) = policy.params.classes[0].hqos.as_deref() else {
+                assert_eq!(device.model, DutModel::Port);
+                continue;
+            };
+            let DutModel::QosSched(threads) = device.model else {
+                panic!("{device:?}");
+            };
+            let of_name = policy.name.split_once("-b").unwrap();
+            assert_eq!(of_name.0, format!("q{}", hqos.subports[0].queue_sizes[0]));
+            assert_eq!(of_name.1, threads.burst.dequeue.to_string());
+            for source in study.scenarios.iter().flat_map(|s| &s.applications) {
+                let vlan = source.headers.inner_vlan.unwrap();
+                let mut ranges = hqos.subports[0].assigned.iter();
+                let range = ranges.find(|range| (range.first..=range.last).contains(&vlan.into()));
+                let profile = &hqos.pipe_profiles[range.unwrap().profile as usize];
+                assert_eq!(profile.best_effort_rate, pipe(vlan) * 1_000_000 / 8);
+            }
+        }
+    }
+    let names = series
+        .cases
+        .iter()
+        .filter_map(|study| study.case.as_deref());
+    let published: Vec<&str> = names.filter(|name| name.len() == 2).collect();
+    assert_eq!(published, ["e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"]);
 }
