@@ -193,3 +193,69 @@ impl Oversubscription {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BEST_EFFORT, Credits, HqosCredits, Oversubscription, TRAFFIC_CLASSES};
+
+    const SUBPORT: HqosCredits = HqosCredits {
+        tb_period: 1,
+        tb_credits_per_period: 1,
+        tb_size: 1_000_000,
+        tc_period: 10_000,
+        tc_credits_per_period: [10_000; TRAFFIC_CLASSES],
+    };
+
+    /// The watermark after a period in which a class with strict priority and best effort spent so much.
+    fn next(share: &mut Oversubscription, strict: u64, best_effort: u64) -> u64 {
+        let mut credits = Credits::new(&SUBPORT);
+        credits.spend(3, strict);
+        credits.spend(BEST_EFFORT, best_effort);
+        share.next_period(&credits, &SUBPORT);
+        share.credits(1)
+    }
+
+    #[test]
+    fn the_watermark_falls_while_best_effort_takes_what_is_left_and_else_rises() {
+        let mut share = Oversubscription::new(1_500, 12_800, true);
+        assert_eq!(next(&mut share, 4_000, 4_501), 12_700);
+        assert_eq!(next(&mut share, 4_000, 4_500), 12_700 + 99 + 1);
+        assert_eq!(
+            next(&mut share, 0, 8_500),
+            12_800,
+            "never above the largest"
+        );
+        assert_eq!(share.credits(3), 3 * 12_800);
+        for _ in 0..1_000 {
+            next(&mut share, 1_000, 9_000);
+        }
+        assert_eq!(share.credits(1), 1_500, "never below the smallest");
+        assert_eq!(share.period(), 235, "modulo 256");
+        let mut off = Oversubscription::new(1_500, 12_800, false);
+        assert_eq!(next(&mut off, 1_000, 9_000), 12_800);
+    }
+
+    #[test]
+    fn a_bucket_earns_in_whole_periods_and_is_never_above_its_size() {
+        let params = HqosCredits {
+            tb_period: 100,
+            tb_credits_per_period: 30,
+            tb_size: 1_000,
+            ..SUBPORT
+        };
+        let mut credits = Credits::new(&params);
+        assert_eq!(credits.suffice_at(&params, 0, 500), 0);
+        assert_eq!(credits.suffice_at(&params, 0, 501), 100);
+        credits.earn(&params, 99);
+        assert!(!credits.suffice(0, 501));
+        credits.earn(&params, 250);
+        assert!(credits.suffice(0, 560) && !credits.suffice(0, 561));
+        assert_eq!(
+            credits.suffice_at(&params, 0, 590),
+            300,
+            "what was left counts"
+        );
+        credits.earn(&params, 1_000_000);
+        assert!(credits.suffice(0, 1_000) && !credits.suffice(0, 1_001));
+    }
+}

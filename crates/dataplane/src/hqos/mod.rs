@@ -9,6 +9,7 @@ mod credits;
 mod grinder;
 mod place;
 mod port_time;
+mod queues;
 mod red;
 mod round_robin;
 mod subport;

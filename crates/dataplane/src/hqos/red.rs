@@ -143,3 +143,32 @@ fn is_dropped(curve: &HqosRedCurve, average: Average, random: &mut Random) -> bo
     }
     is_dropped
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{HqosRedCurve, IDLE_STEP, Random, Red, SCALING};
+    use slicewise_model::hqos::TRAFFIC_CLASSES;
+
+    #[test]
+    fn the_average_decays_from_the_time_at_which_the_queue_became_empty() {
+        let curve = HqosRedCurve {
+            min_packets: 32,
+            max_packets: 64,
+            inverse_probability: 10,
+            weight: 1,
+        };
+        let mut red = Red::new(&Box::new([[Some(curve); 3]; TRAFFIC_CLASSES]), 1);
+        let mut random = Random::new(1);
+        for _ in 0..20 {
+            red.on_arrival(0, (0, 0), 16, (0, &mut random)).unwrap();
+        }
+        // With one bit for the weight beside the fraction.
+        let average = red.queues[0].packets >> SCALING;
+        assert_eq!(average, 32);
+        let empty_at = 5 * IDLE_STEP;
+        red.on_empty(0, empty_at);
+        let now = empty_at + 2 * IDLE_STEP;
+        red.on_arrival(0, (0, 0), 0, (now, &mut random)).unwrap();
+        assert_eq!(red.queues[0].packets, average << SCALING >> 2);
+    }
+}

@@ -9,6 +9,7 @@ use super::credits::{Credits, Oversubscription};
 use super::grinder::{Grinder, Step};
 use super::place::{PIPE_QUEUES, class_of};
 use super::port_time::PortTime;
+use super::queues::Queues;
 use super::red::{Random, Red};
 use super::round_robin::RoundRobin;
 use crate::frame::DropReason;
@@ -56,7 +57,7 @@ pub(super) struct Subport {
     /// The profile of each pipe.
     profile_of: Box<[u8]>,
     pipes: Box<[Pipe]>,
-    queues: Box<[Queue]>,
+    queues: Queues,
     drops: Box<[Drops]>,
     /// What a frame can cost and leave, whatever its class and pipe.
     fits: u64,
@@ -97,16 +98,6 @@ struct Pipe {
     credits: Credits,
 }
 
-/// A queue in order of arrival, and what was queued since the scheduler was made.
-#[derive(Debug, Clone, Copy)]
-struct Queue {
-    head: u32,
-    tail: u32,
-    packets: u32,
-    frames: u64,
-    bytes: u64,
-}
-
 /// Frames that were dropped at a queue.
 #[derive(Debug, Clone, Copy, Default)]
 struct Drops {
@@ -134,7 +125,7 @@ impl Subport {
         });
         match admitted {
             Ok(slot) => {
-                let queue = &mut self.queues[index as usize];
+                let queue = &mut self.queues[index];
                 queue.frames += 1;
                 queue.bytes += u64::from(queued.lengths().l2_bytes);
                 Ok(self.append(index, slot, pool))
@@ -160,7 +151,7 @@ impl Subport {
     ) -> Result<(), DropReason> {
         let queue = index as usize % QUEUES;
         let class = class_of(queue);
-        let (size, waiting) = (self.sizes[queue], self.queues[index as usize].packets);
+        let (size, waiting) = (self.sizes[queue], self.queues[index].packets);
         let cost = u64::from(queued.lengths().l2_bytes) + u64::from(self.overhead);
         if cost > self.fits && size > 0 && cost > self.profile(index / PIPE_QUEUES).longest[class] {
             return Err(DropReason::FrameTooLong);
@@ -178,7 +169,7 @@ impl Subport {
     /// Put the frame in `slot` at the end of a queue; returns whether it is the only one there.
     #[inline]
     fn append(&mut self, index: u32, slot: u32, pool: &mut FramePool) -> bool {
-        let queue = &mut self.queues[index as usize];
+        let queue = &mut self.queues[index];
         let was_empty = queue.packets == 0;
         if was_empty {
             queue.head = slot;
@@ -194,7 +185,7 @@ impl Subport {
     /// Remove the first frame of a queue; returns it, and whether the queue is empty now.
     #[inline]
     fn pop(&mut self, index: u32, pool: &mut FramePool) -> Option<(QueuedFrame, bool)> {
-        let queue = &mut self.queues[index as usize];
+        let queue = &mut self.queues[index];
         let (queued, next) = pool.try_release(queue.head)?;
         queue.head = next;
         queue.packets -= 1;
@@ -243,7 +234,7 @@ impl Subport {
                 .resume_from(&old.credits, &params.credits, then, now);
             (pipe.over, pipe.period, pipe.tokens) = (old.over, old.period, old.tokens);
         }
-        for (new, old) in self.queues.iter_mut().zip(&old.queues) {
+        for (new, old) in self.queues.iter_mut().zip(old.queues.iter_mut()) {
             (new.frames, new.bytes) = (old.frames, old.bytes);
         }
         std::mem::swap(&mut self.drops, &mut old.drops);
@@ -364,7 +355,7 @@ impl Subport {
             ..
         } = self.grinders[index];
         let queue = first + u32::from(chosen);
-        let lengths = pool.lengths(self.queues[queue as usize].head)?;
+        let lengths = pool.lengths(self.queues[queue].head)?;
         let cost = u64::from(lengths.l2_bytes) + u64::from(self.overhead);
         let pipe = &mut self.pipes[number as usize];
         let is_best_effort = class == BEST_EFFORT;
@@ -433,7 +424,7 @@ impl Subport {
     pub(super) fn read_ahead(&self, pool: &FramePool) {
         let read = self.grinders.iter().fold(0, |read, grinder| {
             let pipe = self.pipes[grinder.pipe as usize].over;
-            let head = self.queues[(grinder.first + u32::from(grinder.chosen)) as usize].head;
+            let head = self.queues[grinder.first + u32::from(grinder.chosen)].head;
             let (frame, behind) = pool.fetch(head);
             let behind = if grinder.step == Step::Send {
                 behind
@@ -448,7 +439,7 @@ impl Subport {
     /// The same for a frame that will be queued in queue `index`.
     #[inline]
     pub(super) fn read_for(&self, index: u32, pool: &FramePool) -> u64 {
-        pool.fetch(self.queues[index as usize].tail).0
+        pool.fetch(self.queues[index].tail).0
     }
 
     /// Find the first queue of the class of a grinder.
@@ -493,7 +484,7 @@ impl Subport {
 
     /// What a queue has counted.
     pub(super) fn counters(&self, index: u32) -> HqosCounters {
-        let (queue, drops) = (self.queues[index as usize], self.drops[index as usize]);
+        let (queue, drops) = (self.queues[index], self.drops[index as usize]);
         HqosCounters {
             queued_frames: queue.frames,
             queued_bytes: queue.bytes,
@@ -510,7 +501,7 @@ impl Subport {
             + size_of_val(&*self.profiles)
             + size_of_val(&*self.profile_of)
             + size_of_val(&*self.pipes)
-            + size_of_val(&*self.queues)
+            + self.queues.state_bytes()
             + size_of_val(&*self.drops)
             + self.active.state_bytes()
             + self.red.as_ref().map_or(0, Red::state_bytes)

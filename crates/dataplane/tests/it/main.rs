@@ -9,6 +9,7 @@ mod elephants;
 mod flow_queue;
 mod guaranteed;
 mod hqos;
+mod librte_sched;
 mod named_queues;
 mod no_allocation;
 mod policing;

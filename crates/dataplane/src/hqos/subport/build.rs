@@ -1,11 +1,11 @@
 //! A subport from its parameters.
 
-use super::{Drops, GRINDERS, NONE, Pipe, Profile, Queue, Subport};
+use super::{Drops, GRINDERS, NONE, Pipe, Profile, Subport};
 use crate::hqos::active::ActiveQueues;
 use crate::hqos::credits::{Credits, Oversubscription};
 use crate::hqos::place::{PIPE_QUEUES, class_of};
+use crate::hqos::queues::Queues;
 use crate::hqos::red::Red;
-use crate::queue::NIL;
 use slicewise_model::HqosParams;
 use slicewise_model::hqos::{
     BEST_EFFORT, BEST_EFFORT_QUEUES, HqosCredits, HqosPipeParams, HqosSubportParams, QUEUES,
@@ -23,7 +23,7 @@ impl Subport {
             profiles: Box::default(),
             profile_of: vec![0; pipes].into(),
             pipes: vec![Pipe::UNASSIGNED; pipes].into(),
-            queues: vec![Queue::EMPTY; pipes * QUEUES].into(),
+            queues: Queues::of_pipes(pipes),
             drops: vec![Drops::default(); pipes * QUEUES].into(),
             fits: 0,
             largest: 0,
@@ -103,16 +103,6 @@ impl Pipe {
         over: 0,
         tokens: [0; BEST_EFFORT_QUEUES],
         period: 0,
-    };
-}
-
-impl Queue {
-    const EMPTY: Self = Self {
-        head: NIL,
-        tail: NIL,
-        packets: 0,
-        frames: 0,
-        bytes: 0,
     };
 }
 

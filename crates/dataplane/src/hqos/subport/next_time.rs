@@ -42,7 +42,7 @@ impl Subport {
 
     /// The time of the port at which credits suffice for the first frame of a queue, if none are spent until then.
     fn head_leaves_at(&self, queue: u32, pool: &FramePool) -> u64 {
-        let Some(lengths) = pool.lengths(self.queues[queue as usize].head) else {
+        let Some(lengths) = pool.lengths(self.queues[queue].head) else {
             return u64::MAX;
         };
         let cost = u64::from(lengths.l2_bytes) + u64::from(self.overhead);

@@ -29,13 +29,16 @@ impl Library {
     /// # Errors
     /// In one sentence, what is missing.
     pub(crate) fn build() -> Result<Self, String> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err("the library's clock can be replaced on x86-64 only".to_owned());
+        }
         let version = pkg_config("--modversion")?.join(" ");
         if !version.starts_with(VERSION) {
             return Err(format!(
                 "the installed DPDK is {version}, and {VERSION} is needed"
             ));
         }
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/librte_sched/peer.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/librte_sched/peer.c");
         let program = format!("librte_sched_peer_{}", std::process::id());
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program);
         let output = Command::new("cc")

@@ -1,14 +1,9 @@
 //! The hierarchical scheduler against `librte_sched` of DPDK 22.11: the same packets at the same times. Who leaves when, in
 //! which order, and who is dropped must be the same. `docs/mechanisms/hqos.md` says how the library's clock is set.
 //!
-//! Skipped with a message where the library is not installed. `HQOS_CASES=1000 cargo test -p slicewise-dataplane --test
-//! librte_sched` tries as many cases.
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    clippy::print_stderr
-)]
+//! Skipped with a message where the library is not installed. `HQOS_CASES=1000 cargo test -p slicewise-dataplane
+//! --test it librte_sched` tries as many cases.
+#![allow(clippy::cast_possible_truncation, clippy::print_stderr)]
 
 mod case;
 mod library;

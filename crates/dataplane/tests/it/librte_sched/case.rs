@@ -57,9 +57,14 @@ impl Random {
 impl Case {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(seed));
-        let port = random.magnitude(2_000_000, 12_500_000_000);
-        let spec = hierarchy(&mut random, port);
-        let events = load(&mut random, &spec, port);
+        let (port, spec, events) = if seed.is_multiple_of(10) {
+            oversubscribed(&mut random)
+        } else {
+            let port = random.magnitude(2_000_000, 12_500_000_000);
+            let spec = hierarchy(&mut random, port);
+            let events = load(&mut random, &spec, port);
+            (port, spec, events)
+        };
         Self {
             spec,
             port: BitRate::new(port * 8),
@@ -297,6 +302,53 @@ fn curve(random: &mut Random) -> HqosRedCurve {
         inverse_probability: random.magnitude(1, 255) as u16,
         weight: random.between(1, 12) as u16,
     }
+}
+
+/// Best effort of all pipes is more than that of their subport, for so many periods that the watermark limits it.
+fn oversubscribed(random: &mut Random) -> (u64, HqosSpec, Vec<Event>) {
+    let port = random.between(5_000_000, 20_000_000);
+    let pipes = 1 << random.between(1, 4);
+    let rates = |tb_size, best_effort| {
+        let mut tc_rates = [port; TRAFFIC_CLASSES];
+        tc_rates[BEST_EFFORT] = best_effort;
+        HqosRates {
+            tb_rate: port,
+            tb_size,
+            tc_rates,
+            tc_period: 1,
+        }
+    };
+    let spec = HqosSpec {
+        subports: vec![HqosSubport {
+            profile: 0,
+            pipes,
+            queue_sizes: [16; TRAFFIC_CLASSES],
+            assigned: assigned(random, pipes, 2),
+        }],
+        subport_profiles: vec![rates(20_000, random.between(2_000_000, 4_500_000))],
+        pipe_profiles: (0..2)
+            .map(|_| HqosPipeProfile {
+                rates: rates(20_000, port),
+                oversubscription_weight: random.between(1, 4) as u8,
+                wrr_weights: [1, 2, 3, 4],
+            })
+            .collect(),
+        ..HqosSpec::default()
+    };
+    let mut events = Vec::new();
+    for step in 1..8_000 {
+        for _ in 0..random.between(0, 3) {
+            let place = HqosPlace {
+                subport: 0,
+                pipe: random.between(0, u64::from(pipes) - 1) as u32,
+                queue: if random.one_in(30) { 3 } else { 12 } + random.between(0, 3) as u32,
+                colour: 0,
+            };
+            events.push(Event::Enqueue(place, random.between(100, 1_522) as u32));
+        }
+        events.push(Event::Call(step * 250_000, 8));
+    }
+    (port, spec, events)
 }
 
 fn load(random: &mut Random, spec: &HqosSpec, port: u64) -> Vec<Event> {
