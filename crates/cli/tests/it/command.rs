@@ -447,43 +447,6 @@ fn a_policy_is_exported_as_the_requests_it_was_read_from() {
     assert!(error.contains("there is no slice to request"), "{error}");
 }
 
-#[test]
-fn a_policy_is_exported_as_commands_of_open_vswitch() {
-    let sandbox = sandbox();
-    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
-    let study = study.to_str().unwrap();
-    let export = |policy| ["export", study, "--policy", policy, "--to", "ovs"];
-    let arguments = [&export("bandwidth")[..], &["--interface", "right"]].concat();
-    let printed = succeeded(&sandbox.slicewise(&arguments));
-    assert!(printed.contains("set port right qos=@qos"), "{printed}");
-    assert!(printed.contains("min-rate=17500000"), "{printed}");
-    let error = sandbox.refused(2, &export("wred"));
-    assert!(
-        error.contains("its queues drop at their end alone"),
-        "{error}"
-    );
-}
-
-#[test]
-fn a_policy_is_exported_as_a_profile_of_dpdk() {
-    let sandbox = sandbox();
-    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/dpdk-hqos.yaml");
-    let study = study.to_str().unwrap();
-    let export = |policy| {
-        [
-            "export", study, "--case", "e1", "--policy", policy, "--to", "dpdk",
-        ]
-    };
-    let printed = succeeded(&sandbox.slicewise(&export("q128-b8")));
-    assert!(printed.contains("queue sizes = 128 128"), "{printed}");
-    assert!(printed.contains("pipe 0-7 = 0"), "{printed}");
-    let error = sandbox.refused(2, &export("guaranteed"));
-    assert!(
-        error.contains("only policies that were written as a profile"),
-        "{error}"
-    );
-}
-
 /// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
 /// give what the command prints; it must exit with 1.
 fn disturbed(sandbox: &Sandbox, change: impl FnOnce(&Path)) -> String {

@@ -12,6 +12,7 @@ mod check;
 mod command;
 mod compare;
 mod doctor;
+mod export;
 mod files_of_others;
 mod output;
 mod plan;

@@ -1,0 +1,47 @@
+//! Policies of studies that ship, exported in the languages of switches and schedulers.
+
+use crate::support::{Sandbox, text};
+use std::path::Path;
+use std::process::Output;
+
+fn exported(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn a_policy_is_exported_as_commands_of_open_vswitch() {
+    let sandbox = Sandbox::new();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/router-mechanisms.yaml");
+    let study = study.to_str().unwrap();
+    let export = |policy| ["export", study, "--policy", policy, "--to", "ovs"];
+    let arguments = [&export("bandwidth")[..], &["--interface", "right"]].concat();
+    let printed = exported(&sandbox.slicewise(&arguments));
+    assert!(printed.contains("set port right qos=@qos"), "{printed}");
+    assert!(printed.contains("min-rate=17500000"), "{printed}");
+    let error = sandbox.refused(2, &export("wred"));
+    assert!(
+        error.contains("its queues drop at their end alone"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_policy_is_exported_as_a_profile_of_dpdk() {
+    let sandbox = Sandbox::new();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/dpdk-hqos.yaml");
+    let study = study.to_str().unwrap();
+    let export = |policy| {
+        [
+            "export", study, "--case", "e1", "--policy", policy, "--to", "dpdk",
+        ]
+    };
+    let printed = exported(&sandbox.slicewise(&export("q128-b8")));
+    assert!(printed.contains("queue sizes = 128 128"), "{printed}");
+    assert!(printed.contains("pipe 0-7 = 0"), "{printed}");
+    let error = sandbox.refused(2, &export("guaranteed"));
+    assert!(
+        error.contains("only policies that were written as a profile"),
+        "{error}"
+    );
+}
