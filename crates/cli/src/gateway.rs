@@ -71,7 +71,7 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(study, wanted)?;
     let direction = DirectionParams {
-        link: study.dut.capacity(),
+        link: study.capacity_of(policy),
         policy: policy.params.clone(),
         seed: SEED,
     };

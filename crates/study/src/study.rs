@@ -6,7 +6,7 @@ use crate::params::{
     StudySlice,
 };
 use crate::quick::QuickParams;
-use slicewise_model::{PolicyParams, PolicySpec};
+use slicewise_model::{PolicyParams, PolicySpec, Rate};
 use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
 use slicewise_stats::verdict::repetitions_to_hold;
 use slicewise_stats::words::{count, percent};
@@ -157,6 +157,12 @@ impl Study {
                 percent(self.margins.rare_runs)
             )
         })
+    }
+
+    /// The rate that slices share under a policy: that of its own device, where it has one.
+    #[must_use]
+    pub fn capacity_of(&self, policy: &StudyPolicy) -> Rate {
+        policy.device.as_ref().unwrap_or(&self.dut).capacity()
     }
 
     /// The devices between sender and receiver and the policy that each is under, for policy number `policy`; empty

@@ -191,12 +191,8 @@ impl Study {
         }
         let capacity = self.dut.capacity();
         for policy in &mut self.policies {
-            let own = policy.device.filter(|_| pacing == Pacing::Bursts);
-            policy.device = own.map(|device| DutParams {
-                model: device.model.threads_or_sample(),
-                ..device
-            });
-            let port = policy.device.map_or(capacity, |device| device.port_rate);
+            let own = policy.device.as_ref();
+            let port = own.map_or(capacity, DutParams::capacity);
             let resolved = policy.spec.resolve_for(port.into());
             let error = |error| TestbedError::Policy {
                 policy: policy.name.clone(),
@@ -204,6 +200,17 @@ impl Study {
                 error: Box::new(error),
             };
             policy.params = resolved.map_err(error)?;
+            policy.device = policy.device.map(|device| match pacing {
+                Pacing::Bursts => DutParams {
+                    model: device.model.threads_or_sample(),
+                    ..device
+                },
+                Pacing::Departures => on_testbed(DutModel::Gateway, port),
+                Pacing::TokenBucket => {
+                    let burst = tc::link_bucket(&policy.params, port);
+                    on_testbed(DutModel::Tc { burst }, port)
+                }
+            });
             if policy.scalability_is_of_device {
                 policy.scalability = device::scalability(DutModel::Gateway, &policy.params);
             }
@@ -214,12 +221,7 @@ impl Study {
         };
         let frame = device::frame_time(capacity, largest).nanos();
         self.margins.delay_resolution_ns = self.margins.delay_resolution_ns.max(frame);
-        self.dut = DutParams {
-            model: pacing.model(&self, capacity),
-            port_rate: capacity,
-            processing_delay: Duration::ZERO,
-            licence: None,
-        };
+        self.dut = on_testbed(pacing.model(&self, capacity), capacity);
         self.link = StudyLink {
             rate: Rate {
                 rate: VIRTUAL_LINK,
@@ -243,6 +245,16 @@ impl Study {
         };
         self.digest = derived(&self.digest, profile);
         Ok(self)
+    }
+}
+
+/// A device of a testbed that keeps to `rate`: nothing else of it is modelled.
+const fn on_testbed(model: DutModel, rate: Rate) -> DutParams {
+    DutParams {
+        model,
+        port_rate: rate,
+        processing_delay: Duration::ZERO,
+        licence: None,
     }
 }
 

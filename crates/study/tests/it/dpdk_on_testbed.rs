@@ -60,10 +60,13 @@ fn a_study_without_threads_gets_those_of_the_sample_application() {
 }
 
 #[test]
-fn other_devices_have_no_threads() {
+fn other_devices_have_no_threads_and_the_rate_of_the_device_that_a_policy_is_on() {
     for pacing in [Pacing::Departures, Pacing::TokenBucket] {
         let study = on(pacing);
         assert_eq!(waits_for(&study.dut), None);
-        assert!(study.policies.iter().all(|policy| policy.device.is_none()));
+        let mut own = study.policies.iter().filter_map(|policy| policy.device);
+        assert!(own.all(|device| waits_for(&device).is_none()));
+        let rate = study.capacity_of(&study.policies[2]).rate;
+        assert_eq!(rate, BitRate::new(200_000_000));
     }
 }

@@ -89,7 +89,7 @@ impl DeviceKind {
     ) -> Result<(), String> {
         match self {
             Self::Gateway { .. } => Ok(()),
-            Self::Tc => tc::supports(&policy.params, study.dut.capacity(), missing),
+            Self::Tc => tc::supports(&policy.params, study.capacity_of(policy), missing),
             Self::Dpdk(_) => dpdk::supports(policy, study),
         }
     }
@@ -120,7 +120,7 @@ impl DeviceKind {
                 GatewayDevice::start(hosts, command, is_interrupted).map(Device::Gateway)
             }
             Self::Tc => {
-                TcDevice::start(hosts, &policy.params, study.dut.capacity()).map(Device::Tc)
+                TcDevice::start(hosts, &policy.params, study.capacity_of(policy)).map(Device::Tc)
             }
             Self::Dpdk(program) => {
                 DpdkDevice::start(program, (hosts, folder), (study, policy), is_interrupted)
