@@ -164,7 +164,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
     /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it, and
-    /// `-quick` behind that, as it was run]. Of several cases, the folder that holds a results folder for each.
+    /// `-quick` behind that, as it was run]. Of a file with cases, the folder that holds a results folder for each,
+    /// also where one case is run.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Discard results of another study or version in the results folder.
@@ -344,7 +345,7 @@ pub struct ExportOptions {
     /// The case, of a file that holds several.
     #[arg(long, value_name = "NAME")]
     pub case: Option<String>,
-    /// The policy.
+    /// The policy; as it is in one phase of a timeline, `POLICY/PHASE` [default: the first phase].
     #[arg(long, value_name = "NAME")]
     pub policy: String,
     /// The device's language.

@@ -5,6 +5,7 @@ use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
 use crate::output;
 use crate::{noteln, outln};
+use slicewise_stats::words::count;
 use slicewise_study::{
     Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyFile, StudyPolicy,
 };
@@ -111,7 +112,8 @@ fn check_study(path: &Path) -> Result<String, Failure> {
             let amounts: Vec<String> = amounts
                 .map(|study| format!("\n{}: {}", study.name, amount(study)))
                 .collect();
-            format!("{} cases{}", series.cases.len(), amounts.concat())
+            let cases = count(series.cases.len() as u64, "case");
+            format!("{cases}{}", amounts.concat())
         }
     })
 }

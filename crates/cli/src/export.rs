@@ -4,16 +4,18 @@ use crate::Failure;
 use crate::arguments::{ExportOptions, Language};
 use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
+use crate::noteln;
 use crate::output;
 use slicewise_formats::{dpdk, ios, ovs, p4_tins, tc};
 use slicewise_model::PolicySpec;
+use slicewise_study::{Study, StudyPolicy};
 
 /// The interface configured where none is named.
 const INTERFACE: &str = "eth0";
 
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
-    let study = load_study(&options.study, options.case.as_deref())?;
-    let policy = policy_named(&study, &options.policy)?;
+    let whole = load_study(&options.study, options.case.as_deref())?;
+    let (study, policy) = chosen(&whole, &options.policy)?;
     let text = match options.to {
         Language::Ios | Language::P4Tins | Language::Dpdk if options.interface.is_some() => {
             return Err(Failure::mistake(
@@ -50,4 +52,46 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     };
     output::styled(&output::escaped(&text));
     Ok(Exit::Success)
+}
+
+/// The policy `wanted`, or as it is in one phase, `POLICY/PHASE`, with the study as it is then.
+fn chosen<'s>(study: &'s Study, wanted: &str) -> Result<(&'s Study, &'s StudyPolicy), Failure> {
+    let Some((name, phase)) = wanted.split_once('/') else {
+        let policy = policy_named(study, wanted)?;
+        note_other_phases(study, policy);
+        return Ok((study, policy));
+    };
+    let names: Vec<&str> = study.phases.iter().map(|it| it.name.as_str()).collect();
+    if names.is_empty() {
+        return Err(Failure::mistake(format!(
+            "the study has no timeline, so its policies have no phases: leave out `/{phase}`"
+        )));
+    }
+    let Some(phase) = study.phases.iter().find(|it| it.name == phase) else {
+        return Err(Failure::mistake(format!(
+            "the study has no phase `{phase}`: it has {}",
+            names.join(", ")
+        )));
+    };
+    Ok((&phase.study, policy_named(&phase.study, name)?))
+}
+
+/// Say which phase is printed, where the policy is another one in a later phase.
+fn note_other_phases(study: &Study, policy: &StudyPolicy) {
+    let of_phase = |study: &Study| {
+        let mut policies = study.policies.iter();
+        policies.find(|it| it.name == policy.name).cloned()
+    };
+    let mut phases = study.phases.iter();
+    let first = phases.next();
+    let other = phases
+        .find(|phase| of_phase(&phase.study).is_some_and(|later| later.params != policy.params));
+    if let (Some(first), Some(other)) = (first, other) {
+        let name = &policy.name;
+        noteln!(
+            "note: the timeline changes this policy, and this is `{name}/{}`: name another phase as `--policy {name}/{}`",
+            first.name,
+            other.name
+        );
+    }
 }

@@ -31,6 +31,7 @@ mod top;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use exit::Exit;
+use slicewise_stats::words;
 use slicewise_study::Diagnostics;
 use std::path::Path;
 use std::process::ExitCode;
@@ -135,8 +136,12 @@ impl Failure {
 
 /// "2 mistakes in study.yaml".
 fn count_of(found: &Diagnostics, path: &str) -> String {
-    match found.count() {
-        1 => format!("1 mistake in {path}"),
-        count => format!("{count} mistakes in {path}"),
+    let number = words::count(found.count() as u64, "mistake");
+    let mut files = found.iter().map(|diagnostic| diagnostic.file.as_str());
+    let first = files.next().unwrap_or(path);
+    if files.any(|file| file != first) {
+        format!("{number} in {path} and the files it names")
+    } else {
+        format!("{number} in {first}")
     }
 }

@@ -33,7 +33,7 @@ pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
         .map(|study| as_asked(options, study.clone()))
         .collect();
     if let [study] = &studies[..] {
-        return run_study(options, study.clone());
+        return run_alone(options, &series, study);
     }
     let of_one_case = [
         (options.seeds.is_some(), "--seeds"),
@@ -50,22 +50,41 @@ pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
     }
 }
 
+/// One case, in the folder that it has among the others, and the page over those that were run.
+fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exit, Failure> {
+    if options.seeds.is_some() {
+        return run_study(options, study.clone());
+    }
+    // What is wrong with the command line is said before a folder is made.
+    wanted_runs(options, study)?;
+    let folder = series_folder(options, series, std::slice::from_ref(study))?;
+    let exit = run_study(&of_case(options, study), study.clone())?;
+    let has_runs = ResultsFolder::open(path_of(options, study))
+        .is_ok_and(|results| results.runs_on_disk() > 0);
+    if exit != Exit::Interrupted && has_runs {
+        page_over_cases(&folder, options.out.is_none())?;
+        if !options.judgement.json {
+            outln!("Page over the cases: {}", folder.report_path().display());
+        }
+    }
+    Ok(exit)
+}
+
 /// One case after the other: a testbed carries out one run at a time.
 fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
+    for study in studies {
+        wanted_runs(options, study)?;
+    }
+    let folder = series_folder(options, series, studies)?;
     let mut worst = Exit::Success;
     for study in studies {
-        noteln!("{}: {}", study.name, study.title);
-        let of_case = RunOptions {
-            out: out_of(options, study),
-            ..options.clone()
-        };
-        match run_study(&of_case, study.clone())? {
+        noteln!("{}", headline(&study.name, &study.title));
+        match run_study(&of_case(options, study), study.clone())? {
             Exit::Success => {}
             Exit::Interrupted => return Ok(Exit::Interrupted),
             other => worst = other,
         }
     }
-    let folder = series_folder(options, series, studies)?;
     let judged = write_reports(&folder, &options.judgement, options.out.is_none())?;
     Ok(match worst {
         Exit::Success => judged,
@@ -141,6 +160,14 @@ fn path_of(options: &RunOptions, study: &Study) -> PathBuf {
     results_path(out_of(options, study).as_deref(), study, &options.suffix())
 }
 
+/// The options for one case of several.
+fn of_case(options: &RunOptions, study: &Study) -> RunOptions {
+    RunOptions {
+        out: out_of(options, study),
+        ..options.clone()
+    }
+}
+
 /// The folder around those of these cases.
 fn series_folder(
     options: &RunOptions,
@@ -167,19 +194,7 @@ pub fn write_reports(
     judgement: &JudgementOptions,
     has_siblings: bool,
 ) -> Result<Exit, Failure> {
-    let beside = |path: &Path| -> Vec<PathBuf> {
-        match has_siblings {
-            true => siblings(path),
-            false => Vec::new(),
-        }
-    };
-    let cases = write_series(folder, beside).map_err(|error| {
-        if error.is_users_mistake() {
-            Failure::mistake(error)
-        } else {
-            Failure::system(error)
-        }
-    })?;
+    let cases = page_over_cases(folder, has_siblings)?;
     if judgement.json {
         print_json(folder, &cases)?;
     } else {
@@ -198,6 +213,23 @@ pub fn write_reports(
     Ok(exit)
 }
 
+/// The report of every case that has runs, and the page over them.
+fn page_over_cases(folder: &SeriesFolder, has_siblings: bool) -> Result<Vec<CaseReport>, Failure> {
+    let beside = |path: &Path| -> Vec<PathBuf> {
+        match has_siblings {
+            true => siblings(path),
+            false => Vec::new(),
+        }
+    };
+    write_series(folder, beside).map_err(|error| {
+        if error.is_users_mistake() {
+            Failure::mistake(error)
+        } else {
+            Failure::system(error)
+        }
+    })
+}
+
 fn print_json(folder: &SeriesFolder, cases: &[CaseReport]) -> Result<(), Failure> {
     let mut all = serde_json::Map::new();
     for case in cases {
@@ -211,7 +243,7 @@ fn print_json(folder: &SeriesFolder, cases: &[CaseReport]) -> Result<(), Failure
 
 fn print_case(case: &CaseReport) {
     let findings = &case.report.findings;
-    outln!("{}: {}", case.name(), case.title());
+    outln!("{}", headline(case.name(), case.title()));
     let published = &findings.published;
     if let Some(table) = terminal::published_table_text(published, columns(), colours()) {
         output::coloured_line(&table);
@@ -220,5 +252,14 @@ fn print_case(case: &CaseReport) {
         if let Some(table) = terminal::verdict_table_text(verdicts, columns(), colours()) {
             output::coloured_line(&table);
         }
+    }
+}
+
+/// "c1: A narrow link", or the name alone where there is no title.
+fn headline(name: &str, title: &str) -> String {
+    match title {
+        "" => name.to_owned(),
+        same if same == name => name.to_owned(),
+        title => format!("{name}: {title}"),
     }
 }

@@ -13,6 +13,12 @@ pub enum ReportError {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder of cases in which there is nothing to report on.
+    #[error("`{}` holds cases of which none has a finished run: run them first", path.display())]
+    NoCaseRun {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A folder to be set beside another one is of another study.
     #[error(
         "`{}` holds results of study `{found}`, not of `{wanted}`: combine folders of one study only, \
@@ -32,6 +38,14 @@ pub enum ReportError {
     SameFolderTwice {
         /// The folder.
         path: PathBuf,
+    },
+    /// A folder around the results of several cases, where those of one study are needed.
+    #[error("`{}` holds the results of several cases: {cases}", path.display())]
+    SeveralCases {
+        /// The folder.
+        path: PathBuf,
+        /// The folders of the cases.
+        cases: String,
     },
     /// Two folders to be compared have nothing to compare.
     #[error(
@@ -74,6 +88,8 @@ impl ReportError {
         match self {
             Self::Results(error) => error.is_users_mistake(),
             Self::NoRuns { .. }
+            | Self::NoCaseRun { .. }
+            | Self::SeveralCases { .. }
             | Self::OtherStudyBeside { .. }
             | Self::SameFolderTwice { .. }
             | Self::NothingInCommon { .. } => true,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// page over them.
 ///
 /// # Errors
-/// As [`write_beside`], of any case.
+/// Where no case has a finished run; else as [`write_beside`], of any case.
 pub fn write_series(
     folder: &SeriesFolder,
     beside: impl Fn(&Path) -> Vec<PathBuf>,
@@ -30,6 +30,11 @@ pub fn write_series(
                 report: write_beside(&results, &beside(&path))?,
             });
         }
+    }
+    if cases.is_empty() {
+        return Err(ReportError::NoCaseRun {
+            path: folder.path().to_owned(),
+        });
     }
     write_series_page(folder, &cases)?;
     Ok(cases)

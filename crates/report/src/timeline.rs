@@ -40,7 +40,8 @@ impl Changes {
         self.by_policy.get(policy)
     }
 
-    /// A line for a terminal; `None` where no device was changed.
+    /// A line for a terminal; `None` where no device was changed. Reordered frames are left to the page: a policy may
+    /// reorder them itself, by queues that colours choose.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let all = || self.by_policy.values().filter(|effect| effect.runs > 0);
@@ -51,11 +52,10 @@ impl Changes {
         }
         let refused: BTreeSet<&String> = all().flat_map(|effect| &effect.refused).collect();
         let mut text = format!(
-            "Changes: {} while {} waited; {} lost by them, {} reordered in the phases they began",
+            "Changes: {} while {} waited; {} lost by them",
             count(changes, "change"),
             count(sum(|effect| effect.waiting_frames), "frame"),
             sum(|effect| effect.lost_frames),
-            sum(|effect| effect.reordered_frames),
         );
         for reason in refused {
             text.push_str(&format!("; refused: {reason}"));

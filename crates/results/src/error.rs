@@ -30,6 +30,18 @@ pub enum ResultsError {
         /// What was to be written.
         ours: String,
     },
+    /// The description of the cases cannot be read.
+    #[error(
+        "`{}` is damaged ({reason}): remove it, and run the cases again into the same folder, which keeps their \
+         finished runs",
+        path.display()
+    )]
+    DamagedSeries {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The path is a file, not a folder.
     #[error("`{}` is a file: name a folder for the results", path.display())]
     NotAFolder {
@@ -204,6 +216,7 @@ impl ResultsError {
             Self::NotAFolder { .. }
             | Self::NotASeries { .. }
             | Self::OtherSeries { .. }
+            | Self::DamagedSeries { .. }
             | Self::NotAResultsFolder { .. }
             | Self::Missing { .. }
             | Self::NoResults { .. }

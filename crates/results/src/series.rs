@@ -2,9 +2,9 @@
 
 use crate::atomic::write_file;
 use crate::error::ResultsError;
-use crate::open::make_folder;
+use crate::names::STUDY_BYTES;
+use crate::open::{self, ReadError, make_folder};
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Version of [`SeriesDescription`].
@@ -45,6 +45,12 @@ impl SeriesDescription {
             cases,
         }
     }
+}
+
+/// The part of [`SeriesDescription`] that every version of the program can read.
+#[derive(Debug, Deserialize)]
+struct SeriesHead {
+    schema_version: u32,
 }
 
 /// A folder with a results folder for each case.
@@ -96,19 +102,33 @@ impl SeriesFolder {
     /// The folder at `path`, if it is one of a series.
     ///
     /// # Errors
-    /// Where its description cannot be read.
+    /// Where its description cannot be read, is damaged, or has another schema.
     pub fn open(path: &Path) -> Result<Option<Self>, ResultsError> {
         if !path.is_dir() {
             return Ok(None);
         }
         let file = path.join(FILE);
-        let text = match std::fs::read(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ResultsError::io("read", &file, error)),
+        let damaged = |reason: String| ResultsError::DamagedSeries {
+            path: file.clone(),
+            reason,
         };
-        let description: SeriesDescription = serde_json::from_slice(&text)
-            .map_err(|error| ResultsError::io("read", &file, error.into()))?;
+        let text = match open::read(&file, STUDY_BYTES) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
+            Err(ReadError::Io(error)) => return Err(ResultsError::io("read", file, error)),
+            Err(error) => return Err(damaged(error.to_string())),
+        };
+        let head: SeriesHead =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if head.schema_version != SCHEMA_VERSION {
+            return Err(ResultsError::UnknownSchema {
+                path: file,
+                found: head.schema_version,
+                supported: SCHEMA_VERSION,
+            });
+        }
+        let description: SeriesDescription =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         Ok(Some(Self {
             path: path.to_owned(),
             description,
@@ -160,6 +180,27 @@ mod tests {
         let opened = SeriesFolder::open(&path).unwrap().unwrap();
         assert_eq!(opened.description().cases, ["s-b", "s-c", "s-a"]);
         assert_eq!(opened.cases().next(), Some(path.join("s-b")));
+    }
+
+    #[test]
+    fn a_description_of_another_schema_or_a_damaged_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        SeriesFolder::create(&path, described("s", &["s-a"])).unwrap();
+        let file = path.join(FILE);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let later = text.replace("\"schema_version\": 1", "\"schema_version\": 2, \"new\": 3");
+        std::fs::write(&file, later).unwrap();
+        let refused = SeriesFolder::open(&path).unwrap_err();
+        let ResultsError::UnknownSchema { found: 2, .. } = refused else {
+            panic!("{refused}");
+        };
+        for damaged in [&text[..text.len() / 2], "", "[]"] {
+            std::fs::write(&file, damaged).unwrap();
+            let refused = SeriesFolder::open(&path).unwrap_err();
+            assert!(refused.is_users_mistake(), "{refused}");
+            assert!(refused.to_string().contains("is damaged"), "{refused}");
+        }
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Series {
 
 /// A case as it is written, on top of what all cases share.
 pub(crate) struct WrittenCase {
-    pub(crate) name: String,
+    pub(crate) name: Key,
     pub(crate) root: Node,
 }
 
@@ -150,7 +150,7 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
     let mut root = merge_nodes(base, over);
     name_case(&mut root, key);
     Some(WrittenCase {
-        name: key.text.clone(),
+        name: key.clone(),
         root,
     })
 }

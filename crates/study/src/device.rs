@@ -2,11 +2,12 @@
 
 use crate::params::{DutModel, DutParams, HopParams, QosSchedParams, SwitchParams};
 use slicewise_model::{
-    BurstSpec, Discipline, FlowQueueParams, Part, PolicyError, PolicyParams, PolicySpec, Rate,
-    ShaperSpec,
+    Action, BurstSpec, ClassParams, Discipline, FlowQueueParams, Part, PolicyError, PolicyParams,
+    PolicySpec, Rate, ShaperSpec,
 };
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
+use std::collections::BTreeSet;
 
 /// Classes that can be used in one policy of an ISR 4221.
 const ISR4221_CLASSES: usize = 256;
@@ -86,11 +87,51 @@ fn check_queues(switch: SwitchParams, policy: &PolicyParams) -> Result<(), Polic
         class: class.to_owned(),
         field: "name",
         problem: format!(
-            "the policy needs {needed} queues, that of class-default included, and a port of the switch has {}: merge \
-             classes",
-            switch.queues
+            "the policy needs {needed} queues, that of class-default included, and a port of the switch has {}: {}",
+            switch.queues,
+            fewer_queues(policy)
         ),
     })
+}
+
+/// How a policy comes to need fewer queues.
+fn fewer_queues(policy: &PolicyParams) -> String {
+    let of_class = |class: &ClassParams| {
+        let actions = class
+            .police
+            .as_ref()
+            .map(|police| [&police.conform, &police.exceed, &police.violate]);
+        let by_colour = actions
+            .into_iter()
+            .flatten()
+            .filter_map(|action| match action {
+                Action::Queue(queue) => Some(queue.clone()),
+                Action::Transmit | Action::Drop | Action::SetDscp(_) | Action::SetQosGroup(_) => {
+                    None
+                }
+            });
+        let of_elephants = class
+            .elephants
+            .iter()
+            .map(|elephants| elephants.queue.clone());
+        let own = class.queue.clone().into_iter();
+        own.chain(by_colour)
+            .chain(of_elephants)
+            .collect::<Vec<String>>()
+    };
+    let used: BTreeSet<String> = policy.classes.iter().flat_map(of_class).collect();
+    let unused = policy
+        .queues
+        .iter()
+        .filter(|queue| !used.contains(&queue.name));
+    let unused: Vec<String> = unused.map(|queue| format!("`{}`", queue.name)).collect();
+    match unused.is_empty() {
+        true => "merge classes".to_owned(),
+        false => format!(
+            "leave out queues that no class uses ({})",
+            unused.join(", ")
+        ),
+    }
 }
 
 /// Queues that a class has, or a named one.

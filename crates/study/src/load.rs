@@ -1,7 +1,9 @@
 //! Reading a file of any kind: the file, what it names, and every check, in one go.
 
 use crate::cases::{self, Series, StudyFile};
-use crate::check::{Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, timeline};
+use crate::check::{
+    Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, differ_in_more_than_case, timeline,
+};
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
 use crate::file::{
@@ -156,13 +158,17 @@ impl<'a> Reading<'a> {
     /// Every case as a study of its own.
     fn series(&mut self, root: Node) -> Option<Series> {
         let (mut series, cases) = cases::split(root, &mut self.problems)?;
+        let names = cases
+            .iter()
+            .map(|case| (case.name.text.as_str(), case.name.span));
+        differ_in_more_than_case(names, &mut self.problems);
         for case in cases {
-            self.problems.enter("case", &case.name);
+            self.problems.enter("case", &case.name.text);
             let study = self.study_with_phases(case.root);
             self.problems.leave();
             series
                 .cases
-                .extend(study.map(|study| study.of_case(&case.name)));
+                .extend(study.map(|study| study.of_case(&case.name.text)));
         }
         Some(series)
     }

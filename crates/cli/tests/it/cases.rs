@@ -129,6 +129,90 @@ fn a_case_can_be_run_alone_and_the_rest_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_case_run_alone_has_the_folder_that_it_has_in_the_series() {
+    let sandbox = sandbox();
+    let out = ["run", "cases.yaml", "--out", "out"];
+    let wide = ["run", "cases.yaml", "--out", "out", "--case", "wide"];
+    let narrow = ["run", "cases.yaml", "--out", "out", "--case", "narrow"];
+    let (printed, _) = sandbox.succeeded(&wide);
+    assert!(
+        printed.contains("Report: out/small-wide/report.html"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("Page over the cases: out/report.html"),
+        "{printed}"
+    );
+    assert!(!sandbox.read("out/report.html").contains("A narrow link"));
+    // A second case joins it on the page; the whole series keeps both.
+    sandbox.succeeded(&narrow);
+    let page = sandbox.read("out/report.html");
+    assert!(page.contains("A narrow link") && page.contains("A wide link"));
+    for again in [&out[..], &wide[..]] {
+        let (_, noted) = sandbox.succeeded(again);
+        assert!(
+            noted.contains("runs were finished before and are kept"),
+            "{noted}"
+        );
+    }
+    // Nothing is left where the command line is wrong.
+    let wrong = [
+        "run",
+        "cases.yaml",
+        "--out",
+        "new",
+        "--case",
+        "wide",
+        "--policy",
+        "x",
+    ];
+    sandbox.refused(2, &wrong);
+    assert!(!sandbox.path("new").exists());
+}
+
+#[test]
+fn a_folder_of_cases_that_cannot_be_used_is_a_mistake_that_says_what_to_do() {
+    let sandbox = sandbox();
+    sandbox.succeeded(&["run", "cases.yaml", "--out", "out", "--case", "wide"]);
+    let compared = sandbox.refused(2, &["compare", "out", "out"]);
+    let said = "`out` holds the results of several cases: name the folder of one: `out/small-wide`";
+    assert!(compared.contains(said), "{compared}");
+    let series = sandbox.read("out/series.json");
+    sandbox.write("empty/series.json", &series);
+    let empty = sandbox.refused(2, &["report", "empty"]);
+    let said = "`empty` holds cases of which none has a finished run: run them first";
+    assert!(empty.contains(said), "{empty}");
+    sandbox.write("out/series.json", &series[..series.len() / 2]);
+    for arguments in [
+        &["report", "out"][..],
+        &["run", "cases.yaml", "--out", "out"][..],
+    ] {
+        let damaged = sandbox.refused(2, arguments);
+        assert!(
+            damaged.contains("`out/series.json` is damaged"),
+            "{damaged}"
+        );
+    }
+}
+
+#[test]
+fn a_case_without_a_title_is_said_once_and_one_case_is_no_plural() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "one.yaml",
+        format!("{STUDY}cases: {{only: {{}}, other: {{}}}}\n"),
+    );
+    let (printed, _) = sandbox.succeeded(&["run", "one.yaml", "--out", "out"]);
+    assert!(
+        printed.lines().any(|line| line == "small-only"),
+        "{printed}"
+    );
+    sandbox.write("one.yaml", format!("{STUDY}cases: {{only: {{}}}}\n"));
+    let (printed, _) = sandbox.succeeded(&["check", "one.yaml"]);
+    assert!(printed.starts_with("one.yaml: 1 case\n"), "{printed}");
+}
+
+#[test]
 fn what_is_for_one_study_asks_for_a_case() {
     let sandbox = sandbox();
     let refused = |arguments: &[&str], said: &str| {

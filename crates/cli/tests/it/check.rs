@@ -1,5 +1,6 @@
 //! `slicewise check` and `slicewise schema`, end to end: every kind of file, and warnings.
 
+use crate::support::Sandbox;
 use crate::support::small_study::STUDY;
 use insta::assert_snapshot;
 use std::fs;
@@ -135,4 +136,36 @@ fn a_misspelt_setting_at_the_top_leaves_a_file_what_it_is() {
             "{stderr}"
         );
     }
+}
+
+#[test]
+fn mistakes_are_counted_in_the_file_that_has_them() {
+    let sandbox = Sandbox::new();
+    let study = STUDY.replace(
+        "  shared: {none: true}\n",
+        "  shared: {none: true}\n  a: {ios: a.cfg}\n  b: {ios: b.cfg}\n",
+    );
+    sandbox.write("s.yaml", study);
+    sandbox.write(
+        "a.cfg",
+        "policy-map a\n class class-default\n  bandwith 5\n",
+    );
+    sandbox.write(
+        "b.cfg",
+        "policy-map b\n class class-default\n  shape average 5000000\n",
+    );
+    let refused = sandbox.refused(2, &["check", "s.yaml"]);
+    assert!(
+        refused.ends_with("error: 1 mistake in a.cfg\n"),
+        "{refused}"
+    );
+    sandbox.write(
+        "b.cfg",
+        "policy-map b\n class class-default\n  bandwith 5\n",
+    );
+    let refused = sandbox.refused(2, &["check", "s.yaml"]);
+    assert!(
+        refused.ends_with("error: 2 mistakes in s.yaml and the files it names\n"),
+        "{refused}"
+    );
 }

@@ -4,6 +4,58 @@ use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, text};
 use std::fs;
 
+/// A policy that its timeline changes is exported as it is in the phase that is named.
+#[test]
+fn a_policy_is_exported_as_it_is_in_a_phase() {
+    let sandbox = Sandbox::new();
+    sandbox.write("changing.yaml", format!("{STUDY}{TIMELINE}"));
+    sandbox.write("one.yaml", STUDY);
+    let call = |policy: &'static str| ["export", "changing.yaml", "--to", "tc", "--policy", policy];
+    let (unnamed, noted) = sandbox.succeeded(&call("first"));
+    let note = "the timeline changes this policy, and this is `first/start`: name another phase as `--policy first/swapped`";
+    assert!(noted.contains(note), "{noted}");
+    let (start, quiet) = sandbox.succeeded(&call("first/start"));
+    assert_eq!((quiet.as_str(), &start), ("", &unnamed));
+    let (swapped, _) = sandbox.succeeded(&call("first/swapped"));
+    assert_ne!(swapped, start);
+    let refused = sandbox.refused(2, &call("first/later"));
+    assert!(
+        refused.contains("no phase `later`: it has start, swapped"),
+        "{refused}"
+    );
+    let refused = sandbox.refused(2, &call("second/start"));
+    assert!(
+        refused.contains("the study has no policy `second`"),
+        "{refused}"
+    );
+    let refused = sandbox.refused(
+        2,
+        &[
+            "export",
+            "one.yaml",
+            "--to",
+            "tc",
+            "--policy",
+            "first/start",
+        ],
+    );
+    assert!(refused.contains("no timeline"), "{refused}");
+}
+
+#[test]
+fn the_requests_of_a_published_phase_are_written() {
+    let sandbox = Sandbox::new();
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/p4-tins.yaml");
+    let requests = |policy: &str| {
+        let arguments = [
+            "export", study, "--case", "v2", "--to", "p4-tins", "--policy", policy,
+        ];
+        sandbox.succeeded(&arguments).0
+    };
+    assert!(requests("p4-tins/first").contains("\"minRate\""));
+    assert_ne!(requests("p4-tins/first"), requests("p4-tins/second"));
+}
+
 const TIMELINE: &str = "
 timeline:
   settle: 500 ms
@@ -37,7 +89,7 @@ fn a_study_with_a_timeline_is_judged_phase_by_phase() {
     // One policy changes in each of two scenarios and three repetitions.
     let changes = "Changes: 6 changes while ";
     assert!(printed.contains(changes), "{printed}");
-    assert!(printed.contains("0 lost by them, 0 reordered"), "{printed}");
+    assert!(printed.contains("waited; 0 lost by them\n"), "{printed}");
     let data = |name: &str| fs::read_to_string(sandbox.path(&format!("out/data/{name}"))).unwrap();
     // Policies, phases, scenarios, repetitions and slices.
     assert_eq!(data("phases.csv").lines().count(), 1 + 2 * 2 * 2 * 3 * 2);

@@ -2,7 +2,7 @@
 
 use super::lexer::Word;
 use super::values::{number, ports, prefix, small};
-use crate::error::{Span, TextError, one_of};
+use crate::error::{Span, TextError, closest, one_of};
 use crate::flow::Flow;
 use slicewise_model::IpPrefix;
 
@@ -28,9 +28,11 @@ pub(super) const SHORTHANDS: [(&str, bool, Option<u8>); 10] = [
     ("udp6", false, Some(UDP)),
     ("sctp6", false, Some(SCTP)),
 ];
-const FIELDS: [&str; 13] = [
-    "priority", "in_port", "dl_vlan", "dl_type", "nw_src", "nw_dst", "ipv6_src", "ipv6_dst",
-    "nw_proto", "nw_tos", "ip_dscp", "tp_src", "tp_dst",
+/// Every spelling that [`Reader::field`] takes.
+const FIELDS: [&str; 24] = [
+    "priority", "table", "cookie", "in_port", "dl_vlan", "dl_type", "nw_src", "ip_src", "nw_dst",
+    "ip_dst", "ipv6_src", "ipv6_dst", "nw_proto", "ip_proto", "nw_tos", "ip_dscp", "tp_src",
+    "tcp_src", "udp_src", "sctp_src", "tp_dst", "tcp_dst", "udp_dst", "sctp_dst",
 ];
 
 /// One rule.
@@ -71,6 +73,11 @@ pub(super) fn read(text: &Word<'_>) -> Result<Rule, TextError> {
         at,
         in_port,
     })
+}
+
+/// Whether a text is meant as a rule.
+pub(super) fn is_rule(text: &Word<'_>) -> bool {
+    parts(text).is_some()
 }
 
 /// The fields of a rule, and its actions, which come last.
@@ -288,9 +295,11 @@ impl Reader {
                 flow.destination_ports = Some(ports(value)?);
             }
             _ => {
+                let help = closest(text, FIELDS.iter().copied());
                 return Err(name
                     .error("is not a field that is read")
-                    .expected(one_of(&FIELDS)));
+                    .expected(one_of(&FIELDS))
+                    .maybe_help(help.map(|field| format!("did you mean `{field}`?"))));
             }
         }
         Ok(())

@@ -62,7 +62,6 @@ pub fn read(text: &str, link: BitRate) -> Result<OvsPolicy, Vec<TextError>> {
     let (mut database, mut rules) = (Database::default(), Vec::new());
     for command in lexer::commands(text, &mut report) {
         let words = command.words();
-        let is_flow = || words.iter().any(|word| word.text().contains("actions="));
         let Some((first, rest)) = words.split_first() else {
             continue;
         };
@@ -70,11 +69,13 @@ pub fn read(text: &str, link: BitRate) -> Result<OvsPolicy, Vec<TextError>> {
             vsctl::read(rest, &mut database, &mut report);
         } else if first.is("ovs-ofctl") {
             take(add_flow(first, rest), &mut rules, &mut report);
-        } else if is_flow() {
-            let joined = command.joined();
-            let rule = joined.words().first().map(openflow::read);
-            rule.into_iter()
-                .for_each(|rule| take(rule, &mut rules, &mut report));
+        } else if let Some(flow) = command
+            .joined()
+            .words()
+            .first()
+            .filter(|it| openflow::is_rule(it))
+        {
+            take(openflow::read(flow), &mut rules, &mut report);
         } else if !(first.is("set") && rest.iter().all(|word| word.is("-e"))) {
             report.add(|| {
                 let expected =
@@ -150,7 +151,8 @@ fn qos<'d>(database: &'d Database, begin: Span, report: &mut Report) -> Option<&
         report.add(|| TextError::at(other.span, message).expected("the QoS of one port"));
     }
     for (id, at) in &database.ports {
-        if database.qos.iter().all(|qos| qos.id != *id) {
+        let is_there = database.qos.iter().any(|qos| qos.id == *id);
+        if !is_there && !database.was_misread(id) {
             let message = format!("no QoS `@{id}` is created");
             report.add(|| TextError::at(*at, message).expected(format!("`@{}`", qos.id)));
         }
@@ -173,7 +175,7 @@ fn queues<'d>(
     let mut queues: BTreeMap<u32, Option<&Queue>> = BTreeMap::from([(0, None)]);
     for ((number, _), (id, at)) in &qos.queues {
         let record = database.queues.iter().find(|queue| queue.id == *id);
-        if record.is_none() {
+        if record.is_none() && !database.was_misread(id) {
             let known = database.queues.iter().map(|queue| queue.id.as_str());
             let help = closest(id, known).map(|known| format!("did you mean `@{known}`?"));
             let message = format!("no queue `@{id}` is created");

@@ -4,6 +4,7 @@ use super::lexer::Word;
 use super::values::{number, small};
 use crate::error::{Report, Span, TextError, closest, one_of, quoted};
 use slicewise_units::BitRate;
+use std::collections::BTreeSet;
 
 /// Queue 0xffffffff does not exist (ovs-actions(7)).
 const QUEUE_MAX: u32 = u32::MAX - 1;
@@ -20,6 +21,18 @@ pub(super) struct Database {
     pub(super) queues: Vec<Queue>,
     /// The QoS records that ports refer to.
     pub(super) ports: Vec<Placed<String>>,
+    /// What the records that are created are called, also those with errors in them.
+    pub(super) ids: BTreeSet<String>,
+}
+
+impl Database {
+    /// Whether a record called `id` is created, but with an error in it, so that nothing is known of it: the error is
+    /// reported, and nothing that follows from it.
+    pub(super) fn was_misread(&self, id: &str) -> bool {
+        self.ids.contains(id)
+            && self.qos.iter().all(|qos| qos.id != id)
+            && self.queues.iter().all(|queue| queue.id != id)
+    }
 }
 
 /// A record of the table QoS.
@@ -119,6 +132,8 @@ fn create(
     id: Option<Word<'_>>,
     database: &mut Database,
 ) -> Result<(), TextError> {
+    // Kept whatever is wrong with the record.
+    let is_new = id.is_none_or(|id| database.ids.insert(id.text()));
     let Some((table, columns)) = words.split_first() else {
         return Err(verb
             .error("ends too early")
@@ -134,12 +149,7 @@ fn create(
         let message = format!("nothing can refer to this {table_name}");
         return Err(TextError::at(verb.span(), message).expected("`--id=@NAME` before `create`"));
     };
-    let is_there = |known: &str| id.is(known);
-    let ids = database.qos.iter().map(|qos| &qos.id);
-    if ids
-        .chain(database.queues.iter().map(|queue| &queue.id))
-        .any(|known| is_there(known))
-    {
+    if !is_new {
         return Err(id.error("is created twice").expected("another name"));
     }
     if columns.is_empty() {

@@ -178,7 +178,7 @@ fn names_every_value_that_is_wrong() {
     11:34: `10.0.0.300` is not a prefix: expected an IPv4 address or prefix such as `10.0.1.0/24`
     12:27: `tp_dst` has no effect: expected `tcp`, `udp` or `sctp` before it
     13:24: `arp` is not a protocol that is read: expected ip, icmp, tcp, udp, sctp, ipv6, icmp6, tcp6, udp6, sctp6, or `FIELD=VALUE`
-    14:27: `nw_dest` is not a field that is read: expected `priority`, `in_port`, `dl_vlan`, `dl_type`, `nw_src`, `nw_dst`, `ipv6_src`, `ipv6_dst`, `nw_proto`, `nw_tos`, `ip_dscp`, `tp_src` or `tp_dst`
+    14:27: `nw_dest` is not a field that is read: expected `priority`, `table`, `cookie`, `in_port`, `dl_vlan`, `dl_type`, `nw_src`, `ip_src`, `nw_dst`, `ip_dst`, `ipv6_src`, `ipv6_dst`, `nw_proto`, `ip_proto`, `nw_tos`, `ip_dscp`, `tp_src`, `tcp_src`, `udp_src`, `sctp_src`, `tp_dst`, `tcp_dst`, `udp_dst` or `sctp_dst`; did you mean `nw_dst`?
     15:35: the rule sends its frames nowhere: expected `normal` or `output:PORT` at the end
     16:35: `drop` is not an action that is read: expected `set_queue:N`, `enqueue:PORT:N`, `normal` or `output:PORT`
     17:47: `set_queue:2` chooses a second queue: expected one queue
@@ -198,6 +198,56 @@ fn names_what_contradicts_each_other() {
     6:61: this rule and that on line 5 match common packets, choose queues 2 and 1, and have the same priority: expected `priority=N` in one of them
     7:57: queue 7 does not exist: expected a queue of the QoS: 0, 1, 2
     ");
+}
+
+#[test]
+fn a_record_with_an_error_in_it_is_still_created() {
+    let wrong = changed("other-config:min-rate=", "other-config:min-rat=");
+    assert_eq!(mistakes(&wrong).lines().count(), 1, "{}", mistakes(&wrong));
+    assert!(mistakes(&wrong).contains("did you mean `min-rate`?"));
+    let no_queue = changed("--id=@q1 create queue", "--id=@q1 create quue");
+    assert_eq!(
+        mistakes(&no_queue).lines().count(),
+        1,
+        "{}",
+        mistakes(&no_queue)
+    );
+}
+
+#[test]
+fn a_rule_alone_on_a_line_may_have_action_or_actions() {
+    let rule = |word: &str| {
+        format!(
+            "{}\nip,nw_src=10.9.9.9,{word}=set_queue:1,normal\n",
+            golden("virtual-queues")
+        )
+    };
+    assert_eq!(policy(&rule("action")), policy(&rule("actions")));
+}
+
+#[test]
+fn every_field_that_a_message_offers_is_read() {
+    let rule = |field: &str| {
+        changed(
+            "\n",
+            &format!("\novs-ofctl add-flow br0 {field},actions=normal\n"),
+        )
+    };
+    let refused = mistakes(&rule("nonsense=1"));
+    let (_, offered) = refused.split_once("expected ").unwrap();
+    let fields: Vec<&str> = offered.split('`').skip(1).step_by(2).collect();
+    assert!(
+        fields.len() > 20 && fields.contains(&"udp_dst"),
+        "{refused}"
+    );
+    for field in fields {
+        let read = ovs::read(&rule(&format!("{field}=1")), LINK);
+        let told = read.map_or_else(|errors| format!("{errors:?}"), |_| String::new());
+        assert!(
+            !told.contains("is not a field that is read"),
+            "{field}: {told}"
+        );
+    }
 }
 
 #[test]

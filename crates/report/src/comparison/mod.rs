@@ -7,7 +7,7 @@ pub use table::{headline, table};
 use crate::error::ReportError;
 use crate::side::{add_runs, resolved};
 use serde::Serialize;
-use slicewise_results::ResultsFolder;
+use slicewise_results::{ResultsFolder, SeriesFolder};
 use slicewise_stats::description::Margins;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::comparison::{Place, Results, ResultsComparison, compare};
@@ -52,13 +52,30 @@ pub struct FolderComparison {
     pub results: ResultsComparison,
 }
 
+/// The results in a folder that is not one around those of several cases.
+fn of_one_study(path: &Path) -> Result<ResultsFolder, ReportError> {
+    let Some(series) = SeriesFolder::open(path)? else {
+        return Ok(ResultsFolder::open(path)?);
+    };
+    let cases = series.cases().filter(|case| case.is_dir());
+    let cases: Vec<String> = cases.map(|case| format!("`{}`", case.display())).collect();
+    Err(ReportError::SeveralCases {
+        path: path.to_owned(),
+        cases: if cases.is_empty() {
+            "none has been run".to_owned()
+        } else {
+            format!("name the folder of one: {}", cases.join(", "))
+        },
+    })
+}
+
 /// Compare the results folder `b` with `a`. Damaged records are left out and named.
 ///
 /// # Errors
 /// Where a folder cannot be read or holds no finished run, both are the same folder, or they have nothing in
 /// common.
 pub fn compare_folders(a: &Path, b: &Path) -> Result<FolderComparison, ReportError> {
-    let (folder_a, folder_b) = (ResultsFolder::open(a)?, ResultsFolder::open(b)?);
+    let (folder_a, folder_b) = (of_one_study(a)?, of_one_study(b)?);
     if resolved(a) == resolved(b) {
         return Err(ReportError::SameFolderTwice { path: b.to_owned() });
     }

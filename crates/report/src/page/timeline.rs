@@ -22,7 +22,7 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
         @let changes = changes(findings);
         @if !changes.rows.is_empty() {
             h3 { "Effect of the changes on frames" }
-            p.note { "Changes of a policy while frames waited in the device, in all runs: how many frames waited, how many of them the changes dropped, and how many frames of the phase were received after one that their flow had sent later (RFC 4737). A change must neither drop nor reorder." }
+            p.note { "Changes of a policy while frames waited in the device, in all runs: how many frames waited, how many of them the changes dropped, and how many frames of the phase were received after one that their flow had sent later (RFC 4737). A change must neither drop nor reorder. A policy may reorder by itself: frames of one flow wait in several queues where the colours of a class choose queues." }
             (table(&changes))
         }
     };

@@ -2,8 +2,9 @@
 
 use super::StudySpec;
 use crate::cases::OF_THE_FILE;
-use crate::file::{Decode, Entry, Problems, Schemas, Settings, paragraph};
+use crate::file::{Decode, Entry, Problems, Schemas, Settings, Span, paragraph};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// A case as it is written: it is read on top of the rest of the file, and not for itself.
 #[derive(Debug, Clone, Copy)]
@@ -30,5 +31,21 @@ impl Decode for CaseSpec {
             "properties": properties,
             "additionalProperties": false,
         })
+    }
+}
+
+/// No two names of folders are alike to a file system that ignores case.
+pub(crate) fn differ_in_more_than_case<'n>(
+    names: impl Iterator<Item = (&'n str, Span)>,
+    problems: &mut Problems,
+) {
+    let mut seen = BTreeMap::new();
+    for (name, span) in names {
+        if let Some(other) = seen.insert(name.to_lowercase(), name) {
+            let message = format!(
+                "`{name}` and `{other}` differ in case only: a file system may take them for one"
+            );
+            problems.add(span, message);
+        }
     }
 }

@@ -12,7 +12,8 @@ use crate::spec::{At, AtLeastOne, Dscp, List, Name, Named, Reference, Short};
 use serde_json::Value;
 use slicewise_model::{
     CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
-    MaximumSpec, PolicySpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    MaximumSpec, PolicySpec, PrioritySpec, QueueSpec, RateSpec, RedCurve, ShaperSpec, WredKey,
+    WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 
@@ -332,6 +333,7 @@ impl Checker<'_> {
     ) -> Option<PolicySpec> {
         let references = classes.0.iter().flat_map(|class| class.value.queues());
         let queues = self.queues(queues, references);
+        self.own_queues_differ_from(queues.as_deref().unwrap_or_default(), classes);
         let mut seen = std::collections::BTreeSet::new();
         let classes = classes.0.iter();
         let specs: Vec<Option<ClassSpec>> = classes
@@ -353,6 +355,25 @@ impl Checker<'_> {
             guaranteed: None,
             queues: queues?,
         })
+    }
+
+    /// The queue of a class is called as the class is: tables of results would take it for a named queue.
+    fn own_queues_differ_from(&mut self, queues: &[QueueSpec], classes: &List<Placed<Class>>) {
+        let with_own = classes.0.iter().filter(|class| class.value.queue.is_none());
+        for At {
+            value: Name(name),
+            span,
+        } in with_own.filter_map(|class| class.value.name.as_ref())
+        {
+            if queues.iter().any(|queue| queue.name == *name) {
+                let message = format!(
+                    "class `{name}` has a queue of its own, and another queue is called `{name}`"
+                );
+                let help =
+                    format!("let the class wait in it (`queue: {name}`), or rename one of them");
+                self.problems.add_with_help(*span, message, help);
+            }
+        }
     }
 
     fn class(

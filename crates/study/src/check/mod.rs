@@ -35,6 +35,7 @@ mod traffic;
 mod transport;
 mod unmodelled;
 
+pub(crate) use case::differ_in_more_than_case;
 pub(crate) use gateway::GatewaySpec;
 pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
@@ -201,19 +202,15 @@ pub(crate) struct Checker<'a> {
 
 /// A table's names: each valid, and no two alike to a file system that ignores case.
 fn check_names<T>(table: &Named<T>, problems: &mut Problems) {
-    let mut seen = std::collections::BTreeMap::new();
     for (name, _) in table.iter() {
         if let Err(message) = Name::from_text(&name.value) {
             problems.add(name.span, message);
         }
-        if let Some(other) = seen.insert(name.value.to_lowercase(), &name.value) {
-            let message = format!(
-                "`{}` and `{other}` differ in case only: a file system may take them for one",
-                name.value
-            );
-            problems.add(name.span, message);
-        }
     }
+    let names = table
+        .iter()
+        .map(|(name, _)| (name.value.as_str(), name.span));
+    differ_in_more_than_case(names, problems);
 }
 
 impl<'a> Checker<'a> {

@@ -115,6 +115,13 @@ fn what_is_no_case_is_refused_where_it_stands() {
     34 | cases: {}
        | ^^^^^
     ");
+    assert_snapshot!(refused("cases: {one: {}, One: {}}\n"), @r"
+    error: `One` and `one` differ in case only: a file system may take them for one
+      --> study.yaml:34:18
+       |
+    34 | cases: {one: {}, One: {}}
+       |                  ^^^
+    ");
     assert_snapshot!(refused("cases: [a]\n"), @r"
     error: `cases` holds settings by the name of the case, for example `c1: {title: ...}`
       --> study.yaml:34:1

@@ -91,6 +91,26 @@ fn a_queue_that_a_class_names_exists() {
 }
 
 #[test]
+fn a_class_with_a_queue_of_its_own_is_not_called_as_a_named_queue() {
+    assert_snapshot!(mistakes("- {name: class-default, queue: udp}", "- {name: udp, match: {vlan: 9}}\n      - {name: class-default, queue: udp}"), @"
+    error: class `udp` has a queue of its own, and another queue is called `udp`
+      --> study.yaml:37:16
+       |
+    37 |       - {name: udp, match: {vlan: 9}}
+       |                ^^^
+       |
+       = help: let the class wait in it (`queue: udp`), or rename one of them
+    ");
+    // The queue that a class waits in may be called as the class is.
+    let same = QUEUES.replacen(
+        "- {name: class-default, queue: udp}",
+        "- {name: udp, match: {vlan: 9}, queue: udp}\n      - {name: class-default, queue: udp}",
+        1,
+    );
+    assert!(with(&same).is_ok());
+}
+
+#[test]
 fn a_queue_that_a_meter_names_exists() {
     assert_snapshot!(mistakes("{queue: sliced-tcp}", "{queue: sliced_tcp}"), @"
     error: there is no queue `sliced_tcp` in this policy

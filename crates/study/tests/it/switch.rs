@@ -106,6 +106,20 @@ fn a_policy_that_needs_more_queues_than_a_port_has_is_refused_at_its_first_class
 }
 
 #[test]
+fn queues_that_no_class_uses_are_named_where_there_are_too_many() {
+    let queues = "    discipline: deficit_round_robin\n    queues: [{name: used}, {name: spare-1}, {name: spare-2}]\n";
+    let refused = policy_of(queues, 7, "").map(drop).unwrap_err();
+    let said = "a port of the switch has 8: leave out queues that no class uses (`used`, `spare-1`, `spare-2`)\n";
+    assert!(refused.contains(said), "{refused}");
+    let elsewhere = queues.replace("{name: used}, ", "");
+    let refused = policy_of(&elsewhere, 7, "").map(drop).unwrap_err();
+    assert!(
+        refused.contains("uses (`spare-1`, `spare-2`)\n"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn classes_of_a_shared_queue_need_one_and_flow_queues_one_for_each_flow() {
     let fifo = policy_of("    discipline: fifo\n", 20, "");
     assert_eq!(fifo.map(drop), Ok(()));
