@@ -122,6 +122,14 @@ fn a_slice_whose_packets_fall_on_no_pipe_is_refused() {
       |   ^^^^^
       |
       = help: the outer tag is the subport and the inner one the pipe: set `vlan` and `inner_vlan`
+
+    error: the packets of source `second` belong to slice `first`, which stands before `second` and matches them too
+     --> study.yaml:9:19
+      |
+    9 |   second: {slice: second, pattern: cbr, rate: 10 %, payload: 1000 B}
+      |                   ^^^^^^
+      |
+      = help: narrow the `match` of `first`, or write `second` before it
     ");
 }
 
