@@ -43,6 +43,12 @@ pub(super) enum Step {
 }
 
 impl Grinder {
+    /// The queue that is next.
+    #[inline]
+    pub(super) fn queue(&self) -> u32 {
+        self.first + u32::from(self.chosen)
+    }
+
     /// The next pipe of its group.
     #[inline]
     pub(super) fn take_pipe(&mut self) {

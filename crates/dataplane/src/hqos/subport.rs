@@ -17,6 +17,7 @@ use crate::queue::{FramePool, NIL, QueuedFrame};
 use slicewise_model::hqos::{
     BEST_EFFORT, BEST_EFFORT_QUEUES, HqosCredits, HqosPipeParams, QUEUES, TRAFFIC_CLASSES,
 };
+use slicewise_units::FrameLengths;
 
 /// Pipes that are worked on at the same time (`RTE_SCHED_PORT_N_GRINDERS`). The library does so to fetch the memory of
 /// one while it works on another; here it decides on the order of departures.
@@ -254,22 +255,22 @@ impl Subport {
         port: &mut PortTime,
         pool: &mut FramePool,
     ) -> Option<QueuedFrame> {
+        let Steps {
+            mut number,
+            mut is_taken,
+        } = *steps;
         loop {
-            if steps.is_taken {
-                let have_all = steps.number >= GRINDERS;
-                if have_all && self.busy == 0 || self.is_exhausted {
+            if is_taken {
+                if self.is_exhausted || self.busy == 0 && number >= GRINDERS {
                     self.is_exhausted = false;
                     *steps = Steps::NEXT;
                     return None;
                 }
-                steps.number += 1;
+                number += 1;
             }
-            steps.is_taken = true;
-            let grinder = steps.number % GRINDERS;
-            if grinder == 0 {
-                self.read_ahead(pool);
-            }
-            if let Some(queued) = self.step(grinder, port, pool) {
+            is_taken = true;
+            if let Some(queued) = self.step(number % GRINDERS, port, pool) {
+                *steps = Steps { number, is_taken };
                 return Some(queued);
             }
         }
@@ -279,88 +280,51 @@ impl Subport {
     #[inline]
     fn step(
         &mut self,
-        grinder: usize,
+        index: usize,
         port: &mut PortTime,
         pool: &mut FramePool,
     ) -> Option<QueuedFrame> {
-        let next = match self.grinders[grinder].step {
+        match self.grinders[index].step {
             Step::Pipe => {
-                if !self.next_pipe(grinder) {
-                    return None;
+                if self.next_pipe(index) {
+                    self.busy += 1;
+                    self.grinders[index].step = Step::Credits;
                 }
-                self.busy += 1;
-                Step::Credits
             }
             Step::Credits => {
-                self.begin_class(grinder);
-                self.renew(self.grinders[grinder].pipe, port.bytes());
-                Step::Fetch
+                self.begin_class(index);
+                self.renew(self.grinders[index].pipe, port.bytes());
+                self.read_frame(index, pool);
+                self.grinders[index].step = Step::Fetch;
             }
-            Step::Fetch => Step::Send,
-            Step::Send => return self.send(grinder, port, pool),
-        };
-        self.grinders[grinder].step = next;
+            Step::Fetch => self.grinders[index].step = Step::Send,
+            Step::Send => {
+                let Some(lengths) = self.try_spend(index, port, pool) else {
+                    self.leave_class(index, pool);
+                    return None;
+                };
+                return self.send(index, lengths, port, pool);
+            }
+        }
         None
     }
 
-    fn send(
-        &mut self,
-        index: usize,
-        port: &mut PortTime,
-        pool: &mut FramePool,
-    ) -> Option<QueuedFrame> {
-        let sent = self.try_send(index, port, pool);
-        let grinder = &mut self.grinders[index];
-        let is_best_effort = grinder.class == BEST_EFFORT;
-        if sent.is_some() && grinder.queues != 0 {
-            if is_best_effort {
-                grinder.chosen = grinder.round_robin.choose();
-            }
-            return sent;
-        }
-        if is_best_effort {
-            self.pipes[grinder.pipe as usize].tokens = grinder.round_robin.store();
-        }
-        let next = if grinder.next_class() {
-            self.begin_class(index);
-            Step::Fetch
-        } else {
-            if !grinder.is_productive && self.looped == NONE {
-                self.looped = grinder.pipe;
-            }
-            if self.next_pipe(index) {
-                Step::Credits
-            } else {
-                self.busy -= 1;
-                Step::Pipe
-            }
-        };
-        self.grinders[index].step = next;
-        sent
-    }
-
-    /// Send the frame of a grinder, if credits suffice.
+    /// Pay for the frame of a grinder, if credits suffice; returns its lengths.
     #[inline]
-    fn try_send(
+    fn try_spend(
         &mut self,
         index: usize,
         port: &mut PortTime,
-        pool: &mut FramePool,
-    ) -> Option<QueuedFrame> {
-        let Grinder {
-            class,
-            chosen,
-            pipe: number,
-            first,
-            ..
-        } = self.grinders[index];
-        let queue = first + u32::from(chosen);
-        let lengths = pool.lengths(self.queues[queue].head)?;
+        pool: &FramePool,
+    ) -> Option<FrameLengths> {
+        let grinder = &self.grinders[index];
+        let class = grinder.class;
+        let lengths = pool.lengths(self.queues[grinder.queue()].head)?;
         let cost = u64::from(lengths.l2_bytes) + u64::from(self.overhead);
-        let pipe = &mut self.pipes[number as usize];
+        let pipe = &mut self.pipes[grinder.pipe as usize];
         let is_best_effort = class == BEST_EFFORT;
-        let suffices = self.credits.suffice(class, cost)
-            && pipe.credits.suffice(class, cost)
+        let suffices = pipe.credits.suffice(class, cost)
+            && self.credits.suffice(class, cost)
             && (!is_best_effort || cost <= pipe.over);
         if !suffices {
             return None;
@@ -371,9 +335,25 @@ impl Subport {
         if is_best_effort {
             pipe.over -= cost;
         }
+        Some(lengths)
+    }
+
+    /// Send the frame of a grinder, which is paid for.
+    fn send(
+        &mut self,
+        index: usize,
+        lengths: FrameLengths,
+        port: &PortTime,
+        pool: &mut FramePool,
+    ) -> Option<QueuedFrame> {
+        let queue = self.grinders[index].queue();
         let (queued, is_empty) = self.pop(queue, pool)?;
-        let costs = self.profile(number).params.wrr_costs;
+        self.looped = NONE;
+        let costs = self.profile(self.grinders[index].pipe).params.wrr_costs;
         let grinder = &mut self.grinders[index];
+        let chosen = grinder.chosen;
+        let is_best_effort = grinder.class == BEST_EFFORT;
+        grinder.is_productive = true;
         if is_best_effort {
             let cost = lengths.l2_bytes.wrapping_add(self.overhead);
             grinder
@@ -389,9 +369,40 @@ impl Subport {
                 red.on_empty(queue as usize, port.bytes());
             }
         }
-        grinder.is_productive = true;
-        self.looped = NONE;
+        if grinder.queues == 0 {
+            self.leave_class(index, pool);
+        } else {
+            if is_best_effort {
+                grinder.chosen = grinder.round_robin.choose();
+            }
+            self.read_behind(index, pool);
+        }
         Some(queued)
+    }
+
+    /// A grinder goes on to the next class, or to the next pipe.
+    #[inline]
+    fn leave_class(&mut self, index: usize, pool: &FramePool) {
+        let grinder = &mut self.grinders[index];
+        if grinder.class == BEST_EFFORT {
+            self.pipes[grinder.pipe as usize].tokens = grinder.round_robin.store();
+        }
+        let next = if grinder.next_class() {
+            self.begin_class(index);
+            self.read_frame(index, pool);
+            Step::Fetch
+        } else {
+            if !grinder.is_productive && self.looped == NONE {
+                self.looped = grinder.pipe;
+            }
+            if self.next_pipe(index) {
+                Step::Credits
+            } else {
+                self.busy -= 1;
+                Step::Pipe
+            }
+        };
+        self.grinders[index].step = next;
     }
 
     /// Give a grinder the next pipe with frames, if there is one that no other has.
@@ -402,9 +413,10 @@ impl Subport {
             let Some((first, queues)) = self.active.scan() else {
                 return false;
             };
-            let mut others = self.groups.iter().zip(0..);
-            if others.any(|(group, other)| *group == first && other != index) {
-                self.groups[index] = NONE;
+            // Of all, without a branch for each: its own is another by now.
+            self.groups[index] = NONE;
+            let groups = self.groups.iter();
+            if groups.fold(false, |found, group| found | (*group == first)) {
                 return false;
             }
             self.groups[index] = first;
@@ -416,24 +428,33 @@ impl Subport {
             self.is_exhausted = true;
             self.looped = NONE;
         }
+        self.read_pipe(index);
         true
     }
 
-    /// Read what the next steps of all grinders need into the processor's caches, at once so that the reads overlap.
+    /// Read into the processor's caches what the credits of a grinder's pipe need, before the other grinders take their
+    /// steps: the reads of all of them overlap.
     #[inline]
-    pub(super) fn read_ahead(&self, pool: &FramePool) {
-        let read = self.grinders.iter().fold(0, |read, grinder| {
-            let pipe = self.pipes[grinder.pipe as usize].over;
-            let head = self.queues[grinder.first + u32::from(grinder.chosen)].head;
-            let (frame, behind) = pool.fetch(head);
-            let behind = if grinder.step == Step::Send {
-                behind
-            } else {
-                head
-            };
-            read ^ pipe ^ frame ^ pool.fetch(behind).0
-        });
-        std::hint::black_box(read);
+    fn read_pipe(&self, index: usize) {
+        let grinder = &self.grinders[index];
+        let pipe = self.pipes[grinder.pipe as usize].over;
+        let head = self.queues[grinder.first].head;
+        std::hint::black_box((pipe, head));
+    }
+
+    /// The same for the frame that is next.
+    #[inline]
+    fn read_frame(&self, index: usize, pool: &FramePool) {
+        let head = self.queues[self.grinders[index].queue()].head;
+        std::hint::black_box(pool.fetch(head).0);
+    }
+
+    /// The same for the frame behind the one that is next.
+    #[inline]
+    fn read_behind(&self, index: usize, pool: &FramePool) {
+        let head = self.queues[self.grinders[index].queue()].head;
+        let (_, behind) = pool.fetch(head);
+        std::hint::black_box(pool.fetch(behind).0);
     }
 
     /// The same for a frame that will be queued in queue `index`.
