@@ -1,6 +1,9 @@
 //! Simulated data packets a second at 10 Gbit/s with full-size frames, acknowledgements and measurement included: bulk
 //! transfers over TCP through a port, 10 flows and 2000; and two hosts behind a switch, with UDP of 10 Gbit/s each, and with
-//! 2 and 200 flows of TCP.
+//! 2 and 200 flows of TCP. The first load in ns-3, too, where that is installed: a single run each, of less simulated time.
+
+#[path = "peers/ns3.rs"]
+mod ns3;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use slicewise_sim::Simulator;
@@ -24,6 +27,18 @@ fn tcp(criterion: &mut Criterion) {
     for (name, path) in STUDIES {
         let study = Study::load(Path::new(path)).expect("the study of this benchmark is valid");
         bench(criterion, name, &study);
+    }
+    beside_ns3();
+}
+
+/// Packets that arrived in ns-3, and the seconds of processor time it took.
+#[expect(clippy::print_stdout, reason = "a benchmark reports")]
+fn beside_ns3() {
+    for flows in [10, 2000] {
+        match ns3::run(flows, 0.1) {
+            Ok(line) => println!("ns-3, {flows} flows: {line}"),
+            Err(why) => println!("ns-3 is skipped: {why}"),
+        }
     }
 }
 
