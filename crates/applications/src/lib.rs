@@ -1,7 +1,7 @@
 //! Applications over TCP, at both ends, without a clock or I/O: what they ask of their connections, and what they got.
 //!
-//! An [`Application`] is the end that opens connections and asks; a [`Server`] is the end that answers. Both are told
-//! the time and what happened, and say what to do next. So the simulator and a client on real sockets run the same
+//! An [`Application`] is the end that opens connections and asks; a [`Server`] is the end that answers. Both get
+//! the time and what happened, and return what to do next. So the simulator and a client on real sockets run the same
 //! code. Bytes are counted, not carried.
 //!
 //! The caller asks [`Application::poll_action`] until it has nothing more, at [`Application::poll_at`] and after each

@@ -13,7 +13,7 @@ pub const FLOWS_SHOWN: usize = 50;
 /// Runs of which a report tells how they were captured; the others are in the results folder.
 pub const RUNS_SHOWN: usize = 50;
 
-/// What captures tell of all runs, as far as a report shows it.
+/// What captures show of all runs, as far as a report shows it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CapturedFindings {
     /// Runs measured from captures, the first [`RUNS_SHOWN`].

@@ -23,7 +23,7 @@ pub enum State {
     TimedOut,
 }
 
-/// What an acknowledgement told the sender, for whoever measures.
+/// What the sender learned from an acknowledgement, for measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// The round-trip time.

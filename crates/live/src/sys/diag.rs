@@ -16,7 +16,7 @@ const MESSAGE_BYTES: usize = 72;
 const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// What the kernel writes at a time is at most 32 KiB.
 const READ_BYTES: usize = 1 << 16;
-/// Room for what is told of connections that end between two looks.
+/// Room for reports of connections that end between two readings.
 const ENDED_BYTES: i32 = 8 << 20;
 
 /// A connection at one moment.
@@ -59,7 +59,7 @@ pub struct TcpFigures {
 #[derive(Debug)]
 pub struct TcpDiagnostics {
     asking: OwnedFd,
-    /// Where the kernel tells of connections that end.
+    /// Where the kernel reports connections that end.
     ended: OwnedFd,
     buffer: Vec<u8>,
 }
@@ -117,7 +117,7 @@ impl TcpDiagnostics {
         Ok(found)
     }
 
-    /// Connections that have ended since this was asked last, with their final figures. The kernel tells of an end
+    /// Connections that have ended since this was asked last, with their final figures. The kernel reports an end
     /// some time after it happened.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ mod tests {
         drop(receiver);
         assert_eq!(sender.read(&mut received).unwrap(), 0);
         drop(sender);
-        // The kernel tells of it from a work queue.
+        // The kernel reports it from a work queue.
         let patience = Instant::now() + Duration::from_secs(60);
         let last = loop {
             let ended = diagnostics.ended().unwrap();

@@ -93,7 +93,7 @@ impl Epoll {
     }
 
     /// Wait until something happens or `timeout` has passed; the numbers of the descriptors at which something did. Of
-    /// very many, some are told of at the next call.
+    /// very many, some are returned by the next call.
     ///
     /// # Errors
     /// As `ppoll(2)` and `epoll_wait(2)`; a signal is not an error.

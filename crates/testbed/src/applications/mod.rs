@@ -38,8 +38,8 @@ use std::time::Duration;
 const OPENING_PORT: u16 = 20_000;
 const LISTENING_PORT: u16 = 5_201;
 
-/// How long the kernel is given to tell of connections that have ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long the kernel is given to report connections that have ended.
+const FINAL_REPORTS: Duration = Duration::from_millis(200);
 
 /// The ends of a source's connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl<'a> Applications<'a> {
             }
         }
         // A busy kernel tells of connections that have ended a little later.
-        thread::sleep(LAST_WORDS);
+        thread::sleep(FINAL_REPORTS);
         let connections = self.sampling.take().map(Sampling::finish).transpose()?;
         Ok(Observed {
             zero,

@@ -156,7 +156,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Cookies of connections whose end was not told yet.
+    /// Cookies of connections whose end was not reported yet.
     fn not_ended(&self) -> impl Iterator<Item = u64> {
         let waits = |place: usize| self.histories.get(place).is_some_and(|one| !one.has_ended);
         let known = self.by_cookie.iter();

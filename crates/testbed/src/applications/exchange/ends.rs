@@ -67,9 +67,9 @@ impl Outgoing {
 /// The response to a request, as it comes in.
 #[derive(Debug)]
 pub(super) struct Awaited {
-    /// Bytes that the application expects, and those that it was told of.
+    /// Bytes that the application expects, and those that were reported to it.
     expected: u64,
-    told: u64,
+    reported: u64,
     head: Vec<u8>,
     /// Bytes of the body that are still to come; `None` while the head is read.
     left: Option<u64>,
@@ -81,16 +81,16 @@ impl Awaited {
     pub(super) const fn new(expected: u64) -> Self {
         Self {
             expected,
-            told: 0,
+            reported: 0,
             head: Vec::new(),
             left: None,
             head_bytes: 0,
         }
     }
 
-    /// More of it; returns of how many bytes the application is to be told, and whether it is complete.
+    /// More of it; returns how many bytes to report to the application, and whether it is complete.
     ///
-    /// Once it is complete the application has been told of as many as it expects, whatever the length of the head.
+    /// Once it is complete, as many as the application expects have been reported, whatever the length of the head.
     pub(super) fn on_bytes(&mut self, mut bytes: &[u8]) -> Result<(u64, bool), Wrong> {
         let came = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if self.left.is_none() {
@@ -111,12 +111,12 @@ impl Awaited {
         }
         let is_complete = self.left == Some(0);
         let tell = if is_complete {
-            self.expected - self.told
+            self.expected - self.reported
         } else {
             // One is kept back for the end.
-            came.min((self.expected - self.told).saturating_sub(1))
+            came.min((self.expected - self.reported).saturating_sub(1))
         };
-        self.told += tell;
+        self.reported += tell;
         Ok((tell, is_complete))
     }
 }
