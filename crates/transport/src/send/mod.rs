@@ -444,7 +444,12 @@ impl Sender {
             self.congestion.on_timeout();
             self.is_reduced = self.is_marking;
         }
-        self.board.lose_all();
+        if self.is_sacking {
+            let path = self.path();
+            self.rack.detect_on_timeout(&mut self.board, path, now);
+        } else {
+            self.board.lose_on_timeout(|_| true);
+        }
         self.duplicates = 0;
         self.window.bytes = self.window.mss;
         self.is_forced = true;

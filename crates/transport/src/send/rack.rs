@@ -104,6 +104,12 @@ impl Rack {
         Duration::from_nanos(window).min(smoothed)
     }
 
+    /// After a time-out: what was sent a round trip ago is lost, what was sent since may still arrive (section 6.3).
+    pub(crate) fn detect_on_timeout(&self, board: &mut Scoreboard, path: Path, now: Instant) {
+        let patience = self.rtt + self.reordering_window(path, board.sacked_bytes());
+        board.lose_on_timeout(|sent_at| sent_at.saturating_add(patience) <= now);
+    }
+
     /// Step 5: find what is lost. Returns the bytes newly lost, and when to look again.
     pub(crate) fn detect(
         &self,

@@ -366,9 +366,15 @@ impl Scoreboard {
         }
     }
 
-    /// Take everything that is not sacked for lost (RFC 6298, section 5.4; RFC 8985, section 6.3).
-    pub(crate) fn lose_all(&mut self) {
+    /// A time-out: what was sent together with the first that is not sacked is lost, and of the others those for which
+    /// `is_lost` says so, by the time they were sent (RFC 8985, section 6.3).
+    pub(crate) fn lose_on_timeout(&mut self, is_lost: impl Fn(Instant) -> bool) {
+        let first = self.runs.iter().find(|run| !run.sacked);
+        let first_sent_at = first.map(|run| run.sent_at);
         for run in self.runs.iter_mut().filter(|run| !run.sacked) {
+            if Some(run.sent_at) != first_sent_at && !is_lost(run.sent_at) {
+                continue;
+            }
             if run.resent {
                 self.resent_bytes -= run.bytes();
             }
@@ -377,9 +383,7 @@ impl Scoreboard {
             }
             (run.lost, run.resent) = (true, false);
         }
-        self.resent.clear();
         self.resend_from = self.una;
-        self.judged_to = self.next;
     }
 
     /// Nothing was lost after all: what was taken for it is under way (RFC 3522).

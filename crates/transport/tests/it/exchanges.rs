@@ -129,6 +129,26 @@ fn the_loss_of_a_tail_is_probed_for() {
     assert_eq!(script.end.figures().timeouts, 0);
 }
 
+/// RFC 8985, section 6.3: what was sent less than a round trip before a time-out may still arrive.
+#[test]
+fn a_timeout_does_not_send_again_what_has_just_been_sent() {
+    let mut script = Script::opened(plain(), Flags::SACK_PERMITTED);
+    script.write(MSS);
+    script.at(20);
+    script.acks(1_001);
+    script.write(2 * MSS);
+    script.at(1_030);
+    script.write(MSS);
+    script.log();
+    script.at(1_042);
+    script.acks(3_001);
+    insta::assert_snapshot!(script.log(), @"  1040 ms .   1001:2001 ack 1");
+    script.at(1_050);
+    script.acks(4_001);
+    assert_eq!(script.end.figures().timeouts, 1);
+    assert_eq!(script.end.figures().retransmitted_segments, 2, "one by a probe");
+}
+
 /// RFC 8985, section 7.4: a probe that repaired a loss still says that the path is congested.
 #[test]
 fn a_loss_that_a_probe_repairs_reduces_the_window() {

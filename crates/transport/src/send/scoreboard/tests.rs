@@ -52,7 +52,7 @@ enum Step {
     Acknowledge(u64),
     Sack(u64, u64),
     LoseSentBefore(u64),
-    LoseAll,
+    TimeOut(u64),
     LoseNothing,
     Resend(u64),
 }
@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0u64..12).prop_map(Step::Acknowledge),
         6 => (0u64..40, 1u64..8).prop_map(|(start, bytes)| Step::Sack(start, bytes)),
         4 => (0u64..8).prop_map(Step::LoseSentBefore),
-        1 => Just(Step::LoseAll),
+        1 => (0u64..8).prop_map(Step::TimeOut),
         1 => Just(Step::LoseNothing),
         6 => (1u64..6).prop_map(Step::Resend),
     ]
@@ -118,10 +118,17 @@ proptest! {
                         prop_assert_eq!(bytes, model.count(|p| p.lost && !p.resent) - lost);
                     }
                 }
-                Step::LoseAll => {
-                    board.lose_all();
-                    for position in model.positions.iter_mut().filter(|p| !p.sacked) {
-                        (position.lost, position.resent) = (true, false);
+                Step::TimeOut(ago) => {
+                    let limit = time.saturating_sub(ago);
+                    board.lose_on_timeout(|sent_at| sent_at.nanos() <= limit);
+                    let una = model.una;
+                    let unsacked = || model.positions.iter().skip(una).filter(|p| !p.sacked);
+                    let first = unsacked().next().map(|p| p.sent_at);
+                    let positions = model.positions.iter_mut().skip(una);
+                    for position in positions.filter(|p| !p.sacked) {
+                        if Some(position.sent_at) == first || position.sent_at <= limit {
+                            (position.lost, position.resent) = (true, false);
+                        }
                     }
                 }
                 Step::LoseNothing => {
