@@ -217,7 +217,7 @@ fn a_refusal_by_admission_says_what_would_be_accepted() {
         &[],
         Some(&slice_json("large", 2, 50)),
     );
-    insta::assert_snapshot!(format!("{:#}", refused.json), @r#""#);
+    insta::assert_snapshot!("refusal", format!("{:#}", refused.json));
 }
 
 #[test]
