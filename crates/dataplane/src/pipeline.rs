@@ -496,6 +496,19 @@ impl Pipeline {
         slice::change(self, change, now)
     }
 
+    /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next
+    /// change or frame. So a change of several pipelines can be made in all of them or in none.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn check_slice_change(
+        &mut self,
+        change: &SliceChange,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        slice::check(self, change, now)
+    }
+
     /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
     /// left. They are kept until they are read.
     pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {

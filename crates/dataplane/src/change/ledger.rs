@@ -25,6 +25,8 @@ pub(crate) struct Slice {
     rare: Option<Box<Rare>>,
     /// Its position in the order in which class maps are tested.
     order: u32,
+    /// It was added by a change of its own, and is no class of the policy.
+    pub(crate) is_added: bool,
 }
 
 /// Settings that few slices have.
@@ -49,6 +51,7 @@ impl Slice {
             set_dscp: class.set_dscp,
             rare: is_rare.then(|| Box::new(Rare { police, flow_queue })),
             order,
+            is_added: false,
         }
     }
 
@@ -121,6 +124,14 @@ pub(crate) fn classes_of(slices: &Slices) -> Vec<(usize, ClassParams)> {
         .into_iter()
         .map(|(class, slice)| (class, slice.to_class()))
         .collect()
+}
+
+/// The slices that were added by changes of their own, as classes, in the order in which class maps are tested.
+pub(crate) fn added(slices: &Slices) -> Vec<ClassParams> {
+    let slices = slices.iter().flatten();
+    let mut added: Vec<&Slice> = slices.filter(|slice| slice.is_added).collect();
+    added.sort_by_key(|slice| slice.order);
+    added.into_iter().map(Slice::to_class).collect()
 }
 
 /// What a guaranteed policy keeps for changes of its slices, beside [`Slices`].
@@ -208,13 +219,26 @@ impl Ledger {
         self.names
             .try_insert([hash(&new.name)], Position::new(0, class));
         let params = new.params;
-        let slice = Slice::new(new.into(), params, self.next_order);
+        let slice = Slice {
+            is_added: true,
+            ..Slice::new(new.into(), params, self.next_order)
+        };
         self.next_order += 1;
         while self.slices.len() <= class as usize {
             self.slices.push(None);
         }
         if let Some(place) = self.slices.get_mut(class as usize) {
             *place = Some(slice);
+        }
+    }
+
+    /// So many classes before class-default were added by changes of their own.
+    pub(crate) fn mark_added(&mut self, count: usize) {
+        let default = self.default as usize;
+        for class in default.saturating_sub(count)..default {
+            if let Some(Some(slice)) = self.slices.get_mut(class) {
+                slice.is_added = true;
+            }
         }
     }
 

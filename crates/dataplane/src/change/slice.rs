@@ -181,6 +181,26 @@ pub(crate) fn change(
     })
 }
 
+/// Whether a change would be carried out now.
+pub(crate) fn check(
+    pipeline: &mut Pipeline,
+    change: &SliceChange,
+    now: Instant,
+) -> Result<(), SliceChangeError> {
+    let checked = with_ledger(pipeline, now, |changing| {
+        changing.ledger.reserved.settle(now);
+        match change {
+            SliceChange::Add(slice) => changing.check_add(slice),
+            SliceChange::Change { name, params } => changing.check_change(name, params),
+            SliceChange::Remove { name } => changing.check_remove(name).map(drop),
+        }
+    });
+    checked.unwrap_or_else(|| {
+        let policy = pipeline.params.policy.name.clone();
+        Err(SliceChangeError::NotGuaranteed { policy })
+    })
+}
+
 /// The last frame of a removed class may have left: if so, frames of its class map belong to the next
 /// class, and it is true.
 pub(crate) fn try_finish(pipeline: &mut Pipeline, class: u32, now: Instant) -> bool {
@@ -261,6 +281,46 @@ impl Changing<'_> {
         Ok(SliceChanged { class, waiting })
     }
 
+    fn check_add(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
+        let NewSlice { name, params, .. } = new;
+        self.check_name(name)?;
+        if let Some(guarantee) = &params.guarantee {
+            let reserved = self.ledger.reserved.check_add(guarantee);
+            reserved.map_err(|why| self.not_reserved(name, why))?;
+        }
+        let next = u32::try_from(self.pipeline.classes.len()).unwrap_or(u32::MAX);
+        let class = self.ledger.free.last().copied().unwrap_or(next);
+        let inserted = self.pipeline.classifier.check(0, class);
+        inserted.map_err(|error| SliceChangeError::from((name, error)))?;
+        let (scheduler, _) = self.scheduler(name)?;
+        let added = scheduler.check_slice(params);
+        added.map_err(|error| (name, error).into())
+    }
+
+    fn check_change(
+        &mut self,
+        name: &String,
+        params: &SliceParams,
+    ) -> Result<(), SliceChangeError> {
+        let (class, _) = self.find(name)?;
+        let old = self.ledger.params(class);
+        if old.is_some_and(|old| old.tenant != params.tenant) {
+            return Err((name, SliceError::TenantChanged).into());
+        }
+        let guarantee = old.and_then(|old| old.guarantee);
+        let reserved = &mut self.ledger.reserved;
+        let reserved = reserved.check_change(class, guarantee, params.guarantee);
+        reserved.map_err(|why| self.not_reserved(name, why))
+    }
+
+    fn check_remove(&self, name: &str) -> Result<(u32, SliceId), SliceChangeError> {
+        let (class, id) = self.find(name)?;
+        if class == self.ledger.default {
+            return Err(SliceChangeError::Default);
+        }
+        Ok((class, id))
+    }
+
     /// Hold a new slice back until the frames that wait in class-default have left.
     fn hold(&mut self, slice: SliceId) -> u32 {
         let default = self.pipeline.classes.get(self.ledger.default as usize);
@@ -318,10 +378,7 @@ impl Changing<'_> {
 
     fn remove(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
         let now = self.now;
-        let (class, id) = self.find(&name)?;
-        if class == self.ledger.default {
-            return Err(SliceChangeError::Default);
-        }
+        let (class, id) = self.check_remove(&name)?;
         let (scheduler, _) = self.scheduler(&name)?;
         let last_eligible = scheduler.last_eligible(id, now);
         let removal = scheduler.remove_slice(id);

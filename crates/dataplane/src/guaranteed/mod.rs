@@ -220,13 +220,19 @@ impl Guaranteed {
     /// # Errors
     /// Where its tenant does not exist or there are too many slices; nothing is changed then.
     pub fn add_slice(&mut self, params: &SliceParams, now: Instant) -> Result<SliceId, SliceError> {
+        self.check_slice(params)?;
+        Ok(self.insert(SliceState::new(params, now.nanos())))
+    }
+
+    /// Whether [`add_slice`](Self::add_slice) would succeed.
+    pub(crate) fn check_slice(&self, params: &SliceParams) -> Result<(), SliceError> {
         if params.tenant as usize >= self.excess.tenants() {
             return Err(SliceError::UnknownTenant(params.tenant));
         }
         if self.live >= MAX_SLICES {
             return Err(SliceError::TooMany(MAX_SLICES));
         }
-        Ok(self.insert(SliceState::new(params, now.nanos())))
+        Ok(())
     }
 
     fn insert(&mut self, slice: SliceState) -> SliceId {
