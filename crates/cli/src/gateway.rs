@@ -44,7 +44,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         keep_awake: options.keep_awake,
     };
     let mut reload = || load().map_err(|failure| failure.to_string());
-    match gateway::run(&params, wait, &mut reload) {
+    match gateway::run(&params, wait, &mut reload, None) {
         Ok(_) => Ok(Exit::Success),
         Err(error) if is_mistake(&error) => Err(Failure::mistake(error)),
         Err(error) => Err(Failure::system(error)),

@@ -262,7 +262,10 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         &built.classes,
         successor_of,
     );
-    let Matched { kept, drained } = matched;
+    let Matched { kept, mut drained } = matched;
+    // Of frames that arrived at the same moment, those that others wait for come first.
+    let awaited = awaited(pipeline);
+    drained.sort_by_key(|&queue| Some(queue) != awaited);
     let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool

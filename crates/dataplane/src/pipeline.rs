@@ -469,6 +469,12 @@ impl Pipeline {
         Ok(change::commit(self, prepared, now))
     }
 
+    /// Whether [`commit`](Self::commit) would put a change in force, and not find it stale.
+    #[must_use]
+    pub const fn is_current(&self, prepared: &Prepared) -> bool {
+        prepared.is_for(self.version)
+    }
+
     /// Prepare and commit a change.
     ///
     /// # Errors
@@ -529,6 +535,13 @@ impl Pipeline {
     /// another slice is added there.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
         (0..self.classes.len()).map(|class| &self.classes[class].counters)
+    }
+
+    /// Those of one class, by its position.
+    #[must_use]
+    pub fn class_counters(&self, class: u32) -> Option<&ClassCounters> {
+        let class = self.classes.get(class as usize);
+        class.map(|class| &class.counters)
     }
 
     /// Frames that all queues can hold together.
