@@ -21,6 +21,7 @@ use crate::scheduler::{QueueId, Tree};
 use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
+use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 use special::{Chosen, Parts, choose, condition};
@@ -500,6 +501,15 @@ impl Pipeline {
         now: Instant,
     ) -> Result<SliceChanged, SliceChangeError> {
         slice::change(self, change, now)
+    }
+
+    /// The number of a tenant of a guaranteed policy, for slices. It is added if there is none of this name, and has this
+    /// weight from now on.
+    ///
+    /// # Errors
+    /// If the policy has no slices, or too many tenants.
+    pub fn tenant(&mut self, tenant: &TenantParams, now: Instant) -> Result<u32, SliceChangeError> {
+        slice::tenant(self, tenant, now)
     }
 
     /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next

@@ -2,7 +2,8 @@
 
 use crate::build::BuildError;
 use slicewise_model::{
-    ClassParams, DelayClasses, GuaranteeParams, PolicyParams, Reservations, SliceParams,
+    ClassParams, DelayClasses, GuaranteeParams, GuaranteedParams, PolicyParams, Reservations,
+    SliceParams, TenantParams,
 };
 
 /// `policy`, with the slices `added` to another one, `before`, tested after its own classes.
@@ -14,7 +15,7 @@ pub(super) fn policy_with(
     let Some(first) = added.first() else {
         return Ok(policy);
     };
-    let (Some(common), Some(old)) = (&policy.guaranteed, &before.guaranteed) else {
+    let (Some(common), Some(old)) = (&mut policy.guaranteed, &before.guaranteed) else {
         let problem = "the new policy has no slices: its discipline is not `guaranteed`";
         return Err(not_kept(&first.name, problem));
     };
@@ -31,12 +32,9 @@ pub(super) fn policy_with(
             continue;
         };
         let tenant = old.tenants.get(slice.tenant as usize);
-        let tenant = tenant.map_or("", |tenant| tenant.name.as_str());
-        let position = common.tenants.iter().position(|other| other.name == tenant);
-        let position = position.and_then(|position| u32::try_from(position).ok());
+        let position = tenant.and_then(|tenant| position_of(tenant, common));
         let Some(position) = position else {
-            let problem = format!("the new policy has no tenant `{tenant}`");
-            return Err(not_kept(name, &problem));
+            return Err(not_kept(name, "there are too many tenants"));
         };
         let delays = (&old.delay_classes, &common.delay_classes);
         let guarantee = slice.guarantee.map(|guarantee| {
@@ -56,6 +54,17 @@ pub(super) fn policy_with(
     let default = policy.classes.len().saturating_sub(1);
     policy.classes.splice(default..default, added);
     Ok(policy)
+}
+
+/// The position of a tenant, which is added where there is none of its name.
+fn position_of(tenant: &TenantParams, common: &mut GuaranteedParams) -> Option<u32> {
+    let tenants = &mut common.tenants;
+    let found = tenants.iter().position(|other| other.name == tenant.name);
+    let position = found.unwrap_or_else(|| {
+        tenants.push(tenant.clone());
+        tenants.len() - 1
+    });
+    u16::try_from(position).ok().map(u32::from)
 }
 
 /// The guarantee with the delay class for its delay among others.

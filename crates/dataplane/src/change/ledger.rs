@@ -8,7 +8,7 @@ use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, GuaranteeParams, PolicerParams, PolicyParams,
     SliceParams,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The slices in force, by class.
@@ -147,6 +147,8 @@ pub(crate) struct Ledger {
     pub(crate) reserved: Reserved,
     /// Classes by the hash of their name. Of two names with the same hash the second is not known.
     names: Buckets<1, 3>,
+    /// Tenants by name.
+    pub(crate) tenants: HashMap<String, u32>,
     /// Numbers of classes that are not used.
     pub(crate) free: Vec<u32>,
     /// Slices that were removed while frames of them waited. Frames of their class maps are dropped until
@@ -168,7 +170,10 @@ impl Ledger {
     /// Of a guaranteed policy, whose classes move here, with its scheduler at position `leaf`. `None` if
     /// it is another.
     pub(crate) fn new(policy: &mut PolicyParams, leaf: u32) -> Option<Box<Self>> {
-        let delays = policy.guaranteed.as_ref()?.delay_classes.clone();
+        let common = policy.guaranteed.as_ref()?;
+        let delays = common.delay_classes.clone();
+        let tenants = common.tenants.iter().map(|tenant| tenant.name.clone());
+        let tenants = tenants.zip(0..).collect();
         let classes = std::mem::take(&mut policy.classes);
         let count = u32::try_from(classes.len()).unwrap_or(u32::MAX);
         let slices = classes.iter().filter_map(|class| class.slice.as_ref());
@@ -180,6 +185,7 @@ impl Ledger {
             next_order: count,
             reserved: Reserved::new(&policy.links, delays, guarantees),
             names: Buckets::new(),
+            tenants,
             free: Vec::new(),
             draining: BTreeMap::new(),
             looked_at: 0,

@@ -12,8 +12,9 @@ use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
 use crate::pipeline::Pipeline;
 use crate::queue::FramePool;
 use crate::scheduler::{Leaf, QueueId};
-use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams};
+use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams, TenantParams};
 use slicewise_units::{Duration, Instant, Rounded};
+use std::sync::Arc;
 
 /// Removed slices that are looked at per change, to see whether their last frame has left.
 const LOOKED_AT_PER_CHANGE: usize = 8;
@@ -201,6 +202,19 @@ pub(crate) fn check(
     })
 }
 
+/// The number of a tenant, which is added if there is none of its name, and has this weight from now on.
+pub(crate) fn tenant(
+    pipeline: &mut Pipeline,
+    tenant: &TenantParams,
+    now: Instant,
+) -> Result<u32, SliceChangeError> {
+    let found = with_ledger(pipeline, now, |changing| changing.tenant(tenant));
+    found.unwrap_or_else(|| {
+        let policy = pipeline.params.policy.name.clone();
+        Err(SliceChangeError::NotGuaranteed { policy })
+    })
+}
+
 /// The last frame of a removed class may have left: if so, frames of its class map belong to the next
 /// class, and it is true.
 pub(crate) fn try_finish(pipeline: &mut Pipeline, class: u32, now: Instant) -> bool {
@@ -245,6 +259,34 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
+    fn tenant(&mut self, tenant: &TenantParams) -> Result<u32, SliceChangeError> {
+        let TenantParams { name, weight } = tenant;
+        let known = self.ledger.tenants.get(name).copied();
+        let common = self.pipeline.params.policy.guaranteed.as_ref();
+        let before = known.and_then(|number| common?.tenants.get(number as usize));
+        if let (Some(number), true) = (known, before == Some(tenant)) {
+            return Ok(number);
+        }
+        let (scheduler, _) = self.scheduler("")?;
+        let number = if let Some(number) = known {
+            scheduler.set_tenant_weight(number, *weight);
+            number
+        } else {
+            let added = scheduler.add_tenant(*weight);
+            added.map_err(|error| SliceChangeError::from((name, error)))?
+        };
+        self.ledger.tenants.insert(name.clone(), number);
+        let params = Arc::make_mut(&mut self.pipeline.params);
+        if let Some(common) = &mut params.policy.guaranteed {
+            match common.tenants.get_mut(number as usize) {
+                Some(place) => *place = tenant.clone(),
+                None => common.tenants.push(tenant.clone()),
+            }
+        }
+        self.pipeline.version += 1;
+        Ok(number)
+    }
+
     fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
         self.check_name(&new.name)?;
         let (name, params, now) = (&new.name, &new.params, self.now);

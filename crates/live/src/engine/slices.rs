@@ -3,13 +3,21 @@
 use super::Engine;
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
 /// Names of the directions, in their order.
 const NAMES: [&str; 2] = ["forward", "backward"];
 
 /// A change of a slice in both directions, or in one.
-pub type DirectedChange = [Option<SliceChange>; 2];
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DirectedChange {
+    /// What changes in each direction.
+    pub directions: [Option<SliceChange>; 2],
+    /// The tenant that the slice belongs to, which is added if there is none of this name: `tenant` of the parameters is
+    /// replaced by its number. `None` to leave it as it is stated there.
+    pub tenant: Option<TenantParams>,
+}
 
 /// Why a change was carried out in no direction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,10 +61,22 @@ impl Engine {
     /// Why the first direction that refuses it does; nothing has changed then.
     pub fn change_slice(
         &mut self,
-        changes: DirectedChange,
+        change: DirectedChange,
         now: Instant,
     ) -> Result<[Option<SliceChanged>; 2], NotChanged> {
+        let DirectedChange {
+            directions: mut changes,
+            tenant,
+        } = change;
         let not_changed = |direction| move |error| NotChanged { direction, error };
+        if let Some(tenant) = &tenant {
+            for (side, change) in changes.iter_mut().enumerate() {
+                if let (Some(change), Some(direction)) = (change, self.directions.get_mut(side)) {
+                    let named = direction.set_tenant(change, tenant, now);
+                    named.map_err(not_changed(side))?;
+                }
+            }
+        }
         // What the last direction would refuse is known before the first has changed.
         for (side, change) in changes.iter().enumerate().skip(1) {
             if let (Some(change), Some(direction)) = (change, self.directions.get_mut(side)) {

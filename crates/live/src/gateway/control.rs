@@ -29,7 +29,7 @@ const MOST_COUNTED: u32 = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Change a slice, in all directions that are named or in none.
-    Change(DirectedChange),
+    Change(Box<DirectedChange>),
     /// Count some classes of a direction, from this number on.
     Count {
         /// The direction.
@@ -159,7 +159,7 @@ impl Controlled {
                 return false;
             };
             let answer = match request {
-                Request::Change(changes) => Answer::Changed(engine.change_slice(changes, now)),
+                Request::Change(change) => Answer::Changed(engine.change_slice(*change, now)),
                 Request::Count { direction, from } => {
                     let counted = engine.count_classes(direction, from, MOST_COUNTED);
                     let _ = self.answers.send(Answer::Counted(Box::new(counted)));

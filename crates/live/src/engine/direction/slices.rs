@@ -5,6 +5,7 @@ use super::Direction;
 use crate::frame_memory::{FrameMemory, ShareId};
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
 /// Slices that are found to be gone in one round.
@@ -18,6 +19,22 @@ impl Direction {
         now: Instant,
     ) -> Result<(), SliceChangeError> {
         self.pipeline.check_slice_change(change, now)
+    }
+
+    /// Let the slice of a change belong to a tenant.
+    pub(in super::super) fn set_tenant(
+        &mut self,
+        change: &mut SliceChange,
+        tenant: &TenantParams,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        let params = match change {
+            SliceChange::Add(slice) => &mut slice.params,
+            SliceChange::Change { params, .. } => params,
+            SliceChange::Remove { .. } => return Ok(()),
+        };
+        params.tenant = self.pipeline.tenant(tenant, now)?;
+        Ok(())
     }
 
     /// Carry out a change of one slice. Its part of the memory and its delays follow. Work: O(1).

@@ -1,10 +1,12 @@
 //! Slices that come, change and go while frames are forwarded in both directions.
 
 use super::*;
+use crate::engine::DirectedChange;
 use crate::gateway::{Answer, Request, control};
 use slicewise_dataplane::{NewSlice, SliceChange, SliceChangeError};
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, GuaranteeSpec, GuaranteedSpec, PolicyParams, RateSpec, SliceParams,
+    TenantParams,
 };
 use slicewise_units::ByteCount;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,8 +63,15 @@ fn remove(id: u16) -> SliceChange {
     }
 }
 
-fn both(change: &SliceChange) -> [Option<SliceChange>; 2] {
-    [Some(change.clone()), Some(change.clone())]
+fn directed(directions: [Option<SliceChange>; 2]) -> DirectedChange {
+    DirectedChange {
+        directions,
+        tenant: None,
+    }
+}
+
+fn both(change: &SliceChange) -> DirectedChange {
+    directed([Some(change.clone()), Some(change.clone())])
 }
 
 fn directions(classes: Vec<ClassSpec>, rates: [u64; 2]) -> [DirectionParams; 2] {
@@ -99,7 +108,7 @@ fn a_slice_that_one_direction_refuses_is_in_none() {
     );
     assert_eq!([names(&bench, 0), names(&bench, 1)], [[CLASS_DEFAULT]; 2]);
     // Nothing of it is reserved, in the direction that would have accepted it, either.
-    let all = [Some(add(11, 10_000)), None];
+    let all = directed([Some(add(11, 10_000)), None]);
     bench.engine.change_slice(all, bench.now).unwrap();
     let refused = bench.engine.change_slice(both(&change(11, 500)), bench.now);
     let error = refused.unwrap_err();
@@ -107,7 +116,7 @@ fn a_slice_that_one_direction_refuses_is_in_none() {
     assert!(matches!(error.error, SliceChangeError::Unknown { .. }));
     let refused = bench
         .engine
-        .change_slice([Some(add(12, 500)), None], bench.now);
+        .change_slice(directed([Some(add(12, 500)), None]), bench.now);
     assert!(refused.is_err(), "slice 11 still has all of the link");
 }
 
@@ -208,6 +217,48 @@ fn a_reload_leaves_slices_that_were_added_and_is_refused_where_they_do_not_fit()
 }
 
 #[test]
+fn a_tenant_that_comes_with_a_slice_stays_with_it_over_a_reload_and_may_get_another_weight() {
+    let tenant = |weight| TenantParams {
+        name: "portal".to_owned(),
+        weight,
+    };
+    let of = |change: &SliceChange, weight| DirectedChange {
+        tenant: Some(tenant(weight)),
+        ..both(change)
+    };
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(of(&add(10, 0), 1), bench.now)
+        .unwrap();
+    bench
+        .engine
+        .change_slice(of(&add(11, 0), 3), bench.now)
+        .unwrap();
+    bench.apply(&directions(vec![slice(12, 0)], [LINK; 2]));
+    // Three of four frames of the excess are the tenant's.
+    for i in 0..19 {
+        bench.arrive(tagged(10, 1_000, i));
+        bench.arrive(tagged(12, 1_000, i));
+    }
+    let sent = bench.run();
+    let own = sent[..16]
+        .iter()
+        .filter(|frame| vlan_of(frame) == 10)
+        .count();
+    assert!((11..=13).contains(&own), "{own} of 16");
+    bench
+        .engine
+        .change_slice(of(&change(10, 0), 3), bench.now)
+        .unwrap();
+    let moved = bench.engine.change_slice(both(&change(10, 0)), bench.now);
+    insta::assert_snapshot!(
+        moved.unwrap_err(),
+        @"backward: slice `vlan10`: a slice cannot move to another tenant: remove it and add it there"
+    );
+}
+
+#[test]
 fn a_reload_prepared_before_a_slice_changed_in_one_direction_is_stale_in_both() {
     let mut bench = bench([LINK; 2]);
     let prepared = bench
@@ -216,7 +267,7 @@ fn a_reload_prepared_before_a_slice_changed_in_one_direction_is_stale_in_both() 
         .prepare(&directions(vec![slice(30, 0)], [LINK; 2]), bench.now);
     bench
         .engine
-        .change_slice([None, Some(add(10, 0))], bench.now)
+        .change_slice(directed([None, Some(add(10, 0))]), bench.now)
         .unwrap();
     bench
         .engine
@@ -231,7 +282,9 @@ fn requests_are_answered_in_their_order_a_few_in_each_round() {
     let mut bench = bench([LINK; 2]);
     let (control, controlled) = control().unwrap();
     for id in 1..=20 {
-        control.request(Request::Change(both(&add(id, 0)))).unwrap();
+        control
+            .request(Request::Change(Box::new(both(&add(id, 0)))))
+            .unwrap();
     }
     control
         .request(Request::Count {
@@ -258,7 +311,9 @@ fn requests_are_answered_in_their_order_a_few_in_each_round() {
     assert_eq!(control.try_answer().unwrap(), None);
     drop(controlled);
     control.try_answer().unwrap_err();
-    control.request(Request::Change([None, None])).unwrap_err();
+    control
+        .request(Request::Change(Box::default()))
+        .unwrap_err();
 }
 
 #[derive(Debug, Clone)]
@@ -384,14 +439,14 @@ proptest! {
                 Step::AddOneWay(side, id, kbit) => {
                     let mut changes = [None, None];
                     changes[side] = Some(add(id, kbit));
-                    changes
+                    directed(changes)
                 }
                 Step::Change(id, kbit) => both(&change(id, kbit)),
                 Step::Remove(id) => both(&remove(id)),
             };
             let asked = change.clone();
             let changed = bench.engine.change_slice(change, bench.now);
-            for (live, change) in live.iter_mut().zip(asked).filter(|_| changed.is_ok()) {
+            for (live, change) in live.iter_mut().zip(asked.directions).filter(|_| changed.is_ok()) {
                 match change {
                     Some(SliceChange::Add(slice)) => prop_assert!(live.insert(slice.name)),
                     Some(SliceChange::Remove { name }) => prop_assert!(live.remove(&name)),
