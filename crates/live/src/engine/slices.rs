@@ -1,6 +1,6 @@
 //! Changes of single slices in both directions.
 
-use super::Engine;
+use super::{Direction, Engine};
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
 use slicewise_model::TenantParams;
@@ -47,6 +47,8 @@ pub struct GoneSlice {
 pub struct ClassesCounted {
     /// The direction.
     pub direction: usize,
+    /// With the first class: how long frames of all classes waited.
+    pub delay: Option<Histogram>,
     /// Each with how long its frames waited.
     pub classes: Vec<(ClassCounters, Histogram)>,
     /// The number of the class to go on with; `None` after the last.
@@ -127,8 +129,10 @@ impl Engine {
         let (classes, next) = found
             .map(|direction| direction.classes_from(from, most))
             .unwrap_or_default();
+        let delay = found.filter(|_| from == 0).map(Direction::delay);
         ClassesCounted {
             direction,
+            delay: delay.cloned(),
             classes,
             next,
         }

@@ -13,10 +13,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{
-    self, Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, sync_channel,
-};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Requests that wait; who sends more waits.
 const MOST_WAITING: usize = 256;
@@ -57,20 +54,27 @@ pub enum Answer {
 #[error("the gateway has stopped")]
 pub struct Ended;
 
-/// The end of the thread that asks.
-#[derive(Debug)]
+/// Takes what the forwarding thread answers and reports. It must return at once.
+pub type Answers = Box<dyn Fn(Answer) + Send>;
+
+/// The end of the threads that ask.
+#[derive(Debug, Clone)]
 pub struct Control {
     requests: SyncSender<Request>,
-    answers: Receiver<Answer>,
     shared: Arc<Shared>,
 }
 
 /// The end of the forwarding thread.
-#[derive(Debug)]
 pub struct Controlled {
     requests: Receiver<Request>,
-    answers: Sender<Answer>,
+    answers: Answers,
     shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Controlled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Controlled").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -80,25 +84,23 @@ struct Shared {
     waker: Waker,
 }
 
-/// Both ends of a channel.
+/// Both ends of a channel, whose answers go to `answers`.
 ///
 /// # Errors
 /// Where the process has too many descriptors.
-pub fn control() -> io::Result<(Control, Controlled)> {
+pub fn control(answers: Answers) -> io::Result<(Control, Controlled)> {
     let shared = Arc::new(Shared {
         is_asked: AtomicBool::new(false),
         waker: Waker::new()?,
     });
     let (requests, incoming) = sync_channel(MOST_WAITING);
-    let (outgoing, answers) = mpsc::channel();
     let control = Control {
         requests,
-        answers,
         shared: Arc::clone(&shared),
     };
     let controlled = Controlled {
         requests: incoming,
-        answers: outgoing,
+        answers,
         shared,
     };
     Ok((control, controlled))
@@ -116,38 +118,13 @@ impl Control {
         }
         Ok(())
     }
-
-    /// The next answer or report; `None` if there is none within `timeout`.
-    ///
-    /// # Errors
-    /// If the gateway has stopped.
-    pub fn answer(&self, timeout: Duration) -> Result<Option<Answer>, Ended> {
-        match self.answers.recv_timeout(timeout) {
-            Ok(answer) => Ok(Some(answer)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(Ended),
-        }
-    }
-
-    /// The next answer or report, if there is one now.
-    ///
-    /// # Errors
-    /// If the gateway has stopped.
-    pub fn try_answer(&self) -> Result<Option<Answer>, Ended> {
-        match self.answers.try_recv() {
-            Ok(answer) => Ok(Some(answer)),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(Ended),
-        }
-    }
 }
 
 impl Controlled {
     /// Carry out a few requests that wait, and report slices that are gone; returns whether more may wait. Work: bounded.
     pub fn carry_out(&self, engine: &mut Engine, now: Instant) -> bool {
-        // Where the other thread has ended, nobody wants the answers.
         while let Some(gone) = engine.poll_gone() {
-            let _ = self.answers.send(Answer::Gone(Box::new(gone)));
+            (self.answers)(Answer::Gone(Box::new(gone)));
         }
         if !self.shared.is_asked.load(Ordering::Relaxed) {
             return false;
@@ -162,11 +139,11 @@ impl Controlled {
                 Request::Change(change) => Answer::Changed(engine.change_slice(*change, now)),
                 Request::Count { direction, from } => {
                     let counted = engine.count_classes(direction, from, MOST_COUNTED);
-                    let _ = self.answers.send(Answer::Counted(Box::new(counted)));
+                    (self.answers)(Answer::Counted(Box::new(counted)));
                     break;
                 }
             };
-            let _ = self.answers.send(answer);
+            (self.answers)(answer);
         }
         self.shared.is_asked.store(true, Ordering::Release);
         true
@@ -175,7 +152,7 @@ impl Controlled {
     /// Report that another configuration is in force.
     pub(super) fn on_reloaded(&self, directions: &[DirectionParams; 2]) {
         let reloaded = Answer::Reloaded(Box::new(directions.clone()));
-        let _ = self.answers.send(reloaded);
+        (self.answers)(reloaded);
     }
 
     /// What to wait for, beside frames.

@@ -15,7 +15,7 @@ use crate::sys::interface::Interfaces;
 use crate::sys::poll::{PollSet, Waker};
 use crate::sys::signals::{self, Signal, Signals};
 use crate::sys::{scheduling, time};
-pub use control::{Answer, Control, Controlled, Ended, Request, control};
+pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
 use reload::{Reload, Reloader};
@@ -100,8 +100,13 @@ const DRAIN: Duration = Duration::from_secs(2);
 const REST_EVERY: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_micros(200);
 
-/// What changes slices while the gateway forwards, on a thread of its own. It ends when the gateway has stopped.
-pub type Controller = Box<dyn FnOnce(Control) + Send>;
+/// What changes slices while the gateway forwards.
+pub struct Controller {
+    /// It, on a thread of its own. It ends when the gateway has stopped.
+    pub run: Box<dyn FnOnce(Control) + Send>,
+    /// Takes the answers.
+    pub answers: Answers,
+}
 
 /// Forward until SIGINT or SIGTERM. On SIGHUP, `load` is asked, on a thread of its own, for what to do
 /// from then on. A `controller` may change slices meanwhile; a reload leaves those that it has added.
@@ -127,14 +132,15 @@ pub fn run(
 
 /// Start the thread that changes slices. Nobody waits for its end: it may wait for a network.
 fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> {
-    let (control, controlled) = control().map_err(system("cannot create an event"))?;
+    let Controller { run, answers } = controller;
+    let (control, controlled) = control(answers).map_err(system("cannot create an event"))?;
     let thread = std::thread::Builder::new().name("controller".to_owned());
     let started = thread.spawn(move || {
         // It inherits the scheduling of the forwarding thread, which it must not hold up.
         if let Err(error) = scheduling::become_ordinary() {
             log::warn("controller_thread_is_real_time", &[("reason", &error)]);
         }
-        controller(control);
+        run(control);
     });
     started.map_err(system("cannot start a thread"))?;
     Ok(controlled)
