@@ -85,7 +85,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    fn apply(&mut self, record: Record) {
+    pub(crate) fn apply(&mut self, record: Record) {
         match record {
             Record::Header(_) => {}
             Record::Put(slice) => {
@@ -308,11 +308,7 @@ impl Store {
             Record::Remove(name.clone()).write(&mut lines);
         }
         Record::Generation(kept.generation).write(&mut lines);
-        let written = write_new(Path::new(&new), &lines);
-        let file = written.inspect_err(|_| {
-            // What of it was written takes room that others may need.
-            let _ = std::fs::remove_file(&new);
-        })?;
+        let file = write_new(Path::new(&new), &lines)?;
         std::fs::rename(&new, &self.path)?;
         let folder = self.path.parent().filter(|path| path.as_os_str() != "");
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
@@ -329,9 +325,13 @@ fn write_new(path: &Path, lines: &[u8]) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(true);
     let mut file = options.open(path)?;
-    file.try_lock().map_err(io::Error::from)?;
-    file.write_all(lines)?;
-    file.sync_all()?;
+    let written = file.try_lock().map_err(io::Error::from);
+    let written = written.and_then(|()| file.write_all(lines));
+    let written = written.and_then(|()| file.sync_all());
+    written.inspect_err(|_| {
+        // What of it was written takes room that others may need.
+        let _ = std::fs::remove_file(path);
+    })?;
     Ok(file)
 }
 
