@@ -12,6 +12,7 @@ use slicewise_live::gateway::{Answer, Control, Controller, Ended, Request};
 use slicewise_live::log;
 use slicewise_live::sys::time;
 use slicewise_units::{Duration, Instant};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
@@ -109,13 +110,14 @@ impl Agent {
         };
         let now = time::now();
         let after = self.kept.generation;
+        let refused = self.kept.refused.clone();
         let mut deciding = Deciding {
             control,
             reconciler: Reconciler::new(&self.params.link, self.directions, self.kept),
             store: self.store,
             unwritten: Vec::new(),
             write_at: None,
-            stored: after,
+            refused,
             told: None,
             mailbox: Arc::default(),
             announced: Arc::clone(&announced),
@@ -167,8 +169,8 @@ struct Deciding<'a> {
     /// Records that are not on the disk yet.
     unwritten: Vec<Record>,
     write_at: Option<Instant>,
-    /// The generation that is on the disk.
-    stored: u64,
+    /// The slices that are refused, as the disk has them.
+    refused: BTreeSet<String>,
     /// What the controller was told last.
     told: Option<Acknowledgement>,
     mailbox: Arc<Mailbox>,
@@ -283,6 +285,12 @@ impl Deciding<'_> {
     /// Write what has changed to the disk. Where that fails, the data plane goes on, and the controller is not told before it
     /// has succeeded.
     fn write(&mut self) {
+        let refused = self.reconciler.refused();
+        if *refused != self.refused {
+            self.refused.clone_from(refused);
+            let names = refused.iter().cloned().collect();
+            self.unwritten.push(Record::Refused(names));
+        }
         let is_due = self.write_at.is_some_and(|at| at <= time::now());
         if self.unwritten.is_empty() && !is_due || self.write_at.is_some() && !is_due {
             return;
@@ -294,7 +302,6 @@ impl Deciding<'_> {
                     log::info("state_written", &[]);
                 }
                 self.unwritten.clear();
-                self.stored = self.reconciler.reached();
             }
             Err(error) => {
                 if self.write_at.is_none() {

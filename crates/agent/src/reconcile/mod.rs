@@ -51,6 +51,10 @@ pub(crate) struct Reconciler {
     /// The newest generation that was taken.
     reached: u64,
     refused: BTreeMap<String, String>,
+    /// Slices that were refused, by this process or one before it, and are not known to be in force.
+    was_refused: BTreeSet<String>,
+    /// Slices that were refused and are in force now.
+    recovered: BTreeSet<String>,
     refused_again: Option<Instant>,
     gone: BTreeSet<String>,
 }
@@ -82,6 +86,8 @@ impl Reconciler {
             open: BTreeMap::new(),
             reached: 0,
             refused: BTreeMap::new(),
+            was_refused: kept.refused,
+            recovered: BTreeSet::new(),
             refused_again: None,
             // No frame of them can wait: the gateway has just started.
             gone: kept.removed,
@@ -92,11 +98,6 @@ impl Reconciler {
         }
         new.close(kept.generation);
         new
-    }
-
-    /// The newest generation that was taken.
-    pub(crate) const fn reached(&self) -> u64 {
-        self.reached
     }
 
     /// What is wanted, as it is to be kept.
@@ -114,6 +115,7 @@ impl Reconciler {
             generation: self.reached,
             slices: wanted.collect(),
             removed: leaving.chain(self.gone.iter().cloned()).collect(),
+            refused: self.was_refused.clone(),
         }
     }
 
@@ -128,6 +130,9 @@ impl Reconciler {
             draining,
             changes,
         } = desired;
+        if i64::try_from(generation).is_err() {
+            return Err(format!("{generation} is not a generation"));
+        }
         check(snapshot.as_deref(), &draining, &changes)?;
         let mut records = Vec::new();
         let Some(snapshot) = snapshot else {
@@ -300,6 +305,9 @@ impl Reconciler {
     /// What is wanted of a slice is in force.
     fn finish(&mut self, name: &str) {
         self.refused.remove(name);
+        if self.was_refused.remove(name) {
+            self.recovered.insert(name.to_owned());
+        }
         let Some(state) = self.slices.get_mut(name) else {
             return;
         };
@@ -308,6 +316,7 @@ impl Reconciler {
         let open = state.open.take();
         let is_gone = state.is_gone();
         if is_gone {
+            self.recovered.remove(name);
             self.slices.remove(name);
             self.gone.insert(name.to_owned());
         }
@@ -326,6 +335,8 @@ impl Reconciler {
             }
         }
         self.refused.insert(name.to_owned(), reason);
+        self.was_refused.insert(name.to_owned());
+        self.recovered.remove(name);
         let again = now.saturating_add(REFUSED_AGAIN);
         self.refused_again.get_or_insert(again);
     }
@@ -430,6 +441,9 @@ impl Reconciler {
 
     /// The controller knows this.
     pub(crate) fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
+        for name in &acknowledgement.recovered {
+            self.recovered.remove(name);
+        }
         let known = acknowledgement.gone.iter();
         let known: Vec<String> = known
             .filter(|name| self.gone.remove(*name))
@@ -451,8 +465,14 @@ impl Reconciler {
         Acknowledgement {
             generation: first_open.map_or(self.reached, |open| open.before),
             refused: refused.collect(),
+            recovered: self.recovered.iter().cloned().collect(),
             gone: self.gone.iter().cloned().collect(),
         }
+    }
+
+    /// The names of slices that are known as refused.
+    pub(crate) const fn refused(&self) -> &BTreeSet<String> {
+        &self.was_refused
     }
 
     /// Slices that are in force, and whether they are in each direction.

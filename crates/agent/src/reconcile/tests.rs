@@ -343,6 +343,7 @@ class-default: backward: there is a slice `class-default` already: change it, or
 d: this gateway has link `uplink`, and no link `downlink`
 ");
     assert_eq!(world.names(0), ["b"]);
+    let kept = world.reconciler.kept();
     // The link is faster from now on: what was refused may fit.
     let prepared = world
         .engine
@@ -353,7 +354,22 @@ d: this gateway has link `uplink`, and no link `downlink`
     world.reconciler.on_reloaded(directions(10 * LINK));
     world.act();
     assert_eq!(world.names(0), ["a", "b"]);
-    assert_eq!(world.reconciler.acknowledgement().refused.len(), 3);
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(
+        (acknowledgement.refused.len(), acknowledgement.recovered),
+        (3, vec!["a".to_owned()])
+    );
+    // Or it was restarted meanwhile.
+    let mut world = World::new(Kept::default());
+    let prepared = world
+        .engine
+        .basis()
+        .prepare(&directions(10 * LINK), world.now)
+        .unwrap();
+    let _replaced = world.engine.commit(prepared, world.now).unwrap();
+    world.reconciler = Reconciler::new("uplink", directions(10 * LINK), kept);
+    world.act();
+    assert_eq!(world.reconciler.acknowledgement().recovered, ["a"]);
 }
 
 #[test]
@@ -502,6 +518,7 @@ proptest! {
         let acknowledgement = world.reconciler.acknowledgement();
         prop_assert_eq!(acknowledgement.generation, generation);
         prop_assert_eq!(&acknowledgement.refused, &[]);
+        prop_assert!(kept.refused.is_empty());
         for name in &removed {
             prop_assert!(acknowledgement.gone.contains(name), "{name}");
         }

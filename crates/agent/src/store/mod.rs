@@ -82,6 +82,8 @@ pub(crate) struct Kept {
     pub(crate) slices: BTreeMap<String, GatewaySlice>,
     /// Slices that were removed, which the controller does not know yet.
     pub(crate) removed: BTreeSet<String>,
+    /// Slices that could not be put in force.
+    pub(crate) refused: BTreeSet<String>,
 }
 
 impl Kept {
@@ -99,6 +101,7 @@ impl Kept {
             Record::Gone(names) => names.iter().for_each(|name| {
                 self.removed.remove(name);
             }),
+            Record::Refused(names) => self.refused = names.into_iter().collect(),
             Record::Generation(generation) => self.generation = generation,
         }
     }
@@ -215,9 +218,11 @@ impl Store {
                 break;
             };
             at += line.len() as u64;
-            let is_complete = matches!(record, Record::Generation(_) | Record::Gone(_));
+            let is_complete = matches!(record, Record::Generation(_));
+            // These are not part of a generation.
+            let is_apart = matches!(record, Record::Gone(_) | Record::Refused(_));
             pending.push(record);
-            if is_complete {
+            if is_complete || is_apart && pending.len() == 1 {
                 pending.drain(..).for_each(|record| kept.apply(record));
                 self.len = at;
             }
@@ -306,6 +311,9 @@ impl Store {
         }
         for name in &kept.removed {
             Record::Remove(name.clone()).write(&mut lines);
+        }
+        if !kept.refused.is_empty() {
+            Record::Refused(kept.refused.iter().cloned().collect()).write(&mut lines);
         }
         Record::Generation(kept.generation).write(&mut lines);
         let file = write_new(Path::new(&new), &lines)?;

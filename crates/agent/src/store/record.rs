@@ -30,6 +30,8 @@ pub(crate) enum Record {
     Remove(String),
     /// The controller knows that no frame of these slices, which were removed, waits any more.
     Gone(Vec<String>),
+    /// These slices, and no others, could not be put in force.
+    Refused(Vec<String>),
     /// All changes up to this generation are above.
     Generation(u64),
 }

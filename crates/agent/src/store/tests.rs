@@ -143,6 +143,7 @@ fn a_log_that_grows_is_written_anew() {
         generation,
         slices: BTreeMap::from([("a".to_owned(), slice("a", generation))]),
         removed: BTreeSet::new(),
+        refused: BTreeSet::from(["x".to_owned()]),
     };
     for generation in 1..=20_000 {
         let records = [put("a", generation), Record::Generation(generation)];
@@ -177,6 +178,7 @@ fn what_could_not_be_written_is_written_with_the_next() {
         generation: 2,
         slices: BTreeMap::from([("a".to_owned(), slice("a", 1))]),
         removed: BTreeSet::new(),
+        refused: BTreeSet::from(["x".to_owned()]),
     };
     // A gateway that was killed left this.
     fs::write(folder.path().join("state.new"), "").unwrap();
