@@ -1,13 +1,14 @@
 //! The thread that decides.
 
-use crate::counters::Counters;
+use crate::counters::{self, Counters};
 use crate::mailbox::Mailbox;
 use crate::reconcile::Reconciler;
 use crate::session::{self, Announcement};
 use crate::store::{Kept, Opened, Record, StateError, Store};
 use crate::terms;
-use slicewise_api::{Acknowledgement, Desired, GatewayAnnouncement, GatewayEvent};
+use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement, GatewayEvent};
 use slicewise_live::DirectionParams;
+use slicewise_live::engine::FlowsCounted;
 use slicewise_live::gateway::{Answer, Control, Controller, Ended, Request};
 use slicewise_live::log;
 use slicewise_live::sys::time;
@@ -23,6 +24,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
 /// Events that are taken together before the disk is written to.
 const MOST_TOGETHER: usize = 4096;
+/// Slices whose flows are counted at a time.
+const MOST_FLOWS_WANTED: usize = 8;
 /// Events for the controller that wait for a report; later ones are only logged.
 const MOST_EVENTS: usize = 64;
 
@@ -63,6 +66,8 @@ pub(crate) enum Event {
     Away,
     /// The controller knows this.
     Acknowledged(Box<Acknowledgement>),
+    /// The controller wants to know the flows of these slices.
+    FlowsWanted(Vec<String>),
 }
 
 impl Agent {
@@ -126,6 +131,7 @@ impl Agent {
             report_at: now.saturating_add(REPORT_EVERY),
             is_counting: false,
             events: Vec::new(),
+            flows_wanted: Vec::new(),
         };
         // What is on the disk is in force before the controller is asked.
         if deciding.ask_for_changes().is_err() {
@@ -180,6 +186,7 @@ struct Deciding<'a> {
     report_at: Instant,
     is_counting: bool,
     events: Vec<GatewayEvent>,
+    flows_wanted: Vec<String>,
 }
 
 impl Deciding<'_> {
@@ -225,6 +232,11 @@ impl Deciding<'_> {
                 self.told = None;
                 Ok(())
             }
+            Event::FlowsWanted(mut names) => {
+                names.truncate(MOST_FLOWS_WANTED);
+                self.flows_wanted = names;
+                Ok(())
+            }
             Event::Acknowledged(acknowledgement) => {
                 let records = self.reconciler.on_acknowledged(&acknowledgement);
                 self.unwritten.extend(records);
@@ -247,9 +259,13 @@ impl Deciding<'_> {
                 match (next, direction) {
                     (Some(from), _) => self.count(direction, from)?,
                     (None, 0) => self.count(1, 0)?,
-                    (None, _) => self.report(),
+                    (None, _) => {
+                        let names = self.flows_wanted.clone();
+                        self.control.request(Request::Flows(names))?;
+                    }
                 }
             }
+            Answer::Flows(flows) => self.report(flows),
             Answer::Reloaded(directions) => {
                 match announcement(&self.link, &directions) {
                     Ok(announced) => self.announced.set(announced),
@@ -275,11 +291,15 @@ impl Deciding<'_> {
         self.control.request(Request::Count { direction, from })
     }
 
-    fn report(&mut self) {
+    fn report(&mut self, flows: Vec<FlowsCounted>) {
         self.is_counting = false;
         let events = std::mem::take(&mut self.events);
-        let report = self.counters.report(&self.link, events, time::now());
-        self.mailbox.count(report);
+        let report = self.counters.report(&self.link, time::now());
+        self.mailbox.count(CounterReport {
+            flows: counters::flows(flows),
+            events,
+            ..report
+        });
     }
 
     /// Write what has changed to the disk. Where that fails, the data plane goes on, and the controller is not told before it

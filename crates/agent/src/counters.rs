@@ -1,13 +1,17 @@
 //! What slices have sent, dropped and waited since the last report.
 
 use slicewise_api::{
-    CounterReport, DelayPercentiles, DirectionCounters, GatewayEvent, LinkCounters, SliceCounters,
+    CounterReport, DelayPercentiles, Direction, DirectionCounters, FlowCounters, LinkCounters,
+    SliceCounters, SliceFlows,
 };
 use slicewise_dataplane::{ClassCounters, DropReason};
-use slicewise_live::engine::ClassesCounted;
+use slicewise_live::engine::{ClassesCounted, FlowsCounted};
 use slicewise_live::histogram::Histogram;
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
+
+/// Flows of a slice in a report.
+const MOST_FLOWS: usize = 100;
 
 /// What was counted of a class until now.
 #[derive(Debug, Clone, Default)]
@@ -81,12 +85,7 @@ impl Counters {
     }
 
     /// All classes of both directions were counted: the report.
-    pub(crate) fn report(
-        &mut self,
-        link: &str,
-        events: Vec<GatewayEvent>,
-        now: Instant,
-    ) -> CounterReport {
+    pub(crate) fn report(&mut self, link: &str, now: Instant) -> CounterReport {
         self.reports += 1;
         let reports = self.reports;
         for before in &mut self.before {
@@ -110,10 +109,46 @@ impl Counters {
                     backward,
                 })
                 .collect(),
-            flows: Vec::new(),
-            events,
+            ..CounterReport::default()
         }
     }
+}
+
+/// The flows of slices, those with the most bytes first.
+pub(crate) fn flows(counted: Vec<FlowsCounted>) -> Vec<SliceFlows> {
+    let mut slices: BTreeMap<String, Vec<FlowCounters>> = BTreeMap::new();
+    for FlowsCounted {
+        name,
+        direction,
+        flows,
+    } in counted
+    {
+        let direction = match direction {
+            0 => Direction::Forward,
+            _ => Direction::Backward,
+        };
+        let flows = flows.into_iter().map(|(key, count)| FlowCounters {
+            direction,
+            source: key.source.to_string(),
+            destination: key.destination.to_string(),
+            protocol: key.protocol,
+            source_port: key.source_port,
+            destination_port: key.destination_port,
+            frames: count.frames,
+            bytes: count.bytes,
+        });
+        slices.entry(name).or_default().extend(flows);
+    }
+    let mut flows = Vec::new();
+    for (slice, mut of_slice) in slices {
+        of_slice.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.source.cmp(&b.source)));
+        of_slice.truncate(MOST_FLOWS);
+        flows.push(SliceFlows {
+            slice,
+            flows: of_slice,
+        });
+    }
+    flows
 }
 
 /// What was counted between two moments.
@@ -195,7 +230,7 @@ mod tests {
         };
         counters.on_counted(counted, |name| name != "class-default");
         let now = counters.since.saturating_add(Duration::from_secs(1));
-        counters.report("uplink", Vec::new(), now)
+        counters.report("uplink", now)
     }
 
     #[test]

@@ -190,9 +190,13 @@ pub(crate) fn report(params: &AgentParams, mailbox: &Mailbox, events: &Sender<Ev
             }
         }
         if let Some(counters) = letters.counters
-            && let Ok(_answer) = client.report_counters(&params.name, &counters)
+            && let Ok(answer) = client.report_counters(&params.name, &counters)
         {
             backoff = Backoff::new();
+            let wanted = Event::FlowsWanted(answer.flows_wanted);
+            if events.send(wanted).is_err() {
+                return;
+            }
         }
         current = Some(client);
     }

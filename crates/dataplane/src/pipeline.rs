@@ -547,6 +547,12 @@ impl Pipeline {
         (0..self.classes.len()).map(|class| &self.classes[class].counters)
     }
 
+    /// The position of a slice of a guaranteed policy among them.
+    #[must_use]
+    pub fn class_of(&self, slice: &str) -> Option<u32> {
+        self.ledger.as_ref()?.class_of(slice)
+    }
+
     /// Those of one class, by its position.
     #[must_use]
     pub fn class_counters(&self, class: u32) -> Option<&ClassCounters> {

@@ -3,6 +3,7 @@
 mod slices;
 
 use super::Clock;
+use super::flows::Watched;
 use super::inspect::{self, Discard};
 use super::per_class::PerClass;
 use super::queues::{self, Queue};
@@ -73,6 +74,8 @@ pub(crate) struct Direction {
     shares: Vec<Option<ShareId>>,
     /// Slices that were removed one by one, and of which frames may still wait.
     removing: BTreeSet<String>,
+    /// Classes whose flows somebody asks about.
+    watched: Vec<Watched>,
     /// Of all classes.
     delay: Histogram,
     lateness: Histogram,
@@ -138,6 +141,7 @@ impl Direction {
             delays: (0..classes).map(|_| Histogram::default()).collect(),
             shares: vec![None; classes],
             removing: BTreeSet::new(),
+            watched: Vec::new(),
             delay: Histogram::default(),
             lateness: Histogram::default(),
             polled_at: Instant::ZERO,
@@ -329,6 +333,13 @@ impl Direction {
         }
         self.counters.sent_frames += 1;
         self.counters.sent_bytes += u64::from(frame.lengths.l2_bytes);
+        let watched = self
+            .watched
+            .iter_mut()
+            .find(|watched| watched.class == class);
+        if let Some(watched) = watched {
+            watched.on_departure(memory.head(id), frame.lengths.l2_bytes);
+        }
         let traffic_class = frame.dscp << 2 | frame.ecn.bits();
         rewrite::set_traffic_class(memory.head_mut(id), frame.lengths.l3_offset, traffic_class);
         // From here on it takes of what the interface may hold.
@@ -395,6 +406,8 @@ impl Direction {
         let replaced = self.pipeline.commit(prepared, now)?;
         self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
         self.forget_removed(replaced.removed(), now, gone);
+        // Classes have other numbers now.
+        self.watched.clear();
         let shares = std::mem::take(&mut self.shares).into_iter();
         let shares = classes.iter().zip(shares);
         let mut shares: BTreeMap<&str, Option<ShareId>> = shares

@@ -6,6 +6,7 @@
 //! would leave the emulated link.
 
 mod direction;
+mod flows;
 mod inspect;
 mod per_class;
 mod queues;
@@ -16,9 +17,10 @@ mod tests;
 
 pub(crate) use direction::{Direction, Paced};
 pub use direction::{DirectionCounters, DirectionParams};
+pub use flows::{FlowCount, FlowKey};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
-pub use slices::{ClassesCounted, DirectedChange, GoneSlice, NotChanged};
+pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
 
 use crate::frame_memory::{
     Budget, CHUNK_BYTES, FrameMemory, Needs, PortBudget, TooLittle, bytes_of, chunks_of,

@@ -1,5 +1,6 @@
 //! Changes of single slices in both directions.
 
+use super::flows::{FlowCount, FlowKey};
 use super::{Direction, Engine};
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
@@ -55,7 +56,32 @@ pub struct ClassesCounted {
     pub next: Option<u32>,
 }
 
+/// The flows of a slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowsCounted {
+    /// Its name.
+    pub name: String,
+    /// The direction.
+    pub direction: usize,
+    /// What each has sent, in no order.
+    pub flows: Vec<(FlowKey, FlowCount)>,
+}
+
 impl Engine {
+    /// Count the flows of some slices from here on; returns what was counted of those that were named before.
+    pub fn watch_flows(&mut self, names: &[String]) -> Vec<FlowsCounted> {
+        let mut counted = Vec::new();
+        for (direction, at) in self.directions.iter_mut().enumerate() {
+            let before = at.watch(names).into_iter();
+            counted.extend(before.map(|watched| FlowsCounted {
+                name: watched.name.clone(),
+                direction,
+                flows: watched.into_flows(),
+            }));
+        }
+        counted
+    }
+
     /// Change a slice in the directions that are named, in all of them or in none, while frames wait: nothing queued is
     /// lost or reordered. A slice that is added gets a part of the frame memory. Work: O(1).
     ///

@@ -4,7 +4,7 @@
 //! answers all of them in their order. Neither waits for the other: who asks may go on asking before it is answered.
 
 use crate::engine::{
-    ClassesCounted, DirectedChange, DirectionParams, Engine, GoneSlice, NotChanged,
+    ClassesCounted, DirectedChange, DirectionParams, Engine, FlowsCounted, GoneSlice, NotChanged,
 };
 use crate::sys::poll::Waker;
 use slicewise_dataplane::SliceChanged;
@@ -34,6 +34,8 @@ pub enum Request {
         /// The first class.
         from: u32,
     },
+    /// Count the flows of these slices from here on, and answer those of the slices named before.
+    Flows(Vec<String>),
 }
 
 /// What the forwarding thread answers or reports.
@@ -43,6 +45,8 @@ pub enum Answer {
     Changed(Result<[Option<SliceChanged>; 2], NotChanged>),
     /// To [`Request::Count`]. Boxed: it is large, and changes are many.
     Counted(Box<ClassesCounted>),
+    /// To [`Request::Flows`].
+    Flows(Vec<FlowsCounted>),
     /// No answer: the last frame of a slice that was removed has left.
     Gone(Box<GoneSlice>),
     /// No answer: another configuration is in force. Slices that were added are as they were.
@@ -137,6 +141,7 @@ impl Controlled {
             };
             let answer = match request {
                 Request::Change(change) => Answer::Changed(engine.change_slice(*change, now)),
+                Request::Flows(names) => Answer::Flows(engine.watch_flows(&names)),
                 Request::Count { direction, from } => {
                     let counted = engine.count_classes(direction, from, MOST_COUNTED);
                     (self.answers)(Answer::Counted(Box::new(counted)));

@@ -4,7 +4,7 @@ use super::directions;
 use slicewise_agent::{Agent, AgentParams, StateError};
 use slicewise_live::EngineParams;
 use slicewise_live::engine::Engine;
-use slicewise_live::gateway::{Controlled, Controller, control};
+use slicewise_live::gateway::{Answer, Controlled, Controller, control};
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::sys::time;
 use std::collections::BTreeMap;
@@ -51,9 +51,22 @@ pub fn params(url: &str, state: &Path) -> AgentParams {
 
 impl Gateway {
     pub fn start(url: &str, state: &Path) -> Result<Self, StateError> {
+        Self::start_with(url, state, |_| {})
+    }
+
+    /// One whose answers somebody else sees, too.
+    pub fn start_with(
+        url: &str,
+        state: &Path,
+        on_answer: impl Fn(&Answer) + Send + 'static,
+    ) -> Result<Self, StateError> {
         let agent = Agent::open(params(url, state), directions())?;
         let Controller { run, answers } = agent.into_controller();
-        let (control, controlled) = control(answers).unwrap();
+        let answered = move |answer| {
+            on_answer(&answer);
+            answers(answer);
+        };
+        let (control, controlled) = control(Box::new(answered)).unwrap();
         std::thread::spawn(move || run(control));
         let is_stopping = Arc::new(AtomicBool::new(false));
         let seen = Arc::new(Mutex::new(Seen::default()));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How it answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub struct State {
     pub draining: Vec<String>,
     pub announced: Option<Value>,
     pub acknowledged: Acknowledgement,
+    pub acknowledged_at: Option<Instant>,
     pub gone: Vec<String>,
     pub counters: Vec<CounterReport>,
     /// `after` of every question.
@@ -97,6 +98,20 @@ impl Server {
 
     pub fn remove(&self, name: &str) -> u64 {
         self.change(vec![GatewayChange::Remove(name.to_owned())])
+    }
+
+    /// Wait until a generation is acknowledged; returns when it was.
+    pub fn wait_for(&self, generation: u64) -> Instant {
+        let (state, changed) = &*self.shared;
+        let is_awaited = |state: &mut State| state.acknowledged.generation < generation;
+        let state = state.lock().unwrap();
+        let waited = changed.wait_timeout_while(state, Duration::from_secs(60), is_awaited);
+        let (state, timeout) = waited.unwrap();
+        assert!(
+            !timeout.timed_out(),
+            "generation {generation} is never acknowledged"
+        );
+        state.acknowledged_at.unwrap()
     }
 
     pub fn acknowledged(&self) -> u64 {
@@ -167,7 +182,12 @@ fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, 
             state.draining.retain(|draining| draining != name);
             state.gone.push(name.clone());
         }
+        let known = acknowledgement.generation;
+        state.changes.retain(|(generation, _)| *generation > known);
+        state.forgotten = known;
+        state.acknowledged_at = Some(Instant::now());
         state.acknowledged = acknowledgement;
+        shared.1.notify_all();
         return (204, Vec::new());
     }
     if target == "POST /v1/gateways/edge/counters" {

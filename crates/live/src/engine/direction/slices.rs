@@ -1,5 +1,6 @@
 //! Single slices of a direction, which come, change and go while frames are forwarded.
 
+use super::super::flows::{MOST_WATCHED, Watched};
 use super::super::queues::chunks_of_queue;
 use super::Direction;
 use crate::frame_memory::{FrameMemory, ShareId};
@@ -138,6 +139,17 @@ impl Direction {
                 ..ClassCounters::default()
             }));
         }
+    }
+
+    /// Watch the flows of these slices from here on; returns those that were watched until now.
+    pub(in super::super) fn watch(&mut self, names: &[String]) -> Vec<Watched> {
+        let pipeline = &self.pipeline;
+        let found = names.iter().filter_map(|name| {
+            let class = pipeline.class_of(name)?;
+            Some(Watched::new(name.clone(), class))
+        });
+        let watched = found.take(MOST_WATCHED).collect();
+        std::mem::replace(&mut self.watched, watched)
     }
 
     /// At most `most` classes from number `from` on, each with how long its frames waited, and the number of the next;

@@ -217,6 +217,37 @@ fn a_reload_leaves_slices_that_were_added_and_is_refused_where_they_do_not_fit()
 }
 
 #[test]
+fn flows_of_a_slice_are_counted_while_somebody_asks_for_them() {
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(both(&add(10, 0)), bench.now)
+        .unwrap();
+    let names = ["vlan10".to_owned(), "none".to_owned()];
+    assert!(bench.engine.watch_flows(&names).is_empty());
+    for i in 0..3 {
+        bench.arrive(tagged(10, 1_000, i));
+        bench.arrive(tagged(20, 1_000, i));
+    }
+    bench.run();
+    let counted = bench.engine.watch_flows(&[]);
+    let [forward, backward] = counted.as_slice() else {
+        panic!("{counted:?}");
+    };
+    assert_eq!((forward.name.as_str(), backward.flows.len()), ("vlan10", 0));
+    let [(key, count)] = forward.flows.as_slice() else {
+        panic!("{forward:?}");
+    };
+    assert_eq!(key.source.to_string(), "10.0.0.1");
+    assert_eq!(
+        (key.protocol, key.source_port, key.destination_port),
+        (17, 12_345, 5_201)
+    );
+    assert_eq!((count.frames, count.bytes), (3, 3_000));
+    assert!(bench.engine.watch_flows(&[]).is_empty());
+}
+
+#[test]
 fn a_tenant_that_comes_with_a_slice_stays_with_it_over_a_reload_and_may_get_another_weight() {
     let tenant = |weight| TenantParams {
         name: "portal".to_owned(),
