@@ -62,6 +62,10 @@ impl Counters {
         for (counters, delay) in counted.classes {
             let name = counters.class.clone();
             let old = before.entry(name.clone()).or_default();
+            if old.report == self.reports + 1 {
+                // Frames of a removed slice of this name wait.
+                continue;
+            }
             if counters.offered_frames < old.counters.offered_frames {
                 // Another of the same name.
                 *old = Counted::default();

@@ -110,8 +110,7 @@ pub(crate) fn ask(
                 // It has an older store, or another one.
                 after = 0;
             }
-            trouble.is_over(&params.url);
-            backoff = Backoff::new();
+            let mut is_new = true;
             while announcement.version.load(Ordering::Acquire) == version {
                 let asked = Instant::now();
                 let desired = client.desired(&params.name, after, WAIT)?;
@@ -119,7 +118,13 @@ pub(crate) fn ask(
                 let generation = desired.generation;
                 match tell(desired, events) {
                     None => return Ok(false),
-                    Some(Ok(())) => after = generation,
+                    Some(Ok(())) => {
+                        after = generation;
+                        if std::mem::take(&mut is_new) {
+                            trouble.is_over(&params.url);
+                            backoff = Backoff::new();
+                        }
+                    }
                     Some(Err(reason)) => {
                         after = 0;
                         let url = params.url.clone();
@@ -206,6 +211,8 @@ pub(crate) fn report(params: &AgentParams, mailbox: &Mailbox, events: &Sender<Ev
 #[derive(Default)]
 struct Trouble {
     reason: Option<String>,
+    /// It was there before.
+    is_known: bool,
 }
 
 impl Trouble {
@@ -219,7 +226,9 @@ impl Trouble {
     }
 
     fn is_over(&mut self, url: &str) {
-        log::info("controller", &[("url", &url)]);
-        self.reason = None;
+        if !self.is_known || self.reason.take().is_some() {
+            log::info("controller", &[("url", &url)]);
+        }
+        self.is_known = true;
     }
 }

@@ -2,13 +2,11 @@
 
 use crate::active_flows::ActiveFlows;
 mod ahead;
+mod slices;
 mod special;
 
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, PipelineParams};
-use crate::change::{
-    self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
-    Stale, slice,
-};
+use crate::change::{self, Basis, Change, Ledger, Prepared, Replaced, Stale, slice};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
@@ -21,7 +19,6 @@ use crate::scheduler::{QueueId, Tree};
 use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 use special::{Chosen, Parts, choose, condition};
@@ -486,52 +483,6 @@ impl Pipeline {
         Ok(change::commit(self, prepared, now))
     }
 
-    /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,
-    /// reordered or reset, and the guarantees of all other slices hold. What is reserved is released
-    /// when the deadlines of frames under an old guarantee have passed.
-    ///
-    /// O(1), and O(log n) in the number of changes whose frames still wait. A change prepared before is
-    /// stale then.
-    ///
-    /// # Errors
-    /// Why it is refused; everything is as it was then.
-    pub fn change_slice(
-        &mut self,
-        change: SliceChange,
-        now: Instant,
-    ) -> Result<SliceChanged, SliceChangeError> {
-        slice::change(self, change, now)
-    }
-
-    /// The number of a tenant of a guaranteed policy, for slices. It is added if there is none of this name, and has this
-    /// weight from now on.
-    ///
-    /// # Errors
-    /// If the policy has no slices, or too many tenants.
-    pub fn tenant(&mut self, tenant: &TenantParams, now: Instant) -> Result<u32, SliceChangeError> {
-        slice::tenant(self, tenant, now)
-    }
-
-    /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next
-    /// change or frame. So a change of several pipelines can be made in all of them or in none.
-    ///
-    /// # Errors
-    /// Why it would be refused.
-    pub fn check_slice_change(
-        &mut self,
-        change: &SliceChange,
-        now: Instant,
-    ) -> Result<(), SliceChangeError> {
-        slice::check(self, change, now)
-    }
-
-    /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
-    /// left. They are kept until they are read.
-    pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {
-        slice::finish_some(self, now);
-        self.removed.pop_front()
-    }
-
     /// The queues admit other numbers of frames together.
     pub(crate) fn change_room(&mut self, less: u64, more: u64) {
         self.room = self.room.saturating_sub(less) + more;
@@ -545,12 +496,6 @@ impl Pipeline {
     /// another slice is added there.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
         (0..self.classes.len()).map(|class| &self.classes[class].counters)
-    }
-
-    /// The position of a slice of a guaranteed policy among them.
-    #[must_use]
-    pub fn class_of(&self, slice: &str) -> Option<u32> {
-        self.ledger.as_ref()?.class_of(slice)
     }
 
     /// Those of one class, by its position.

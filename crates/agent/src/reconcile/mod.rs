@@ -199,6 +199,7 @@ impl Reconciler {
         if is_leaving {
             return;
         }
+        self.recovered.remove(name);
         records.push(Record::Remove(name.to_owned()));
         self.want(name, None, generation);
     }
@@ -305,18 +306,18 @@ impl Reconciler {
     /// What is wanted of a slice is in force.
     fn finish(&mut self, name: &str) {
         self.refused.remove(name);
-        if self.was_refused.remove(name) {
-            self.recovered.insert(name.to_owned());
-        }
+        let was_refused = self.was_refused.remove(name);
         let Some(state) = self.slices.get_mut(name) else {
             return;
         };
+        if was_refused && state.wanted.is_some() {
+            self.recovered.insert(name.to_owned());
+        }
         state.tries = 0;
         state.since = None;
         let open = state.open.take();
         let is_gone = state.is_gone();
         if is_gone {
-            self.recovered.remove(name);
             self.slices.remove(name);
             self.gone.insert(name.to_owned());
         }
