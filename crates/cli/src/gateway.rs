@@ -5,10 +5,11 @@ use crate::arguments::GatewayOptions;
 use crate::check::{load_study, policy_named, warn};
 use crate::exit::Exit;
 use crate::outln;
+use slicewise_agent::{Agent, AgentParams};
 use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
 use slicewise_study::{
-    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayPacketIo, Pacing,
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayPacketIo, Pacing,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,16 +23,20 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     let load = || match (&options.config, &options.study) {
         (Some(file), _) => {
             let config = GatewayConfig::load(file);
-            let config = config.map_err(|found| Failure::mistakes(found, file))?;
+            let mut config = config.map_err(|found| Failure::mistakes(found, file))?;
             warn(&config.warnings);
-            Ok(params(config))
+            let controller = config.controller.take();
+            Ok((params(config), controller))
         }
-        (None, Some(study)) => of_study(study, options, loads.fetch_add(1, Ordering::Relaxed)),
+        (None, Some(study)) => {
+            let params = of_study(study, options, loads.fetch_add(1, Ordering::Relaxed))?;
+            Ok((params, None))
+        }
         (None, None) => Err(Failure::mistake(
             "neither a configuration nor a study is named",
         )),
     };
-    let params = load()?;
+    let (params, controller) = load()?;
     if options.check {
         let [first, second] = &params.interfaces;
         let file = options.config.as_ref().or(options.study.as_ref());
@@ -43,11 +48,41 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         busy_poll: options.busy_poll,
         keep_awake: options.keep_awake,
     };
-    let mut reload = || load().map_err(|failure| failure.to_string());
-    match gateway::run(&params, wait, &mut reload) {
+    let mut reload = || {
+        let (params, other) = load().map_err(|failure| failure.to_string())?;
+        if other != controller {
+            return Err("changing `controller` requires a restart".to_owned());
+        }
+        Ok(params)
+    };
+    let agent = controller
+        .clone()
+        .map(|controller| Agent::open(agent_params(controller), params.directions.clone()));
+    let agent = agent.transpose().map_err(Failure::mistake)?;
+    let agent = agent.map(Agent::into_controller);
+    match gateway::run(&params, wait, &mut reload, agent) {
         Ok(_) => Ok(Exit::Success),
         Err(error) if is_mistake(&error) => Err(Failure::mistake(error)),
         Err(error) => Err(Failure::system(error)),
+    }
+}
+
+fn agent_params(controller: GatewayController) -> AgentParams {
+    let GatewayController {
+        url,
+        name,
+        link,
+        token_file,
+        certificate_authority,
+        state,
+    } = controller;
+    AgentParams {
+        url,
+        name,
+        link,
+        token_file,
+        certificate_authority,
+        state,
     }
 }
 

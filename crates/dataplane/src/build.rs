@@ -63,6 +63,14 @@ pub enum BuildError {
         /// The policy.
         policy: String,
     },
+    /// A slice that was added to the policy before cannot be kept beside the new one.
+    #[error("slice `{slice}`, which was added while running, cannot be kept: {problem}")]
+    NotKept {
+        /// The slice.
+        slice: String,
+        /// Why not.
+        problem: String,
+    },
     /// A class of a guaranteed policy cannot be a slice of it.
     #[error("class `{class}`: {error}")]
     Slice {

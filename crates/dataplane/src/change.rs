@@ -6,6 +6,7 @@
 //! to another class; to preserve their order, frames waiting in such a queue (or in that of a removed
 //! class) *drain*: they leave in order of arrival before anything queued after the change.
 
+mod beside;
 mod ledger;
 mod reserved;
 mod shared;
@@ -35,6 +36,9 @@ use std::sync::Arc;
 pub enum Change {
     /// Another policy. Classes are the same if their path (names from the outermost) is.
     Policy(PolicyParams),
+    /// Another policy beside the slices that were [added](SliceChange::Add) one by one: those stay, and are tested
+    /// after its classes, before class-default.
+    PolicyBesideSlices(PolicyParams),
     /// Another shaper over everything, or none.
     PortShaper(Option<ShaperParams>),
 }
@@ -109,9 +113,18 @@ impl Basis {
     /// If the new configuration cannot be built.
     pub fn prepare(&self, change: Change, now: Instant) -> Result<Prepared, BuildError> {
         let (before, numbers) = self.policy();
-        let (policy, port_shaper) = match change {
-            Change::Policy(policy) => (policy, self.params.port_shaper),
-            Change::PortShaper(port_shaper) => (before.clone().into_owned(), port_shaper),
+        let own_shaper = self.params.port_shaper;
+        let slices = self.slices.as_ref();
+        let all_added = || slices.map_or(0, |slices| ledger::added(slices).len());
+        let (policy, added, port_shaper) = match change {
+            Change::Policy(policy) => (policy, 0, own_shaper),
+            Change::PolicyBesideSlices(policy) => {
+                let added = slices.map_or_else(Vec::new, ledger::added);
+                let count = added.len();
+                let policy = beside::policy_with(policy, added, &self.params.policy)?;
+                (policy, count, own_shaper)
+            }
+            Change::PortShaper(shaper) => (before.clone().into_owned(), all_added(), shaper),
         };
         let built = build::build_policy(&policy, self.params.seed, now)?;
         let classifier = Classifier::new(&policy);
@@ -132,8 +145,12 @@ impl Basis {
             port_shaper,
             seed: self.params.seed,
         };
+        let mut ledger = ledger_of(&mut params.policy, &built.classes);
+        if let Some(ledger) = &mut ledger {
+            ledger.mark_added(added);
+        }
         Ok(Prepared {
-            ledger: ledger_of(&mut params.policy, &built.classes),
+            ledger,
             params: Arc::new(params),
             version: self.version,
             built,
@@ -245,7 +262,10 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         &built.classes,
         successor_of,
     );
-    let Matched { kept, drained } = matched;
+    let Matched { kept, mut drained } = matched;
+    // Of frames that arrived at the same moment, those that others wait for come first.
+    let awaited = awaited(pipeline);
+    drained.sort_by_key(|&queue| Some(queue) != awaited);
     let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool

@@ -2,13 +2,11 @@
 
 use crate::active_flows::ActiveFlows;
 mod ahead;
+mod slices;
 mod special;
 
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, PipelineParams};
-use crate::change::{
-    self, Basis, Change, Ledger, Prepared, Replaced, SliceChange, SliceChangeError, SliceChanged,
-    Stale, slice,
-};
+use crate::change::{self, Basis, Change, Ledger, Prepared, Replaced, Stale, slice};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
@@ -469,6 +467,12 @@ impl Pipeline {
         Ok(change::commit(self, prepared, now))
     }
 
+    /// Whether [`commit`](Self::commit) would put a change in force, and not find it stale.
+    #[must_use]
+    pub const fn is_current(&self, prepared: &Prepared) -> bool {
+        prepared.is_for(self.version)
+    }
+
     /// Prepare and commit a change.
     ///
     /// # Errors
@@ -477,30 +481,6 @@ impl Pipeline {
         let prepared = self.basis().prepare(change, now)?;
         // Nothing came in between.
         Ok(change::commit(self, prepared, now))
-    }
-
-    /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,
-    /// reordered or reset, and the guarantees of all other slices hold. What is reserved is released
-    /// when the deadlines of frames under an old guarantee have passed.
-    ///
-    /// O(1), and O(log n) in the number of changes whose frames still wait. A change prepared before is
-    /// stale then.
-    ///
-    /// # Errors
-    /// Why it is refused; everything is as it was then.
-    pub fn change_slice(
-        &mut self,
-        change: SliceChange,
-        now: Instant,
-    ) -> Result<SliceChanged, SliceChangeError> {
-        slice::change(self, change, now)
-    }
-
-    /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
-    /// left. They are kept until they are read.
-    pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {
-        slice::finish_some(self, now);
-        self.removed.pop_front()
     }
 
     /// The queues admit other numbers of frames together.
@@ -516,6 +496,13 @@ impl Pipeline {
     /// another slice is added there.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
         (0..self.classes.len()).map(|class| &self.classes[class].counters)
+    }
+
+    /// Those of one class, by its position.
+    #[must_use]
+    pub fn class_counters(&self, class: u32) -> Option<&ClassCounters> {
+        let class = self.classes.get(class as usize);
+        class.map(|class| &class.counters)
     }
 
     /// Frames that all queues can hold together.

@@ -3,6 +3,7 @@
 use crate::diagnostics::Diagnostics;
 use slicewise_model::{PolicyParams, Rate};
 use slicewise_units::ByteCount;
+use std::path::PathBuf;
 
 /// Memory for frames unless it is said.
 pub const DEFAULT_MEMORY: ByteCount = ByteCount::new(256 << 20);
@@ -22,8 +23,27 @@ pub struct GatewayConfig {
     pub memory: ByteCount,
     /// The port of the loopback interface that serves metrics; `None` for none.
     pub metrics_port: Option<u16>,
+    /// The controller that it gets slices from.
+    pub controller: Option<GatewayController>,
     /// What is worth knowing although it is no mistake, each with its place; may be empty.
     pub warnings: Diagnostics,
+}
+
+/// The controller of a gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayController {
+    /// Its address.
+    pub url: String,
+    /// The gateway's name there.
+    pub name: String,
+    /// The name of its link there.
+    pub link: String,
+    /// The file with the token, if the controller asks for one.
+    pub token_file: Option<PathBuf>,
+    /// Certificates (PEM) of authorities to trust, instead of those of the system.
+    pub certificate_authority: Option<PathBuf>,
+    /// The file in which the gateway keeps its slices.
+    pub state: PathBuf,
 }
 
 /// One direction of a gateway.

@@ -35,7 +35,8 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub(crate) use file::settings;
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub use gateway::{
-    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
+    GatewayPacketIo,
 };
 pub use kind::{FileKind, json_schema};
 pub use measured::{CapturePatterns, MeasuredStudy};

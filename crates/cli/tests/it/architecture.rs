@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
     ("api", &["units", "model", "wire"]),
+    ("agent", &["units", "api", "dataplane", "live", "model"]),
     ("controller", &["units", "api", "formats", "model"]),
     ("study", &["units", "model", "stats", "formats", "traffic"]),
     (

@@ -8,7 +8,7 @@ use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, GuaranteeParams, PolicerParams, PolicyParams,
     SliceParams,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The slices in force, by class.
@@ -25,6 +25,8 @@ pub(crate) struct Slice {
     rare: Option<Box<Rare>>,
     /// Its position in the order in which class maps are tested.
     order: u32,
+    /// It was added by a change of its own, and is no class of the policy.
+    pub(crate) is_added: bool,
 }
 
 /// Settings that few slices have.
@@ -49,6 +51,7 @@ impl Slice {
             set_dscp: class.set_dscp,
             rare: is_rare.then(|| Box::new(Rare { police, flow_queue })),
             order,
+            is_added: false,
         }
     }
 
@@ -123,6 +126,14 @@ pub(crate) fn classes_of(slices: &Slices) -> Vec<(usize, ClassParams)> {
         .collect()
 }
 
+/// The slices that were added by changes of their own, as classes, in the order in which class maps are tested.
+pub(crate) fn added(slices: &Slices) -> Vec<ClassParams> {
+    let slices = slices.iter().flatten();
+    let mut added: Vec<&Slice> = slices.filter(|slice| slice.is_added).collect();
+    added.sort_by_key(|slice| slice.order);
+    added.into_iter().map(Slice::to_class).collect()
+}
+
 /// What a guaranteed policy keeps for changes of its slices, beside [`Slices`].
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -136,6 +147,8 @@ pub(crate) struct Ledger {
     pub(crate) reserved: Reserved,
     /// Classes by the hash of their name. Of two names with the same hash the second is not known.
     names: Buckets<1, 3>,
+    /// Tenants by name.
+    pub(crate) tenants: HashMap<String, u32>,
     /// Numbers of classes that are not used.
     pub(crate) free: Vec<u32>,
     /// Slices that were removed while frames of them waited. Frames of their class maps are dropped until
@@ -157,7 +170,10 @@ impl Ledger {
     /// Of a guaranteed policy, whose classes move here, with its scheduler at position `leaf`. `None` if
     /// it is another.
     pub(crate) fn new(policy: &mut PolicyParams, leaf: u32) -> Option<Box<Self>> {
-        let delays = policy.guaranteed.as_ref()?.delay_classes.clone();
+        let common = policy.guaranteed.as_ref()?;
+        let delays = common.delay_classes.clone();
+        let tenants = common.tenants.iter().map(|tenant| tenant.name.clone());
+        let tenants = tenants.zip(0..).collect();
         let classes = std::mem::take(&mut policy.classes);
         let count = u32::try_from(classes.len()).unwrap_or(u32::MAX);
         let slices = classes.iter().filter_map(|class| class.slice.as_ref());
@@ -169,6 +185,7 @@ impl Ledger {
             next_order: count,
             reserved: Reserved::new(&policy.links, delays, guarantees),
             names: Buckets::new(),
+            tenants,
             free: Vec::new(),
             draining: BTreeMap::new(),
             looked_at: 0,
@@ -208,13 +225,26 @@ impl Ledger {
         self.names
             .try_insert([hash(&new.name)], Position::new(0, class));
         let params = new.params;
-        let slice = Slice::new(new.into(), params, self.next_order);
+        let slice = Slice {
+            is_added: true,
+            ..Slice::new(new.into(), params, self.next_order)
+        };
         self.next_order += 1;
         while self.slices.len() <= class as usize {
             self.slices.push(None);
         }
         if let Some(place) = self.slices.get_mut(class as usize) {
             *place = Some(slice);
+        }
+    }
+
+    /// So many classes before class-default were added by changes of their own.
+    pub(crate) fn mark_added(&mut self, count: usize) {
+        let default = self.default as usize;
+        for class in default.saturating_sub(count)..default {
+            if let Some(Some(slice)) = self.slices.get_mut(class) {
+                slice.is_added = true;
+            }
         }
     }
 

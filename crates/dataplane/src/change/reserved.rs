@@ -102,6 +102,13 @@ impl Reserved {
         reserved.map_err(NotReserved::Refused)
     }
 
+    /// Whether [`try_add`](Self::try_add) would succeed now; nothing is changed.
+    pub(crate) fn check_add(&mut self, guarantee: &GuaranteeParams) -> Result<(), NotReserved> {
+        self.try_add(guarantee)?;
+        self.undo_add(guarantee);
+        Ok(())
+    }
+
     /// Take back [`try_add`](Self::try_add): there was no frame under this guarantee.
     pub(crate) fn undo_add(&mut self, guarantee: &GuaranteeParams) {
         self.reservations.release(guarantee);
@@ -119,26 +126,7 @@ impl Reserved {
         let Some(current) = before.map(|before| before.reserved).or(old) else {
             return new.map_or(Ok(()), |new| self.try_add(&new));
         };
-        let mut covering = current;
-        if let Some(new) = new {
-            covering = GuaranteeParams {
-                rate: new.rate.max(current.rate),
-                burst: new.burst.max(current.burst),
-                class: new.class.min(current.class),
-            };
-            self.reservations.release(&current);
-            let mut fits = self.reservations.try_reserve(&new);
-            let mut why: fn(Refusal) -> NotReserved = NotReserved::Refused;
-            if fits.is_ok() && covering != new {
-                self.reservations.release(&new);
-                fits = self.reservations.try_reserve(&covering);
-                why = NotReserved::InTransition;
-            }
-            if let Err(refusal) = fits {
-                self.reservations.restore(&current);
-                return Err(why(refusal));
-            }
-        }
+        let covering = self.try_cover(current, new)?;
         if new == Some(covering) {
             self.transitions.remove(&class);
             return Ok(());
@@ -152,6 +140,52 @@ impl Reserved {
         self.transitions.insert(class, transition);
         self.end_at(until, Due::Transition(class));
         Ok(())
+    }
+
+    /// Whether [`try_change`](Self::try_change) would succeed now; nothing is changed.
+    pub(crate) fn check_change(
+        &mut self,
+        class: u32,
+        old: Option<GuaranteeParams>,
+        new: Option<GuaranteeParams>,
+    ) -> Result<(), NotReserved> {
+        let before = self.transitions.get(&class);
+        let Some(current) = before.map(|before| before.reserved).or(old) else {
+            return new.map_or(Ok(()), |new| self.check_add(&new));
+        };
+        let covering = self.try_cover(current, new)?;
+        self.reservations.release(&covering);
+        self.reservations.restore(&current);
+        Ok(())
+    }
+
+    /// Reserve, in place of `current`, what covers it and `new`; that is returned. Nothing is changed if it is refused.
+    fn try_cover(
+        &mut self,
+        current: GuaranteeParams,
+        new: Option<GuaranteeParams>,
+    ) -> Result<GuaranteeParams, NotReserved> {
+        let Some(new) = new else {
+            return Ok(current);
+        };
+        let covering = GuaranteeParams {
+            rate: new.rate.max(current.rate),
+            burst: new.burst.max(current.burst),
+            class: new.class.min(current.class),
+        };
+        self.reservations.release(&current);
+        let mut fits = self.reservations.try_reserve(&new);
+        let mut why: fn(Refusal) -> NotReserved = NotReserved::Refused;
+        if fits.is_ok() && covering != new {
+            self.reservations.release(&new);
+            fits = self.reservations.try_reserve(&covering);
+            why = NotReserved::InTransition;
+        }
+        if let Err(refusal) = fits {
+            self.reservations.restore(&current);
+            return Err(why(refusal));
+        }
+        Ok(covering)
     }
 
     /// A slice that has the guarantee `old` was removed: what it reserves is released when the deadlines

@@ -12,8 +12,9 @@ use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
 use crate::pipeline::Pipeline;
 use crate::queue::FramePool;
 use crate::scheduler::{Leaf, QueueId};
-use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams};
+use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams, TenantParams};
 use slicewise_units::{Duration, Instant, Rounded};
+use std::sync::Arc;
 
 /// Removed slices that are looked at per change, to see whether their last frame has left.
 const LOOKED_AT_PER_CHANGE: usize = 8;
@@ -181,6 +182,39 @@ pub(crate) fn change(
     })
 }
 
+/// Whether a change would be carried out now.
+pub(crate) fn check(
+    pipeline: &mut Pipeline,
+    change: &SliceChange,
+    now: Instant,
+) -> Result<(), SliceChangeError> {
+    let checked = with_ledger(pipeline, now, |changing| {
+        changing.ledger.reserved.settle(now);
+        match change {
+            SliceChange::Add(slice) => changing.check_add(slice),
+            SliceChange::Change { name, params } => changing.check_change(name, params),
+            SliceChange::Remove { name } => changing.check_remove(name).map(drop),
+        }
+    });
+    checked.unwrap_or_else(|| {
+        let policy = pipeline.params.policy.name.clone();
+        Err(SliceChangeError::NotGuaranteed { policy })
+    })
+}
+
+/// The number of a tenant, which is added if there is none of its name, and has this weight from now on.
+pub(crate) fn tenant(
+    pipeline: &mut Pipeline,
+    tenant: &TenantParams,
+    now: Instant,
+) -> Result<u32, SliceChangeError> {
+    let found = with_ledger(pipeline, now, |changing| changing.tenant(tenant));
+    found.unwrap_or_else(|| {
+        let policy = pipeline.params.policy.name.clone();
+        Err(SliceChangeError::NotGuaranteed { policy })
+    })
+}
+
 /// The last frame of a removed class may have left: if so, frames of its class map belong to the next
 /// class, and it is true.
 pub(crate) fn try_finish(pipeline: &mut Pipeline, class: u32, now: Instant) -> bool {
@@ -225,6 +259,34 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
+    fn tenant(&mut self, tenant: &TenantParams) -> Result<u32, SliceChangeError> {
+        let TenantParams { name, weight } = tenant;
+        let known = self.ledger.tenants.get(name).copied();
+        let common = self.pipeline.params.policy.guaranteed.as_ref();
+        let before = known.and_then(|number| common?.tenants.get(number as usize));
+        if let (Some(number), true) = (known, before == Some(tenant)) {
+            return Ok(number);
+        }
+        let (scheduler, _) = self.scheduler("")?;
+        let number = if let Some(number) = known {
+            scheduler.set_tenant_weight(number, *weight);
+            number
+        } else {
+            let added = scheduler.add_tenant(*weight);
+            added.map_err(|error| SliceChangeError::from((name, error)))?
+        };
+        self.ledger.tenants.insert(name.clone(), number);
+        let params = Arc::make_mut(&mut self.pipeline.params);
+        if let Some(common) = &mut params.policy.guaranteed {
+            match common.tenants.get_mut(number as usize) {
+                Some(place) => *place = tenant.clone(),
+                None => common.tenants.push(tenant.clone()),
+            }
+        }
+        self.pipeline.version += 1;
+        Ok(number)
+    }
+
     fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
         self.check_name(&new.name)?;
         let (name, params, now) = (&new.name, &new.params, self.now);
@@ -259,6 +321,46 @@ impl Changing<'_> {
         self.ledger.insert(class, new);
         self.on_changed();
         Ok(SliceChanged { class, waiting })
+    }
+
+    fn check_add(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
+        let NewSlice { name, params, .. } = new;
+        self.check_name(name)?;
+        if let Some(guarantee) = &params.guarantee {
+            let reserved = self.ledger.reserved.check_add(guarantee);
+            reserved.map_err(|why| self.not_reserved(name, why))?;
+        }
+        let next = u32::try_from(self.pipeline.classes.len()).unwrap_or(u32::MAX);
+        let class = self.ledger.free.last().copied().unwrap_or(next);
+        let inserted = self.pipeline.classifier.check(0, class);
+        inserted.map_err(|error| SliceChangeError::from((name, error)))?;
+        let (scheduler, _) = self.scheduler(name)?;
+        let added = scheduler.check_slice(params);
+        added.map_err(|error| (name, error).into())
+    }
+
+    fn check_change(
+        &mut self,
+        name: &String,
+        params: &SliceParams,
+    ) -> Result<(), SliceChangeError> {
+        let (class, _) = self.find(name)?;
+        let old = self.ledger.params(class);
+        if old.is_some_and(|old| old.tenant != params.tenant) {
+            return Err((name, SliceError::TenantChanged).into());
+        }
+        let guarantee = old.and_then(|old| old.guarantee);
+        let reserved = &mut self.ledger.reserved;
+        let reserved = reserved.check_change(class, guarantee, params.guarantee);
+        reserved.map_err(|why| self.not_reserved(name, why))
+    }
+
+    fn check_remove(&self, name: &str) -> Result<(u32, SliceId), SliceChangeError> {
+        let (class, id) = self.find(name)?;
+        if class == self.ledger.default {
+            return Err(SliceChangeError::Default);
+        }
+        Ok((class, id))
     }
 
     /// Hold a new slice back until the frames that wait in class-default have left.
@@ -318,10 +420,7 @@ impl Changing<'_> {
 
     fn remove(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
         let now = self.now;
-        let (class, id) = self.find(&name)?;
-        if class == self.ledger.default {
-            return Err(SliceChangeError::Default);
-        }
+        let (class, id) = self.check_remove(&name)?;
         let (scheduler, _) = self.scheduler(&name)?;
         let last_eligible = scheduler.last_eligible(id, now);
         let removal = scheduler.remove_slice(id);

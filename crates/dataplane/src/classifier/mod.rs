@@ -144,17 +144,23 @@ impl Classifier {
     /// If there is no such level, the number is too large, or the level has been changed too often. Nothing is
     /// changed then.
     pub fn insert(&mut self, level: usize, class: u32, map: &ClassMap) -> Result<(), InsertError> {
-        let level = self
-            .levels
-            .get_mut(level)
-            .ok_or(InsertError::NoSuchLevel { level })?;
+        self.check(level, class)?;
+        if let Some(level) = self.levels.get_mut(level) {
+            level.insert(class, map);
+        }
+        Ok(())
+    }
+
+    /// Whether a class with this number can be added to a level.
+    pub(crate) fn check(&self, level: usize, class: u32) -> Result<(), InsertError> {
+        let found = self.levels.get(level);
+        let found = found.ok_or(InsertError::NoSuchLevel { level })?;
         if class >= LEVEL {
             return Err(InsertError::NumberTooLarge { number: class });
         }
-        if level.next_order == u32::MAX {
+        if found.next_order == u32::MAX {
             return Err(InsertError::Exhausted);
         }
-        level.insert(class, map);
         Ok(())
     }
 

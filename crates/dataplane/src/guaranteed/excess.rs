@@ -33,23 +33,41 @@ pub(super) struct ExcessTier {
 
 impl ExcessTier {
     pub(super) fn new(tenants: &[TenantParams], largest_frame: u64) -> Self {
-        let mut ring = Ring::default();
-        ring.reserve(u32::try_from(tenants.len()).unwrap_or(u32::MAX));
-        let quantum = |weight: u32| {
-            let quantum = u64::from(weight.max(1)).saturating_mul(largest_frame);
-            i64::try_from(quantum).unwrap_or(i64::MAX / 2)
+        let mut tier = Self {
+            tenants: Vec::with_capacity(tenants.len()),
+            ring: Ring::default(),
+            largest_frame,
         };
-        let tenants = tenants.iter().map(|tenant| Tenant {
-            quantum: quantum(tenant.weight),
+        tenants.iter().for_each(|tenant| {
+            tier.add_tenant(tenant.weight);
+        });
+        tier
+    }
+
+    /// Bytes of one turn.
+    fn quantum(&self, weight: u32) -> i64 {
+        let quantum = u64::from(weight.max(1)).saturating_mul(self.largest_frame);
+        i64::try_from(quantum).unwrap_or(i64::MAX / 2)
+    }
+
+    /// One more tenant; its number is how many there were.
+    pub(super) fn add_tenant(&mut self, weight: u32) {
+        self.tenants.push(Tenant {
+            quantum: self.quantum(weight),
             deficit: 0,
             position: 0,
             slices: 0,
             ring: Ring::default(),
         });
-        Self {
-            tenants: tenants.collect(),
-            ring,
-            largest_frame,
+        let tenants = u32::try_from(self.tenants.len()).unwrap_or(u32::MAX);
+        self.ring.reserve(tenants);
+    }
+
+    /// A tenant has another weight, from its next turn on.
+    pub(super) fn set_weight(&mut self, tenant: u32, weight: u32) {
+        let quantum = self.quantum(weight);
+        if let Some(tenant) = self.tenants.get_mut(tenant as usize) {
+            tenant.quantum = quantum;
         }
     }
 

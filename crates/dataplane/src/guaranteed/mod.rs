@@ -70,6 +70,9 @@ pub enum SliceError {
     /// A slice cannot move to another tenant.
     #[error("a slice cannot move to another tenant: remove it and add it there")]
     TenantChanged,
+    /// No more tenants can be numbered.
+    #[error("there are {0} tenants, the maximum")]
+    TooManyTenants(u32),
     /// No more slices can be numbered.
     #[error("there are {0} slices, the maximum")]
     TooMany(u32),
@@ -94,6 +97,8 @@ const MAX_SLICES: u32 = 1 << 30;
 // From now to the deadline of the longest class: half of the buckets, so that late and early deadlines
 // also fit.
 const _: () = assert!(DelayClasses::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
+/// Most tenants.
+const MAX_TENANTS: u32 = 1 << 16;
 /// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
 /// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes a bucket early
 /// keeps its deadline, and one that is parked up to a bucket too long loses no credit as long as
@@ -220,13 +225,37 @@ impl Guaranteed {
     /// # Errors
     /// Where its tenant does not exist or there are too many slices; nothing is changed then.
     pub fn add_slice(&mut self, params: &SliceParams, now: Instant) -> Result<SliceId, SliceError> {
+        self.check_slice(params)?;
+        Ok(self.insert(SliceState::new(params, now.nanos())))
+    }
+
+    /// Add a tenant without slices; returns its number.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn add_tenant(&mut self, weight: u32) -> Result<u32, SliceError> {
+        let number = u32::try_from(self.excess.tenants()).unwrap_or(u32::MAX);
+        if number >= MAX_TENANTS {
+            return Err(SliceError::TooManyTenants(MAX_TENANTS));
+        }
+        self.excess.add_tenant(weight);
+        Ok(number)
+    }
+
+    /// Give a tenant another weight, from its next turn on.
+    pub fn set_tenant_weight(&mut self, tenant: u32, weight: u32) {
+        self.excess.set_weight(tenant, weight);
+    }
+
+    /// Whether [`add_slice`](Self::add_slice) would succeed.
+    pub(crate) fn check_slice(&self, params: &SliceParams) -> Result<(), SliceError> {
         if params.tenant as usize >= self.excess.tenants() {
             return Err(SliceError::UnknownTenant(params.tenant));
         }
         if self.live >= MAX_SLICES {
             return Err(SliceError::TooMany(MAX_SLICES));
         }
-        Ok(self.insert(SliceState::new(params, now.nanos())))
+        Ok(())
     }
 
     fn insert(&mut self, slice: SliceState) -> SliceId {

@@ -1,7 +1,11 @@
 //! One direction: a pipeline, and a link clock that says when its frames leave.
 
+mod slices;
+
 use super::Clock;
+use super::flows::Watched;
 use super::inspect::{self, Discard};
+use super::per_class::PerClass;
 use super::queues::{self, Queue};
 use super::rewrite;
 use crate::frame_memory::{FrameId, FrameMemory, ShareId};
@@ -14,7 +18,7 @@ use slicewise_dataplane::{
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use slicewise_wire::{Headers, LinkType, parse_frame};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -65,9 +69,13 @@ pub(crate) struct Direction {
     accounting: Accounting,
     counters: DirectionCounters,
     /// A class each, in the pipeline's order.
-    delays: Vec<Histogram>,
+    delays: PerClass<Histogram>,
     /// The memory of each class, in the same order; classes that were removed have none.
     shares: Vec<Option<ShareId>>,
+    /// Slices that were removed one by one, and of which frames may still wait.
+    removing: BTreeSet<String>,
+    /// Classes whose flows somebody asks about.
+    watched: Vec<Watched>,
     /// Of all classes.
     delay: Histogram,
     lateness: Histogram,
@@ -130,8 +138,10 @@ impl Direction {
             link: LinkClock::new(params.link.rate),
             accounting: params.link.accounting,
             counters: DirectionCounters::default(),
-            delays: vec![Histogram::default(); classes],
+            delays: (0..classes).map(|_| Histogram::default()).collect(),
             shares: vec![None; classes],
+            removing: BTreeSet::new(),
+            watched: Vec::new(),
             delay: Histogram::default(),
             lateness: Histogram::default(),
             polled_at: Instant::ZERO,
@@ -310,7 +320,7 @@ impl Direction {
         self.lateness.record(now.saturating_since(due));
         let delay = now.saturating_since(queued_at);
         self.delay.record(delay);
-        if let Some(delays) = self.delays.get_mut(class as usize) {
+        if let Some(delays) = self.delays.get_mut(class) {
             delays.record(delay);
         }
         let id = frame_of(&frame);
@@ -323,6 +333,13 @@ impl Direction {
         }
         self.counters.sent_frames += 1;
         self.counters.sent_bytes += u64::from(frame.lengths.l2_bytes);
+        let watched = self
+            .watched
+            .iter_mut()
+            .find(|watched| watched.class == class);
+        if let Some(watched) = watched {
+            watched.on_departure(memory.head(id), frame.lengths.l2_bytes);
+        }
         let traffic_class = frame.dscp << 2 | frame.ecn.bits();
         rewrite::set_traffic_class(memory.head_mut(id), frame.lengths.l3_offset, traffic_class);
         // From here on it takes of what the interface may hold.
@@ -364,23 +381,42 @@ impl Direction {
         self.pipeline.basis()
     }
 
-    /// Put another policy in force, and the link rate of `params`; nothing queued is lost or reordered.
+    /// Whether [`commit`](Self::commit) would succeed.
+    pub(crate) const fn is_current(&self, prepared: &Prepared) -> bool {
+        self.pipeline.is_current(prepared)
+    }
+
+    /// Put another policy in force, and the link rate of `params`; nothing queued is lost or reordered. Slices that were
+    /// removed before are `gone` with it.
     pub(crate) fn commit(
         &mut self,
         params: &DirectionParams,
         prepared: Prepared,
         now: Instant,
+        gone: &mut Vec<ClassCounters>,
     ) -> Result<Replaced, Stale> {
         let dropped = |pipeline: &Pipeline| -> u64 {
             let classes = pipeline.counters();
             classes.map(ClassCounters::dropped_total).sum()
         };
+        self.finish_removed(now, gone);
         let dropped_before = dropped(&self.pipeline);
         let classes = self.pipeline.counters().map(|class| class.class.clone());
         let classes: Vec<String> = classes.collect();
         let replaced = self.pipeline.commit(prepared, now)?;
-        let delays = classes.into_iter().zip(std::mem::take(&mut self.delays));
-        let mut delays: BTreeMap<String, Histogram> = delays.collect();
+        self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
+        self.forget_removed(replaced.removed(), now, gone);
+        // Classes have other numbers now.
+        self.watched.clear();
+        let shares = std::mem::take(&mut self.shares).into_iter();
+        let shares = classes.iter().zip(shares);
+        let mut shares: BTreeMap<&str, Option<ShareId>> = shares
+            .map(|(class, share)| (class.as_str(), share))
+            .collect();
+        let share_of = |class: &ClassCounters| shares.remove(class.class.as_str()).flatten();
+        self.shares = self.pipeline.counters().map(share_of).collect();
+        let delays = std::mem::take(&mut self.delays).into_elements();
+        let mut delays: BTreeMap<String, Histogram> = classes.into_iter().zip(delays).collect();
         let of_class = |class: &ClassCounters| delays.remove(&class.class);
         self.delays = self
             .pipeline
@@ -388,7 +424,6 @@ impl Direction {
             .map(of_class)
             .map(Option::unwrap_or_default)
             .collect();
-        self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
         self.policy.clone_from(&params.policy);
         self.link.set_rate(params.link.rate);
         self.accounting = params.link.accounting;
@@ -400,7 +435,9 @@ impl Direction {
     }
 
     pub(crate) fn classes(&self) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
-        self.pipeline.counters().zip(&self.delays)
+        let classes = self.pipeline.counters().zip(self.delays.iter());
+        // Places of slices that are gone have no name.
+        classes.filter(|(class, _)| !class.class.is_empty())
     }
 
     pub(crate) fn elephants(&self) -> impl Iterator<Item = (&str, ElephantCounters)> {
@@ -424,15 +461,17 @@ impl Direction {
         queues::queues(&self.policy, frame_chunks)
     }
 
-    /// Each queue has a share of the memory from here on.
+    /// Each queue has a share of the memory from here on. Slices that were added one by one keep theirs.
     pub(super) fn set_shares(&mut self, queues: &[Queue], ids: &[ShareId]) {
-        let shares: BTreeMap<&str, ShareId> = queues
+        let divided: BTreeMap<&str, ShareId> = queues
             .iter()
             .zip(ids)
             .flat_map(|(queue, &id)| queue.classes.iter().map(move |class| (class.as_str(), id)))
             .collect();
-        let classes = self.pipeline.counters();
-        let share = |class: &ClassCounters| shares.get(class.class.as_str()).copied();
+        let classes = self.pipeline.counters().zip(&self.shares);
+        let share = |(class, own): (&ClassCounters, &Option<ShareId>)| {
+            divided.get(class.class.as_str()).copied().or(*own)
+        };
         self.shares = classes.map(share).collect();
     }
 

@@ -6,16 +6,21 @@
 //! would leave the emulated link.
 
 mod direction;
+mod flows;
 mod inspect;
+mod per_class;
 mod queues;
 mod rewrite;
+mod slices;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use direction::{Direction, Paced};
 pub use direction::{DirectionCounters, DirectionParams};
+pub use flows::{FlowCount, FlowKey};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
+pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
 
 use crate::frame_memory::{
     Budget, CHUNK_BYTES, FrameMemory, Needs, PortBudget, TooLittle, bytes_of, chunks_of,
@@ -26,6 +31,7 @@ use slicewise_dataplane::{
     Basis, BuildError, Change, ClassCounters, ElephantCounters, Prepared, Replaced, Stale,
 };
 use slicewise_units::Instant;
+use std::collections::VecDeque;
 use std::io;
 
 /// A source of time.
@@ -52,6 +58,9 @@ pub struct EngineParams {
     pub receive_queues: [u32; 2],
     /// Maximum frame memory, bytes, whatever the queues may hold.
     pub memory_bytes: u64,
+    /// Slices will be [added](Engine::change_slice): all of that memory is allocated at the start, also where the queues
+    /// of the policies need less.
+    pub adds_slices: bool,
 }
 
 /// What the directions of an [`Engine`] run.
@@ -66,16 +75,16 @@ pub struct PreparedDirections {
 }
 
 impl EngineBasis {
-    /// Build a change of both directions.
+    /// Build a change of both directions, beside which slices that were added one by one stay.
     ///
     /// # Errors
-    /// If the data plane cannot hold a policy.
+    /// If the data plane cannot hold a policy, or such a slice cannot stay beside it.
     pub fn prepare(
         &self,
         params: &[DirectionParams; 2],
         now: Instant,
     ) -> Result<PreparedDirections, BuildError> {
-        let change = |params: &DirectionParams| Change::Policy(params.policy.clone());
+        let change = |params: &DirectionParams| Change::PolicyBesideSlices(params.policy.clone());
         let Self([forward, backward]) = self;
         Ok(PreparedDirections {
             prepared: [
@@ -146,6 +155,8 @@ const fn mebibytes(bytes: u64) -> u64 {
 
 /// Batches received from one port before departures have their turn.
 const MOST_BATCHES: usize = 4;
+/// Chunks that queues of slices to be added may use: a frame in each is as many as a pipeline holds.
+const MOST_QUEUED_CHUNKS: u32 = 1 << 22;
 
 /// Two directions at work.
 #[derive(Debug)]
@@ -158,6 +169,9 @@ pub struct Engine {
     /// How the memory was divided when it was allocated.
     budget: Budget,
     needs: Needs,
+    adds_slices: bool,
+    /// Slices that were removed one by one, and whose last frame has left.
+    gone: VecDeque<GoneSlice>,
     is_stopping: bool,
 }
 
@@ -179,11 +193,20 @@ impl Engine {
             ..needs_of(&directions, frame_chunks)
         };
         let chunks = params.memory_bytes / CHUNK_BYTES as u64;
-        let budget = Budget::divide(chunks, &needs).map_err(|TooLittle { least, needed }| {
+        let room = if params.adds_slices {
+            u64::from(MOST_QUEUED_CHUNKS)
+        } else {
+            0
+        };
+        let dividing = Needs {
+            queue_chunks: needs.queue_chunks.max(room),
+            ..needs
+        };
+        let budget = Budget::divide(chunks, &dividing).map_err(|TooLittle { least, .. }| {
             EngineError::TooLittleMemory {
                 bytes: params.memory_bytes,
                 least_bytes: bytes_of(least),
-                needed_bytes: bytes_of(needed),
+                needed_bytes: bytes_of(needs.chunks_needed()),
                 receive_queues: params.receive_queues.iter().sum(),
                 queues: needs.queues,
             }
@@ -199,6 +222,8 @@ impl Engine {
             own: [[0; 6]; 2],
             budget,
             needs,
+            adds_slices: params.adds_slices,
+            gone: VecDeque::new(),
             is_stopping: false,
         };
         engine.divide_memory();
@@ -230,7 +255,9 @@ impl Engine {
             .zip(&queues)
             .filter_map(|(direction, queues)| {
                 let frames: u64 = queues.iter().map(|queue| queue.frames).sum();
-                (frames > u64::from(direction.capacity())).then(|| direction.capacity())
+                let is_full = frames > u64::from(direction.capacity());
+                // It grows with the slices.
+                (is_full && !self.adds_slices).then(|| direction.capacity())
             });
         let total = holds.fold(self.budget.queues, u32::min);
         let ids = self.memory.shares_mut().divide(total, &wanted);
@@ -302,6 +329,9 @@ impl Engine {
             }
         }
         round.is_refused = self.count_unsent(ports);
+        if self.directions.iter().any(Direction::is_removing) {
+            self.find_gone(clock.now());
+        }
         round
     }
 
@@ -377,11 +407,23 @@ impl Engine {
         let PreparedDirections { params, prepared } = change;
         let [forward, backward] = prepared;
         let [to, from] = &mut self.directions;
-        // Directions are only ever changed together: the second is as current as the first.
+        // A slice may have changed in one of them.
+        if !to.is_current(&forward) || !from.is_current(&backward) {
+            return Err(Stale);
+        }
+        let mut gone = [const { Vec::new() }; 2];
+        let [gone_forward, gone_backward] = &mut gone;
         let replaced = [
-            to.commit(&params[0], forward, now)?,
-            from.commit(&params[1], backward, now)?,
+            to.commit(&params[0], forward, now, gone_forward)?,
+            from.commit(&params[1], backward, now, gone_backward)?,
         ];
+        for (direction, gone) in gone.into_iter().enumerate() {
+            let gone = gone.into_iter();
+            self.gone.extend(gone.map(|counters| GoneSlice {
+                direction,
+                counters,
+            }));
+        }
         self.divide_memory();
         Ok(replaced)
     }

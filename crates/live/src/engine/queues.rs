@@ -23,6 +23,15 @@ pub(super) fn queues(policy: &PolicyParams, frame_chunks: u32) -> Vec<Queue> {
     queues
 }
 
+/// Chunks that a queue takes when it is full of frames of maximum size.
+pub(super) fn chunks_of_queue(limit: QueueLimitParams, frame_chunks: u32) -> u64 {
+    // A flow queue takes a frame before it drops another.
+    let frames = u64::from(limit.packets) + 1;
+    // Each frame begins a chunk, and continues in others that it fills.
+    let filled = limit.bytes.bytes() / FRAME_BYTES_PER_CHUNK as u64;
+    (frames * u64::from(frame_chunks)).min(frames.saturating_add(filled))
+}
+
 fn collect(policy: &PolicyParams, path: &str, frame_chunks: u32, queues: &mut Vec<Queue>) {
     let mut shared = Vec::new();
     let mut in_named = Vec::new();
@@ -95,15 +104,11 @@ fn named_queues(
 
 impl Queue {
     fn new(name: String, classes: Vec<String>, limit: QueueLimitParams, frame_chunks: u32) -> Self {
-        // A flow queue takes a frame before it drops another.
-        let frames = u64::from(limit.packets) + 1;
-        // Each frame begins a chunk, and continues in others that it fills.
-        let filled = limit.bytes.bytes() / FRAME_BYTES_PER_CHUNK as u64;
         Self {
             name,
             classes,
-            frames,
-            chunks: (frames * u64::from(frame_chunks)).min(frames.saturating_add(filled)),
+            frames: u64::from(limit.packets) + 1,
+            chunks: chunks_of_queue(limit, frame_chunks),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The engine over ports in memory and a clock that stands still until it is set.
 
 mod memory;
+mod slices;
 
 use super::{DirectionParams, Discard, Engine, EngineParams};
 use crate::frame_memory::FrameId;
@@ -75,6 +76,7 @@ impl Bench {
             largest_frame: 1_522,
             receive_queues: [0; 2],
             memory_bytes: 8 << 20,
+            adds_slices: false,
         })
     }
 

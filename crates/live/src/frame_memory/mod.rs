@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod budget;
+mod levels;
 mod shares;
 
 pub use budget::{Budget, Needs, PortBudget, TooLittle, bytes_of, chunks_of};

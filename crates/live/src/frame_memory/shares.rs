@@ -4,6 +4,7 @@
 //! parts (max-min fair: a small queue gets all that it asks for), and the other half is shared: first come,
 //! first served. A flood into one long queue therefore uses up only its own part and the shared one.
 
+use super::levels::Levels;
 use std::collections::BTreeMap;
 
 /// Names a share of [`Shares`].
@@ -14,12 +15,25 @@ pub struct ShareId(u32);
 #[derive(Debug, Default)]
 pub struct Shares {
     shares: Vec<Share>,
+    /// Shares that are gone and use nothing.
+    free: Vec<u32>,
     total: u32,
     common: u32,
     used: u32,
     /// Memory that shares use beyond their reserved parts.
     common_used: u32,
     refused: u64,
+    /// What was wanted at the last division, and reserved.
+    divided: (u64, u32),
+    added: Added,
+}
+
+/// Shares that were added since the last division: the reserved part of each is what it wants, but at most `most`.
+#[derive(Debug, Default)]
+struct Added {
+    wanted: Levels,
+    most: u32,
+    reserved: u32,
 }
 
 #[derive(Debug)]
@@ -28,6 +42,17 @@ struct Share {
     own: u32,
     used: u32,
     refused: u64,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The last division, at which it wanted so many chunks.
+    Divided(u64),
+    /// It was added, and wants so many chunks.
+    Added(u32),
+    /// There is no such share any more, but it may still use memory.
+    Gone,
 }
 
 impl Share {
@@ -39,42 +64,188 @@ impl Share {
 impl Shares {
     /// Divide `total` chunks among shares by name, each with the chunks that it wants. Existing shares keep
     /// their identity and the memory they use; memory that a removed share still uses is not available until it
-    /// is released. Work: O(shares · log shares).
+    /// is released. Shares that were [added](Self::add) stay. Work: O(shares · log shares).
     pub fn divide(&mut self, total: u32, wanted: &[(String, u64)]) -> Vec<ShareId> {
-        let mut before: BTreeMap<String, usize> = BTreeMap::new();
-        for (index, share) in self.shares.iter_mut().enumerate() {
-            share.own = 0;
-            before.insert(std::mem::take(&mut share.name), index);
+        let mut before: BTreeMap<String, u32> = BTreeMap::new();
+        for (index, share) in (0..).zip(&mut self.shares) {
+            if matches!(share.origin, Origin::Divided(_)) {
+                share.own = 0;
+                share.origin = Origin::Gone;
+                before.insert(std::mem::take(&mut share.name), index);
+            }
         }
-        let kept: Vec<Option<usize>> = wanted.iter().map(|(name, _)| before.remove(name)).collect();
-        let unused = |share: &Share| share.used == 0;
-        let mut free = before.into_values();
+        let kept: Vec<Option<u32>> = wanted.iter().map(|(name, _)| before.remove(name)).collect();
+        let unused = |&at: &u32| {
+            let share = self.shares.get(at as usize);
+            share.is_some_and(|share| share.used == 0)
+        };
+        self.free.extend(before.into_values().filter(unused));
         let mut ids = Vec::with_capacity(wanted.len());
         let own = parts(total, wanted);
-        for (((name, _), kept), &own) in wanted.iter().zip(kept).zip(&own) {
-            let place = kept.or_else(|| free.find(|&at| self.shares.get(at).is_some_and(unused)));
-            let place = place.unwrap_or_else(|| {
-                self.shares.push(Share {
-                    name: String::new(),
-                    own: 0,
-                    used: 0,
-                    refused: 0,
-                });
-                self.shares.len() - 1
-            });
-            if let Some(share) = self.shares.get_mut(place) {
-                if kept.is_none() {
-                    share.refused = 0;
-                }
+        for (((name, wanted), kept), &own) in wanted.iter().zip(kept).zip(&own) {
+            let id = kept.map_or_else(|| self.take_place(), ShareId);
+            if let Some(share) = self.shares.get_mut(id.0 as usize) {
                 share.name.clone_from(name);
                 share.own = own;
+                share.origin = Origin::Divided(*wanted);
             }
-            ids.push(ShareId(u32::try_from(place).unwrap_or(u32::MAX)));
+            ids.push(id);
         }
         self.total = total;
-        self.common = total - own.iter().sum::<u32>();
-        self.common_used = self.shares.iter().map(Share::beyond).sum();
+        let sum = wanted.iter().map(|(_, chunks)| chunks);
+        let sum = sum.fold(0, |sum: u64, &chunks| sum.saturating_add(chunks));
+        self.divided = (sum, own.iter().sum());
+        self.added.most = u32::MAX;
+        self.limit_added();
+        self.reserve_added();
         ids
+    }
+
+    /// Add a share that wants so many chunks. Where all get what they want, it does, too; otherwise those that were
+    /// added get, of half the memory, what the division has left: equal parts, rounded down to powers of two, the small
+    /// ones all that they ask for. Work: O(1), and O(shares) where the parts change, which is when the number of shares
+    /// has doubled.
+    pub fn add(&mut self, name: &str, chunks: u64) -> ShareId {
+        let wanted = u32::try_from(chunks).unwrap_or(u32::MAX);
+        let id = self.take_place();
+        self.added.wanted.insert(wanted);
+        let has_changed = self.limit_added();
+        let own = wanted.min(self.added.most);
+        if let Some(share) = self.shares.get_mut(id.0 as usize) {
+            share.name.clear();
+            share.name.push_str(name);
+            share.own = own;
+            share.origin = Origin::Added(wanted);
+        }
+        if has_changed {
+            self.reserve_added();
+        } else {
+            self.added.reserved += own;
+            self.common = self.common.saturating_sub(own);
+        }
+        id
+    }
+
+    /// A share that was added wants so many chunks from here on. Of another, nothing changes.
+    pub fn want(&mut self, id: ShareId, chunks: u64) {
+        let wanted = u32::try_from(chunks).unwrap_or(u32::MAX);
+        let Some(share) = self.shares.get_mut(id.0 as usize) else {
+            return;
+        };
+        let Origin::Added(before) = share.origin else {
+            return;
+        };
+        if before == wanted {
+            return;
+        }
+        share.origin = Origin::Added(wanted);
+        self.added.wanted.remove(before);
+        self.added.wanted.insert(wanted);
+        if self.limit_added() {
+            return self.reserve_added();
+        }
+        let own = wanted.min(self.added.most);
+        if let Some(share) = self.shares.get_mut(id.0 as usize) {
+            let (old, beyond) = (share.own, share.beyond());
+            share.own = own;
+            self.common_used = self.common_used - beyond + share.beyond();
+            self.added.reserved = self.added.reserved - old + own;
+            self.common = (self.common + old).saturating_sub(own);
+        }
+    }
+
+    /// A share is no longer needed; what it uses comes back as it is released. Work: as [`add`](Self::add).
+    pub fn remove(&mut self, id: ShareId) {
+        let Some(share) = self.shares.get_mut(id.0 as usize) else {
+            return;
+        };
+        let beyond = share.beyond();
+        let own = std::mem::take(&mut share.own);
+        self.common_used = self.common_used - beyond + share.beyond();
+        self.common += own;
+        let is_unused = share.used == 0;
+        match std::mem::replace(&mut share.origin, Origin::Gone) {
+            Origin::Gone => return,
+            Origin::Divided(wanted) => {
+                self.divided.0 = self.divided.0.saturating_sub(wanted);
+                self.divided.1 -= own;
+            }
+            Origin::Added(wanted) => {
+                self.added.wanted.remove(wanted);
+                self.added.reserved -= own;
+            }
+        }
+        if is_unused {
+            self.free.push(id.0);
+        }
+        if self.limit_added() {
+            self.reserve_added();
+        }
+    }
+
+    /// A place for a new share.
+    fn take_place(&mut self) -> ShareId {
+        if let Some(place) = self.free.pop() {
+            if let Some(share) = self.shares.get_mut(place as usize) {
+                share.refused = 0;
+            }
+            return ShareId(place);
+        }
+        self.shares.push(Share {
+            name: String::new(),
+            own: 0,
+            used: 0,
+            refused: 0,
+            origin: Origin::Gone,
+        });
+        ShareId(u32::try_from(self.shares.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// Find the largest part that each share that was added may reserve; returns whether it has changed. It rises only
+    /// where a quarter of the room is left over, so that it does not change with every share.
+    fn limit_added(&mut self) -> bool {
+        let (wanted, reserved) = self.divided;
+        let most = self.added.most;
+        let half = u64::from((self.total / 2).saturating_sub(reserved));
+        let total = u64::from(self.total);
+        let sum = &self.added.wanted;
+        let is_enough = |room: u64| wanted.saturating_add(sum.capped(u32::MAX)) <= room;
+        self.added.most = if is_enough(if most == u32::MAX {
+            total
+        } else {
+            total - total / 4
+        }) {
+            u32::MAX
+        } else {
+            let fits = |most: u32, room: u64| sum.capped(most) <= room;
+            let powers = (0..u32::BITS).rev().map(|power| 1 << power);
+            let best = powers.clone().find(|&part| fits(part, half)).unwrap_or(0);
+            let calm = powers
+                .clone()
+                .find(|&part| fits(part, half - half / 4))
+                .unwrap_or(0);
+            if most == u32::MAX || most > best {
+                best
+            } else {
+                most.max(calm)
+            }
+        };
+        self.added.most != most
+    }
+
+    /// Give each share that was added its part.
+    fn reserve_added(&mut self) {
+        let most = self.added.most;
+        let mut reserved = 0;
+        for share in &mut self.shares {
+            if let Origin::Added(wanted) = share.origin {
+                share.own = wanted.min(most);
+                reserved += share.own;
+            }
+        }
+        self.added.reserved = reserved;
+        self.common = self.total.saturating_sub(self.divided.1 + reserved);
+        self.common_used = self.shares.iter().map(Share::beyond).sum();
     }
 
     /// Use chunks of a share; returns whether there was room for them.
@@ -108,6 +279,9 @@ impl Shares {
         share.used = share.used.saturating_sub(chunks);
         self.common_used -= before - share.beyond();
         self.used = self.used.saturating_sub(chunks);
+        if share.used == 0 && share.origin == Origin::Gone && chunks > 0 {
+            self.free.push(id.0);
+        }
     }
 
     /// Frames for which a share had no memory left.
@@ -188,11 +362,39 @@ mod tests {
         }
     }
 
+    #[test]
+    fn shares_that_are_added_get_what_they_want_until_memory_is_short_and_then_equal_parts() {
+        let mut shares = Shares::default();
+        let default = shares.divide(1_000, &wanted(&[100]));
+        let fill = |shares: &mut Shares, id| (0..2_000).filter(|_| shares.try_use(id, 1)).count();
+        let first = shares.add("first", 500);
+        let second = shares.add("second", 400);
+        assert_eq!(fill(&mut shares, first), 500);
+        shares.release(first, 500);
+        // Of half the memory 400 are left: 128 for each of these three.
+        let third = shares.add("third", 10_000);
+        let reserved: Vec<u32> = shares.shares.iter().map(|share| share.own).collect();
+        assert_eq!(reserved, [100, 128, 128, 128]);
+        assert_eq!(fill(&mut shares, third), 128 + (1_000 - 100 - 3 * 128));
+        assert_eq!(fill(&mut shares, first), 128);
+        assert_eq!(fill(&mut shares, second), 128);
+        assert_eq!(fill(&mut shares, default[0]), 100);
+        shares.remove(third);
+        assert_eq!(shares.shares[1].own, 128, "what it used is not there yet");
+        shares.release(third, 644);
+        let fourth = shares.add("fourth", 5);
+        assert_eq!(fourth, third, "the place is used again");
+        assert_eq!(fill(&mut shares, fourth), 5 + 1_000 - 100 - 2 * 128 - 5);
+    }
+
     #[derive(Debug, Clone)]
     enum Event {
         Use(usize, u32),
         Release(usize, u32),
         Divide(u32, Vec<u64>),
+        Add(u64),
+        Want(usize, u64),
+        Remove(usize),
     }
 
     fn event() -> impl Strategy<Value = Event> {
@@ -201,6 +403,9 @@ mod tests {
             5 => (0usize..6, 1u32..6).prop_map(|(share, chunks)| Event::Use(share, chunks)),
             3 => (0usize..6, 1u32..6).prop_map(|(share, chunks)| Event::Release(share, chunks)),
             1 => divide.prop_map(|(total, wanted)| Event::Divide(total, wanted)),
+            2 => (1u64..200).prop_map(Event::Add),
+            1 => (0usize..6, 1u64..200).prop_map(|(share, chunks)| Event::Want(share, chunks)),
+            1 => (0usize..6).prop_map(Event::Remove),
         ]
     }
 
@@ -210,9 +415,11 @@ mod tests {
             events in proptest::collection::vec(event(), 1..200),
         ) {
             let mut shares = Shares::default();
-            let mut ids = shares.divide(100, &wanted(&[50, 500, 30]));
+            let mut divided = shares.divide(100, &wanted(&[50, 500, 30]));
+            let mut added: Vec<ShareId> = Vec::new();
             let mut is_divided_anew = false;
             for event in events {
+                let ids = [divided.clone(), added.clone()].concat();
                 match event {
                     Event::Use(at, chunks) if at < ids.len() => {
                         let share = &shares.shares[ids[at].0 as usize];
@@ -228,16 +435,35 @@ mod tests {
                         shares.release(ids[at], chunks.min(used));
                     }
                     Event::Divide(total, chunks) => {
-                        ids = shares.divide(total, &wanted(&chunks));
+                        divided = shares.divide(total, &wanted(&chunks));
                         is_divided_anew = true;
+                    }
+                    Event::Add(chunks) => {
+                        let id = shares.add("added", chunks);
+                        prop_assert!(!ids.contains(&id));
+                        added.push(id);
+                        // What others use beyond their parts may be what it is given.
+                        is_divided_anew = true;
+                    }
+                    Event::Want(at, chunks) if at < added.len() => {
+                        shares.want(added[at], chunks);
+                        is_divided_anew = true;
+                    }
+                    Event::Remove(at) if at < added.len() => {
+                        let id = added.remove(at);
+                        let used = shares.shares[id.0 as usize].used;
+                        shares.remove(id);
+                        shares.release(id, used);
                     }
                     _ => {}
                 }
                 let used: u32 = shares.shares.iter().map(|share| share.used).sum();
                 let beyond: u32 = shares.shares.iter().map(Share::beyond).sum();
                 let own: u32 = shares.shares.iter().map(|share| share.own).sum();
+                let of_added: u32 = added.iter().map(|id| shares.shares[id.0 as usize].own).sum();
                 prop_assert_eq!(used, shares.used);
                 prop_assert_eq!(beyond, shares.common_used);
+                prop_assert_eq!(of_added, shares.added.reserved);
                 prop_assert!(own + shares.common == shares.total);
             }
         }

@@ -1,5 +1,6 @@
 //! The gateway: an [`Engine`] with two interfaces, the monotonic clock, and a thread of its own.
 
+mod control;
 mod interface;
 mod offloads;
 mod reload;
@@ -14,6 +15,7 @@ use crate::sys::interface::Interfaces;
 use crate::sys::poll::{PollSet, Waker};
 use crate::sys::signals::{self, Signal, Signals};
 use crate::sys::{scheduling, time};
+pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
 use reload::{Reload, Reloader};
@@ -98,8 +100,16 @@ const DRAIN: Duration = Duration::from_secs(2);
 const REST_EVERY: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_micros(200);
 
+/// What changes slices while the gateway forwards.
+pub struct Controller {
+    /// It, on a thread of its own. It ends when the gateway has stopped.
+    pub run: Box<dyn FnOnce(Control) + Send>,
+    /// Takes the answers.
+    pub answers: Answers,
+}
+
 /// Forward until SIGINT or SIGTERM. On SIGHUP, `load` is asked, on a thread of its own, for what to do
-/// from then on.
+/// from then on. A `controller` may change slices meanwhile; a reload leaves those that it has added.
 ///
 /// # Errors
 /// If it cannot start. An interface that fails later is retried until it is back.
@@ -107,13 +117,33 @@ pub fn run(
     params: &GatewayParams,
     wait: WaitMode,
     load: &mut (dyn FnMut() -> Result<GatewayParams, String> + Send),
+    controller: Option<Controller>,
 ) -> Result<Stopped, GatewayError> {
-    let outcome = Gateway::start(params, wait).and_then(|gateway| {
+    let outcome = Gateway::start(params, wait, controller.is_some()).and_then(|mut gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
+        if let Some(controller) = controller {
+            gateway.controlled = Some(start_controller(controller)?);
+        }
         std::thread::scope(|scope| gateway.run(&Reloader::start(scope, load, &waker)))
     });
     log::finish();
     outcome
+}
+
+/// Start the thread that changes slices. Nobody waits for its end: it may wait for a network.
+fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> {
+    let Controller { run, answers } = controller;
+    let (control, controlled) = control(answers).map_err(system("cannot create an event"))?;
+    let thread = std::thread::Builder::new().name("controller".to_owned());
+    let started = thread.spawn(move || {
+        // It inherits the scheduling of the forwarding thread, which it must not hold up.
+        if let Err(error) = scheduling::become_ordinary() {
+            log::warn("controller_thread_is_real_time", &[("reason", &error)]);
+        }
+        run(control);
+    });
+    started.map_err(system("cannot start a thread"))?;
+    Ok(controlled)
 }
 
 struct Gateway {
@@ -134,6 +164,9 @@ struct Gateway {
     reloads: u64,
     refused: u64,
     watch: Watch,
+    controlled: Option<Controlled>,
+    /// Slices are not changed until a reload that has become stale has been prepared again.
+    is_held: bool,
 }
 
 fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
@@ -141,7 +174,11 @@ fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
 }
 
 impl Gateway {
-    fn start(params: &GatewayParams, wait: WaitMode) -> Result<Self, GatewayError> {
+    fn start(
+        params: &GatewayParams,
+        wait: WaitMode,
+        adds_slices: bool,
+    ) -> Result<Self, GatewayError> {
         let [first, second] = &params.interfaces;
         if first == second {
             return Err(GatewayError::OneInterface(first.clone()));
@@ -167,6 +204,7 @@ impl Gateway {
             largest_frame: largest,
             receive_queues,
             memory_bytes: params.memory_bytes,
+            adds_slices,
         };
         let mut engine = Engine::new(&engine_params, now)?;
         watch::log_memory(&engine);
@@ -202,6 +240,8 @@ impl Gateway {
             reloads: 0,
             refused: 0,
             watch: Watch::default(),
+            controlled: None,
+            is_held: false,
         })
     }
 
@@ -217,6 +257,7 @@ impl Gateway {
                 self.on_signals(reloader);
                 self.on_reloads(reloader);
             }
+            let is_asked = self.carry_out(now);
             if self.exchange.is_wanted() {
                 self.engine.count_unsent(&mut self.ports);
                 let snapshot = self.snapshot(now);
@@ -227,7 +268,7 @@ impl Gateway {
             {
                 return Ok(self.finish(now));
             }
-            let is_idle = round.received == 0 && !round.is_unfinished;
+            let is_idle = round.received == 0 && !round.is_unfinished && !is_asked;
             if is_idle && !self.wait.busy_poll {
                 self.sleep(&mut waiting, reloader, round.is_blocked, now)?;
                 if waiting.happened(0) {
@@ -235,6 +276,11 @@ impl Gateway {
                 }
                 if waiting.happened(2) {
                     self.on_reloads(reloader);
+                }
+                if waiting.happened(3)
+                    && let Some(controlled) = &self.controlled
+                {
+                    controlled.on_woken();
                 }
             } else if self.is_real_time && now.saturating_since(self.rested_at) > REST_EVERY {
                 waiting.clear();
@@ -266,6 +312,9 @@ impl Gateway {
         waiting.add(self.signals.descriptor());
         waiting.add(self.exchange.waker().descriptor());
         waiting.add(reloader.descriptor());
+        // In the place of the fourth there is always one.
+        let controlled = self.controlled.as_ref().map(Controlled::descriptor);
+        waiting.add(controlled.unwrap_or_else(|| reloader.descriptor()));
         if self.stop_at.is_none() {
             for descriptor in self.ports.iter().flat_map(Interface::descriptors) {
                 waiting.add(descriptor);
@@ -273,7 +322,7 @@ impl Gateway {
         }
         waiting.wait(timeout).map_err(system("cannot sleep"))?;
         self.rested_at = time::now();
-        let fails = (3..)
+        let fails = (4..)
             .take_while(|&i| i < waiting.len())
             .any(|i| waiting.failed(i));
         if fails {
@@ -282,6 +331,15 @@ impl Gateway {
             }
         }
         Ok(())
+    }
+
+    /// Change slices as another thread asks; returns whether there is more to do.
+    #[inline]
+    fn carry_out(&mut self, now: Instant) -> bool {
+        match &self.controlled {
+            Some(controlled) if !self.is_held => controlled.carry_out(&mut self.engine, now),
+            _ => false,
+        }
     }
 
     fn on_failures(&mut self, round: &Round) {
@@ -329,13 +387,18 @@ impl Gateway {
             match prepared {
                 Ok(Reload { params, directions }) => {
                     let waiting = self.engine.backlog();
+                    self.is_held = false;
                     let Ok(replaced) = self.engine.commit(directions, time::now()) else {
-                        // Two were asked for at once: this one was prepared before the other came.
+                        // Two were asked for at once, or a slice was changed: this one was prepared before.
+                        self.is_held = true;
                         reloader.request(&self.params, self.engine.basis());
                         continue;
                     };
                     reloader.drop_later(replaced);
                     self.params = params;
+                    if let Some(controlled) = &self.controlled {
+                        controlled.on_reloaded(&self.params.directions);
+                    }
                     watch::log_memory(&self.engine);
                     self.reloads += 1;
                     let lost = waiting.saturating_sub(self.engine.backlog());
@@ -345,6 +408,7 @@ impl Gateway {
                     );
                 }
                 Err(reason) => {
+                    self.is_held = false;
                     self.refused += 1;
                     let what = "the previous configuration stays in force";
                     log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);

@@ -164,6 +164,7 @@ mod tests {
             largest_frame: 1_522,
             receive_queues: [0; 2],
             memory_bytes: params.memory_bytes,
+            adds_slices: false,
         };
         let engine = Engine::new(&engine, Instant::ZERO).unwrap();
         let waker = Waker::new().unwrap();

@@ -16,6 +16,7 @@ use crate::histogram::Histogram;
 use crate::port::PortCounters;
 use slicewise_dataplane::{ClassCounters, DropReason, ElephantCounters};
 use slicewise_units::Duration;
+use std::collections::BTreeMap;
 
 /// Classes of a direction that are reported one by one: those with the most offered bytes. The rest are
 /// reported together, so that the size of a report does not grow with the number of classes.
@@ -96,16 +97,24 @@ impl DirectionSnapshot {
             classes.sort_by_key(|(class, _)| std::cmp::Reverse(class.offered_bytes));
         }
         let (top, rest) = classes.split_at(top);
+        // Frames of a removed slice may wait while there is another of its name: both are reported as one.
+        let mut named: BTreeMap<&str, ClassSnapshot> = BTreeMap::new();
+        let mut order = Vec::with_capacity(top.len());
+        for (counters, delay) in top {
+            let name = counters.class.as_str();
+            if let Some(same) = named.get_mut(name) {
+                add(&mut same.counters, counters);
+                same.delay.merge(delay);
+            } else {
+                order.push(name);
+                let (counters, delay) = ((*counters).clone(), (*delay).clone());
+                named.insert(name, ClassSnapshot { counters, delay });
+            }
+        }
         Self {
             counters: engine.counters(direction).cloned().unwrap_or_default(),
             backlog: classes.iter().map(|(class, _)| class.queued_frames).sum(),
-            classes: top
-                .iter()
-                .map(|(counters, delay)| ClassSnapshot {
-                    counters: (*counters).clone(),
-                    delay: (*delay).clone(),
-                })
-                .collect(),
+            classes: order.iter().filter_map(|name| named.remove(name)).collect(),
             others: together(rest),
             elephants: engine
                 .elephants(direction)
@@ -126,16 +135,19 @@ fn together(classes: &[(&ClassCounters, &Histogram)]) -> Option<ClassCounters> {
         class: "(other)".to_owned(),
         ..ClassCounters::default()
     };
-    for (class, _) in classes {
-        sum.offered_frames += class.offered_frames;
-        sum.offered_bytes += class.offered_bytes;
-        sum.sent_frames += class.sent_frames;
-        sum.sent_bytes += class.sent_bytes;
-        sum.marked_frames += class.marked_frames;
-        sum.queued_frames += class.queued_frames;
-        for reason in DropReason::ALL {
-            sum.dropped_frames[reason as usize] += class.dropped(reason);
-        }
-    }
+    classes.iter().for_each(|(class, _)| add(&mut sum, class));
     Some(sum)
+}
+
+/// Count what a class has counted, too.
+fn add(sum: &mut ClassCounters, class: &ClassCounters) {
+    sum.offered_frames += class.offered_frames;
+    sum.offered_bytes += class.offered_bytes;
+    sum.sent_frames += class.sent_frames;
+    sum.sent_bytes += class.sent_bytes;
+    sum.marked_frames += class.marked_frames;
+    sum.queued_frames += class.queued_frames;
+    for reason in DropReason::ALL {
+        sum.dropped_frames[reason as usize] += class.dropped(reason);
+    }
 }

@@ -50,6 +50,23 @@ pub struct GuaranteeRequest {
     pub delay: Option<Duration>,
 }
 
+impl GuaranteeRequest {
+    /// Its class: the objective rounded down; without one, the time that the rate takes to send the burst, rounded down (at
+    /// least the shortest class). `None` if the objective is shorter than every class.
+    #[must_use]
+    pub fn delay_class(&self, classes: &DelayClasses) -> Option<DelayClass> {
+        match self.delay {
+            Some(objective) => classes.within(objective),
+            None => {
+                let rate = u128::from(self.rate.bits_per_second()).max(1);
+                let nanos = u64::try_from(nanobits(self.burst) / rate).unwrap_or(u64::MAX);
+                let own = Duration::from_nanos(nanos).max(classes.shortest());
+                classes.within(own)
+            }
+        }
+    }
+}
+
 /// An admitted guarantee: proof that it was tested, and the handle to release it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Admitted {
@@ -325,16 +342,7 @@ impl Admission {
     /// every class.
     #[must_use]
     pub fn delay_class(&self, request: &GuaranteeRequest) -> Option<DelayClass> {
-        let classes = &self.params.delay_classes;
-        match request.delay {
-            Some(objective) => classes.within(objective),
-            None => {
-                let rate = u128::from(request.rate.bits_per_second()).max(1);
-                let nanos = u64::try_from(nanobits(request.burst) / rate).unwrap_or(u64::MAX);
-                let own = Duration::from_nanos(nanos).max(classes.shortest());
-                classes.within(own)
-            }
-        }
+        request.delay_class(&self.params.delay_classes)
     }
 
     fn test(&self, request: &GuaranteeRequest, count: u64) -> Result<DelayClass, Refusal> {

@@ -1,5 +1,6 @@
 //! Slices with a guarantee: defaults, contradictions, and the admission test.
 
+use super::queue::default_limit;
 use super::{ClassResolver, Part, PolicyError, PortParams};
 use crate::{
     AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayClasses, Discipline, GuaranteeParams,
@@ -231,6 +232,60 @@ impl MaximumSpec {
         Ok(MaximumParams {
             rate,
             burst: kept(size)?,
+        })
+    }
+}
+
+impl SliceParams {
+    /// A slice that is to be added to a policy with these common parameters, on a link of rate `link`, with the queue
+    /// that a class without a `queue_limit` has. It belongs to the first tenant. Whether the guarantee can be kept is not
+    /// tested.
+    ///
+    /// # Errors
+    /// If the delay is shorter than every class, guarantee and maximum contradict each other, or a value is too large or
+    /// zero: the problem, as the end of a sentence.
+    pub fn to_add(
+        guarantee: Option<&GuaranteeRequest>,
+        maximum: Option<&MaximumSpec>,
+        weight: u32,
+        common: &GuaranteedParams,
+        link: BitRate,
+    ) -> Result<Self, String> {
+        if weight == 0 || weight > WEIGHT_MAX {
+            return Err(format!(
+                "has a weight of {weight}: must be 1 to {WEIGHT_MAX}"
+            ));
+        }
+        let resolve =
+            |maximum: &MaximumSpec| maximum.resolve(guarantee, link, common.largest_frame);
+        let maximum = maximum.map(resolve).transpose()?;
+        let params = |request: &GuaranteeRequest| {
+            let shortest = common.delay_classes.shortest();
+            let class = request.delay_class(&common.delay_classes);
+            let class = class.ok_or_else(|| {
+                let delay = request.delay.unwrap_or_default();
+                format!("asks for a delay of {delay}, below {shortest}, the shortest of the link")
+            })?;
+            Ok::<_, String>(GuaranteeParams {
+                rate: request.rate,
+                burst: kept(request.burst)?,
+                class,
+            })
+        };
+        let guarantee = guarantee.map(params).transpose()?;
+        let of_guarantee = guarantee.map(|guarantee| guarantee.rate);
+        let own_rate = maximum.map(|maximum| maximum.rate).or(of_guarantee);
+        let limit = default_limit(own_rate.unwrap_or(link));
+        let queue_limit = guarantee.map_or(limit, |guarantee| {
+            let delay = common.delay_classes.delay(guarantee.class);
+            room_for(&guarantee, delay, limit)
+        });
+        Ok(Self {
+            guarantee,
+            maximum,
+            weight,
+            tenant: 0,
+            queue_limit,
         })
     }
 }

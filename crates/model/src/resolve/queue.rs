@@ -17,6 +17,16 @@ const WRED_EXPONENT: u8 = 9;
 /// Default mark probability denominator of WRED (IOS).
 const WRED_MARK_DENOMINATOR: u32 = 10;
 
+/// The limit of a queue that is sent from at a rate, unless it is stated.
+pub(super) fn default_limit(rate: BitRate) -> QueueLimitParams {
+    let packets = rate.bytes_in(QUEUE_TIME).bytes() / QUEUE_PACKET.bytes();
+    QueueLimitParams {
+        packets: u32::try_from(packets.max(QUEUE_PACKETS_MIN)).unwrap_or(u32::MAX),
+        bytes: ByteCount::new(u64::MAX),
+        hysteresis: 0,
+    }
+}
+
 impl ClassResolver<'_> {
     pub(super) fn queue_limit(&self, rate: BitRate) -> Result<QueueLimitParams, PolicyError> {
         let limit = self.room(rate)?;
@@ -44,15 +54,7 @@ impl ClassResolver<'_> {
                 bytes: unlimited,
                 hysteresis: 0,
             }),
-            None => {
-                let packets = rate.bytes_in(QUEUE_TIME).bytes() / QUEUE_PACKET.bytes();
-                let packets = u32::try_from(packets.max(QUEUE_PACKETS_MIN)).unwrap_or(u32::MAX);
-                Ok(QueueLimitParams {
-                    packets,
-                    bytes: unlimited,
-                    hysteresis: 0,
-                })
-            }
+            None => Ok(default_limit(rate)),
         }
     }
 

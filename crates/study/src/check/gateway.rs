@@ -7,15 +7,18 @@ use super::{Checker, UNKNOWN_RATE};
 use crate::diagnostics::Diagnostics;
 use crate::file::Placed;
 use crate::gateway::{
-    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayDirection, GatewayPacketIo,
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
+    GatewayPacketIo,
 };
 use crate::settings;
 use crate::spec::{At, Named};
-use slicewise_model::{PolicyParams, Rate};
+use slicewise_model::{Discipline, PolicyParams, Rate};
 use slicewise_units::ByteCount;
 
 /// Longest name of an interface in Linux, bytes.
 const MAX_INTERFACE_BYTES: usize = 15;
+/// Longest name of a gateway or link at a controller, bytes.
+const MAX_NAME_BYTES: usize = 63;
 /// Maximum frame memory.
 const MAX_MEMORY: ByteCount = ByteCount::new(64 << 30);
 
@@ -38,6 +41,26 @@ settings! {
         memory: Option<At<ByteCount>>,
         /// The port of the loopback interface that serves metrics; 0 for none. Default 9640.
         metrics_port: Option<u16>,
+        /// The controller that slices come from while the gateway runs.
+        controller: Option<Placed<ControllerSpec>>,
+    }
+}
+
+settings! {
+    /// The controller that slices come from while the gateway runs.
+    struct ControllerSpec as "ControllerSpec" {
+        /// Its address, `http://` or `https://`.
+        [expected] url: Option<At<String>>,
+        /// The gateway's name there.
+        [expected] name: Option<At<String>>,
+        /// The name of its link there.
+        [expected] link: Option<At<String>>,
+        /// The file with the token.
+        token_file: Option<At<String>>,
+        /// The file with certificates (PEM) of authorities to trust, instead of those of the system.
+        certificate_authority: Option<At<String>>,
+        /// The file in which the gateway keeps its slices.
+        [expected] state: Option<At<String>>,
     }
 }
 
@@ -73,6 +96,11 @@ impl Checker<'_> {
             self.problems.add(at.span, message);
         }
         let metrics_port = spec.metrics_port.unwrap_or(DEFAULT_METRICS_PORT);
+        let policies = [policy.as_ref(), backward.as_ref().map(|way| &way.policy)];
+        let controller = match &spec.controller {
+            Some(controller) => Some(self.controller(controller, policies)?),
+            None => None,
+        };
         Some(GatewayConfig {
             interfaces: interfaces?,
             directions: [
@@ -85,8 +113,84 @@ impl Checker<'_> {
             packet_io: spec.packet_io,
             memory,
             metrics_port: (metrics_port > 0).then_some(metrics_port),
+            controller,
             warnings: Diagnostics::new(Vec::new(), 0),
         })
+    }
+
+    /// The controller; `policies` are those of both directions, beside which its slices are to be.
+    fn controller(
+        &mut self,
+        spec: &Placed<ControllerSpec>,
+        policies: [Option<&PolicyParams>; 2],
+    ) -> Option<GatewayController> {
+        for policy in policies.into_iter().flatten() {
+            let guaranteed = policy.classes.iter().find(|class| {
+                let slice = class.slice.as_ref();
+                slice.is_some_and(|slice| slice.guarantee.is_some())
+            });
+            let problem = if policy.discipline != Discipline::Guaranteed {
+                "slices of a controller need `discipline: guaranteed` in the policy of both directions"
+                    .to_owned()
+            } else if let Some(class) = guaranteed {
+                format!(
+                    "class `{}` has a guarantee, which the controller would promise again: let the controller add it",
+                    class.name
+                )
+            } else {
+                continue;
+            };
+            self.problems.add(spec.span, problem);
+            return None;
+        }
+        let controller = &spec.value;
+        let url = controller.url.as_ref();
+        let url = url.filter(|url| {
+            let is_url = ["http://", "https://"]
+                .iter()
+                .any(|scheme| url.value.starts_with(scheme));
+            if !is_url {
+                let message = format!(
+                    "`{}` is not the address of a controller: expected for example `http://127.0.0.1:9650`",
+                    url.value
+                );
+                self.problems.add(url.span, message);
+            }
+            is_url
+        });
+        let name = self.controller_name(controller.name.as_ref());
+        let link = self.controller_name(controller.link.as_ref());
+        let locate = |path: &At<String>| {
+            let path = self.sources.beside(path.span.file, &path.value);
+            self.files.locate(&path)
+        };
+        Some(GatewayController {
+            url: url?.value.clone(),
+            name: name?,
+            link: link?,
+            token_file: controller.token_file.as_ref().map(locate),
+            certificate_authority: controller.certificate_authority.as_ref().map(locate),
+            state: controller.state.as_ref().map(locate)?,
+        })
+    }
+
+    /// A name as controllers take it.
+    fn controller_name(&mut self, name: Option<&At<String>>) -> Option<String> {
+        let At { value, span } = name?;
+        let is_first = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let is_next = |byte: u8| is_first(byte) || matches!(byte, b'.' | b'_' | b'-');
+        let is_name = value.len() <= MAX_NAME_BYTES
+            && value.bytes().next().is_some_and(is_first)
+            && value.bytes().all(is_next);
+        if !is_name {
+            let message = format!(
+                "`{value}` is not a name of a controller: expected 1 to {MAX_NAME_BYTES} of a-z, 0-9, `.`, `_` and \
+                 `-`, and a letter or digit first"
+            );
+            self.problems.add(*span, message);
+            return None;
+        }
+        Some(value.clone())
     }
 
     fn interfaces(&mut self, spec: Option<&At<Vec<At<String>>>>) -> Option<[String; 2]> {

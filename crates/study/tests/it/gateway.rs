@@ -121,7 +121,7 @@ fn what_is_missing_or_not_for_a_gateway_is_told() {
         2 | duration: 1 s
           | ^^^^^^^^
           |
-          = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`
+          = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`, `controller`
 
         error: `published` is for policies of a study
          --> gateway.yaml:5:3
@@ -164,6 +164,66 @@ fn a_whole_configuration_of_a_router_is_taken_with_a_warning() {
     assert_eq!(parse(GOOD).unwrap().warnings.count(), 0);
 }
 
+const CONTROLLED: &str = "\
+interfaces: [left, right]
+link: 35 Mbit/s
+policy: {discipline: guaranteed, classes: []}
+controller:
+  url: http://127.0.0.1:9650
+  name: edge-1
+  link: uplink
+  state: slices.state
+";
+
+#[test]
+fn slices_may_come_from_a_controller() {
+    let config = parse(CONTROLLED).unwrap();
+    let controller = config.controller.unwrap();
+    assert_eq!(controller.name, "edge-1");
+    assert_eq!(controller.state, std::path::Path::new("slices.state"));
+    assert_eq!(controller.token_file, None);
+    assert_eq!(parse(GOOD).unwrap().controller, None);
+}
+
+#[test]
+fn what_is_wrong_with_a_controller_is_told() {
+    let wrong = |from: &str, to: &str| parse(&CONTROLLED.replace(from, to)).unwrap_err();
+    insta::assert_snapshot!(wrong("http://", "ftp://") + &wrong("uplink", "Up link"), @"
+error: `ftp://127.0.0.1:9650` is not the address of a controller: expected for example `http://127.0.0.1:9650`
+ --> gateway.yaml:5:8
+  |
+5 |   url: ftp://127.0.0.1:9650
+  |        ^^^^^^^^^^^^^^^^^^^^error: `Up link` is not a name of a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
+ --> gateway.yaml:7:9
+  |
+7 |   link: Up link
+  |         ^^^^^^^
+");
+    insta::assert_snapshot!(wrong("  state: slices.state\n", ""), @"
+error: `state` is missing
+ --> gateway.yaml:4:1
+  |
+4 | controller:
+  | ^^^^^^^^^^
+");
+    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", "{none: true}"), @"
+error: slices of a controller need `discipline: guaranteed` in the policy of both directions
+ --> gateway.yaml:4:1
+  |
+4 | controller:
+  | ^^^^^^^^^^
+");
+    let guaranteed =
+        "{discipline: guaranteed, classes: [{name: a, match: {vlan: 1}, guarantee: 1 Mbit/s}]}";
+    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", guaranteed), @"
+error: class `a` has a guarantee, which the controller would promise again: let the controller add it
+ --> gateway.yaml:4:1
+  |
+4 | controller:
+  | ^^^^^^^^^^
+");
+}
+
 #[test]
 fn the_schema_has_every_key_and_names_those_that_are_needed() {
     let schema = slicewise_study::json_schema(slicewise_study::FileKind::Gateway);
@@ -172,7 +232,7 @@ fn the_schema_has_every_key_and_names_those_that_are_needed() {
         serde_json::json!(["interfaces", "link", "policy"])
     );
     let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"backward interfaces link memory metrics_port packet_io policy slices");
+    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"backward controller interfaces link memory metrics_port packet_io policy slices");
 }
 
 proptest! {

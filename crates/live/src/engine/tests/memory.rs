@@ -20,6 +20,7 @@ fn flooded(memory_bytes: u64, receive_queues: u32) -> Bench {
         largest_frame: 1_522,
         receive_queues: [receive_queues; 2],
         memory_bytes,
+        adds_slices: false,
     });
     for side in 0..2 {
         let budget = bench.engine.port_budget(side);
@@ -98,6 +99,7 @@ fn too_little_memory_is_refused_and_the_message_says_how_much_is_needed() {
         largest_frame: 1_522,
         receive_queues: [16, 1],
         memory_bytes: 2 << 20,
+        adds_slices: false,
     };
     let refused = Engine::new(&params, Instant::ZERO).unwrap_err();
     assert!(matches!(refused, EngineError::TooLittleMemory { .. }));

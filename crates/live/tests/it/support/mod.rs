@@ -356,7 +356,7 @@ pub fn be_gateway() -> bool {
         std::thread::sleep(Duration::from_millis(100));
         Ok(params.clone())
     };
-    gateway::run(&params, wait, &mut load).unwrap();
+    gateway::run(&params, wait, &mut load, None).unwrap();
     true
 }
 

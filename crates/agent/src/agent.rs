@@ -1,0 +1,365 @@
+//! The thread that decides.
+
+use crate::counters::{self, Counters};
+use crate::mailbox::Mailbox;
+use crate::reconcile::Reconciler;
+use crate::session::{self, Announcement};
+use crate::store::{Kept, Opened, Record, StateError, Store};
+use crate::terms;
+use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement, GatewayEvent};
+use slicewise_live::DirectionParams;
+use slicewise_live::engine::FlowsCounted;
+use slicewise_live::gateway::{Answer, Control, Controller, Ended, Request};
+use slicewise_live::log;
+use slicewise_live::sys::time;
+use slicewise_units::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+
+/// How often counters are reported.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// When to try again to write to a disk that was full.
+const WRITE_AGAIN: Duration = Duration::from_secs(1);
+/// Events that are taken together before the disk is written to.
+const MOST_TOGETHER: usize = 4096;
+/// Slices whose flows are counted at a time.
+const MOST_FLOWS_WANTED: usize = 8;
+/// Events for the controller that wait for a report; later ones are only logged.
+const MOST_EVENTS: usize = 64;
+
+/// What an agent does, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentParams {
+    /// The address of the controller.
+    pub url: String,
+    /// The gateway's name there.
+    pub name: String,
+    /// The name of its link there.
+    pub link: String,
+    /// The file with the token, if the controller asks for one.
+    pub token_file: Option<PathBuf>,
+    /// Certificates (PEM) of authorities to trust, instead of those of the system.
+    pub certificate_authority: Option<PathBuf>,
+    /// The file in which slices are kept.
+    pub state: PathBuf,
+}
+
+/// An agent that has read its state.
+#[derive(Debug)]
+pub struct Agent {
+    params: AgentParams,
+    directions: [DirectionParams; 2],
+    store: Store,
+    kept: Kept,
+}
+
+/// What the thread that decides is told.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// By the forwarding thread.
+    Answer(Answer),
+    /// By the controller; whether it was taken goes back.
+    Desired(Box<Desired>, SyncSender<Result<(), String>>),
+    /// The controller cannot be reached.
+    Away,
+    /// The controller knows this.
+    Acknowledged(Box<Acknowledgement>),
+    /// The controller wants to know the flows of these slices.
+    FlowsWanted(Vec<String>),
+}
+
+impl Agent {
+    /// Read the state of the gateway whose directions these are.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    pub fn open(params: AgentParams, directions: [DirectionParams; 2]) -> Result<Self, StateError> {
+        let Opened {
+            store,
+            kept,
+            warning,
+        } = Store::open(&params.state, &params.name, &params.link)?;
+        if let Some(warning) = warning {
+            let path = params.state.display();
+            log::warn("state", &[("path", &path), ("problem", &warning)]);
+        }
+        Ok(Self {
+            params,
+            directions,
+            store,
+            kept,
+        })
+    }
+
+    /// What the gateway runs beside its forwarding thread.
+    #[must_use]
+    pub fn into_controller(self) -> Controller {
+        let (events, incoming) = channel();
+        let answered = events.clone();
+        Controller {
+            // Where the agent has ended, nobody wants the answers.
+            answers: Box::new(move |answer| drop(answered.send(Event::Answer(answer)))),
+            run: Box::new(move |control| self.run(&control, &events, &incoming)),
+        }
+    }
+
+    fn run(self, control: &Control, events: &Sender<Event>, incoming: &Receiver<Event>) {
+        let announced = match announcement(&self.params.link, &self.directions) {
+            Ok(announced) => Arc::new(Announcement::new(announced)),
+            Err(problem) => {
+                log::warn("controller_unused", &[("reason", &problem)]);
+                return;
+            }
+        };
+        let now = time::now();
+        let after = self.kept.generation;
+        let refused = self.kept.refused.clone();
+        let mut deciding = Deciding {
+            control,
+            reconciler: Reconciler::new(&self.params.link, self.directions, self.kept),
+            store: self.store,
+            unwritten: Vec::new(),
+            write_at: None,
+            refused,
+            told: None,
+            mailbox: Arc::default(),
+            announced: Arc::clone(&announced),
+            link: self.params.link.clone(),
+            counters: Counters::new(now),
+            report_at: now.saturating_add(REPORT_EVERY),
+            is_counting: false,
+            events: Vec::new(),
+            flows_wanted: Vec::new(),
+        };
+        // What is on the disk is in force before the controller is asked.
+        if deciding.ask_for_changes().is_err() {
+            return;
+        }
+        let mailbox = Arc::clone(&deciding.mailbox);
+        let (asking, params) = (events.clone(), self.params.clone());
+        let ask = move || session::ask(&params, &announced, after, &asking);
+        let (telling, params) = (events.clone(), self.params.clone());
+        let report = move || session::report(&params, &mailbox, &telling);
+        let threads = [
+            start("controller_ask", ask),
+            start("controller_tell", report),
+        ];
+        if let Some(Err(error)) = threads.into_iter().find(Result::is_err) {
+            log::warn("controller_unused", &[("reason", &error)]);
+        }
+        // It ends when the gateway has stopped.
+        while deciding.round(incoming).is_ok() {}
+    }
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    thread.spawn(run).map(drop)
+}
+
+fn announcement(
+    link: &str,
+    directions: &[DirectionParams; 2],
+) -> Result<GatewayAnnouncement, &'static str> {
+    let links = vec![terms::announcement(link, directions)?];
+    Ok(GatewayAnnouncement { links })
+}
+
+/// The state of the thread that decides.
+struct Deciding<'a> {
+    control: &'a Control,
+    reconciler: Reconciler,
+    store: Store,
+    /// Records that are not on the disk yet.
+    unwritten: Vec<Record>,
+    write_at: Option<Instant>,
+    /// The slices that are refused, as the disk has them.
+    refused: BTreeSet<String>,
+    /// What the controller was told last.
+    told: Option<Acknowledgement>,
+    mailbox: Arc<Mailbox>,
+    announced: Arc<Announcement>,
+    link: String,
+    counters: Counters,
+    report_at: Instant,
+    is_counting: bool,
+    events: Vec<GatewayEvent>,
+    flows_wanted: Vec<String>,
+}
+
+impl Deciding<'_> {
+    /// Wait for something to happen, and act on it.
+    fn round(&mut self, incoming: &Receiver<Event>) -> Result<(), Ended> {
+        let now = time::now();
+        let next = self.reconciler.poll_at().into_iter().chain(self.write_at);
+        let next = next.fold(self.report_at, Instant::min);
+        let timeout = next.saturating_since(now).nanos();
+        let first = match incoming.recv_timeout(std::time::Duration::from_nanos(timeout)) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Err(Ended),
+        };
+        let others = std::iter::from_fn(|| incoming.try_recv().ok());
+        for event in first.into_iter().chain(others.take(MOST_TOGETHER)) {
+            self.on_event(event)?;
+        }
+        // The data plane is asked first: it works while the disk is written to.
+        self.ask_for_changes()?;
+        self.write();
+        self.tell();
+        if time::now() >= self.report_at && !self.is_counting {
+            self.report_at = time::now().saturating_add(REPORT_EVERY);
+            self.is_counting = true;
+            self.count(0, 0)?;
+        }
+        Ok(())
+    }
+
+    fn on_event(&mut self, event: Event) -> Result<(), Ended> {
+        match event {
+            Event::Answer(answer) => self.on_answer(answer),
+            Event::Desired(desired, taken) => {
+                let outcome = self.reconciler.take(*desired);
+                let told = outcome.map(|records| self.unwritten.extend(records));
+                // The thread that asks has ended with the process.
+                let _ = taken.send(told);
+                Ok(())
+            }
+            Event::Away => {
+                // It may have lost what it was told last.
+                self.told = None;
+                Ok(())
+            }
+            Event::FlowsWanted(mut names) => {
+                names.truncate(MOST_FLOWS_WANTED);
+                self.flows_wanted = names;
+                Ok(())
+            }
+            Event::Acknowledged(acknowledgement) => {
+                let records = self.reconciler.on_acknowledged(&acknowledgement);
+                self.unwritten.extend(records);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_answer(&mut self, answer: Answer) -> Result<(), Ended> {
+        match answer {
+            Answer::Changed(outcome) => self.reconciler.on_changed(outcome, time::now()),
+            Answer::Gone(gone) => self
+                .reconciler
+                .on_gone(gone.direction, &gone.counters.class),
+            Answer::Counted(counted) => {
+                let (direction, next) = (counted.direction, counted.next);
+                let reconciler = &self.reconciler;
+                self.counters
+                    .on_counted(*counted, |name| reconciler.in_force(name).is_some());
+                match (next, direction) {
+                    (Some(from), _) => self.count(direction, from)?,
+                    (None, 0) => self.count(1, 0)?,
+                    (None, _) => {
+                        let names = self.flows_wanted.clone();
+                        self.control.request(Request::Flows(names))?;
+                    }
+                }
+            }
+            Answer::Flows(flows) => self.report(flows),
+            Answer::Reloaded(directions) => {
+                match announcement(&self.link, &directions) {
+                    Ok(announced) => self.announced.set(announced),
+                    Err(problem) => log::warn("announcement", &[("reason", &problem)]),
+                }
+                self.reconciler.on_reloaded(*directions);
+            }
+        }
+        // Answers make room for further questions.
+        self.ask_for_changes()
+    }
+
+    /// Ask the data plane for the changes that are next.
+    fn ask_for_changes(&mut self) -> Result<(), Ended> {
+        let now = time::now();
+        while let Some(change) = self.reconciler.poll_change(now) {
+            self.control.request(Request::Change(Box::new(change)))?;
+        }
+        Ok(())
+    }
+
+    fn count(&self, direction: usize, from: u32) -> Result<(), Ended> {
+        self.control.request(Request::Count { direction, from })
+    }
+
+    fn report(&mut self, flows: Vec<FlowsCounted>) {
+        self.is_counting = false;
+        let events = std::mem::take(&mut self.events);
+        let report = self.counters.report(&self.link, time::now());
+        self.mailbox.count(CounterReport {
+            flows: counters::flows(flows),
+            events,
+            ..report
+        });
+    }
+
+    /// Write what has changed to the disk. Where that fails, the data plane goes on, and the controller is not told before it
+    /// has succeeded.
+    fn write(&mut self) {
+        let refused = self.reconciler.refused();
+        if *refused != self.refused {
+            self.refused.clone_from(refused);
+            let names = refused.iter().cloned().collect();
+            self.unwritten.push(Record::Refused(names));
+        }
+        let is_due = self.write_at.is_some_and(|at| at <= time::now());
+        if self.unwritten.is_empty() && !is_due || self.write_at.is_some() && !is_due {
+            return;
+        }
+        let kept = || self.reconciler.kept();
+        match self.store.append(&self.unwritten, kept) {
+            Ok(()) => {
+                if self.write_at.take().is_some() {
+                    log::info("state_written", &[]);
+                }
+                self.unwritten.clear();
+            }
+            Err(error) => {
+                if self.write_at.is_none() {
+                    let so = "slices are changed, but the controller is not told so until they are on the disk";
+                    log::warn("state_not_written", &[("reason", &error), ("so", &so)]);
+                    self.note(None, format!("its state cannot be written: {error}"));
+                }
+                // The next attempt writes all of it.
+                self.unwritten.clear();
+                self.write_at = Some(time::now().saturating_add(WRITE_AGAIN));
+            }
+        }
+    }
+
+    /// Tell the controller what is in force and on the disk.
+    fn tell(&mut self) {
+        if self.store.is_behind() {
+            return;
+        }
+        let acknowledgement = self.reconciler.acknowledgement();
+        if self.told.as_ref() == Some(&acknowledgement) {
+            return;
+        }
+        let before = self.told.as_ref();
+        let is_new = |slice: &&slicewise_api::RefusedSlice| {
+            !before.is_some_and(|before| before.refused.contains(*slice))
+        };
+        for refused in acknowledgement.refused.iter().filter(is_new) {
+            let (slice, reason) = (&refused.slice, &refused.reason);
+            log::warn("slice_refused", &[("slice", slice), ("reason", reason)]);
+        }
+        self.mailbox.acknowledge(acknowledgement.clone());
+        self.told = Some(acknowledgement);
+    }
+
+    fn note(&mut self, slice: Option<String>, reason: String) {
+        if self.events.len() < MOST_EVENTS {
+            self.events.push(GatewayEvent { slice, reason });
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What is to be told to the controller: the newest acknowledgement and the newest counters, for the thread that sends them.
+
+use slicewise_api::{Acknowledgement, CounterReport};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Between the thread that decides and the one that tells.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    letters: Mutex<Letters>,
+    is_there: Condvar,
+}
+
+/// What waits to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Letters {
+    pub(crate) acknowledgement: Option<Acknowledgement>,
+    pub(crate) counters: Option<CounterReport>,
+}
+
+impl Mailbox {
+    /// Tell this, in place of what was not told yet.
+    pub(crate) fn acknowledge(&self, acknowledgement: Acknowledgement) {
+        self.change(|letters| letters.acknowledgement = Some(acknowledgement));
+    }
+
+    /// This could not be told: try again, unless there is something newer.
+    pub(crate) fn put_back(&self, acknowledgement: Acknowledgement) {
+        self.change(|letters| {
+            letters.acknowledgement.get_or_insert(acknowledgement);
+        });
+    }
+
+    /// Tell this, in place of what was not told yet.
+    pub(crate) fn count(&self, counters: CounterReport) {
+        self.change(|letters| letters.counters = Some(counters));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Letters)) {
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut letters);
+        self.is_there.notify_all();
+    }
+
+    /// Wait for something to tell, for at most `timeout`.
+    pub(crate) fn take(&self, timeout: Duration) -> Letters {
+        let letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_empty =
+            |letters: &mut Letters| letters.acknowledgement.is_none() && letters.counters.is_none();
+        let waited = self.is_there.wait_timeout_while(letters, timeout, is_empty);
+        let (mut letters, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut letters)
+    }
+}

@@ -1,0 +1,510 @@
+//! Brings what is in force in line with what is wanted, one change after the other, without a clock or I/O.
+//!
+//! Slices are looked at in the order in which their changes came. What the data plane refuses for now (frames of a slice
+//! that was removed still wait, or capacity is released only when deadlines have passed) is tried again at that time, while
+//! changes of other slices go on. A generation is reached when every change up to it is in force, refused for good, or a
+//! removal whose frames leave.
+
+mod slice;
+#[cfg(test)]
+mod tests;
+
+use crate::store::{Kept, Record};
+use slice::{Effect, Next, SliceState};
+use slicewise_api::{
+    Acknowledgement, Desired, GatewayChange, GatewaySlice, RefusedSlice, check_name,
+};
+use slicewise_dataplane::{SliceChangeError, SliceChanged};
+use slicewise_live::DirectionParams;
+use slicewise_live::engine::{DirectedChange, NotChanged};
+use slicewise_units::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Changes that are asked for and not answered.
+const MOST_ASKED: usize = 128;
+/// When to try again what does not say for how long it is refused.
+const RETRY: Duration = Duration::from_millis(5);
+/// The least time to wait before trying again.
+const SHORTEST_RETRY: Duration = Duration::from_micros(200);
+/// Something that is refused only for now is refused for good after so long.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a refusal that names no time is tried again while other changes are under way.
+const MOST_TRIES: u32 = 20;
+/// When slices that were refused for good are tried again, if nothing else happens.
+const REFUSED_AGAIN: Duration = Duration::from_secs(10);
+
+/// What is wanted, what is in force, and what lies between.
+#[derive(Debug)]
+pub(crate) struct Reconciler {
+    link: String,
+    directions: [DirectionParams; 2],
+    slices: BTreeMap<String, SliceState>,
+    /// Slices to be looked at, in the order of their changes.
+    queue: VecDeque<String>,
+    /// Slices to be looked at later.
+    later: BTreeMap<(Instant, u64), String>,
+    next_number: u64,
+    /// Changes that are asked for, in order.
+    asked: VecDeque<Asked>,
+    /// Generations with changes that are not finished: how many, and the generation reached before.
+    open: BTreeMap<u64, Open>,
+    /// The newest generation that was taken.
+    reached: u64,
+    refused: BTreeMap<String, String>,
+    /// Slices that were refused, by this process or one before it, and are not known to be in force.
+    was_refused: BTreeSet<String>,
+    /// Slices that were refused and are in force now.
+    recovered: BTreeSet<String>,
+    refused_again: Option<Instant>,
+    gone: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Open {
+    changes: usize,
+    before: u64,
+}
+
+#[derive(Debug)]
+struct Asked {
+    name: String,
+    effects: [Option<Effect>; 2],
+    tenant: (String, u32),
+}
+
+impl Reconciler {
+    /// Nothing is in force; `kept` is wanted.
+    pub(crate) fn new(link: &str, directions: [DirectionParams; 2], kept: Kept) -> Self {
+        let mut new = Self {
+            link: link.to_owned(),
+            directions,
+            slices: BTreeMap::new(),
+            queue: VecDeque::new(),
+            later: BTreeMap::new(),
+            next_number: 0,
+            asked: VecDeque::new(),
+            open: BTreeMap::new(),
+            reached: 0,
+            refused: BTreeMap::new(),
+            was_refused: kept.refused,
+            recovered: BTreeSet::new(),
+            refused_again: None,
+            // No frame of them can wait: the gateway has just started.
+            gone: kept.removed,
+        };
+        new.open(kept.generation);
+        for (name, slice) in kept.slices {
+            new.want(&name, Some(slice), kept.generation);
+        }
+        new.close(kept.generation);
+        new
+    }
+
+    /// What is wanted, as it is to be kept.
+    pub(crate) fn kept(&self) -> Kept {
+        let wanted = self.slices.iter().filter_map(|(name, state)| {
+            let wanted = state.wanted.as_ref()?;
+            Some((name.clone(), wanted.clone()))
+        });
+        let leaving = self
+            .slices
+            .iter()
+            .filter(|(_, state)| state.wanted.is_none());
+        let leaving = leaving.map(|(name, _)| name.clone());
+        Kept {
+            generation: self.reached,
+            slices: wanted.collect(),
+            removed: leaving.chain(self.gone.iter().cloned()).collect(),
+            refused: self.was_refused.clone(),
+        }
+    }
+
+    /// Take what the controller answered. Returns the records that keep it; a snapshot changes only what differs.
+    ///
+    /// # Errors
+    /// If it cannot be of a controller; nothing is changed then.
+    pub(crate) fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
+        let Desired {
+            generation,
+            snapshot,
+            draining,
+            changes,
+        } = desired;
+        if i64::try_from(generation).is_err() {
+            return Err(format!("{generation} is not a generation"));
+        }
+        check(snapshot.as_deref(), &draining, &changes)?;
+        let mut records = Vec::new();
+        let Some(snapshot) = snapshot else {
+            if generation < self.reached {
+                return Err(format!(
+                    "it answers with generation {generation} after {} without saying what is in force",
+                    self.reached
+                ));
+            }
+            if generation == self.reached && changes.is_empty() {
+                return Ok(records);
+            }
+            self.open(generation);
+            for change in changes {
+                match change {
+                    GatewayChange::Put(slice) => self.put(*slice, generation, &mut records),
+                    GatewayChange::Remove(name) => self.remove(&name, generation, &mut records),
+                }
+            }
+            self.close(generation);
+            records.push(Record::Generation(generation));
+            return Ok(records);
+        };
+        if generation < self.reached {
+            // The controller has an older store: what it says now counts.
+            self.open.clear();
+            self.slices.values_mut().for_each(|state| state.open = None);
+            self.reached = 0;
+        }
+        self.open(generation);
+        let names: BTreeSet<String> = snapshot.iter().map(|slice| slice.name.clone()).collect();
+        let has = |state: &SliceState| state.wanted.is_some();
+        let others = self.slices.iter().filter(|(_, state)| has(state));
+        let others = others.map(|(name, _)| name.clone());
+        let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
+        for name in others.iter().chain(&draining) {
+            self.remove(name, generation, &mut records);
+        }
+        for slice in snapshot {
+            self.put(slice, generation, &mut records);
+        }
+        self.close(generation);
+        records.push(Record::Generation(generation));
+        Ok(records)
+    }
+
+    fn put(&mut self, slice: GatewaySlice, generation: u64, records: &mut Vec<Record>) {
+        self.gone.remove(&slice.name);
+        let state = self.slices.get(&slice.name);
+        if state.is_some_and(|state| state.wanted.as_ref() == Some(&slice)) {
+            return;
+        }
+        records.push(Record::Put(Box::new(slice.clone())));
+        let name = slice.name.clone();
+        self.want(&name, Some(slice), generation);
+    }
+
+    fn remove(&mut self, name: &str, generation: u64, records: &mut Vec<Record>) {
+        let is_leaving = self.gone.contains(name)
+            || self
+                .slices
+                .get(name)
+                .is_some_and(|state| state.wanted.is_none());
+        if is_leaving {
+            return;
+        }
+        self.recovered.remove(name);
+        records.push(Record::Remove(name.to_owned()));
+        self.want(name, None, generation);
+    }
+
+    fn want(&mut self, name: &str, wanted: Option<GatewaySlice>, generation: u64) {
+        let state = self.slices.entry(name.to_owned()).or_default();
+        state.wanted = wanted;
+        state.tries = 0;
+        state.since = None;
+        if state.open.is_none() {
+            state.open = Some(generation);
+            if let Some(open) = self.open.get_mut(&generation) {
+                open.changes += 1;
+            }
+        }
+        self.look_at(name);
+    }
+
+    /// A generation is being taken.
+    fn open(&mut self, generation: u64) {
+        let before = self.reached;
+        let entry = self.open.entry(generation);
+        // It cannot be reached before all of it is taken.
+        entry.or_insert(Open { changes: 0, before }).changes += 1;
+    }
+
+    /// All of a generation was taken.
+    fn close(&mut self, generation: u64) {
+        self.reached = generation;
+        self.finish_one(generation);
+    }
+
+    fn finish_one(&mut self, generation: u64) {
+        if let Some(open) = self.open.get_mut(&generation) {
+            open.changes -= 1;
+            if open.changes == 0 {
+                self.open.remove(&generation);
+            }
+        }
+    }
+
+    fn look_at(&mut self, name: &str) {
+        if let Some(state) = self.slices.get_mut(name)
+            && !state.is_asked
+            && !state.is_queued
+        {
+            state.is_queued = true;
+            self.queue.push_back(name.to_owned());
+        }
+    }
+
+    fn look_later(&mut self, name: &str, at: Instant) {
+        self.next_number += 1;
+        self.later.insert((at, self.next_number), name.to_owned());
+    }
+
+    /// When to ask for changes again, if nothing happens before.
+    pub(crate) fn poll_at(&self) -> Option<Instant> {
+        let later = self.later.keys().next().map(|&(at, _)| at);
+        later.into_iter().chain(self.refused_again).min()
+    }
+
+    /// The next change to ask for; it has to be [answered](Self::on_changed).
+    pub(crate) fn poll_change(&mut self, now: Instant) -> Option<DirectedChange> {
+        while let Some(entry) = self
+            .later
+            .first_entry()
+            .filter(|entry| entry.key().0 <= now)
+        {
+            let name = entry.remove();
+            self.look_at(&name);
+        }
+        if self.refused_again.is_some_and(|at| at <= now) {
+            self.retry_refused();
+            self.refused_again =
+                (!self.refused.is_empty()).then(|| now.saturating_add(REFUSED_AGAIN));
+        }
+        while self.asked.len() < MOST_ASKED {
+            let name = self.queue.pop_front()?;
+            let Some(state) = self.slices.get_mut(&name) else {
+                continue;
+            };
+            state.is_queued = false;
+            match state.next(&name, &self.link, &self.directions) {
+                Next::Ask(change, effects) => {
+                    state.is_asked = true;
+                    let tenant = state.tenant_wanted();
+                    self.asked.push_back(Asked {
+                        name,
+                        effects,
+                        tenant,
+                    });
+                    return Some(*change);
+                }
+                Next::Nothing => self.finish(&name),
+                // It is looked at again when the frames have left.
+                Next::Wait => {}
+                Next::Refuse(reason) => self.refuse(&name, reason, now),
+            }
+        }
+        None
+    }
+
+    /// What is wanted of a slice is in force.
+    fn finish(&mut self, name: &str) {
+        self.refused.remove(name);
+        let was_refused = self.was_refused.remove(name);
+        let Some(state) = self.slices.get_mut(name) else {
+            return;
+        };
+        if was_refused && state.wanted.is_some() {
+            self.recovered.insert(name.to_owned());
+        }
+        state.tries = 0;
+        state.since = None;
+        let open = state.open.take();
+        let is_gone = state.is_gone();
+        if is_gone {
+            self.slices.remove(name);
+            self.gone.insert(name.to_owned());
+        }
+        if let Some(generation) = open {
+            self.finish_one(generation);
+        }
+    }
+
+    /// What is wanted of a slice cannot be put in force.
+    fn refuse(&mut self, name: &str, reason: String, now: Instant) {
+        if let Some(state) = self.slices.get_mut(name) {
+            state.tries = 0;
+            state.since = None;
+            if let Some(generation) = state.open.take() {
+                self.finish_one(generation);
+            }
+        }
+        self.refused.insert(name.to_owned(), reason);
+        self.was_refused.insert(name.to_owned());
+        self.recovered.remove(name);
+        let again = now.saturating_add(REFUSED_AGAIN);
+        self.refused_again.get_or_insert(again);
+    }
+
+    /// Something was released, or has changed: what was refused may fit now.
+    fn retry_refused(&mut self) {
+        let names: Vec<String> = self.refused.keys().cloned().collect();
+        names.iter().for_each(|name| self.look_at(name));
+    }
+
+    /// The data plane has answered the oldest change that was asked for.
+    pub(crate) fn on_changed(
+        &mut self,
+        outcome: Result<[Option<SliceChanged>; 2], NotChanged>,
+        now: Instant,
+    ) {
+        let Some(Asked {
+            name,
+            effects,
+            tenant,
+        }) = self.asked.pop_front()
+        else {
+            return;
+        };
+        let Some(state) = self.slices.get_mut(&name) else {
+            return;
+        };
+        state.is_asked = false;
+        match outcome {
+            Ok(_) => {
+                state.on_done(effects, tenant);
+                self.look_at(&name);
+            }
+            Err(refusal) => self.on_refused(&name, &refusal, now),
+        }
+    }
+
+    fn on_refused(&mut self, name: &str, refusal: &NotChanged, now: Instant) {
+        let NotChanged { direction, error } = refusal;
+        let is_alone = self.is_alone(name);
+        let Some(state) = self.slices.get_mut(name) else {
+            return;
+        };
+        let since = *state.since.get_or_insert(now);
+        let is_patient = now.saturating_since(since) < PATIENCE;
+        state.tries = state.tries.saturating_add(1);
+        let again = match error {
+            SliceChangeError::Draining { .. } if is_patient => Some(RETRY),
+            SliceChangeError::Refused {
+                released_in: Some(time),
+                ..
+            } if is_patient => Some((*time).max(SHORTEST_RETRY)),
+            // Changes before it may make room.
+            SliceChangeError::Refused { .. } if !is_alone && state.tries < MOST_TRIES => {
+                Some(RETRY)
+            }
+            SliceChangeError::InTransition { .. } if is_patient => {
+                let is_stepped = state.step_down(*direction);
+                Some(if is_stepped { Duration::ZERO } else { RETRY })
+            }
+            SliceChangeError::Unknown { .. } => {
+                state.on_unknown(*direction);
+                Some(Duration::ZERO)
+            }
+            _ => None,
+        };
+        match again {
+            Some(Duration::ZERO) if state.tries < MOST_TRIES => self.look_at(name),
+            Some(Duration::ZERO) => self.look_later(name, now.saturating_add(RETRY)),
+            Some(time) => self.look_later(name, now.saturating_add(time)),
+            None => self.refuse(name, refusal.to_string(), now),
+        }
+    }
+
+    /// Whether no other slice changes or leaves.
+    fn is_alone(&self, name: &str) -> bool {
+        let others = self.later.values().filter(|other| *other != name);
+        self.asked.is_empty() && self.queue.is_empty() && others.count() == 0
+    }
+
+    /// The last frame of a slice has left in a direction.
+    pub(crate) fn on_gone(&mut self, direction: usize, name: &str) {
+        if let Some(state) = self.slices.get_mut(name) {
+            state.on_gone(direction);
+            self.look_at(name);
+        }
+        self.retry_refused();
+    }
+
+    /// Another configuration of the gateway is in force.
+    pub(crate) fn on_reloaded(&mut self, directions: [DirectionParams; 2]) {
+        self.directions = directions;
+        // Queue limits follow the rate of the link.
+        let names: Vec<String> = self.slices.keys().cloned().collect();
+        for name in names {
+            if let Some(state) = self.slices.get_mut(&name) {
+                state.is_outdated = true;
+            }
+            self.look_at(&name);
+        }
+    }
+
+    /// The controller knows this.
+    pub(crate) fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
+        for name in &acknowledgement.recovered {
+            self.recovered.remove(name);
+        }
+        let known = acknowledgement.gone.iter();
+        let known: Vec<String> = known
+            .filter(|name| self.gone.remove(*name))
+            .cloned()
+            .collect();
+        if known.is_empty() {
+            return Vec::new();
+        }
+        vec![Record::Gone(known)]
+    }
+
+    /// What the controller may know.
+    pub(crate) fn acknowledgement(&self) -> Acknowledgement {
+        let first_open = self.open.values().next();
+        let refused = self.refused.iter().map(|(slice, reason)| RefusedSlice {
+            slice: slice.clone(),
+            reason: reason.clone(),
+        });
+        Acknowledgement {
+            generation: first_open.map_or(self.reached, |open| open.before),
+            refused: refused.collect(),
+            recovered: self.recovered.iter().cloned().collect(),
+            gone: self.gone.iter().cloned().collect(),
+        }
+    }
+
+    /// The names of slices that are known as refused.
+    pub(crate) const fn refused(&self) -> &BTreeSet<String> {
+        &self.was_refused
+    }
+
+    /// Slices that are in force, and whether they are in each direction.
+    pub(crate) fn in_force(&self, name: &str) -> Option<[bool; 2]> {
+        let state = self.slices.get(name)?;
+        let here = state.here.each_ref().map(Option::is_some);
+        here.contains(&true).then_some(here)
+    }
+
+    /// Whether nothing is left to do.
+    #[cfg(test)]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.queue.is_empty() && self.later.is_empty() && self.asked.is_empty()
+    }
+}
+
+/// Names must be such as the controller gives.
+fn check(
+    snapshot: Option<&[GatewaySlice]>,
+    draining: &[String],
+    changes: &[GatewayChange],
+) -> Result<(), String> {
+    let snapshot = snapshot.unwrap_or_default().iter();
+    let changed = changes.iter().map(|change| match change {
+        GatewayChange::Put(slice) => slice.name.as_str(),
+        GatewayChange::Remove(name) => name.as_str(),
+    });
+    let names = snapshot.map(|slice| slice.name.as_str());
+    let names = names.chain(draining.iter().map(String::as_str));
+    for name in names.chain(changed) {
+        check_name(name, "/name").map_err(|invalid| invalid.to_string())?;
+    }
+    Ok(())
+}

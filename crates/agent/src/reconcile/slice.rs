@@ -1,0 +1,214 @@
+//! One slice: what is wanted of it, what is in force, and the step between.
+
+use crate::terms;
+use slicewise_api::{GatewaySlice, GatewayTerms};
+use slicewise_dataplane::SliceChange;
+use slicewise_live::DirectionParams;
+use slicewise_live::engine::DirectedChange;
+use slicewise_model::TenantParams;
+use slicewise_units::Instant;
+
+/// The state of a slice.
+#[derive(Debug, Default)]
+pub(super) struct SliceState {
+    /// What the controller wants; `None`: it was removed.
+    pub(super) wanted: Option<GatewaySlice>,
+    /// What is in force in each direction.
+    pub(super) here: [Option<GatewayTerms>; 2],
+    /// The tenant of that, and its weight.
+    tenant: (String, u32),
+    /// Frames of a slice of this name that was removed wait.
+    draining: [bool; 2],
+    /// The generation of its oldest change that is not finished.
+    pub(super) open: Option<u64>,
+    pub(super) is_asked: bool,
+    pub(super) is_queued: bool,
+    /// What is in force was derived from another configuration.
+    pub(super) is_outdated: bool,
+    /// Directions that first get the lesser of both guarantees.
+    step_down: [bool; 2],
+    /// Refusals since the last success, and when the first was.
+    pub(super) tries: u32,
+    pub(super) since: Option<Instant>,
+}
+
+/// What a change makes of a direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// These terms are in force.
+    Has(GatewayTerms),
+    /// It is removed.
+    Removed,
+}
+
+/// What is to be done with a slice.
+pub(super) enum Next {
+    /// Ask for a change.
+    Ask(Box<DirectedChange>, [Option<Effect>; 2]),
+    /// It is as wanted.
+    Nothing,
+    /// Frames have to leave first.
+    Wait,
+    /// It cannot be put in force.
+    Refuse(String),
+}
+
+impl SliceState {
+    fn terms(&self, direction: usize) -> Option<&GatewayTerms> {
+        let wanted = self.wanted.as_ref()?;
+        [&wanted.forward, &wanted.backward].get(direction)?.as_ref()
+    }
+
+    pub(super) fn tenant_wanted(&self) -> (String, u32) {
+        let wanted = self.wanted.as_ref();
+        wanted.map_or_else(
+            || self.tenant.clone(),
+            |wanted| (wanted.tenant.clone(), wanted.tenant_weight.max(1)),
+        )
+    }
+
+    /// What is to be done next.
+    pub(super) fn next(
+        &mut self,
+        name: &str,
+        link: &str,
+        directions: &[DirectionParams; 2],
+    ) -> Next {
+        if let Some(wanted) = &self.wanted
+            && wanted.link != link
+        {
+            let other = &wanted.link;
+            return Next::Refuse(format!(
+                "this gateway has link `{link}`, and no link `{other}`"
+            ));
+        }
+        match self.step(name, directions) {
+            Ok(next) => next,
+            Err(problem) => Next::Refuse(problem),
+        }
+    }
+
+    fn step(&self, name: &str, directions: &[DirectionParams; 2]) -> Result<Next, String> {
+        let tenant = self.tenant_wanted();
+        let mut effects = [None, None];
+        let mut must_wait = false;
+        for (direction, effect) in effects.iter_mut().enumerate() {
+            let here = self.here.get(direction).and_then(Option::as_ref);
+            let is_draining = self.draining.get(direction).copied().unwrap_or_default();
+            *effect = match (here, self.terms(direction)) {
+                (None, None) => None,
+                (Some(_), None) => Some(Effect::Removed),
+                (None, Some(_)) if is_draining => {
+                    must_wait = true;
+                    None
+                }
+                (None, Some(terms)) => Some(Effect::Has(terms.clone())),
+                // Which packets it has and whose it is cannot change: it goes, and comes again.
+                (Some(here), Some(terms))
+                    if here.matches != terms.matches || tenant.0 != self.tenant.0 =>
+                {
+                    must_wait = true;
+                    Some(Effect::Removed)
+                }
+                (Some(here), Some(terms)) => {
+                    let is_stepping = self.step_down.get(direction) == Some(&true);
+                    let lesser = || terms::lesser(here, terms).filter(|_| is_stepping);
+                    let terms = lesser().unwrap_or_else(|| terms.clone());
+                    let is_new = *here != terms || self.is_outdated || tenant != self.tenant;
+                    is_new.then_some(Effect::Has(terms))
+                }
+            };
+        }
+        if must_wait {
+            // The others wait, too: all directions change together.
+            let removed = |effect: &mut Option<Effect>| {
+                if *effect != Some(Effect::Removed) {
+                    *effect = None;
+                }
+            };
+            effects.iter_mut().for_each(removed);
+        }
+        if effects.iter().all(Option::is_none) {
+            return Ok(if must_wait { Next::Wait } else { Next::Nothing });
+        }
+        let mut change = DirectedChange {
+            tenant: self.wanted.is_some().then_some(TenantParams {
+                name: tenant.0,
+                weight: tenant.1,
+            }),
+            ..DirectedChange::default()
+        };
+        let places = change.directions.iter_mut().zip(&effects);
+        for ((place, effect), (params, here)) in places.zip(directions.iter().zip(&self.here)) {
+            *place = match effect {
+                None => None,
+                Some(Effect::Removed) => Some(SliceChange::Remove {
+                    name: name.to_owned(),
+                }),
+                Some(Effect::Has(terms)) if here.is_some() => Some(SliceChange::Change {
+                    name: name.to_owned(),
+                    params: terms::slice_params(terms, params)?,
+                }),
+                Some(Effect::Has(terms)) => {
+                    let slice = terms::new_slice(name, terms, params)?;
+                    Some(SliceChange::Add(Box::new(slice)))
+                }
+            };
+        }
+        Ok(Next::Ask(Box::new(change), effects))
+    }
+
+    /// A change was carried out.
+    pub(super) fn on_done(&mut self, effects: [Option<Effect>; 2], tenant: (String, u32)) {
+        let has_terms = |effect: &Option<Effect>| matches!(effect, Some(Effect::Has(_)));
+        if effects.iter().any(has_terms) {
+            self.tenant = tenant;
+        }
+        self.is_outdated = false;
+        self.step_down = [false; 2];
+        let places = self.here.iter_mut().zip(&mut self.draining);
+        for ((here, draining), effect) in places.zip(effects) {
+            match effect {
+                Some(Effect::Has(terms)) => *here = Some(terms),
+                Some(Effect::Removed) => {
+                    *here = None;
+                    *draining = true;
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Both guarantees do not fit at once: the lesser of both comes first. Returns whether that is less than what is in force.
+    pub(super) fn step_down(&mut self, direction: usize) -> bool {
+        let here = self.here.get(direction).and_then(Option::as_ref);
+        let lesser = here.and_then(|here| {
+            let lesser = terms::lesser(here, self.terms(direction)?)?;
+            (lesser.guarantee != here.guarantee).then_some(lesser)
+        });
+        if let Some(step) = self.step_down.get_mut(direction) {
+            *step = lesser.is_some();
+        }
+        lesser.is_some()
+    }
+
+    /// The data plane knows no slice of this name in a direction.
+    pub(super) fn on_unknown(&mut self, direction: usize) {
+        if let Some(here) = self.here.get_mut(direction) {
+            *here = None;
+        }
+    }
+
+    pub(super) fn on_gone(&mut self, direction: usize) {
+        if let Some(draining) = self.draining.get_mut(direction) {
+            *draining = false;
+        }
+    }
+
+    /// Whether it was removed, and no frame of it waits.
+    pub(super) fn is_gone(&self) -> bool {
+        self.wanted.is_none()
+            && self.here.iter().all(Option::is_none)
+            && self.draining.iter().all(|draining| !draining)
+    }
+}

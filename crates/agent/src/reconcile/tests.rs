@@ -1,0 +1,530 @@
+//! What is in force follows what is wanted, over an engine with ports in memory and a clock that is set.
+
+use super::*;
+use proptest::prelude::*;
+use slicewise_api::{GatewayTerms, Guarantee, Match};
+use slicewise_live::engine::Engine;
+use slicewise_live::memory::MemoryPort;
+use slicewise_live::{EngineParams, Port};
+use slicewise_model::{Discipline, GuaranteedSpec, PolicySpec, Rate};
+use slicewise_units::BitRate;
+
+const LINK: u64 = 10_000_000;
+
+fn directions(rate: u64) -> [DirectionParams; 2] {
+    let spec = PolicySpec {
+        name: "test".to_owned(),
+        classes: Vec::new(),
+        discipline: Discipline::Guaranteed,
+        guaranteed: Some(GuaranteedSpec::default()),
+        queues: Vec::new(),
+    };
+    let params = DirectionParams {
+        link: Rate::l2(BitRate::new(rate)),
+        policy: spec.resolve(BitRate::new(rate)).unwrap(),
+        seed: 1,
+    };
+    [params.clone(), params]
+}
+
+/// Packets of a VLAN, with a guarantee of some kbit/s (0: none) and a delay of some ms.
+fn terms(vlan: u16, kbit: u64, delay_ms: u64) -> GatewayTerms {
+    GatewayTerms {
+        matches: vec![Match {
+            vlan: Some(vlan),
+            ..Match::default()
+        }],
+        guarantee: (kbit > 0).then_some(Guarantee {
+            rate_bps: kbit * 1_000,
+            burst_bytes: 1_522,
+            delay_ns: Some(delay_ms * 1_000_000),
+        }),
+        maximum: None,
+        weight: 1,
+    }
+}
+
+fn slice(name: &str, both: [Option<GatewayTerms>; 2], version: u64) -> GatewaySlice {
+    let [forward, backward] = both;
+    GatewaySlice {
+        name: name.to_owned(),
+        link: "uplink".to_owned(),
+        tenant: "default".to_owned(),
+        tenant_weight: 1,
+        forward,
+        backward,
+        version,
+    }
+}
+
+fn put(name: &str, terms: &GatewayTerms, version: u64) -> GatewayChange {
+    let both = [Some(terms.clone()), Some(terms.clone())];
+    GatewayChange::Put(Box::new(slice(name, both, version)))
+}
+
+fn remove(name: &str) -> GatewayChange {
+    GatewayChange::Remove(name.to_owned())
+}
+
+fn changes(generation: u64, changes: Vec<GatewayChange>) -> Desired {
+    Desired {
+        generation,
+        changes,
+        ..Desired::default()
+    }
+}
+
+/// A gateway without threads.
+struct World {
+    engine: Engine,
+    ports: [MemoryPort; 2],
+    reconciler: Reconciler,
+    now: Instant,
+    /// Changes that the data plane was asked for.
+    asked: usize,
+}
+
+impl World {
+    fn new(kept: Kept) -> Self {
+        let params = EngineParams {
+            directions: directions(LINK),
+            largest_frame: 1_522,
+            receive_queues: [0; 2],
+            memory_bytes: 8 << 20,
+            adds_slices: true,
+        };
+        Self {
+            engine: Engine::new(&params, Instant::ZERO).unwrap(),
+            ports: [MemoryPort::new(1_500, 1_000), MemoryPort::new(1_500, 1_000)],
+            reconciler: Reconciler::new("uplink", params.directions, kept),
+            now: Instant::ZERO,
+            asked: 0,
+        }
+    }
+
+    fn arrive(&mut self, side: usize, vlan: u16, frames: usize) {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00];
+        frame.extend(vlan.to_be_bytes());
+        frame.extend([0x88, 0xb5]);
+        frame.resize(1_000, 0);
+        (0..frames).for_each(|_| self.ports[side].arrive(frame.clone()));
+    }
+
+    fn poll(&mut self) {
+        let now = self.now;
+        while {
+            let round = self.engine.poll(&mut self.ports, &mut || now);
+            round.is_unfinished || round.received > 0
+        } {}
+        for port in &mut self.ports {
+            port.complete(self.engine.memory());
+            port.take_sent();
+        }
+        while let Some(gone) = self.engine.poll_gone() {
+            self.reconciler
+                .on_gone(gone.direction, &gone.counters.class);
+        }
+    }
+
+    /// Everything that can be done now.
+    fn act(&mut self) {
+        self.poll();
+        // Each is answered before the next is asked for, or the first eight are.
+        loop {
+            let mut asked = Vec::new();
+            while asked.len() < 8
+                && let Some(change) = self.reconciler.poll_change(self.now)
+            {
+                asked.push(change);
+            }
+            if asked.is_empty() {
+                return;
+            }
+            self.asked += asked.len();
+            for change in asked {
+                let outcome = self.engine.change_slice(change, self.now);
+                self.reconciler.on_changed(outcome, self.now);
+            }
+            self.poll();
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.now.saturating_add(time);
+        loop {
+            self.act();
+            let next = [self.engine.poll_at(), self.reconciler.poll_at()];
+            match next.into_iter().flatten().min() {
+                Some(at) if at <= end => self.now = at.max(self.now),
+                _ => break,
+            }
+        }
+        self.now = end;
+        self.act();
+    }
+
+    fn take(&mut self, desired: Desired) -> Vec<Record> {
+        let records = self.reconciler.take(desired).unwrap();
+        self.act();
+        records
+    }
+
+    fn names(&self, direction: usize) -> Vec<String> {
+        let classes = self.engine.classes(direction);
+        let names = classes.map(|(class, _)| class.class.clone());
+        let mut names: Vec<String> = names.filter(|name| name != "class-default").collect();
+        names.sort();
+        names
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.reconciler.acknowledgement().generation
+    }
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+#[test]
+fn a_generation_is_acknowledged_when_its_slices_are_in_force_in_both_directions() {
+    let mut world = World::new(Kept::default());
+    let desired = changes(
+        7,
+        vec![
+            put("a", &terms(1, 500, 20), 1),
+            put("b", &terms(2, 0, 0), 1),
+        ],
+    );
+    world.reconciler.take(desired).unwrap();
+    assert_eq!(world.acknowledged(), 0);
+    world.act();
+    assert_eq!(world.acknowledged(), 7);
+    assert_eq!([world.names(0), world.names(1)], [["a", "b"], ["a", "b"]]);
+}
+
+#[test]
+fn a_snapshot_changes_only_what_differs() {
+    let mut world = World::new(Kept::default());
+    let (one, two) = (terms(1, 500, 20), terms(2, 500, 20));
+    world.take(changes(
+        1,
+        vec![put("a", &one, 1), put("b", &two, 1), put("c", &one, 1)],
+    ));
+    let asked = world.asked;
+    let both = |terms: &GatewayTerms| [Some(terms.clone()), Some(terms.clone())];
+    let changed = terms(2, 600, 20);
+    let records = world.take(Desired {
+        generation: 5,
+        snapshot: Some(vec![
+            slice("a", both(&one), 1),
+            slice("b", both(&changed), 2),
+        ]),
+        draining: vec!["x".to_owned()],
+        changes: Vec::new(),
+    });
+    assert_eq!(records.len(), 4, "{records:?}");
+    assert_eq!(world.asked - asked, 2, "b changes and c goes");
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(acknowledgement.generation, 5);
+    // One that this gateway does not know is gone from it.
+    assert_eq!(acknowledgement.gone, ["c", "x"]);
+    assert_eq!(world.names(0), ["a", "b"]);
+}
+
+#[test]
+fn a_removed_slice_is_gone_when_its_frames_have_left_and_the_controller_hears_of_it_until_it_knows()
+{
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    world.take(changes(2, vec![remove("a")]));
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(
+        (acknowledgement.generation, acknowledgement.gone.len()),
+        (2, 0)
+    );
+    assert_eq!(world.reconciler.kept().removed.len(), 1);
+    world.pass(ms(100));
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(acknowledgement.gone, ["a"]);
+    // It was killed before the controller knew.
+    let mut world = World::new(world.reconciler.kept());
+    world.act();
+    assert_eq!(world.reconciler.acknowledgement(), acknowledgement);
+    let records = world.reconciler.on_acknowledged(&acknowledgement);
+    assert_eq!(records, [Record::Gone(vec!["a".to_owned()])]);
+    assert!(world.reconciler.acknowledgement().gone.is_empty());
+    assert!(world.reconciler.kept().removed.is_empty());
+}
+
+#[test]
+fn a_slice_that_comes_again_with_other_packets_waits_for_its_frames_and_others_do_not() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    world.take(changes(2, vec![put("a", &terms(3, 500, 20), 2)]));
+    world.take(changes(3, vec![put("b", &terms(2, 500, 20), 1)]));
+    assert_eq!(world.acknowledged(), 1);
+    assert_eq!(world.names(1), ["b"]);
+    world.pass(ms(100));
+    assert_eq!(world.acknowledged(), 3);
+    assert_eq!([world.names(0), world.names(1)], [["a", "b"], ["a", "b"]]);
+    assert!(
+        world.reconciler.acknowledgement().gone.is_empty(),
+        "it was not removed"
+    );
+}
+
+#[test]
+fn what_is_reserved_until_deadlines_have_passed_is_tried_again_then() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 6_000, 40), 1)]));
+    world.take(changes(2, vec![put("a", &terms(1, 1_000, 40), 2)]));
+    world.take(changes(3, vec![put("b", &terms(2, 6_000, 40), 1)]));
+    assert_eq!(world.acknowledged(), 2);
+    let refused = world.reconciler.acknowledgement().refused;
+    assert_eq!(refused, [], "only for now");
+    world.pass(ms(50));
+    assert_eq!(world.acknowledged(), 3);
+    assert_eq!(world.names(0), ["a", "b"]);
+}
+
+#[test]
+fn a_guarantee_that_fits_only_without_the_old_one_comes_after_the_lesser_of_both() {
+    let mut world = World::new(Kept::default());
+    let large = |delay| terms(1, 9_900, delay);
+    world.take(changes(
+        1,
+        vec![put("a", &large(90), 1), put("b", &terms(2, 50, 5), 1)],
+    ));
+    assert_eq!(world.acknowledged(), 1);
+    let mut slow_and_short = terms(1, 100, 6);
+    slow_and_short.guarantee.as_mut().unwrap().burst_bytes = 3_000;
+    world.take(changes(2, vec![put("a", &slow_and_short, 2)]));
+    world.pass(ms(200));
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(
+        (acknowledgement.generation, acknowledgement.refused),
+        (2, vec![])
+    );
+}
+
+#[test]
+fn what_can_never_be_in_force_is_refused_with_the_reason_and_the_rest_goes_on() {
+    let mut world = World::new(Kept::default());
+    let mut other_link = slice("d", [None, Some(terms(4, 0, 0))], 1);
+    other_link.link = "downlink".to_owned();
+    let mut without_match = terms(3, 0, 0);
+    without_match.matches.clear();
+    world.take(changes(
+        4,
+        vec![
+            put("a", &terms(1, 20_000, 20), 1),
+            put("b", &terms(2, 500, 20), 1),
+            put("c", &without_match, 1),
+            GatewayChange::Put(Box::new(other_link)),
+            put("class-default", &terms(5, 0, 0), 1),
+        ],
+    ));
+    world.pass(ms(300));
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(acknowledgement.generation, 4);
+    let reasons = acknowledgement.refused.iter();
+    let reasons: Vec<String> = reasons
+        .map(|it| format!("{}: {}", it.slice, it.reason))
+        .collect();
+    insta::assert_snapshot!(reasons.join("\n"), @"
+a: backward: slice `a`: guarantees 20 Mbit/s, but only 9.5 Mbit/s of the link is unreserved: a rate of at most 9.5 Mbit/s would be accepted
+c: it matches no packet: `matches` is empty
+class-default: backward: there is a slice `class-default` already: change it, or choose another name
+d: this gateway has link `uplink`, and no link `downlink`
+");
+    assert_eq!(world.names(0), ["b"]);
+    let kept = world.reconciler.kept();
+    // The link is faster from now on: what was refused may fit.
+    let prepared = world
+        .engine
+        .basis()
+        .prepare(&directions(10 * LINK), world.now)
+        .unwrap();
+    let _replaced = world.engine.commit(prepared, world.now).unwrap();
+    world.reconciler.on_reloaded(directions(10 * LINK));
+    world.act();
+    assert_eq!(world.names(0), ["a", "b"]);
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(
+        (acknowledgement.refused.len(), acknowledgement.recovered),
+        (3, vec!["a".to_owned()])
+    );
+    // Or it was restarted meanwhile.
+    let mut world = World::new(Kept::default());
+    let prepared = world
+        .engine
+        .basis()
+        .prepare(&directions(10 * LINK), world.now)
+        .unwrap();
+    let _replaced = world.engine.commit(prepared, world.now).unwrap();
+    world.reconciler = Reconciler::new("uplink", directions(10 * LINK), kept);
+    world.act();
+    assert_eq!(world.reconciler.acknowledgement().recovered, ["a"]);
+}
+
+#[test]
+fn an_answer_that_no_controller_gives_changes_nothing() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(5, vec![put("a", &terms(1, 500, 20), 1)]));
+    let wrong = |world: &mut World, desired| {
+        let reason = world.reconciler.take(desired).unwrap_err();
+        world.act();
+        assert_eq!(world.names(0), ["a"]);
+        assert_eq!(world.acknowledged(), 5);
+        reason
+    };
+    insta::assert_snapshot!(wrong(&mut world, changes(3, vec![remove("a")])), @"it answers with generation 3 after 5 without saying what is in force");
+    insta::assert_snapshot!(wrong(&mut world, changes(6, vec![remove("a"), remove("\n")])), @r#"/name: "\n" is not a name: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first"#);
+}
+
+#[test]
+fn a_controller_with_an_older_store_is_followed() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(
+        9,
+        vec![
+            put("a", &terms(1, 500, 20), 1),
+            put("b", &terms(2, 500, 20), 1),
+        ],
+    ));
+    world.take(Desired {
+        generation: 4,
+        snapshot: Some(vec![slice("a", [Some(terms(1, 400, 20)), None], 7)]),
+        ..Desired::default()
+    });
+    assert_eq!(world.acknowledged(), 4);
+    assert_eq!([world.names(0), world.names(1)], [vec!["a"], vec![]]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Change(Vec<(u8, Option<(u8, u8, u8)>)>),
+    Snapshot(Vec<(u8, (u8, u8, u8))>),
+    Arrive(usize, u16, usize),
+    Pass(u64),
+    Restart,
+    Acknowledge,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let kind = (0u8..4, 0u8..4, 0u8..3);
+    let change = (0u8..5, prop::option::weighted(0.7, kind.clone()));
+    prop_oneof![
+        6 => prop::collection::vec(change, 0..4).prop_map(Step::Change),
+        1 => prop::collection::vec((0u8..5, kind), 0..5).prop_map(Step::Snapshot),
+        6 => (0usize..2, 0u16..5, 1usize..6).prop_map(|(side, vlan, n)| Step::Arrive(side, vlan, n)),
+        5 => (0u64..20_000).prop_map(Step::Pass),
+        1 => Just(Step::Restart),
+        2 => Just(Step::Acknowledge),
+    ]
+}
+
+/// A slice of few kinds: which packets, how much, in which directions.
+fn wanted(name: u8, (vlan, kbit, ways): (u8, u8, u8), version: u64) -> GatewaySlice {
+    let kbit = [0, 100, 900, 1_900][usize::from(kbit)];
+    let terms = terms(vlan.into(), kbit, 50);
+    let both = [
+        (ways != 1).then(|| terms.clone()),
+        (ways != 2).then_some(terms),
+    ];
+    slice(&format!("s{name}"), both, version)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// All that is wanted fits: whatever changes, drains and restarts in between, it is in force in the end.
+    #[test]
+    fn what_is_in_force_becomes_what_is_wanted(steps in prop::collection::vec(step(), 1..60)) {
+        let mut world = World::new(Kept::default());
+        let mut store: BTreeMap<String, GatewaySlice> = BTreeMap::new();
+        let mut removed: BTreeSet<String> = BTreeSet::new();
+        let mut kept = Kept::default();
+        let mut generation = 0;
+        for step in steps {
+            let mut desired = None;
+            match step {
+                Step::Change(list) => {
+                    generation += 1;
+                    let list = list.into_iter().map(|(name, kind)| {
+                        let Some(kind) = kind else {
+                            let name = format!("s{name}");
+                            if store.remove(&name).is_some() {
+                                removed.insert(name.clone());
+                            }
+                            return GatewayChange::Remove(name);
+                        };
+                        let slice = wanted(name, kind, generation);
+                        removed.remove(&slice.name);
+                        store.insert(slice.name.clone(), slice.clone());
+                        GatewayChange::Put(Box::new(slice))
+                    });
+                    desired = Some(changes(generation, list.collect()));
+                }
+                Step::Snapshot(list) => {
+                    generation += 1;
+                    let old = std::mem::take(&mut store);
+                    for (name, kind) in list {
+                        let slice = wanted(name, kind, generation);
+                        store.insert(slice.name.clone(), slice);
+                    }
+                    removed.extend(old.into_keys());
+                    removed.retain(|name| !store.contains_key(name));
+                    desired = Some(Desired {
+                        generation,
+                        snapshot: Some(store.values().cloned().collect()),
+                        ..Desired::default()
+                    });
+                }
+                Step::Arrive(side, vlan, frames) => {
+                    world.arrive(side, vlan, frames);
+                    world.poll();
+                }
+                Step::Pass(micros) => world.pass(Duration::from_micros(micros)),
+                Step::Restart => world = World::new(kept.clone()),
+                Step::Acknowledge => {
+                    let acknowledgement = world.reconciler.acknowledgement();
+                    acknowledgement.gone.iter().for_each(|name| { removed.remove(name); });
+                    for record in world.reconciler.on_acknowledged(&acknowledgement) {
+                        kept.apply(record);
+                    }
+                }
+            }
+            if let Some(desired) = desired {
+                for record in world.take(desired) {
+                    kept.apply(record);
+                }
+            }
+            prop_assert_eq!(&kept, &world.reconciler.kept());
+            prop_assert_eq!(&kept.slices, &store);
+        }
+        world.pass(Duration::from_secs(30));
+        prop_assert!(world.reconciler.is_settled());
+        for direction in 0..2 {
+            let of = |slice: &GatewaySlice| [&slice.forward, &slice.backward][direction].is_some();
+            let expected = store.values().filter(|slice| of(slice)).map(|slice| slice.name.clone());
+            prop_assert_eq!(world.names(direction), expected.collect::<Vec<_>>());
+        }
+        let acknowledgement = world.reconciler.acknowledgement();
+        prop_assert_eq!(acknowledgement.generation, generation);
+        prop_assert_eq!(&acknowledgement.refused, &[]);
+        prop_assert!(kept.refused.is_empty());
+        for name in &removed {
+            prop_assert!(acknowledgement.gone.contains(name), "{name}");
+        }
+        prop_assert!(acknowledgement.gone.iter().all(|name| !store.contains_key(name)));
+        for (port, _) in world.ports.iter_mut().zip(0..) {
+            prop_assert_eq!(port.room(world.engine.memory()), 1_000);
+        }
+    }
+}

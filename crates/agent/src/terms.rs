@@ -1,0 +1,117 @@
+//! Slices and links in the words of the API, and in those of the data plane.
+
+use slicewise_api::{Counts, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection, class_map};
+use slicewise_dataplane::NewSlice;
+use slicewise_live::DirectionParams;
+use slicewise_model::{
+    BurstSpec, GuaranteeRequest, GuaranteedParams, MaximumSpec, RateSpec, SliceParams,
+};
+use slicewise_units::{BitRate, ByteCount, Duration};
+
+/// Why the policy of a direction takes no slices.
+const NO_SLICES: &str =
+    "the policy of this direction has no slices: its discipline is not `guaranteed`";
+
+/// A link as its gateway announces it.
+///
+/// # Errors
+/// If the policy of a direction has no slices.
+pub(crate) fn announcement(
+    name: &str,
+    directions: &[DirectionParams; 2],
+) -> Result<LinkAnnouncement, &'static str> {
+    let [forward, backward] = directions;
+    Ok(LinkAnnouncement {
+        name: name.to_owned(),
+        forward: direction(forward)?,
+        backward: direction(backward)?,
+    })
+}
+
+fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
+    let common = common(params)?;
+    let buffer = params.policy.links.first().and_then(|link| link.buffer);
+    Ok(LinkDirection {
+        rate_bps: params.link.rate.bits_per_second(),
+        counts: Counts::from(params.link.accounting.layer),
+        slices_count: Counts::from(common.accounting.layer),
+        largest_frame_bytes: common.largest_frame.bytes(),
+        buffer_bytes: buffer.map(ByteCount::bytes),
+        shortest_delay_ns: common.delay_classes.shortest().nanos(),
+        longest_delay_ns: common.delay_classes.longest().nanos(),
+    })
+}
+
+fn common(params: &DirectionParams) -> Result<&GuaranteedParams, &'static str> {
+    params.policy.guaranteed.as_ref().ok_or(NO_SLICES)
+}
+
+/// A slice that is to be added to a direction.
+///
+/// # Errors
+/// What is wrong with the terms.
+pub(crate) fn new_slice(
+    name: &str,
+    terms: &GatewayTerms,
+    params: &DirectionParams,
+) -> Result<NewSlice, String> {
+    if terms.matches.is_empty() {
+        return Err("it matches no packet: `matches` is empty".to_owned());
+    }
+    let matches = class_map(name, &terms.matches);
+    Ok(NewSlice {
+        name: name.to_owned(),
+        matches: matches.map_err(|invalid| format!("matches: {invalid}"))?,
+        params: slice_params(terms, params)?,
+        set_dscp: None,
+        flow_queue: None,
+    })
+}
+
+/// The parameters of a slice of a direction.
+///
+/// # Errors
+/// What is wrong with the terms.
+pub(crate) fn slice_params(
+    terms: &GatewayTerms,
+    params: &DirectionParams,
+) -> Result<SliceParams, String> {
+    let request = terms.guarantee.as_ref().map(|guarantee| GuaranteeRequest {
+        rate: BitRate::new(guarantee.rate_bps),
+        burst: ByteCount::new(guarantee.burst_bytes),
+        delay: guarantee.delay_ns.map(Duration::from_nanos),
+    });
+    let maximum = terms.maximum.as_ref().map(|maximum| MaximumSpec {
+        rate: RateSpec::Absolute(BitRate::new(maximum.rate_bps)),
+        burst: Some(BurstSpec::Size(ByteCount::new(maximum.burst_bytes))),
+    });
+    SliceParams::to_add(
+        request.as_ref(),
+        maximum.as_ref(),
+        terms.weight,
+        common(params)?,
+        params.link.rate,
+    )
+}
+
+/// Terms that are within both: the lower rate, the smaller burst, the longer delay. `None` if one of them has no guarantee.
+pub(crate) fn lesser(here: &GatewayTerms, wanted: &GatewayTerms) -> Option<GatewayTerms> {
+    let (here, other) = (here.guarantee?, wanted.guarantee?);
+    Some(GatewayTerms {
+        guarantee: Some(Guarantee {
+            rate_bps: here.rate_bps.min(other.rate_bps),
+            burst_bytes: here.burst_bytes.min(other.burst_bytes),
+            delay_ns: Some(delay_ns(&here).max(delay_ns(&other))),
+        }),
+        ..wanted.clone()
+    })
+}
+
+/// The delay that is asked for: unless it is stated, the time that the rate takes to send the burst.
+fn delay_ns(guarantee: &Guarantee) -> u64 {
+    guarantee.delay_ns.unwrap_or_else(|| {
+        let bits = u128::from(guarantee.burst_bytes) * 8;
+        let nanos = bits * 1_000_000_000 / u128::from(guarantee.rate_bps.max(1));
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    })
+}

@@ -1,0 +1,140 @@
+//! Slices come, change and go.
+
+use crate::support::gateway::{Gateway, VLANS};
+use crate::support::server::Server;
+use crate::support::{slice, wait_until};
+use std::time::Duration;
+
+#[test]
+fn slices_of_the_controller_are_in_force_and_acknowledged_and_their_traffic_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    server.put(slice("a", 1, 1_000));
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    wait_until("the first is in force", || server.acknowledged() == 1);
+    assert_eq!(gateway.names().unwrap(), ["a"]);
+    let generation = server.put(slice("b", 2, 1_000));
+    wait_until("the second is in force", || {
+        server.acknowledged() == generation
+    });
+    let announced = server.with(|state| state.announced.clone()).unwrap();
+    assert_eq!(announced["links"][0]["forward"]["rate_bps"], 1_000_000_000);
+    wait_until("both have sent", || {
+        server.with(|state| {
+            let both = |name: &str| {
+                state
+                    .counters
+                    .iter()
+                    .flat_map(|report| &report.slices)
+                    .any(|slice| {
+                        let forward = slice.forward.as_ref();
+                        slice.name == name
+                            && forward.is_some_and(|it| it.sent_frames > 0 && it.delay_ns.is_some())
+                    })
+            };
+            both("a") && both("b")
+        })
+    });
+    server.remove("a");
+    wait_until("it is gone", || server.with(|state| state.gone == ["a"]));
+    // What is gone is told until the controller knows, and then no more.
+    wait_until("only once", || {
+        server.put(slice("b", 2, 1_001));
+        std::thread::sleep(Duration::from_millis(20));
+        server.with(|state| state.acknowledged.gone.is_empty())
+    });
+}
+
+#[test]
+fn after_a_restart_slices_are_in_force_without_the_controller_and_only_changes_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let server = Server::start();
+    let first = Gateway::start(&server.url, &state).unwrap();
+    server.put(slice("a", 1, 1_000));
+    let generation = server.put(slice("b", 2, 1_000));
+    wait_until("both are in force", || server.acknowledged() == generation);
+    first.stop();
+    // Its agent ends with the next thing that happens.
+    wait_until("the file is free", || {
+        server.put(slice("b", 2, 1_000));
+        Gateway::start("http://127.0.0.1:9", &state).is_ok_and(|alone| {
+            wait_until("both are in force", || {
+                alone.names().is_some_and(|names| names == ["a", "b"])
+            });
+            true
+        })
+    });
+    server.with(|state| state.asked.clear());
+    let generation = server.remove("a");
+    let again = retry(|| Gateway::start(&server.url, &state).ok());
+    wait_until("the change is in force", || {
+        server.acknowledged() == generation
+    });
+    wait_until("one is left", || {
+        again.names().is_some_and(|names| names == ["b"])
+    });
+    assert!(
+        server.with(|state| state.asked[0]) >= 2,
+        "it has what it had"
+    );
+}
+
+pub fn retry<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    let mut found = None;
+    wait_until("it succeeds", || {
+        found = attempt();
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_controller_that_has_forgotten_what_changed_sends_everything_and_nothing_is_removed_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    for vlan in 0..VLANS {
+        server.put(slice(&format!("s{vlan}"), vlan, 500));
+    }
+    wait_until("all are in force", || server.acknowledged() == 4);
+    let is_first = |server: &Server| server.with(|state| state.asked.len());
+    let asked = is_first(&server);
+    server.with(|state| state.forgotten = 100);
+    let generation = server.put(slice("s0", 0, 600));
+    wait_until("it is in force", || server.acknowledged() == generation);
+    assert!(is_first(&server) > asked);
+    let seen = gateway.stop();
+    assert_eq!(
+        seen.arrived, seen.left,
+        "a slice that is removed drops frames"
+    );
+    assert_eq!(seen.reordered, 0);
+}
+
+#[test]
+fn many_changes_under_traffic_lose_and_reorder_no_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    for vlan in 0..VLANS {
+        server.put(slice(&format!("s{vlan}"), vlan, 500));
+    }
+    let mut generation = 0;
+    for round in 0..400u64 {
+        let vlan = u16::try_from(round).unwrap() % VLANS;
+        generation = server.put(slice(&format!("s{vlan}"), vlan, 400 + round));
+        // Others without traffic come and go.
+        server.put(slice("other", 100 + vlan, round % 7));
+        if round % 3 == 0 {
+            generation = server.remove("other");
+        }
+    }
+    wait_until("the last is in force", || {
+        server.acknowledged() >= generation
+    });
+    assert_eq!(server.with(|state| state.acknowledged.refused.clone()), []);
+    let seen = gateway.stop();
+    assert!(seen.arrived[&0] > 0);
+    assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
+}

@@ -1,0 +1,223 @@
+//! A controller that keeps slices in memory, and answers as it is told.
+
+use serde_json::{Value, json};
+use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayChange, GatewaySlice};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// How it answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Mood {
+    /// As a controller does.
+    #[default]
+    Well,
+    /// With this status and body, whatever it is asked.
+    Says(u16, Vec<u8>),
+    /// With this to the question what is desired.
+    Wants(Value),
+    /// It closes the connection.
+    HangsUp,
+    /// Not at all.
+    Silent,
+}
+
+/// What it keeps.
+#[derive(Debug, Default)]
+pub struct State {
+    pub mood: Mood,
+    pub generation: u64,
+    pub slices: BTreeMap<String, GatewaySlice>,
+    /// Changes with their generation; those before `forgotten` are not known any more.
+    changes: Vec<(u64, GatewayChange)>,
+    pub forgotten: u64,
+    pub draining: Vec<String>,
+    pub announced: Option<Value>,
+    pub acknowledged: Acknowledgement,
+    pub acknowledged_at: Option<Instant>,
+    pub gone: Vec<String>,
+    pub counters: Vec<CounterReport>,
+    /// `after` of every question.
+    pub asked: Vec<u64>,
+}
+
+/// A controller that listens until the process ends.
+pub struct Server {
+    pub url: String,
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared: Arc<(Mutex<State>, Condvar)> = Arc::default();
+        let accepting = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&accepting);
+                std::thread::spawn(move || serve(stream, &shared));
+            }
+        });
+        Self { url, shared }
+    }
+
+    pub fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let (state, changed) = &*self.shared;
+        let done = act(&mut state.lock().unwrap());
+        changed.notify_all();
+        done
+    }
+
+    /// Commit changes as one generation.
+    pub fn change(&self, changes: Vec<GatewayChange>) -> u64 {
+        self.with(|state| {
+            state.generation += 1;
+            for change in changes {
+                match &change {
+                    GatewayChange::Put(slice) => {
+                        state.draining.retain(|name| *name != slice.name);
+                        state.slices.insert(slice.name.clone(), (**slice).clone());
+                    }
+                    GatewayChange::Remove(name) => {
+                        state.slices.remove(name);
+                        state.draining.push(name.clone());
+                    }
+                }
+                state.changes.push((state.generation, change));
+            }
+            state.generation
+        })
+    }
+
+    pub fn put(&self, slice: GatewaySlice) -> u64 {
+        self.change(vec![GatewayChange::Put(Box::new(slice))])
+    }
+
+    pub fn remove(&self, name: &str) -> u64 {
+        self.change(vec![GatewayChange::Remove(name.to_owned())])
+    }
+
+    /// Wait until a generation is acknowledged; returns when it was.
+    pub fn wait_for(&self, generation: u64) -> Instant {
+        let (state, changed) = &*self.shared;
+        let is_awaited = |state: &mut State| state.acknowledged.generation < generation;
+        let state = state.lock().unwrap();
+        let waited = changed.wait_timeout_while(state, Duration::from_secs(60), is_awaited);
+        let (state, timeout) = waited.unwrap();
+        assert!(
+            !timeout.timed_out(),
+            "generation {generation} is never acknowledged"
+        );
+        state.acknowledged_at.unwrap()
+    }
+
+    pub fn acknowledged(&self) -> u64 {
+        self.with(|state| state.acknowledged.generation)
+    }
+}
+
+fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    while let Some((target, body)) = request(&mut reader) {
+        let mood = shared.0.lock().unwrap().mood.clone();
+        let (status, answer) = match mood {
+            Mood::HangsUp => return,
+            Mood::Silent => {
+                std::thread::sleep(Duration::from_secs(600));
+                return;
+            }
+            Mood::Says(status, body) => (status, body),
+            Mood::Wants(value) if target.contains("/desired") => (200, value.to_string().into()),
+            Mood::Well | Mood::Wants(_) => answer(&target, &body, shared),
+        };
+        let head = format!(
+            "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            answer.len()
+        );
+        if stream.write_all(head.as_bytes()).is_err() || stream.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// The method and path of the next request, and its body.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|&read| read > 0)?;
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
+        let line = line.trim().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let (target, _) = first.rsplit_once(' ')?;
+    Some((target.to_owned(), body))
+}
+
+fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, Vec<u8>) {
+    let mut state = shared.0.lock().unwrap();
+    let body = || serde_json::from_slice::<Value>(body).unwrap();
+    if target == "PUT /v1/gateways/edge" {
+        state.announced = Some(body());
+        let answer =
+            json!({"generation": state.generation, "acknowledged": state.acknowledged.generation});
+        return (200, answer.to_string().into());
+    }
+    if target == "POST /v1/gateways/edge/acknowledgements" {
+        let acknowledgement: Acknowledgement = serde_json::from_value(body()).unwrap();
+        acknowledgement.check().unwrap();
+        for name in &acknowledgement.gone {
+            state.draining.retain(|draining| draining != name);
+            state.gone.push(name.clone());
+        }
+        let known = acknowledgement.generation;
+        state.changes.retain(|(generation, _)| *generation > known);
+        state.forgotten = known;
+        state.acknowledged_at = Some(Instant::now());
+        state.acknowledged = acknowledgement;
+        shared.1.notify_all();
+        return (204, Vec::new());
+    }
+    if target == "POST /v1/gateways/edge/counters" {
+        state.counters.push(serde_json::from_value(body()).unwrap());
+        return (200, b"{}".to_vec());
+    }
+    let query = target.strip_prefix("GET /v1/gateways/edge/desired?after=");
+    let (after, wait) = query
+        .and_then(|query| query.split_once("&wait_ms="))
+        .unwrap();
+    let (after, wait): (u64, u64) = (after.parse().unwrap(), wait.parse().unwrap());
+    state.asked.push(after);
+    let is_news = |state: &State| state.generation != after || state.mood != Mood::Well;
+    let (state, _) = shared
+        .1
+        .wait_timeout_while(state, Duration::from_millis(wait), |state| !is_news(state))
+        .unwrap();
+    let mut desired = Desired {
+        generation: state.generation,
+        ..Desired::default()
+    };
+    if after < state.forgotten || after == 0 && state.generation > 0 || after > state.generation {
+        desired.snapshot = Some(state.slices.values().cloned().collect());
+        desired.draining.clone_from(&state.draining);
+    } else {
+        let newer = state
+            .changes
+            .iter()
+            .filter(|(generation, _)| *generation > after);
+        desired.changes = newer.map(|(_, change)| change.clone()).collect();
+    }
+    (200, serde_json::to_vec(&desired).unwrap())
+}

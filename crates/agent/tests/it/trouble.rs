@@ -1,0 +1,116 @@
+//! A controller that is away, wrong or hostile.
+
+use crate::support::gateway::{Gateway, params};
+use crate::support::server::{Mood, Server};
+use crate::support::{slice, wait_until};
+use serde_json::json;
+use slicewise_agent::Agent;
+use std::fs;
+use std::time::Duration;
+
+#[test]
+fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when_it_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    server.put(slice("a", 1, 1_000));
+    wait_until("it is in force", || server.acknowledged() == 1);
+    let deep = "[".repeat(100_000);
+    let mut hostile = slice("x", 3, 1);
+    hostile
+        .forward
+        .as_mut()
+        .unwrap()
+        .guarantee
+        .as_mut()
+        .unwrap()
+        .rate_bps = u64::MAX;
+    hostile.forward.as_mut().unwrap().weight = u32::MAX;
+    let moods = [
+        Mood::Says(500, b"{}".to_vec()),
+        Mood::Says(200, b"\xff\xfe".to_vec()),
+        Mood::Says(200, deep.into_bytes()),
+        Mood::Says(301, Vec::new()),
+        Mood::Says(
+            404,
+            json!({"title": "no such gateway"}).to_string().into_bytes(),
+        ),
+        Mood::Wants(json!({"generation": -1})),
+        Mood::Wants(json!({"generation": 0, "changes": [{"remove": "a"}]})),
+        Mood::Wants(json!({"generation": 9, "changes": [{"remove": "../../etc"}]})),
+        Mood::Wants(json!({"generation": 9, "snapshot": [{"name": "a"}]})),
+        Mood::Wants(json!({"generation": u64::MAX, "changes": [{"put": hostile}]})),
+        Mood::Wants(json!({"generation": i64::MAX, "changes": [{"put": hostile}]})),
+        Mood::HangsUp,
+    ];
+    for mood in moods {
+        let shown = format!("{mood:?}").chars().take(60).collect::<String>();
+        server.with(|state| state.mood = mood);
+        std::thread::sleep(Duration::from_millis(150));
+        server.with(|state| state.mood = Mood::Well);
+        let generation = server.put(slice("b", 2, 2_000));
+        let is_right = || {
+            let refused = server.with(|state| state.acknowledged.refused.is_empty());
+            server.acknowledged() == generation && refused
+        };
+        wait_until(&format!("it follows after {shown}"), is_right);
+        assert_eq!(gateway.names().unwrap(), ["a", "b"], "{shown}");
+    }
+    let seen = gateway.stop();
+    assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
+}
+
+#[test]
+fn a_controller_that_does_not_answer_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    server.put(slice("a", 1, 1_000));
+    wait_until("it is in force", || server.acknowledged() == 1);
+    server.with(|state| state.mood = Mood::Silent);
+    std::thread::sleep(Duration::from_millis(300));
+    let before = gateway.seen().left[&1];
+    std::thread::sleep(Duration::from_millis(100));
+    let seen = gateway.stop();
+    assert!(seen.left[&1] > before);
+    assert_eq!(seen.names[0], ["a"]);
+}
+
+#[test]
+fn a_torn_state_file_is_completed_by_the_controller() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let server = Server::start();
+    let first = Gateway::start(&server.url, &state).unwrap();
+    server.put(slice("a", 1, 1_000));
+    wait_until("it is in force", || server.acknowledged() == 1);
+    server.put(slice("b", 2, 1_000));
+    wait_until("it is in force", || server.acknowledged() == 2);
+    first.stop();
+    // As if it had been killed while it wrote: the file is not its own any more.
+    let bytes = fs::read(&state).unwrap();
+    let torn = folder.path().join("torn");
+    fs::write(&torn, &bytes[..bytes.len() - 5]).unwrap();
+    server.with(|state| state.asked.clear());
+    let again = Gateway::start(&server.url, &torn).unwrap();
+    wait_until("both are in force", || {
+        again.names().is_some_and(|names| names == ["a", "b"])
+    });
+    assert!(
+        server.with(|state| state.asked.contains(&1)),
+        "the second is asked for"
+    );
+}
+
+#[test]
+fn a_state_that_cannot_be_used_is_refused_before_anything_is_forwarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("missing/state");
+    let opened = Agent::open(
+        params("http://127.0.0.1:9", &state),
+        crate::support::directions(),
+    );
+    let text = opened.unwrap_err().to_string();
+    let text = text.replace(folder.path().to_str().unwrap(), "FOLDER");
+    insta::assert_snapshot!(text, @"FOLDER/missing/state: cannot open it: No such file or directory (os error 2); the gateway keeps its slices in this file, so it needs a folder to which it may write");
+}

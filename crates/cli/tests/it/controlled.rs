@@ -1,0 +1,363 @@
+//! A real controller and a real gateway with real traffic, between network namespaces. Needs root, iproute2 and iperf3;
+//! says so and passes where they are missing.
+
+use crate::support::{Sandbox, is_installed};
+use serde_json::{Value, json};
+use slicewise_api::{Client, ClientParams, Precondition, Slice, SliceQuery, SliceState};
+use std::fs::File;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than anything here takes: only a test that fails waits so long.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How often controller and gateway are killed.
+const KILLS: &str = "SLICEWISE_TEST_KILLS";
+
+/// A sender and a receiver in namespaces, and two interfaces between them here. Gone when this is dropped.
+struct Ends {
+    names: [String; 2],
+    interfaces: [String; 2],
+}
+
+fn run(line: &str) -> Result<(), String> {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    let output = command
+        .args(words)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    output
+        .status
+        .success()
+        .then_some(())
+        .ok_or(format!("{line}: {error}"))
+}
+
+impl Ends {
+    fn new(what: &str) -> Option<Self> {
+        for program in ["ip", "ethtool", "iperf3"] {
+            if !is_installed(program) {
+                println!("skipped: {program} is not installed");
+                return None;
+            }
+        }
+        let id = std::process::id() % 100_000;
+        let ends = Self {
+            names: ["a", "b"].map(|end| format!("sw{what}{end}{id}")),
+            interfaces: ["l", "r"].map(|side| format!("sw{what}{side}{id}")),
+        };
+        match ends.build() {
+            Ok(()) => Some(ends),
+            Err(reason) => {
+                println!("skipped: network namespaces cannot be made here: {reason}");
+                None
+            }
+        }
+    }
+
+    fn build(&self) -> Result<(), String> {
+        for ((name, interface), address) in self.names.iter().zip(&self.interfaces).zip(1..) {
+            run(&format!("ip netns add {name}"))?;
+            run(&format!(
+                "ip link add {interface} type veth peer name eth0 netns {name}"
+            ))?;
+            run(&format!("ip link set {interface} addrgenmode none up"))?;
+            run(&format!(
+                "ip -n {name} addr add 192.0.2.{address}/24 dev eth0"
+            ))?;
+            run(&format!("ip -n {name} link set eth0 up"))?;
+            run(&format!("ip -n {name} link set lo up"))?;
+            run(&format!(
+                "ip netns exec {name} ethtool -K eth0 tx off tso off gso off gro off"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// iperf3 in a namespace.
+    fn iperf3(&self, end: usize, arguments: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[end], "iperf3"]);
+        command.args(arguments.split_whitespace());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        for interface in &self.interfaces {
+            let _ = run(&format!("ip link del {interface}"));
+        }
+        for name in &self.names {
+            let _ = run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// A process that is killed when this is dropped.
+struct Running(Child);
+
+impl Running {
+    fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A controller and a gateway in a folder.
+struct Setup {
+    sandbox: Sandbox,
+    port: u16,
+    client: Client,
+}
+
+impl Setup {
+    fn new(ends: &Ends) -> Self {
+        let sandbox = Sandbox::new();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let [left, right] = &ends.interfaces;
+        sandbox.write(
+            "gateway.yaml",
+            format!(
+                "interfaces: [{left}, {right}]\nlink: 20 Mbit/s\npolicy: {{discipline: guaranteed, classes: []}}\n\
+                 metrics_port: 0\ncontroller:\n  url: http://127.0.0.1:{port}\n  name: edge\n  link: uplink\n  \
+                 state: edge.state\n"
+            ),
+        );
+        let client = Client::new(&ClientParams {
+            url: format!("http://127.0.0.1:{port}"),
+            token: None,
+            authorities: None,
+        });
+        Self {
+            sandbox,
+            port,
+            client: client.unwrap(),
+        }
+    }
+
+    fn start(&self, log: &str, arguments: &[&str]) -> Running {
+        let log = File::options()
+            .append(true)
+            .create(true)
+            .open(self.sandbox.path(log))
+            .unwrap();
+        let mut command = self.sandbox.command(arguments);
+        command.stdout(Stdio::null()).stderr(log);
+        Running(command.spawn().unwrap())
+    }
+
+    fn controller(&self) -> Running {
+        let listen = format!("127.0.0.1:{}", self.port);
+        let store = "sqlite:controller.sqlite";
+        self.start(
+            "controller.log",
+            &["controller", "--store", store, "--listen", &listen],
+        )
+    }
+
+    fn gateway(&self) -> Running {
+        self.start("gateway.log", &["gateway", "gateway.yaml"])
+    }
+
+    fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            let logs = ["gateway.log", "controller.log"].map(|log| self.sandbox.read(log));
+            assert!(
+                start.elapsed() < PATIENCE,
+                "never: {what}\n{}",
+                logs.join("\n")
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn wait_for_link(&self) {
+        self.wait_until("the link is announced", || {
+            self.client.links().is_ok_and(|links| !links.is_empty())
+        });
+    }
+
+    fn states(&self) -> Option<Vec<(String, SliceState)>> {
+        let page = self.client.slices(&SliceQuery::default()).ok()?;
+        Some(
+            page.items
+                .into_iter()
+                .map(|record| (record.name, record.state))
+                .collect(),
+        )
+    }
+
+    fn wait_until_installed(&self) {
+        self.wait_until("all slices are installed", || {
+            let states = self.states();
+            states.is_some_and(|states| {
+                states
+                    .iter()
+                    .all(|(_, state)| *state == SliceState::Installed)
+            })
+        });
+    }
+}
+
+/// UDP to a port.
+fn slice(name: &str, port: u16, guarantee: Option<Value>) -> Slice {
+    let terms = json!({"guarantee": guarantee, "weight": 1});
+    serde_json::from_value(json!({
+        "name": name,
+        "tenant": "default",
+        "path": ["uplink"],
+        "matches": [{"protocol": "udp", "destination_port": port.to_string()}],
+        "forward": terms,
+    }))
+    .unwrap()
+}
+
+/// Percent of the packets that an iperf3 sender lost.
+fn lost_percent(report: &[u8]) -> f64 {
+    let report: Value = serde_json::from_slice(report).unwrap();
+    report["end"]["sum"]["lost_percent"].as_f64().unwrap()
+}
+
+#[test]
+fn a_slice_that_was_asked_for_holds_beside_one_that_is_overloaded() {
+    let Some(ends) = Ends::new("o") else { return };
+    let setup = Setup::new(&ends);
+    let _controller = setup.controller();
+    let _gateway = setup.gateway();
+    setup.wait_for_link();
+    let guarantee = json!({"rate_bps": 10_000_000, "burst_bytes": 30_000, "delay_ns": 50_000_000});
+    for slice in [
+        slice("critical", 5201, Some(guarantee)),
+        slice("bulk", 5202, None),
+    ] {
+        setup
+            .client
+            .put_slice(&slice, Precondition::Absent, None)
+            .unwrap();
+    }
+    setup.wait_until_installed();
+    let _servers = [5201, 5202].map(|port| {
+        let mut server = ends.iperf3(1, &format!("-s -p {port}"));
+        Running(server.stdout(Stdio::null()).spawn().unwrap())
+    });
+    setup.wait_until("iperf3 listens", || {
+        let sent = ends
+            .iperf3(0, "-c 192.0.2.2 -p 5201 -u -b 1M -t 1")
+            .output()
+            .unwrap();
+        sent.status.success()
+    });
+    let client = |port: u16, rate: &str, seconds: u32| {
+        let arguments = format!("-c 192.0.2.2 -p {port} -u -b {rate} -l 1000 -t {seconds} -J");
+        ends.iperf3(0, &arguments).spawn().unwrap()
+    };
+    let bulk = client(5202, "60M", 6);
+    std::thread::sleep(Duration::from_secs(1));
+    let critical = client(5201, "8M", 4);
+    // While both send, the controller is told what they do, and of which flows.
+    setup.wait_until("the flow is counted", || {
+        let counters = setup.client.slice_counters("critical", true);
+        counters.is_ok_and(|counters| {
+            counters.hops.iter().any(|hop| {
+                let sent = hop
+                    .forward
+                    .as_ref()
+                    .is_some_and(|forward| forward.sent_frames > 0);
+                sent && hop.flows.iter().any(|flow| flow.destination_port == 5201)
+            })
+        })
+    });
+    let critical = lost_percent(&critical.wait_with_output().unwrap().stdout);
+    let bulk = lost_percent(&bulk.wait_with_output().unwrap().stdout);
+    println!("lost: critical {critical} %, bulk {bulk} %");
+    assert!(critical < 1.0, "{critical} %");
+    assert!(bulk > 30.0, "{bulk} %: it was overloaded");
+    setup
+        .client
+        .remove_slice("bulk", Precondition::None, None)
+        .unwrap();
+    setup.wait_until("it is gone", || {
+        setup.states().is_some_and(|states| states.len() == 1)
+    });
+}
+
+/// Slices change all the time; controller and gateway are killed (SIGKILL), each so many times, and started again.
+fn kill_again_and_again(what: &str, kills: usize) {
+    let Some(ends) = Ends::new(what) else { return };
+    let setup = Setup::new(&ends);
+    let mut controller = Some(setup.controller());
+    let mut gateway = Some(setup.gateway());
+    setup.wait_for_link();
+    let mut answered = 0;
+    for kill in 0..kills {
+        for change in 0..12u16 {
+            let name = format!("s{}", change % 5);
+            let rate = 100_000 + u64::from(change) * 10_000;
+            let guarantee = json!({"rate_bps": rate, "burst_bytes": 3_000, "delay_ns": 90_000_000});
+            let wanted = slice(&name, 6_000 + change % 5, Some(guarantee));
+            // It may be away, or the slice may still drain.
+            let outcome = if change % 6 == 5 {
+                setup
+                    .client
+                    .remove_slice(&name, Precondition::None, None)
+                    .map(drop)
+            } else {
+                setup
+                    .client
+                    .put_slice(&wanted, Precondition::None, None)
+                    .map(drop)
+            };
+            answered += usize::from(outcome.is_ok());
+            std::thread::sleep(Duration::from_millis((kill as u64 * 7) % 13));
+        }
+        if kill % 2 == 0 {
+            controller.take().unwrap().kill();
+            controller = Some(setup.controller());
+        } else {
+            gateway.take().unwrap().kill();
+            gateway = Some(setup.gateway());
+        }
+        setup.wait_until("the controller answers", || setup.client.links().is_ok());
+    }
+    setup.wait_until_installed();
+    println!("{answered} changes, {kills} kills");
+    assert!(answered > 0);
+    let gateways = setup.client.gateways().unwrap();
+    assert!(gateways[0].acknowledged > 0);
+}
+
+#[test]
+fn controller_and_gateway_that_are_killed_under_changes_converge() {
+    let kills = std::env::var(KILLS)
+        .ok()
+        .and_then(|kills| kills.parse().ok());
+    kill_again_and_again("k", kills.unwrap_or(4));
+}
+
+#[test]
+#[ignore = "takes long"]
+fn controller_and_gateway_that_are_killed_five_hundred_times_converge() {
+    kill_again_and_again("m", 500);
+}

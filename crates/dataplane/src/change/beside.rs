@@ -1,0 +1,88 @@
+//! A whole policy beside slices that were added one by one.
+
+use crate::build::BuildError;
+use slicewise_model::{
+    ClassParams, DelayClasses, GuaranteeParams, GuaranteedParams, PolicyParams, Reservations,
+    SliceParams, TenantParams,
+};
+
+/// `policy`, with the slices `added` to another one, `before`, tested after its own classes.
+pub(super) fn policy_with(
+    mut policy: PolicyParams,
+    mut added: Vec<ClassParams>,
+    before: &PolicyParams,
+) -> Result<PolicyParams, BuildError> {
+    let Some(first) = added.first() else {
+        return Ok(policy);
+    };
+    let (Some(common), Some(old)) = (&mut policy.guaranteed, &before.guaranteed) else {
+        let problem = "the new policy has no slices: its discipline is not `guaranteed`";
+        return Err(not_kept(&first.name, problem));
+    };
+    let own = policy.classes.iter();
+    let own = own.filter_map(|class| class.slice.as_ref()?.guarantee);
+    let mut reservations = Reservations::new(&policy.links);
+    own.for_each(|guarantee| reservations.restore(&guarantee));
+    for class in &mut added {
+        let name = &class.name;
+        if policy.classes.iter().any(|other| other.name == *name) {
+            return Err(not_kept(name, "the new policy has a class of this name"));
+        }
+        let Some(slice) = &mut class.slice else {
+            continue;
+        };
+        let tenant = old.tenants.get(slice.tenant as usize);
+        let position = tenant.and_then(|tenant| position_of(tenant, common));
+        let Some(position) = position else {
+            return Err(not_kept(name, "there are too many tenants"));
+        };
+        let delays = (&old.delay_classes, &common.delay_classes);
+        let guarantee = slice.guarantee.map(|guarantee| {
+            let guarantee = with_class_of(guarantee, delays)?;
+            let reserved = reservations.try_reserve(&guarantee);
+            reserved.map_err(|refusal| refusal.to_string())?;
+            Ok(guarantee)
+        });
+        *slice = SliceParams {
+            tenant: position,
+            guarantee: guarantee
+                .transpose()
+                .map_err(|problem: String| not_kept(name, &problem))?,
+            ..*slice
+        };
+    }
+    let default = policy.classes.len().saturating_sub(1);
+    policy.classes.splice(default..default, added);
+    Ok(policy)
+}
+
+/// The position of a tenant, which is added where there is none of its name.
+fn position_of(tenant: &TenantParams, common: &mut GuaranteedParams) -> Option<u32> {
+    let tenants = &mut common.tenants;
+    let found = tenants.iter().position(|other| other.name == tenant.name);
+    let position = found.unwrap_or_else(|| {
+        tenants.push(tenant.clone());
+        tenants.len() - 1
+    });
+    u16::try_from(position).ok().map(u32::from)
+}
+
+/// The guarantee with the delay class for its delay among others.
+fn with_class_of(
+    guarantee: GuaranteeParams,
+    (old, new): (&DelayClasses, &DelayClasses),
+) -> Result<GuaranteeParams, String> {
+    let delay = old.delay(guarantee.class);
+    let class = new.within(delay).ok_or_else(|| {
+        let shortest = new.shortest();
+        format!("its delay is {delay}, below {shortest}, the shortest of the new policy")
+    })?;
+    Ok(GuaranteeParams { class, ..guarantee })
+}
+
+fn not_kept(slice: &str, problem: &str) -> BuildError {
+    BuildError::NotKept {
+        slice: slice.to_owned(),
+        problem: problem.to_owned(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Single slices of a guaranteed policy.
+
+use super::Pipeline;
+use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
+use crate::counters::ClassCounters;
+use slicewise_model::TenantParams;
+use slicewise_units::Instant;
+
+impl Pipeline {
+    /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,
+    /// reordered or reset, and the guarantees of all other slices hold. What is reserved is released
+    /// when the deadlines of frames under an old guarantee have passed.
+    ///
+    /// O(1), and O(log n) in the number of changes whose frames still wait. A change prepared before is
+    /// stale then.
+    ///
+    /// # Errors
+    /// Why it is refused; everything is as it was then.
+    pub fn change_slice(
+        &mut self,
+        change: SliceChange,
+        now: Instant,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        slice::change(self, change, now)
+    }
+
+    /// The number of a tenant of a guaranteed policy, for slices. It is added if there is none of this name, and has this
+    /// weight from now on.
+    ///
+    /// # Errors
+    /// If the policy has no slices, or too many tenants.
+    pub fn tenant(&mut self, tenant: &TenantParams, now: Instant) -> Result<u32, SliceChangeError> {
+        slice::tenant(self, tenant, now)
+    }
+
+    /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next
+    /// change or frame. So a change of several pipelines can be made in all of them or in none.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn check_slice_change(
+        &mut self,
+        change: &SliceChange,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        slice::check(self, change, now)
+    }
+
+    /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
+    /// left. They are kept until they are read.
+    pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {
+        slice::finish_some(self, now);
+        self.removed.pop_front()
+    }
+
+    /// The position of a slice of a guaranteed policy among
+    /// [`counters`](Self::counters).
+    #[must_use]
+    pub fn class_of(&self, slice: &str) -> Option<u32> {
+        self.ledger.as_ref()?.class_of(slice)
+    }
+}

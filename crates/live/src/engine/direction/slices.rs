@@ -1,0 +1,179 @@
+//! Single slices of a direction, which come, change and go while frames are forwarded.
+
+use super::super::flows::{MOST_WATCHED, Watched};
+use super::super::queues::chunks_of_queue;
+use super::Direction;
+use crate::frame_memory::{FrameMemory, ShareId};
+use crate::histogram::Histogram;
+use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_model::TenantParams;
+use slicewise_units::Instant;
+
+/// Slices that are found to be gone in one round.
+const MOST_GONE: usize = 8;
+
+impl Direction {
+    /// Whether [`change_slice`](Self::change_slice) would carry out a change now.
+    pub(in super::super) fn check_slice(
+        &mut self,
+        change: &SliceChange,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        self.pipeline.check_slice_change(change, now)
+    }
+
+    /// Let the slice of a change belong to a tenant.
+    pub(in super::super) fn set_tenant(
+        &mut self,
+        change: &mut SliceChange,
+        tenant: &TenantParams,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        let params = match change {
+            SliceChange::Add(slice) => &mut slice.params,
+            SliceChange::Change { params, .. } => params,
+            SliceChange::Remove { .. } => return Ok(()),
+        };
+        params.tenant = self.pipeline.tenant(tenant, now)?;
+        Ok(())
+    }
+
+    /// Carry out a change of one slice. Its part of the memory and its delays follow. Work: O(1).
+    pub(in super::super) fn change_slice(
+        &mut self,
+        change: SliceChange,
+        memory: &mut FrameMemory,
+        frame_chunks: u32,
+        now: Instant,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        let follow = match &change {
+            SliceChange::Add(slice) => {
+                let chunks = chunks_of_queue(slice.params.queue_limit, frame_chunks);
+                Follow::Add(slice.name.clone(), chunks)
+            }
+            SliceChange::Change { params, .. } => {
+                Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
+            }
+            SliceChange::Remove { name } => Follow::Remove(name.clone()),
+        };
+        let changed = self.pipeline.change_slice(change, now)?;
+        let class = changed.class;
+        match follow {
+            Follow::Add(name, chunks) => {
+                let share = memory.shares_mut().add(&name, chunks);
+                self.set_share(class, Some(share));
+                self.delays.set(class, Histogram::default());
+            }
+            Follow::Change(chunks) => {
+                let share = self.shares.get(class as usize).copied().flatten();
+                share
+                    .iter()
+                    .for_each(|&share| memory.shares_mut().want(share, chunks));
+            }
+            Follow::Remove(name) => {
+                let share = self.shares.get_mut(class as usize).and_then(Option::take);
+                share
+                    .iter()
+                    .for_each(|&share| memory.shares_mut().remove(share));
+                self.removing.insert(name);
+            }
+        }
+        Ok(changed)
+    }
+
+    fn set_share(&mut self, class: u32, share: Option<ShareId>) {
+        while self.shares.len() <= class as usize {
+            self.shares.push(None);
+        }
+        if let Some(place) = self.shares.get_mut(class as usize) {
+            *place = share;
+        }
+    }
+
+    /// Whether a slice was removed and frames of it may still wait.
+    #[inline]
+    pub(in super::super) fn is_removing(&self) -> bool {
+        !self.removing.is_empty()
+    }
+
+    /// The final counters of slices whose last frame has left since this was last asked, a few at a time.
+    pub(in super::super) fn poll_removed(&mut self, now: Instant, gone: &mut Vec<ClassCounters>) {
+        for _ in 0..MOST_GONE {
+            let Some(counters) = self.pipeline.poll_removed(now) else {
+                return;
+            };
+            self.counters.dropped_by_removed_frames += counters.dropped_total();
+            self.removing.remove(&counters.class);
+            gone.push(counters);
+        }
+    }
+
+    /// All of them, before a whole policy is replaced.
+    pub(super) fn finish_removed(&mut self, now: Instant, gone: &mut Vec<ClassCounters>) {
+        while let Some(counters) = self.pipeline.poll_removed(now) {
+            self.counters.dropped_by_removed_frames += counters.dropped_total();
+            self.removing.remove(&counters.class);
+            gone.push(counters);
+        }
+    }
+
+    /// A whole policy was replaced, `replaced` with what it has counted of classes that are gone: frames of removed
+    /// slices wait before all others now, without a guarantee, so those slices are gone.
+    pub(super) fn forget_removed(
+        &mut self,
+        replaced: &[ClassCounters],
+        now: Instant,
+        gone: &mut Vec<ClassCounters>,
+    ) {
+        // What these have dropped was counted with the classes that the change removed.
+        while let Some(counters) = self.pipeline.poll_removed(now) {
+            self.removing.remove(&counters.class);
+            gone.push(counters);
+        }
+        for name in std::mem::take(&mut self.removing) {
+            let is_of = |class: &&ClassCounters| class.class == name;
+            let counters = replaced.iter().find(is_of).cloned();
+            let counters = counters.or_else(|| self.pipeline.counters().find(is_of).cloned());
+            gone.push(counters.unwrap_or(ClassCounters {
+                class: name,
+                ..ClassCounters::default()
+            }));
+        }
+    }
+
+    /// Watch the flows of these slices from here on; returns those that were watched until now.
+    pub(in super::super) fn watch(&mut self, names: &[String]) -> Vec<Watched> {
+        let pipeline = &self.pipeline;
+        let found = names.iter().filter_map(|name| {
+            let class = pipeline.class_of(name)?;
+            Some(Watched::new(name.clone(), class))
+        });
+        let watched = found.take(MOST_WATCHED).collect();
+        std::mem::replace(&mut self.watched, watched)
+    }
+
+    /// At most `most` classes from number `from` on, each with how long its frames waited, and the number of the next;
+    /// `None` after the last.
+    pub(in super::super) fn classes_from(
+        &self,
+        from: u32,
+        most: u32,
+    ) -> (Vec<(ClassCounters, Histogram)>, Option<u32>) {
+        let all = u32::try_from(self.delays.len()).unwrap_or(u32::MAX);
+        let end = from.saturating_add(most).min(all);
+        let classes = (from..end).filter_map(|class| {
+            let counters = self.pipeline.class_counters(class)?;
+            let delay = self.delays.get(class)?;
+            let is_used = !counters.class.is_empty();
+            is_used.then(|| (counters.clone(), delay.clone()))
+        });
+        (classes.collect(), (end < all).then_some(end))
+    }
+}
+
+/// What follows a change of a slice.
+enum Follow {
+    Add(String, u64),
+    Change(u64),
+    Remove(String),
+}

@@ -1,0 +1,166 @@
+//! Changes of single slices in both directions.
+
+use super::flows::{FlowCount, FlowKey};
+use super::{Direction, Engine};
+use crate::histogram::Histogram;
+use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_model::TenantParams;
+use slicewise_units::Instant;
+
+/// Names of the directions, in their order.
+const NAMES: [&str; 2] = ["forward", "backward"];
+
+/// A change of a slice in both directions, or in one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DirectedChange {
+    /// What changes in each direction.
+    pub directions: [Option<SliceChange>; 2],
+    /// The tenant that the slice belongs to, which is added if there is none of this name: `tenant` of the parameters is
+    /// replaced by its number. `None` to leave it as it is stated there.
+    pub tenant: Option<TenantParams>,
+}
+
+/// Why a change was carried out in no direction.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {error}", name_of(*.direction))]
+pub struct NotChanged {
+    /// The direction that refuses it.
+    pub direction: usize,
+    /// Why.
+    pub error: SliceChangeError,
+}
+
+fn name_of(direction: usize) -> &'static str {
+    NAMES.get(direction).copied().unwrap_or_default()
+}
+
+/// A slice that was removed, and whose last frame has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoneSlice {
+    /// The direction it was in.
+    pub direction: usize,
+    /// Its final counters, with its name.
+    pub counters: ClassCounters,
+}
+
+/// Some classes of a direction, and what they have counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassesCounted {
+    /// The direction.
+    pub direction: usize,
+    /// With the first class: how long frames of all classes waited.
+    pub delay: Option<Histogram>,
+    /// Each with how long its frames waited.
+    pub classes: Vec<(ClassCounters, Histogram)>,
+    /// The number of the class to go on with; `None` after the last.
+    pub next: Option<u32>,
+}
+
+/// The flows of a slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowsCounted {
+    /// Its name.
+    pub name: String,
+    /// The direction.
+    pub direction: usize,
+    /// What each has sent, in no order.
+    pub flows: Vec<(FlowKey, FlowCount)>,
+}
+
+impl Engine {
+    /// Count the flows of some slices from here on; returns what was counted of those that were named before.
+    pub fn watch_flows(&mut self, names: &[String]) -> Vec<FlowsCounted> {
+        let mut counted = Vec::new();
+        for (direction, at) in self.directions.iter_mut().enumerate() {
+            let before = at.watch(names).into_iter();
+            counted.extend(before.map(|watched| FlowsCounted {
+                name: watched.name.clone(),
+                direction,
+                flows: watched.into_flows(),
+            }));
+        }
+        counted
+    }
+
+    /// Change a slice in the directions that are named, in all of them or in none, while frames wait: nothing queued is
+    /// lost or reordered. A slice that is added gets a part of the frame memory. Work: O(1).
+    ///
+    /// # Errors
+    /// Why the first direction that refuses it does; nothing has changed then.
+    pub fn change_slice(
+        &mut self,
+        change: DirectedChange,
+        now: Instant,
+    ) -> Result<[Option<SliceChanged>; 2], NotChanged> {
+        let DirectedChange {
+            directions: mut changes,
+            tenant,
+        } = change;
+        let not_changed = |direction| move |error| NotChanged { direction, error };
+        if let Some(tenant) = &tenant {
+            for (side, change) in changes.iter_mut().enumerate() {
+                if let (Some(change), Some(direction)) = (change, self.directions.get_mut(side)) {
+                    let named = direction.set_tenant(change, tenant, now);
+                    named.map_err(not_changed(side))?;
+                }
+            }
+        }
+        // What the last direction would refuse is known before the first has changed.
+        for (side, change) in changes.iter().enumerate().skip(1) {
+            if let (Some(change), Some(direction)) = (change, self.directions.get_mut(side)) {
+                let checked = direction.check_slice(change, now);
+                checked.map_err(not_changed(side))?;
+            }
+        }
+        let mut done = [None; 2];
+        let frame_chunks = self.needs.frame_chunks;
+        for (side, change) in changes.into_iter().enumerate() {
+            if let (Some(change), Some(direction), Some(done)) =
+                (change, self.directions.get_mut(side), done.get_mut(side))
+            {
+                let memory = &mut self.memory;
+                let changed = direction.change_slice(change, memory, frame_chunks, now);
+                debug_assert!(side == 0 || changed.is_ok(), "it was checked");
+                *done = Some(changed.map_err(not_changed(side))?);
+            }
+        }
+        Ok(done)
+    }
+
+    /// A slice that was removed and whose last frame has left since this was last asked.
+    pub fn poll_gone(&mut self) -> Option<GoneSlice> {
+        self.gone.pop_front()
+    }
+
+    /// Look for slices whose last frame has left. Work: bounded.
+    #[inline]
+    pub(super) fn find_gone(&mut self, now: Instant) {
+        let mut counters = Vec::new();
+        for (side, direction) in self.directions.iter_mut().enumerate() {
+            if direction.is_removing() {
+                direction.poll_removed(now, &mut counters);
+                self.gone
+                    .extend(counters.drain(..).map(|counters| GoneSlice {
+                        direction: side,
+                        counters,
+                    }));
+            }
+        }
+    }
+
+    /// What at most `most` classes of a direction have counted, from number `from` on. Work: O(`most`).
+    #[must_use]
+    pub fn count_classes(&self, direction: usize, from: u32, most: u32) -> ClassesCounted {
+        let found = self.directions.get(direction);
+        let (classes, next) = found
+            .map(|direction| direction.classes_from(from, most))
+            .unwrap_or_default();
+        let delay = found.filter(|_| from == 0).map(Direction::delay);
+        ClassesCounted {
+            direction,
+            delay: delay.cloned(),
+            classes,
+            next,
+        }
+    }
+}

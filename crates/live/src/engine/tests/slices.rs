@@ -1,0 +1,515 @@
+//! Slices that come, change and go while frames are forwarded in both directions.
+
+use super::*;
+use crate::engine::DirectedChange;
+use crate::gateway::{Answer, Request, control};
+use slicewise_dataplane::{NewSlice, SliceChange, SliceChangeError};
+use slicewise_model::{
+    BurstSpec, CLASS_DEFAULT, GuaranteeSpec, GuaranteedSpec, PolicyParams, RateSpec, SliceParams,
+    TenantParams,
+};
+use slicewise_units::ByteCount;
+use std::collections::{BTreeMap, BTreeSet};
+
+const LINK: u64 = 10_000_000;
+
+/// A slice of a VLAN with a guarantee of some kbit/s, or none.
+fn slice(id: u16, kbit: u64) -> ClassSpec {
+    let mut class = limited(vlan(id), 20);
+    class.guarantee = (kbit > 0).then(|| GuaranteeSpec {
+        rate: RateSpec::Absolute(BitRate::new(kbit * 1_000)),
+        burst: Some(BurstSpec::Size(ByteCount::new(3_044))),
+        delay: Some(Duration::from_millis(20)),
+    });
+    class
+}
+
+fn policy(classes: Vec<ClassSpec>, rate: u64) -> PolicyParams {
+    let spec = PolicySpec {
+        name: "test".to_owned(),
+        classes,
+        discipline: Discipline::Guaranteed,
+        guaranteed: Some(GuaranteedSpec::default()),
+        queues: Vec::new(),
+    };
+    spec.resolve(BitRate::new(rate)).unwrap()
+}
+
+fn params(kbit: u64) -> SliceParams {
+    policy(vec![slice(1, kbit)], LINK).classes[0].slice.unwrap()
+}
+
+fn add(id: u16, kbit: u64) -> SliceChange {
+    let class = policy(vec![slice(id, kbit)], LINK).classes.swap_remove(0);
+    SliceChange::Add(Box::new(NewSlice {
+        name: class.name,
+        matches: class.matches.unwrap(),
+        params: class.slice.unwrap(),
+        set_dscp: None,
+        flow_queue: None,
+    }))
+}
+
+fn change(id: u16, kbit: u64) -> SliceChange {
+    SliceChange::Change {
+        name: format!("vlan{id}"),
+        params: params(kbit),
+    }
+}
+
+fn remove(id: u16) -> SliceChange {
+    SliceChange::Remove {
+        name: format!("vlan{id}"),
+    }
+}
+
+fn directed(directions: [Option<SliceChange>; 2]) -> DirectedChange {
+    DirectedChange {
+        directions,
+        tenant: None,
+    }
+}
+
+fn both(change: &SliceChange) -> DirectedChange {
+    directed([Some(change.clone()), Some(change.clone())])
+}
+
+fn directions(classes: Vec<ClassSpec>, rates: [u64; 2]) -> [DirectionParams; 2] {
+    rates.map(|rate| DirectionParams {
+        link: Rate::l2(BitRate::new(rate)),
+        policy: policy(classes.clone(), rate),
+        seed: 1,
+    })
+}
+
+/// A bench whose links have these rates.
+fn bench(rates: [u64; 2]) -> Bench {
+    Bench::of(&EngineParams {
+        directions: directions(vec![], rates),
+        largest_frame: 1_522,
+        receive_queues: [0; 2],
+        memory_bytes: 8 << 20,
+        adds_slices: true,
+    })
+}
+
+fn names(bench: &Bench, direction: usize) -> Vec<String> {
+    let classes = bench.engine.classes(direction);
+    classes.map(|(class, _)| class.class.clone()).collect()
+}
+
+#[test]
+fn a_slice_that_one_direction_refuses_is_in_none() {
+    let mut bench = bench([LINK, 5_000_000]);
+    let refused = bench.engine.change_slice(both(&add(10, 6_000)), bench.now);
+    insta::assert_snapshot!(
+        refused.unwrap_err(),
+        @"backward: slice `vlan10`: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved: a rate of at most 5 Mbit/s would be accepted"
+    );
+    assert_eq!([names(&bench, 0), names(&bench, 1)], [[CLASS_DEFAULT]; 2]);
+    // Nothing of it is reserved, in the direction that would have accepted it, either.
+    let all = directed([Some(add(11, 10_000)), None]);
+    bench.engine.change_slice(all, bench.now).unwrap();
+    let refused = bench.engine.change_slice(both(&change(11, 500)), bench.now);
+    let error = refused.unwrap_err();
+    assert_eq!(error.direction, 1);
+    assert!(matches!(error.error, SliceChangeError::Unknown { .. }));
+    let refused = bench
+        .engine
+        .change_slice(directed([Some(add(12, 500)), None]), bench.now);
+    assert!(refused.is_err(), "slice 11 still has all of the link");
+}
+
+#[test]
+fn a_slice_that_was_added_has_frame_memory_and_delays_of_its_own() {
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(both(&add(10, 4_000)), bench.now)
+        .unwrap();
+    // A flood of class-default is there first.
+    (0..5_000).for_each(|i| bench.arrive(tagged(20, 1_000, i)));
+    (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    let sent = bench.run();
+    assert_eq!(sent.iter().filter(|frame| vlan_of(frame) == 10).count(), 3);
+    let (class, delay) = bench.engine.classes(0).nth(1).unwrap();
+    assert_eq!((class.class.as_str(), class.sent_frames), ("vlan10", 3));
+    assert_eq!(delay.count(), 3);
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_slice_that_was_removed_is_gone_when_its_last_frame_has_left() {
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(both(&add(10, 4_000)), bench.now)
+        .unwrap();
+    (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    bench
+        .engine
+        .change_slice(both(&remove(10)), bench.now)
+        .unwrap();
+    bench.poll();
+    let gone = bench.engine.poll_gone().unwrap();
+    assert_eq!(
+        (gone.direction, gone.counters.class.as_str()),
+        (1, "vlan10")
+    );
+    assert_eq!(bench.engine.poll_gone(), None, "frames of it wait");
+    bench.arrive(tagged(10, 1_000, 3));
+    assert_eq!(bench.run().len(), 3);
+    let gone = bench.engine.poll_gone().unwrap();
+    let counters = &gone.counters;
+    assert_eq!(gone.direction, 0);
+    assert_eq!(
+        (
+            counters.sent_frames,
+            counters.dropped(DropReason::SliceRemoved)
+        ),
+        (3, 1)
+    );
+    assert_eq!(names(&bench, 0), [CLASS_DEFAULT]);
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_reload_leaves_slices_that_were_added_and_is_refused_where_they_do_not_fit() {
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(both(&add(10, 4_000)), bench.now)
+        .unwrap();
+    (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    let refused = |classes, rates| {
+        let basis = bench.engine.basis();
+        let prepared = basis.prepare(&directions(classes, rates), bench.now);
+        prepared.unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(
+        refused(vec![], [3_000_000; 2]),
+        @"slice `vlan10`, which was added while running, cannot be kept: guarantees 4 Mbit/s, but only 3 Mbit/s of the link is unreserved: a rate of at most 3 Mbit/s would be accepted"
+    );
+    insta::assert_snapshot!(
+        refused(vec![slice(10, 0)], [LINK; 2]),
+        @"slice `vlan10`, which was added while running, cannot be kept: the new policy has a class of this name"
+    );
+    let stale = bench
+        .engine
+        .basis()
+        .prepare(&directions(vec![slice(30, 1_000)], [LINK; 2]), bench.now);
+    bench.apply(&directions(vec![slice(20, 1_000)], [2 * LINK; 2]));
+    bench.engine.commit(stale.unwrap(), bench.now).unwrap_err();
+    assert_eq!(names(&bench, 0), ["vlan20", "vlan10", CLASS_DEFAULT]);
+    // It is a slice that was added, still: the next reload leaves it, too, and it can be removed.
+    bench.apply(&directions(vec![], [LINK; 2]));
+    assert_eq!(names(&bench, 0), ["vlan10", CLASS_DEFAULT]);
+    assert_eq!(bench.run().len(), 3);
+    let (class, delay) = bench.engine.classes(0).next().unwrap();
+    assert_eq!((class.sent_frames, delay.count()), (3, 3));
+    bench
+        .engine
+        .change_slice(both(&remove(10)), bench.now)
+        .unwrap();
+    bench.assert_conserved();
+}
+
+#[test]
+fn flows_of_a_slice_are_counted_while_somebody_asks_for_them() {
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(both(&add(10, 0)), bench.now)
+        .unwrap();
+    let names = ["vlan10".to_owned(), "none".to_owned()];
+    assert!(bench.engine.watch_flows(&names).is_empty());
+    for i in 0..3 {
+        bench.arrive(tagged(10, 1_000, i));
+        bench.arrive(tagged(20, 1_000, i));
+    }
+    bench.run();
+    let counted = bench.engine.watch_flows(&[]);
+    let [forward, backward] = counted.as_slice() else {
+        panic!("{counted:?}");
+    };
+    assert_eq!((forward.name.as_str(), backward.flows.len()), ("vlan10", 0));
+    let [(key, count)] = forward.flows.as_slice() else {
+        panic!("{forward:?}");
+    };
+    assert_eq!(key.source.to_string(), "10.0.0.1");
+    assert_eq!(
+        (key.protocol, key.source_port, key.destination_port),
+        (17, 12_345, 5_201)
+    );
+    assert_eq!((count.frames, count.bytes), (3, 3_000));
+    assert!(bench.engine.watch_flows(&[]).is_empty());
+}
+
+#[test]
+fn a_tenant_that_comes_with_a_slice_stays_with_it_over_a_reload_and_may_get_another_weight() {
+    let tenant = |weight| TenantParams {
+        name: "portal".to_owned(),
+        weight,
+    };
+    let of = |change: &SliceChange, weight| DirectedChange {
+        tenant: Some(tenant(weight)),
+        ..both(change)
+    };
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(of(&add(10, 0), 1), bench.now)
+        .unwrap();
+    bench
+        .engine
+        .change_slice(of(&add(11, 0), 3), bench.now)
+        .unwrap();
+    bench.apply(&directions(vec![slice(12, 0)], [LINK; 2]));
+    // Three of four frames of the excess are the tenant's.
+    for i in 0..19 {
+        bench.arrive(tagged(10, 1_000, i));
+        bench.arrive(tagged(12, 1_000, i));
+    }
+    let sent = bench.run();
+    let own = sent[..16]
+        .iter()
+        .filter(|frame| vlan_of(frame) == 10)
+        .count();
+    assert!((11..=13).contains(&own), "{own} of 16");
+    bench
+        .engine
+        .change_slice(of(&change(10, 0), 3), bench.now)
+        .unwrap();
+    let moved = bench.engine.change_slice(both(&change(10, 0)), bench.now);
+    insta::assert_snapshot!(
+        moved.unwrap_err(),
+        @"backward: slice `vlan10`: a slice cannot move to another tenant: remove it and add it there"
+    );
+}
+
+#[test]
+fn a_reload_prepared_before_a_slice_changed_in_one_direction_is_stale_in_both() {
+    let mut bench = bench([LINK; 2]);
+    let prepared = bench
+        .engine
+        .basis()
+        .prepare(&directions(vec![slice(30, 0)], [LINK; 2]), bench.now);
+    bench
+        .engine
+        .change_slice(directed([None, Some(add(10, 0))]), bench.now)
+        .unwrap();
+    bench
+        .engine
+        .commit(prepared.unwrap(), bench.now)
+        .unwrap_err();
+    assert_eq!(names(&bench, 0), [CLASS_DEFAULT]);
+    assert_eq!(names(&bench, 1), [CLASS_DEFAULT, "vlan10"]);
+}
+
+#[test]
+fn requests_are_answered_in_their_order_a_few_in_each_round() {
+    let mut bench = bench([LINK; 2]);
+    let (sender, answers) = std::sync::mpsc::channel();
+    let answered = move |answer| drop(sender.send(answer));
+    let (control, controlled) = control(Box::new(answered)).unwrap();
+    for id in 1..=20 {
+        control
+            .request(Request::Change(Box::new(both(&add(id, 0)))))
+            .unwrap();
+    }
+    control
+        .request(Request::Count {
+            direction: 1,
+            from: 0,
+        })
+        .unwrap();
+    let mut rounds = 1;
+    while controlled.carry_out(&mut bench.engine, bench.now) {
+        rounds += 1;
+    }
+    assert_eq!(rounds, 4);
+    for class in 1..=20 {
+        let Some(Answer::Changed(Ok([Some(forward), Some(_)]))) = answers.try_recv().ok() else {
+            panic!("a change");
+        };
+        assert_eq!(forward.class, class);
+    }
+    let Some(Answer::Counted(counted)) = answers.try_recv().ok() else {
+        panic!("counters");
+    };
+    assert_eq!((counted.classes.len(), counted.next), (21, None));
+    assert!(answers.try_recv().is_err());
+    drop(controlled);
+    control
+        .request(Request::Change(Box::default()))
+        .unwrap_err();
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// So many frames of a VLAN arrive at a port.
+    Arrive(usize, u16, u32),
+    Pass(u64),
+    Add(u16, u64),
+    AddOneWay(usize, u16, u64),
+    Change(u16, u64),
+    Remove(u16),
+    Reload(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let id = 1u16..6;
+    let kbit = prop_oneof![Just(0u64), 100u64..6_000];
+    prop_oneof![
+        8 => (0usize..2, 1u16..8, 1u32..8).prop_map(|(side, id, n)| Step::Arrive(side, id, n)),
+        4 => (0u64..4_000_000).prop_map(Step::Pass),
+        3 => (id.clone(), kbit.clone()).prop_map(|(id, kbit)| Step::Add(id, kbit)),
+        1 => (0usize..2, id.clone(), kbit.clone()).prop_map(|(side, id, kbit)| Step::AddOneWay(side, id, kbit)),
+        3 => (id.clone(), kbit).prop_map(|(id, kbit)| Step::Change(id, kbit)),
+        2 => id.prop_map(Step::Remove),
+        1 => any::<bool>().prop_map(Step::Reload),
+    ]
+}
+
+/// What has arrived and left, by direction and VLAN.
+#[derive(Default)]
+struct Traffic {
+    arrived: [BTreeMap<u16, u32>; 2],
+    left: [BTreeMap<u16, Vec<u32>>; 2],
+}
+
+impl Traffic {
+    fn collect(&mut self, bench: &mut Bench) {
+        for (direction, left) in self.left.iter_mut().enumerate() {
+            for frame in bench.ports[1 - direction].take_sent() {
+                left.entry(vlan_of(&frame))
+                    .or_default()
+                    .push(number(&frame));
+            }
+        }
+    }
+
+    fn run_until(&mut self, bench: &mut Bench, end: Instant) {
+        loop {
+            bench.poll();
+            self.collect(bench);
+            match bench.engine.poll_at() {
+                Some(at) if at <= end => bench.now = at.max(bench.now),
+                _ => break,
+            }
+        }
+        if end < Instant::MAX {
+            bench.now = end;
+        }
+    }
+}
+
+/// Every frame that arrived is sent, waits, or is counted under one reason, in each direction.
+fn assert_conserved(bench: &Bench) {
+    for direction in 0..2 {
+        let counters = bench.engine.counters(direction).unwrap();
+        let discarded: u64 = counters.discarded.iter().sum();
+        let classes = bench.engine.classes(direction);
+        let of_classes: u64 = classes
+            .map(|(c, _)| c.dropped_total() + c.queued_frames)
+            .sum();
+        assert_eq!(
+            counters.received_frames,
+            counters.sent_frames + discarded + of_classes + counters.dropped_by_removed_frames
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// All changes are in both directions or in none, and no frame is lost but those that a full queue or a slice that is
+    /// being removed drops and counts.
+    #[test]
+    fn any_sequence_of_changes_under_traffic_loses_and_reorders_no_frame(
+        steps in proptest::collection::vec(step(), 1..250),
+    ) {
+        let mut bench = bench([LINK; 2]);
+        let mut traffic = Traffic::default();
+        let mut live: [BTreeSet<String>; 2] = Default::default();
+        for step in steps {
+            let waiting = bench.engine.backlog();
+            let before = [names(&bench, 0), names(&bench, 1)];
+            let change = match step {
+                Step::Arrive(side, id, count) => {
+                    for _ in 0..count {
+                        let sequence = traffic.arrived[side].entry(id).or_default();
+                        bench.ports[side].arrive(tagged(id, 1_000, *sequence));
+                        *sequence += 1;
+                    }
+                    bench.poll();
+                    traffic.collect(&mut bench);
+                    continue;
+                }
+                Step::Pass(nanos) => {
+                    let end = bench.now.saturating_add(Duration::from_nanos(nanos));
+                    traffic.run_until(&mut bench, end);
+                    continue;
+                }
+                Step::Reload(more) => {
+                    let classes = if more { vec![slice(7, 500)] } else { vec![] };
+                    let directions = directions(classes, [LINK; 2]);
+                    if let Ok(prepared) = bench.engine.basis().prepare(&directions, bench.now) {
+                        let _replaced = bench.engine.commit(prepared, bench.now).unwrap();
+                    }
+                    prop_assert_eq!(bench.engine.backlog(), waiting);
+                    for (direction, live) in live.iter().enumerate() {
+                        let now = names(&bench, direction);
+                        prop_assert!(live.iter().all(|name| now.contains(name)), "{live:?}, {now:?}");
+                    }
+                    continue;
+                }
+                Step::Add(id, kbit) => both(&add(id, kbit)),
+                Step::AddOneWay(side, id, kbit) => {
+                    let mut changes = [None, None];
+                    changes[side] = Some(add(id, kbit));
+                    directed(changes)
+                }
+                Step::Change(id, kbit) => both(&change(id, kbit)),
+                Step::Remove(id) => both(&remove(id)),
+            };
+            let asked = change.clone();
+            let changed = bench.engine.change_slice(change, bench.now);
+            for (live, change) in live.iter_mut().zip(asked.directions).filter(|_| changed.is_ok()) {
+                match change {
+                    Some(SliceChange::Add(slice)) => prop_assert!(live.insert(slice.name)),
+                    Some(SliceChange::Remove { name }) => prop_assert!(live.remove(&name)),
+                    _ => {}
+                }
+            }
+            prop_assert_eq!(bench.engine.backlog(), waiting, "a change loses nothing");
+            let after = [names(&bench, 0), names(&bench, 1)];
+            for ((before, after), live) in before.iter().zip(&after).zip(&live) {
+                prop_assert!(live.iter().all(|name| after.contains(name)));
+                // Removals that have ended may have been found.
+                let is_new = |name: &String| !before.contains(name);
+                prop_assert!(changed.is_ok() || !after.iter().any(is_new));
+            }
+            while bench.engine.poll_gone().is_some() {}
+            bench.poll();
+            traffic.collect(&mut bench);
+            assert_conserved(&bench);
+        }
+        traffic.run_until(&mut bench, Instant::MAX);
+        assert_conserved(&bench);
+        prop_assert_eq!(bench.engine.backlog(), 0);
+        prop_assert_eq!(bench.engine.memory.free_chunks(), bench.chunks, "all memory is back");
+        for (direction, left) in traffic.left.iter().enumerate() {
+            let classes = bench.engine.classes(direction);
+            let dropped: u64 = classes.map(|(class, _)| class.dropped_total()).sum();
+            let counters = bench.engine.counters(direction).unwrap();
+            let dropped = dropped + counters.dropped_by_removed_frames;
+            prop_assert_eq!(counters.received_frames, counters.sent_frames + dropped);
+            for (id, left) in left {
+                prop_assert!(left.is_sorted_by(|a, b| a < b), "VLAN {id}: {left:?}");
+            }
+        }
+    }
+}
