@@ -13,6 +13,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dataplane", &["units", "model", "wire"]),
     ("stats", &["units"]),
     ("formats", &["units", "model"]),
+    ("api", &["units", "model", "wire"]),
+    ("controller", &["units", "api", "formats", "model"]),
     ("study", &["units", "model", "stats", "formats", "traffic"]),
     (
         "sim",

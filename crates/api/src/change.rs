@@ -1,0 +1,85 @@
+//! Batches of changes, and their history.
+
+use crate::{Slice, SliceRecord};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// One change of a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// Add the slice, or change the one of that name.
+    Put(Slice),
+    /// Remove the slice of this name.
+    Remove(String),
+}
+
+impl Change {
+    /// The slice it is about.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Put(slice) => &slice.name,
+            Self::Remove(name) => name,
+        }
+    }
+}
+
+/// Changes that are admitted all together or not at all. Each slice occurs once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// The changes.
+    #[schema(min_items = 1, max_items = 1000)]
+    pub changes: Vec<Change>,
+    /// Why, for the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 1000)]
+    pub reason: Option<String>,
+}
+
+/// The answer to a batch that was admitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BatchAnswer {
+    /// The generation in which the batch is in the history. Where nothing differed, the current one.
+    pub generation: u64,
+    /// The slices added or changed, and those removed, which drain.
+    pub slices: Vec<SliceRecord>,
+}
+
+/// One generation of the history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GenerationRecord {
+    /// Its number.
+    pub generation: u64,
+    /// When it was committed, milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// Who asked for it.
+    pub by: String,
+    /// What changed. A tenant sees its own slices only.
+    pub changes: Vec<SliceChange>,
+    /// Why, as stated with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What one generation changed of one slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SliceChange {
+    /// The slice.
+    pub slice: String,
+    /// Before; `None` if it did not exist.
+    pub before: Option<Slice>,
+    /// After; `None` if it was removed.
+    pub after: Option<Slice>,
+}
+
+/// A part of the history, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GenerationPage {
+    /// The generations.
+    pub items: Vec<GenerationRecord>,
+    /// `before` of the next part; `None` at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}

@@ -1,0 +1,708 @@
+//! A blocking client of the API.
+
+use crate::{
+    Acknowledgement, Announced, AuditPage, Batch, BatchAnswer, CounterAnswer, CounterReport,
+    Desired, EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
+    LinkCountersRecord, LinkRecord, NewToken, OfferAnswer, Problem, Slice, SliceCountersRecord,
+    SlicePage, SliceRecord, SliceState, Tenant, TenantRecord, TokenCreated, TokenRecord,
+};
+use rustls::crypto::ring;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::http::{self, Method, Response, header};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
+use ureq::{Agent, Body};
+
+/// How long an answer may take, beside the time that a long poll asks for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long connecting may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// The largest answer: a snapshot of a million slices.
+const ANSWER_BYTES_MAX: u64 = 2 << 30;
+/// Where Debian and others keep the certificates of authorities.
+const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// How to reach a controller.
+#[derive(Clone)]
+pub struct ClientParams {
+    /// Its address, as `http://127.0.0.1:9650`.
+    pub url: String,
+    /// The token, if the controller has tokens.
+    pub token: Option<String>,
+    /// Certificates (PEM) of the authorities that are trusted, for `https`; `None` for those of the system.
+    pub authorities: Option<PathBuf>,
+}
+
+impl fmt::Debug for ClientParams {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ClientParams");
+        shown.field("url", &self.url);
+        shown.field("authorities", &self.authorities);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Why a request brought no answer that was asked for.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The parameters are wrong.
+    Params(String),
+    /// The controller refused, and says why.
+    Refused(Box<Problem>),
+    /// The controller could not be reached, or its answer did not come.
+    Unreachable {
+        /// The address.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Something that is no controller answered, or one of another version.
+    Unexpected {
+        /// The address.
+        url: String,
+        /// What was wrong with the answer.
+        reason: String,
+    },
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Params(problem) => f.write_str(problem),
+            Self::Refused(problem) => problem.fmt(f),
+            Self::Unreachable { url, reason } => write!(
+                f,
+                "the controller at {url} cannot be reached: {reason}; is `slicewise controller` running there?"
+            ),
+            Self::Unexpected { url, reason } => {
+                write!(f, "{url} does not answer as a controller does: {reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl ClientError {
+    /// The HTTP status, if the controller refused.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused(problem) => Some(problem.status),
+            _ => None,
+        }
+    }
+
+    /// Whether the same request may succeed later: nothing answered, or the controller was not able to answer just now.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused(problem) => matches!(problem.status, 429 | 500..=599),
+            Self::Params(_) | Self::Unexpected { .. } => false,
+        }
+    }
+}
+
+/// On what a change depends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// On nothing.
+    #[default]
+    None,
+    /// The slice does not exist.
+    Absent,
+    /// The slice has this version.
+    Version(u64),
+}
+
+/// Which slices are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SliceQuery {
+    /// Those after this cursor ([`SlicePage::next`]).
+    pub after: Option<String>,
+    /// At most this many.
+    pub limit: Option<u32>,
+    /// Those of this tenant.
+    pub tenant: Option<String>,
+    /// Those in this state.
+    pub state: Option<SliceState>,
+    /// Those that pass this link.
+    pub link: Option<String>,
+    /// Those whose name has this in it.
+    pub name_contains: Option<String>,
+}
+
+/// A value, and whether it is new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned<T> {
+    /// The value.
+    pub value: T,
+    /// Whether it did not exist before.
+    pub created: bool,
+}
+
+/// A client of one controller. Clones share connections.
+#[derive(Clone)]
+pub struct Client {
+    agent: Agent,
+    base: String,
+    token: Option<String>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("base", &self.base)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One request.
+struct Call<'a> {
+    method: Method,
+    path: String,
+    headers: Vec<(&'static str, String)>,
+    body: Option<&'a [u8]>,
+    patience: Duration,
+}
+
+impl Call<'_> {
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            headers: Vec::new(),
+            body: None,
+            patience: PATIENCE,
+        }
+    }
+}
+
+impl Client {
+    /// A client; it connects with the first request.
+    ///
+    /// # Errors
+    /// If the address is none, or the certificates cannot be read.
+    pub fn new(params: &ClientParams) -> Result<Self, ClientError> {
+        let base = params.url.trim_end_matches('/').to_owned();
+        let is_secure = base.starts_with("https://");
+        if !is_secure && !base.starts_with("http://") {
+            return Err(ClientError::Params(format!(
+                "{:?} is not an address of a controller: expected for example `http://127.0.0.1:9650`",
+                params.url
+            )));
+        }
+        let mut tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
+        if is_secure {
+            let file = params.authorities.as_deref();
+            tls = tls.root_certs(certificates(
+                file.unwrap_or(Path::new(SYSTEM_CERTIFICATES)),
+            )?);
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT_PATIENCE))
+            .proxy(None)
+            .tls_config(tls.build())
+            .build();
+        Ok(Self {
+            agent: config.into(),
+            base,
+            token: params.token.clone(),
+        })
+    }
+
+    fn unexpected(&self, reason: impl fmt::Display) -> ClientError {
+        ClientError::Unexpected {
+            url: self.base.clone(),
+            reason: reason.to_string(),
+        }
+    }
+
+    fn send(&self, call: Call<'_>) -> Result<Response<Body>, ClientError> {
+        let mut request = http::Request::builder()
+            .method(call.method)
+            .uri(format!("{}{}", self.base, call.path))
+            .header(header::ACCEPT, "application/json");
+        for (name, value) in call.headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let unreachable = |error: ureq::Error| ClientError::Unreachable {
+            url: self.base.clone(),
+            reason: error.to_string(),
+        };
+        let wrong = |error: http::Error| ClientError::Params(format!("{}: {error}", self.base));
+        let response = match call.body {
+            Some(body) => {
+                let request = request.header(header::CONTENT_TYPE, "application/json");
+                let request = request.body(body).map_err(wrong)?;
+                let request = self.agent.configure_request(request);
+                self.agent
+                    .run(request.timeout_global(Some(call.patience)).build())
+            }
+            None => {
+                let request = request.body(()).map_err(wrong)?;
+                let request = self.agent.configure_request(request);
+                self.agent
+                    .run(request.timeout_global(Some(call.patience)).build())
+            }
+        };
+        response.map_err(unreachable)
+    }
+
+    /// The body of an answer that is no refusal, and its status.
+    fn answer(&self, call: Call<'_>) -> Result<(u16, Vec<u8>), ClientError> {
+        let mut response = self.send(call)?;
+        let status = response.status();
+        let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+        let body = body
+            .read_to_vec()
+            .map_err(|error| ClientError::Unreachable {
+                url: self.base.clone(),
+                reason: error.to_string(),
+            })?;
+        if status.is_success() {
+            return Ok((status.as_u16(), body));
+        }
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(mut problem) => {
+                problem.status = status.as_u16();
+                Err(ClientError::Refused(Box::new(problem)))
+            }
+            Err(_) => Err(self.unexpected(format!("HTTP status {status}"))),
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<(u16, T), ClientError> {
+        let (status, body) = self.answer(call)?;
+        let value = serde_json::from_slice(&body).map_err(|error| self.unexpected(error))?;
+        Ok((status, value))
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: impl Into<String>) -> Result<T, ClientError> {
+        self.read(Call::new(Method::GET, path))
+            .map(|(_, value)| value)
+    }
+
+    fn with_body<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: impl Into<String>,
+        body: &impl Serialize,
+        headers: Vec<(&'static str, String)>,
+    ) -> Result<(u16, T), ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| self.unexpected(error))?;
+        self.read(Call {
+            body: Some(&body),
+            headers,
+            ..Call::new(method, path)
+        })
+    }
+
+    /// Every link.
+    ///
+    /// # Errors
+    /// As all methods: [`ClientError`].
+    pub fn links(&self) -> Result<Vec<LinkRecord>, ClientError> {
+        self.get("/v1/links")
+    }
+
+    /// One link.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn link(&self, name: &str) -> Result<LinkRecord, ClientError> {
+        self.get(format!("/v1/links/{}", encoded(name)))
+    }
+
+    /// The newest counters of a link and its slices.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn link_counters(&self, name: &str) -> Result<LinkCountersRecord, ClientError> {
+        self.get(format!("/v1/links/{}/counters", encoded(name)))
+    }
+
+    /// A part of the list of slices.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slices(&self, query: &SliceQuery) -> Result<SlicePage, ClientError> {
+        let limit = query.limit.map(|limit| limit.to_string());
+        let state = query.state.map(SliceState::name);
+        let path = with_query(
+            "/v1/slices",
+            &[
+                ("after", query.after.as_deref()),
+                ("limit", limit.as_deref()),
+                ("tenant", query.tenant.as_deref()),
+                ("state", state),
+                ("link", query.link.as_deref()),
+                ("name_contains", query.name_contains.as_deref()),
+            ],
+        );
+        self.get(path)
+    }
+
+    /// One slice.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slice(&self, name: &str) -> Result<SliceRecord, ClientError> {
+        self.get(format!("/v1/slices/{}", encoded(name)))
+    }
+
+    /// The newest counters of a slice, with its flows if wanted.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slice_counters(
+        &self,
+        name: &str,
+        flows: bool,
+    ) -> Result<SliceCountersRecord, ClientError> {
+        let path = format!("/v1/slices/{}/counters", encoded(name));
+        self.get(with_query(&path, &[("flows", flows.then_some("true"))]))
+    }
+
+    /// Add a slice, or change it. `key`: an idempotency key, with which the same request may be sent again.
+    ///
+    /// # Errors
+    /// As all methods; a refusal by the admission test has status 409 and an offer.
+    pub fn put_slice(
+        &self,
+        slice: &Slice,
+        precondition: Precondition,
+        key: Option<&str>,
+    ) -> Result<Versioned<SliceRecord>, ClientError> {
+        let path = format!("/v1/slices/{}", encoded(&slice.name));
+        let headers = headers(precondition, key);
+        let (status, value) = self.with_body(Method::PUT, path, slice, headers)?;
+        let created = status == 201;
+        Ok(Versioned { value, created })
+    }
+
+    /// Remove a slice; it drains.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_slice(
+        &self,
+        name: &str,
+        precondition: Precondition,
+        key: Option<&str>,
+    ) -> Result<SliceRecord, ClientError> {
+        let path = format!("/v1/slices/{}", encoded(name));
+        let headers = headers(precondition, key);
+        let call = Call {
+            headers,
+            ..Call::new(Method::DELETE, path)
+        };
+        self.read(call).map(|(_, value)| value)
+    }
+
+    /// Carry out changes, all or none.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn batch(&self, batch: &Batch, key: Option<&str>) -> Result<BatchAnswer, ClientError> {
+        let headers = headers(Precondition::None, key);
+        let answer = self.with_body(Method::POST, "/v1/batches", batch, headers);
+        answer.map(|(_, value)| value)
+    }
+
+    /// What would become of a slice.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn offer(&self, slice: &Slice) -> Result<OfferAnswer, ClientError> {
+        let answer = self.with_body(Method::POST, "/v1/offers", slice, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// A part of the history, newest first: generations before `before`.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn generations(
+        &self,
+        before: Option<u64>,
+        limit: Option<u32>,
+    ) -> Result<GenerationPage, ClientError> {
+        let (before, limit) = (before.map(|n| n.to_string()), limit.map(|n| n.to_string()));
+        let query = [("before", before.as_deref()), ("limit", limit.as_deref())];
+        self.get(with_query("/v1/generations", &query))
+    }
+
+    /// One generation.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn generation(&self, generation: u64) -> Result<GenerationRecord, ClientError> {
+        self.get(format!("/v1/generations/{generation}"))
+    }
+
+    /// Return to the slices of a generation.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn restore(&self, generation: u64, key: Option<&str>) -> Result<BatchAnswer, ClientError> {
+        let path = format!("/v1/generations/{generation}/restore");
+        let call = Call {
+            headers: headers(Precondition::None, key),
+            ..Call::new(Method::POST, path)
+        };
+        self.read(call).map(|(_, value)| value)
+    }
+
+    /// Events after number `after`.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn events(&self, after: u64, limit: Option<u32>) -> Result<EventPage, ClientError> {
+        let (after, limit) = (after.to_string(), limit.map(|n| n.to_string()));
+        let query = [("after", Some(after.as_str())), ("limit", limit.as_deref())];
+        self.get(with_query("/v1/events", &query))
+    }
+
+    /// Every tenant.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn tenants(&self) -> Result<Vec<TenantRecord>, ClientError> {
+        self.get("/v1/tenants")
+    }
+
+    /// Add a tenant, or change it.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn put_tenant(&self, name: &str, tenant: &Tenant) -> Result<TenantRecord, ClientError> {
+        let path = format!("/v1/tenants/{}", encoded(name));
+        let answer = self.with_body(Method::PUT, path, tenant, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// Remove a tenant that has no slices.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_tenant(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/tenants/{}", encoded(name));
+        self.answer(Call::new(Method::DELETE, path)).map(drop)
+    }
+
+    /// Every token, without its secret.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn tokens(&self) -> Result<Vec<TokenRecord>, ClientError> {
+        self.get("/v1/tokens")
+    }
+
+    /// Make a token.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn add_token(&self, token: &NewToken) -> Result<TokenCreated, ClientError> {
+        let answer = self.with_body(Method::POST, "/v1/tokens", token, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// Revoke a token.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_token(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/tokens/{}", encoded(name));
+        self.answer(Call::new(Method::DELETE, path)).map(drop)
+    }
+
+    /// The audit log after number `after`.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn audit(&self, after: u64) -> Result<AuditPage, ClientError> {
+        self.get(format!("/v1/audit?after={after}"))
+    }
+
+    /// Every gateway.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn gateways(&self) -> Result<Vec<GatewayRecord>, ClientError> {
+        self.get("/v1/gateways")
+    }
+
+    /// Announce a gateway.
+    ///
+    /// # Errors
+    /// As all methods; status 409 if links no longer hold what is promised of them.
+    pub fn announce(
+        &self,
+        gateway: &str,
+        announcement: &GatewayAnnouncement,
+    ) -> Result<Announced, ClientError> {
+        let path = format!("/v1/gateways/{}", encoded(gateway));
+        let answer = self.with_body(Method::PUT, path, announcement, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// What changed for a gateway after generation `after`; if nothing did, wait for it for up to `wait`.
+    ///
+    /// # Errors
+    /// As all methods; status 404 if the gateway has not announced itself to this store.
+    pub fn desired(
+        &self,
+        gateway: &str,
+        after: u64,
+        wait: Duration,
+    ) -> Result<Desired, ClientError> {
+        let path = format!(
+            "/v1/gateways/{}/desired?after={after}&wait_ms={}",
+            encoded(gateway),
+            wait.as_millis()
+        );
+        let call = Call {
+            patience: PATIENCE + wait,
+            ..Call::new(Method::GET, path)
+        };
+        self.read(call).map(|(_, value)| value)
+    }
+
+    /// Say what a gateway has in force.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn acknowledge(
+        &self,
+        gateway: &str,
+        acknowledgement: &Acknowledgement,
+    ) -> Result<(), ClientError> {
+        let path = format!("/v1/gateways/{}/acknowledgements", encoded(gateway));
+        let body = serde_json::to_vec(acknowledgement).map_err(|error| self.unexpected(error))?;
+        let call = Call {
+            body: Some(&body),
+            ..Call::new(Method::POST, path)
+        };
+        self.answer(call).map(drop)
+    }
+
+    /// Report what a gateway counted.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn report_counters(
+        &self,
+        gateway: &str,
+        report: &CounterReport,
+    ) -> Result<CounterAnswer, ClientError> {
+        let path = format!("/v1/gateways/{}/counters", encoded(gateway));
+        let answer = self.with_body(Method::POST, path, report, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+}
+
+fn headers(precondition: Precondition, key: Option<&str>) -> Vec<(&'static str, String)> {
+    let mut headers = Vec::new();
+    match precondition {
+        Precondition::None => {}
+        Precondition::Absent => headers.push(("if-none-match", "*".to_owned())),
+        Precondition::Version(version) => headers.push(("if-match", format!("\"{version}\""))),
+    }
+    headers.extend(key.map(|key| ("idempotency-key", key.to_owned())));
+    headers
+}
+
+fn certificates(file: &Path) -> Result<RootCerts, ClientError> {
+    let failed = |problem: String| {
+        let file = file.display();
+        ClientError::Params(format!(
+            "{file}: {problem}: expected certificates of authorities (PEM)"
+        ))
+    };
+    let text = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
+    let mut found = Vec::new();
+    for item in parse_pem(&text) {
+        if let PemItem::Certificate(one) = item.map_err(|error| failed(error.to_string()))? {
+            found.push(one);
+        }
+    }
+    if found.is_empty() {
+        return Err(failed("has no certificate".to_owned()));
+    }
+    Ok(RootCerts::new_with_certs(&found))
+}
+
+/// `path` with those of `parameters` that have a value.
+fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
+    let mut text = path.to_owned();
+    let mut separator = '?';
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{name}={}", encoded(value));
+            separator = '&';
+        }
+    }
+    text
+}
+
+/// Percent-encoded for a part of a path or a query (RFC 3986).
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            // Writing to a string cannot fail.
+            _ => drop(write!(encoded, "%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(url: &str) -> ClientParams {
+        ClientParams {
+            url: url.to_owned(),
+            token: Some("secret".to_owned()),
+            authorities: None,
+        }
+    }
+
+    #[test]
+    fn parameters_are_encoded_and_secrets_are_not_shown() {
+        let query = [("a", Some("x y/&")), ("b", None), ("c", Some("1"))];
+        assert_eq!(with_query("/p", &query), "/p?a=x%20y%2F%26&c=1");
+        assert!(!format!("{:?}", params("http://a")).contains("secret"));
+        let client = Client::new(&params("http://a")).unwrap();
+        assert!(!format!("{client:?}").contains("secret"));
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let wrong = Client::new(&params("127.0.0.1:9650")).unwrap_err();
+        // Nothing listens on port 9 of this host.
+        let client = Client::new(&params("http://127.0.0.1:9")).unwrap();
+        let unreachable = client.links().unwrap_err();
+        assert!(unreachable.is_temporary());
+        insta::assert_snapshot!(format!("{wrong}\n{unreachable}"));
+    }
+}

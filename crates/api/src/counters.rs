@@ -1,0 +1,183 @@
+//! What gateways count.
+
+use crate::Direction;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What a gateway counted since its last report, about once a second.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterReport {
+    /// The time that was counted, nanoseconds.
+    pub interval_ns: u64,
+    /// Its links.
+    #[serde(default)]
+    pub links: Vec<LinkCounters>,
+    /// Its slices.
+    #[serde(default)]
+    pub slices: Vec<SliceCounters>,
+    /// Flows of slices that were asked for in the answer to the report before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<SliceFlows>,
+    /// What the gateway decided on its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<GatewayEvent>,
+}
+
+/// The answer to a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CounterAnswer {
+    /// Slices whose flows the next report should have.
+    #[serde(default)]
+    pub flows_wanted: Vec<String>,
+}
+
+/// A decision of a gateway at run time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GatewayEvent {
+    /// The slice it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// What was decided, and why.
+    pub reason: String,
+}
+
+/// Counters of one direction, within an interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionCounters {
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Bytes sent, L2 without FCS.
+    pub sent_bytes: u64,
+    /// Frames dropped, by reason.
+    #[serde(default)]
+    pub dropped: BTreeMap<String, u64>,
+    /// Frames that wait at the end of the interval.
+    #[serde(default)]
+    pub waiting_frames: u64,
+    /// Delay from arrival to departure; `None` if nothing was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<DelayPercentiles>,
+}
+
+/// Delays of an interval, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayPercentiles {
+    /// The median.
+    pub p50: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The largest.
+    pub largest: u64,
+}
+
+/// Counters of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkCounters {
+    /// The link.
+    pub name: String,
+    /// The forward direction.
+    pub forward: DirectionCounters,
+    /// The backward direction.
+    pub backward: DirectionCounters,
+}
+
+/// Counters of a slice at one gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SliceCounters {
+    /// The slice.
+    pub name: String,
+    /// The forward direction; `None` if the slice does not exist there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<DirectionCounters>,
+    /// The backward direction; `None` if the slice does not exist there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<DirectionCounters>,
+}
+
+/// The flows of a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SliceFlows {
+    /// The slice.
+    pub slice: String,
+    /// Its flows, those with the most bytes first.
+    pub flows: Vec<FlowCounters>,
+}
+
+/// One flow within an interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowCounters {
+    /// The direction.
+    pub direction: Direction,
+    /// Source address.
+    pub source: String,
+    /// Destination address.
+    pub destination: String,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Source port; 0 if the protocol has none.
+    pub source_port: u16,
+    /// Destination port; 0 if the protocol has none.
+    pub destination_port: u16,
+    /// Frames.
+    pub frames: u64,
+    /// Bytes, L2 without FCS.
+    pub bytes: u64,
+}
+
+/// The newest counters of a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SliceCountersRecord {
+    /// The slice.
+    pub name: String,
+    /// At each gateway that has reported it.
+    pub hops: Vec<HopCounters>,
+}
+
+/// The newest counters of a slice at one gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HopCounters {
+    /// The gateway.
+    pub gateway: String,
+    /// When they were reported, milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The time that was counted, nanoseconds.
+    pub interval_ns: u64,
+    /// The forward direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<DirectionCounters>,
+    /// The backward direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<DirectionCounters>,
+    /// Its flows, where they were asked for with `flows=true`: the first time it is asked, they come with the next report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowCounters>,
+}
+
+/// The newest counters of a link and of its slices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkCountersRecord {
+    /// The link.
+    pub name: String,
+    /// Its gateway.
+    pub gateway: String,
+    /// When they were reported, milliseconds since 1970-01-01 UTC; `None` if never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
+    /// The time that was counted, nanoseconds.
+    pub interval_ns: u64,
+    /// The forward direction.
+    pub forward: DirectionCounters,
+    /// The backward direction.
+    pub backward: DirectionCounters,
+    /// Its slices. A tenant sees its own only.
+    pub slices: Vec<SliceCounters>,
+}

@@ -1,0 +1,67 @@
+//! Events: what happened, numbered.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What kind of event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A slice was added or changed: its capacity is promised.
+    SliceAdmitted,
+    /// Every gateway of its path has it in force.
+    SliceInstalled,
+    /// It was removed; its capacity stays promised until its frames are gone.
+    SliceDraining,
+    /// Its frames are gone, and its capacity is free.
+    SliceGone,
+    /// A request was refused by the admission test, by a quota, or because packets belong to another slice.
+    SliceRefused,
+    /// A gateway refused a slice that was admitted.
+    GatewayRefused,
+    /// A gateway announced itself.
+    GatewayCame,
+    /// A gateway has not asked for its state for a while.
+    GatewayWent,
+    /// A decision at run time, as of capacity that was lent.
+    Decision,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    /// Its number; later events have larger ones.
+    pub number: u64,
+    /// When, milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// What kind.
+    pub kind: EventKind,
+    /// The slice it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// The tenant of that slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The gateway it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+    /// The generation it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// Who asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A part of the list of events, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventPage {
+    /// The events.
+    pub items: Vec<Event>,
+    /// `after` of the next part; `None` at the end. The last number is `after` for those to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}

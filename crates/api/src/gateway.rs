@@ -1,0 +1,178 @@
+//! What a gateway and the controller tell each other.
+
+use crate::{Guarantee, Invalid, LinkAnnouncement, Match, Maximum, check_name};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Most links of one gateway.
+const LINKS_MAX: usize = 64;
+
+/// A gateway announces itself with its links. Announcing the same again changes nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GatewayAnnouncement {
+    /// All its links.
+    #[schema(max_items = 64)]
+    pub links: Vec<LinkAnnouncement>,
+}
+
+impl GatewayAnnouncement {
+    /// Validates the links.
+    ///
+    /// # Errors
+    /// The first value that is not valid.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.links.len() > LINKS_MAX {
+            let problem = format!(
+                "has {} links: expected at most {LINKS_MAX}",
+                self.links.len()
+            );
+            return Err(Invalid::new("/links", problem));
+        }
+        for (index, link) in self.links.iter().enumerate() {
+            let at = format!("/links/{index}");
+            link.check().map_err(|invalid| invalid.within(&at))?;
+            let mut before = self.links.iter().take(index);
+            if before.any(|other| other.name == link.name) {
+                let problem = format!("link `{}` is announced twice", link.name);
+                return Err(Invalid::new(at, problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The answer to an announcement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Announced {
+    /// The generation that the gateway must catch up with.
+    pub generation: u64,
+    /// The generation that it acknowledged last; 0 if none.
+    pub acknowledged: u64,
+}
+
+/// What a gateway must have in force: all of it (`snapshot`), or what changed since a generation (`changes`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Desired {
+    /// The generation reached with this answer: `after` of the next request.
+    pub generation: u64,
+    /// Every slice of the gateway. Whatever else it has must be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Vec<GatewaySlice>>,
+    /// With a snapshot: slices that drain. The gateway acknowledges them as gone when no frame of them waits in it, also if it
+    /// does not know them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub draining: Vec<String>,
+    /// Changes in the order in which they are to be carried out; empty if nothing changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<GatewayChange>,
+}
+
+/// One change for a gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GatewayChange {
+    /// Add the slice, or change it.
+    Put(Box<GatewaySlice>),
+    /// Remove it, and acknowledge it as gone when its frames have left.
+    Remove(String),
+}
+
+/// A slice as one gateway carries it out. A slice passes a gateway once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GatewaySlice {
+    /// Its name.
+    pub name: String,
+    /// The link of the gateway.
+    pub link: String,
+    /// Its tenant.
+    pub tenant: String,
+    /// Weight of the tenant's share of the excess.
+    #[serde(default = "one")]
+    pub tenant_weight: u32,
+    /// In the forward direction; `None`: it does not exist there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<GatewayTerms>,
+    /// In the backward direction; `None`: it does not exist there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<GatewayTerms>,
+    /// Its version.
+    pub version: u64,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// What a slice gets in one direction of one link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GatewayTerms {
+    /// Packets of this direction.
+    pub matches: Vec<Match>,
+    /// What it is promised; its delay is that of this link alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    /// The most it may send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Maximum>,
+    /// Weight of its share of the excess among the slices of its tenant.
+    pub weight: u32,
+}
+
+/// A gateway says what it has in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Acknowledgement {
+    /// Every change up to this generation is in force, refused, or draining.
+    pub generation: u64,
+    /// Slices that could not be put in force. One that is acknowledged later without being refused is in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedSlice>,
+    /// Slices that were to be removed and of which no frame waits any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
+}
+
+impl Acknowledgement {
+    /// Validates names and sizes.
+    ///
+    /// # Errors
+    /// The first value that is not valid.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if i64::try_from(self.generation).is_err() {
+            return Err(Invalid::new("/generation", "is not a generation"));
+        }
+        for (index, refused) in self.refused.iter().enumerate() {
+            check_name(&refused.slice, &format!("/refused/{index}/slice"))?;
+        }
+        for (index, name) in self.gone.iter().enumerate() {
+            check_name(name, &format!("/gone/{index}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A slice that a gateway cannot put in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefusedSlice {
+    /// The slice.
+    pub slice: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A gateway as read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GatewayRecord {
+    /// Its name.
+    pub name: String,
+    /// Its links.
+    pub links: Vec<String>,
+    /// The generation it acknowledged last.
+    pub acknowledged: u64,
+    /// When it was heard of last, milliseconds since 1970-01-01 UTC.
+    pub seen_at_ms: u64,
+    /// Whether it asks for its state: it has done so within the last 10 s.
+    pub connected: bool,
+}

@@ -1,0 +1,223 @@
+//! Links: what a gateway announces, and what of them is promised and left.
+
+use crate::{Invalid, check_name};
+use serde::{Deserialize, Serialize};
+use slicewise_model::{AdmissionParams, DelayClasses, GuaranteedSpec, Rate};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer};
+use utoipa::ToSchema;
+
+/// What a rate counts of a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum Counts {
+    /// What occupies the wire: preamble, frame with FCS, inter-frame gap.
+    L1,
+    /// The frame without FCS.
+    #[default]
+    L2,
+    /// The IP packet.
+    L3,
+}
+
+impl Counts {
+    /// As the model has it.
+    #[must_use]
+    pub const fn accounting(self) -> Accounting {
+        match self {
+            Self::L1 => Accounting::L1,
+            Self::L2 => Accounting::L2,
+            Self::L3 => Accounting::L3,
+        }
+    }
+}
+
+impl From<Layer> for Counts {
+    fn from(layer: Layer) -> Self {
+        match layer {
+            Layer::L1 => Self::L1,
+            Layer::L2 => Self::L2,
+            Layer::L3 => Self::L3,
+        }
+    }
+}
+
+/// A link as its gateway announces it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkAnnouncement {
+    /// Its name, unique among all gateways.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
+    pub name: String,
+    /// From the first interface to the second.
+    pub forward: LinkDirection,
+    /// From the second interface to the first.
+    pub backward: LinkDirection,
+}
+
+/// One direction of a link: the parameters of its admission test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkDirection {
+    /// Rate that may be guaranteed, bit/s.
+    #[schema(minimum = 1, maximum = 100_000_000_000_000_u64)]
+    pub rate_bps: u64,
+    /// What the rate of the link counts.
+    #[serde(default)]
+    pub counts: Counts,
+    /// What rates and bursts of slices, `largest_frame_bytes` and `buffer_bytes` count.
+    #[serde(default)]
+    pub slices_count: Counts,
+    /// The largest frame of any traffic, bytes.
+    #[schema(minimum = 60, maximum = 65_581)]
+    pub largest_frame_bytes: u64,
+    /// Buffer of all slices together, bytes; `None` if it is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub buffer_bytes: Option<u64>,
+    /// The shortest delay that can be promised, nanoseconds.
+    #[schema(minimum = 1_000)]
+    pub shortest_delay_ns: u64,
+    /// The longest delay that is told apart, nanoseconds.
+    #[schema(minimum = 1_000)]
+    pub longest_delay_ns: u64,
+}
+
+impl LinkDirection {
+    /// Parameters of the admission test.
+    ///
+    /// # Errors
+    /// The first value that is not valid.
+    pub fn admission(&self) -> Result<AdmissionParams, Invalid> {
+        let most = BitRate::MAX.bits_per_second();
+        if !(1..=most).contains(&self.rate_bps) {
+            let problem = format!("{} is outside 1 to {most}", self.rate_bps);
+            return Err(Invalid::new("/rate_bps", problem));
+        }
+        if let Some(buffer) = self.buffer_bytes
+            && i64::try_from(buffer).is_err()
+        {
+            return Err(Invalid::new(
+                "/buffer_bytes",
+                format!("{buffer} is above {}", i64::MAX),
+            ));
+        }
+        let spec = GuaranteedSpec {
+            accounting: self.slices_count.accounting(),
+            largest_frame: Some(ByteCount::new(self.largest_frame_bytes)),
+            shortest_delay: Duration::from_nanos(self.shortest_delay_ns),
+            longest_delay: Duration::from_nanos(self.longest_delay_ns),
+            tenants: Vec::new(),
+            buffer: self.buffer_bytes.map(ByteCount::new),
+        };
+        spec.check().map_err(|(field, problem)| {
+            let at = match field {
+                "delays" => "/shortest_delay_ns",
+                _ => "/largest_frame_bytes",
+            };
+            Invalid::new(at, problem)
+        })?;
+        Ok(AdmissionParams {
+            link: Rate {
+                rate: BitRate::new(self.rate_bps),
+                accounting: self.counts.accounting(),
+            },
+            accounting: spec.accounting,
+            largest_frame: spec.largest_frame(),
+            buffer: spec.buffer,
+            delay_classes: DelayClasses::geometric(spec.shortest_delay, spec.longest_delay),
+        })
+    }
+}
+
+impl LinkAnnouncement {
+    /// Validates the name and both directions.
+    ///
+    /// # Errors
+    /// The first value that is not valid.
+    pub fn check(&self) -> Result<(), Invalid> {
+        check_name(&self.name, "/name")?;
+        for (direction, at) in [(&self.forward, "/forward"), (&self.backward, "/backward")] {
+            direction
+                .admission()
+                .map_err(|invalid| invalid.within(at))?;
+        }
+        Ok(())
+    }
+}
+
+/// A link as read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkRecord {
+    /// Its name.
+    pub name: String,
+    /// The gateway that announced it.
+    pub gateway: String,
+    /// From the first interface to the second.
+    pub forward: LinkDirectionRecord,
+    /// From the second interface to the first.
+    pub backward: LinkDirectionRecord,
+}
+
+/// One direction of a link as read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkDirectionRecord {
+    /// As in [`LinkDirection`].
+    pub rate_bps: u64,
+    /// As in [`LinkDirection`].
+    pub counts: Counts,
+    /// As in [`LinkDirection`].
+    pub slices_count: Counts,
+    /// As in [`LinkDirection`].
+    pub largest_frame_bytes: u64,
+    /// As in [`LinkDirection`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_bytes: Option<u64>,
+    /// As in [`LinkDirection`].
+    pub shortest_delay_ns: u64,
+    /// As in [`LinkDirection`].
+    pub longest_delay_ns: u64,
+    /// What is promised.
+    pub promised: Promised,
+    /// What is left.
+    pub left: Left,
+    /// The delay classes that hold slices, shortest first.
+    pub delay_classes: Vec<DelayClassUse>,
+}
+
+/// What is promised of one direction of a link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Promised {
+    /// Slices with a guarantee, also those that drain.
+    pub slices: u64,
+    /// Sum of their guaranteed rates, bit/s.
+    pub rate_bps: u64,
+    /// Sum of their bursts, bytes.
+    pub burst_bytes: u64,
+}
+
+/// What is left of one direction of a link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Left {
+    /// The largest rate that may still be guaranteed, bit/s (subject to burst and delay).
+    pub rate_bps: u64,
+    /// Buffer that is not reserved, bytes; `None` if it is not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_bytes: Option<u64>,
+    /// The smallest delay that a slice with a burst of one largest frame would be promised, nanoseconds; `None` if none would be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_delay_ns: Option<u64>,
+}
+
+/// Use of a delay class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DelayClassUse {
+    /// Its delay, nanoseconds.
+    pub delay_ns: u64,
+    /// Slices in it.
+    pub slices: u64,
+    /// Sum of their guaranteed rates, bit/s.
+    pub rate_bps: u64,
+    /// Sum of their bursts, bytes.
+    pub burst_bytes: u64,
+    /// How much more burst the class could admit before its own condition fails, bytes.
+    pub slack_bytes: u64,
+}

@@ -1,0 +1,388 @@
+//! Slices: what is asked for, and what has become of it.
+
+use crate::{Invalid, Match, check_name, class_map};
+use serde::{Deserialize, Serialize};
+use slicewise_model::{GuaranteeRequest, MaximumParams};
+use slicewise_units::{BitRate, ByteCount, Duration};
+use utoipa::ToSchema;
+
+/// The largest burst, bytes.
+pub const BURST_MAX_BYTES: u64 = 1_000_000_000;
+/// The largest weight.
+pub const WEIGHT_MAX: u32 = 65_535;
+/// The largest rate, bit/s.
+const RATE_MAX_BPS: u64 = BitRate::MAX.bits_per_second();
+/// The longest delay objective, nanoseconds: 1000 s.
+const DELAY_MAX_NS: u64 = 1_000_000_000_000;
+/// Most matches of one slice.
+const MATCHES_MAX: usize = 64;
+/// Most links of a path.
+const LINKS_MAX: usize = 16;
+
+/// A slice as asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slice {
+    /// Its name, unique among all tenants: `[a-z0-9][a-z0-9._-]{0,62}`.
+    #[schema(example = "gold", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
+    pub name: String,
+    /// The tenant it belongs to.
+    #[serde(default = "default_tenant")]
+    #[schema(example = "default", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
+    pub tenant: String,
+    /// The links it passes, in the forward direction. Empty: the only link there is.
+    #[serde(default)]
+    #[schema(max_items = 16)]
+    pub path: Vec<String>,
+    /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices.
+    #[schema(min_items = 1, max_items = 64)]
+    pub matches: Vec<Match>,
+    /// What it gets in the forward direction; `None` if it does not exist there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Terms>,
+    /// What it gets in the backward direction; `None` if it does not exist there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<Terms>,
+}
+
+fn default_tenant() -> String {
+    "default".to_owned()
+}
+
+/// What a slice gets in one direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// What it is promised; `None` for best effort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    /// The most it may send; `None` if only the link limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Maximum>,
+    /// Weight of its share of the excess among the slices of its tenant.
+    #[serde(default = "default_weight")]
+    #[schema(minimum = 1, maximum = 65535)]
+    pub weight: u32,
+}
+
+const fn default_weight() -> u32 {
+    1
+}
+
+impl Default for Terms {
+    /// Best effort with weight 1.
+    fn default() -> Self {
+        Self {
+            guarantee: None,
+            maximum: None,
+            weight: 1,
+        }
+    }
+}
+
+/// A guarantee: packets within rate and burst are not lost, and delayed for no longer than the objective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Guarantee {
+    /// Committed rate (CIR), bit/s.
+    #[schema(minimum = 1, maximum = 100_000_000_000_000_u64, example = 10_000_000)]
+    pub rate_bps: u64,
+    /// Committed burst (CBS), bytes; at least the largest frame of the link.
+    #[schema(minimum = 1, maximum = 1_000_000_000, example = 15_220)]
+    pub burst_bytes: u64,
+    /// Delay objective from end to end, nanoseconds. `None`: the time that the rate takes to send the burst, at every link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    pub delay_ns: Option<u64>,
+}
+
+/// The most that a slice may send, even if the link is idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Maximum {
+    /// Peak rate (PIR), bit/s; at least the committed rate.
+    #[schema(minimum = 1, maximum = 100_000_000_000_000_u64, example = 20_000_000)]
+    pub rate_bps: u64,
+    /// Peak burst (PBS), bytes; at least the committed burst.
+    #[schema(minimum = 1, maximum = 1_000_000_000, example = 30_440)]
+    pub burst_bytes: u64,
+}
+
+/// What has become of a slice.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum SliceState {
+    /// Its capacity is promised; not every gateway of its path has it in force yet.
+    Admitted,
+    /// Every gateway of its path has it in force.
+    Installed,
+    /// Removed, but frames of it may still wait in a gateway: its capacity stays promised until each says that they are gone.
+    Draining,
+}
+
+impl SliceState {
+    /// As in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::Installed => "installed",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+/// Delay bounds from end to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Bounds {
+    /// Of the forward direction, nanoseconds; `None` without a guarantee there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<u64>,
+    /// Of the backward direction, nanoseconds; `None` without a guarantee there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<u64>,
+}
+
+/// Why a gateway does not have a slice in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SliceProblem {
+    /// The gateway.
+    pub gateway: String,
+    /// What it said.
+    pub reason: String,
+}
+
+/// A slice as read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SliceRecord {
+    /// As in [`Slice`].
+    pub name: String,
+    /// As in [`Slice`].
+    pub tenant: String,
+    /// The links it passes; never empty.
+    pub path: Vec<String>,
+    /// As in [`Slice`].
+    pub matches: Vec<Match>,
+    /// As in [`Slice`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Terms>,
+    /// As in [`Slice`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<Terms>,
+    /// What has become of it.
+    pub state: SliceState,
+    /// Changes with every change of the slice; the `ETag` is this number in quotes.
+    pub version: u64,
+    /// The generation of its last change.
+    pub generation: u64,
+    /// Delay bounds that follow from its guarantees: the sum over its links.
+    pub bound_ns: Bounds,
+    /// Who created it.
+    pub created_by: String,
+    /// When it was created, milliseconds since 1970-01-01 UTC.
+    pub created_at_ms: u64,
+    /// When it was changed last, milliseconds since 1970-01-01 UTC.
+    pub changed_at_ms: u64,
+    /// Gateways that do not have this version in force yet (or, while it drains, have not said that its frames are gone).
+    pub unacknowledged: Vec<String>,
+    /// Gateways that refused it, with their reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<SliceProblem>,
+}
+
+impl SliceRecord {
+    /// The slice as it would be asked for.
+    #[must_use]
+    pub fn slice(&self) -> Slice {
+        Slice {
+            name: self.name.clone(),
+            tenant: self.tenant.clone(),
+            path: self.path.clone(),
+            matches: self.matches.clone(),
+            forward: self.forward.clone(),
+            backward: self.backward.clone(),
+        }
+    }
+}
+
+/// A part of a list of slices, in the order of their names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SlicePage {
+    /// The slices.
+    pub items: Vec<SliceRecord>,
+    /// `after` of the next part; `None` at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl Slice {
+    /// Validates everything that does not depend on links and other slices.
+    ///
+    /// # Errors
+    /// The first value that is not valid.
+    pub fn check(&self) -> Result<(), Invalid> {
+        check_name(&self.name, "/name")?;
+        check_name(&self.tenant, "/tenant")?;
+        if self.path.len() > LINKS_MAX {
+            let problem = format!(
+                "has {} links: expected at most {LINKS_MAX}",
+                self.path.len()
+            );
+            return Err(Invalid::new("/path", problem));
+        }
+        for (index, link) in self.path.iter().enumerate() {
+            let at = format!("/path/{index}");
+            check_name(link, &at)?;
+            if self.path.iter().take(index).any(|before| before == link) {
+                let problem =
+                    format!("link `{link}` is on the path twice: a slice passes a link once");
+                return Err(Invalid::new(at, problem));
+            }
+        }
+        if self.matches.is_empty() || self.matches.len() > MATCHES_MAX {
+            let problem = format!(
+                "has {} matches: expected 1 to {MATCHES_MAX}",
+                self.matches.len()
+            );
+            return Err(Invalid::new("/matches", problem));
+        }
+        class_map(&self.name, &self.matches).map_err(|invalid| invalid.within("/matches"))?;
+        if self.forward.is_none() && self.backward.is_none() {
+            let problem = "has neither `forward` nor `backward`: state at least one of them";
+            return Err(Invalid::new("", problem));
+        }
+        for (terms, at) in [(&self.forward, "/forward"), (&self.backward, "/backward")] {
+            if let Some(terms) = terms {
+                terms.check().map_err(|invalid| invalid.within(at))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn within(value: u64, most: u64, at: &str) -> Result<(), Invalid> {
+    if (1..=most).contains(&value) {
+        return Ok(());
+    }
+    let problem = format!("{value} is outside 1 to {most}");
+    Err(Invalid::new(at, problem))
+}
+
+impl Terms {
+    /// Validates the numbers and their relations.
+    ///
+    /// # Errors
+    /// The first value that is not valid.
+    pub fn check(&self) -> Result<(), Invalid> {
+        within(self.weight.into(), WEIGHT_MAX.into(), "/weight")?;
+        if let Some(guarantee) = &self.guarantee {
+            within(guarantee.rate_bps, RATE_MAX_BPS, "/guarantee/rate_bps")?;
+            within(
+                guarantee.burst_bytes,
+                BURST_MAX_BYTES,
+                "/guarantee/burst_bytes",
+            )?;
+            if let Some(delay) = guarantee.delay_ns {
+                within(delay, DELAY_MAX_NS, "/guarantee/delay_ns")?;
+            }
+        }
+        if let Some(maximum) = &self.maximum {
+            within(maximum.rate_bps, RATE_MAX_BPS, "/maximum/rate_bps")?;
+            within(maximum.burst_bytes, BURST_MAX_BYTES, "/maximum/burst_bytes")?;
+        }
+        if let (Some(guarantee), Some(maximum)) = (&self.guarantee, &self.maximum) {
+            let below = |what: &str, most: u64, least: u64| {
+                let problem = format!("{most} is below that of the guarantee, {least}");
+                match most < least {
+                    true => Err(Invalid::new(format!("/maximum/{what}"), problem)),
+                    false => Ok(()),
+                }
+            };
+            below("rate_bps", maximum.rate_bps, guarantee.rate_bps)?;
+            below("burst_bytes", maximum.burst_bytes, guarantee.burst_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The guarantee at each of `hops` links: the delay objective is divided evenly.
+    #[must_use]
+    pub fn request(&self, hops: usize) -> Option<GuaranteeRequest> {
+        self.guarantee.map(|guarantee| guarantee.request(hops))
+    }
+
+    /// The maximum as the model has it.
+    #[must_use]
+    pub fn maximum_params(&self) -> Option<MaximumParams> {
+        self.maximum.map(|maximum| MaximumParams {
+            rate: BitRate::new(maximum.rate_bps),
+            burst: ByteCount::new(maximum.burst_bytes),
+        })
+    }
+}
+
+impl Guarantee {
+    /// What is requested of each of `hops` links: the delay objective is divided evenly.
+    #[must_use]
+    pub fn request(&self, hops: usize) -> GuaranteeRequest {
+        let hops = u64::try_from(hops.max(1)).unwrap_or(u64::MAX);
+        GuaranteeRequest {
+            rate: BitRate::new(self.rate_bps),
+            burst: ByteCount::new(self.burst_bytes),
+            delay: self
+                .delay_ns
+                .map(|delay| Duration::from_nanos(delay / hops)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn slice(changed: serde_json::Value) -> Result<Slice, String> {
+        let mut slice = json!({
+            "name": "gold", "matches": [{"vlan": 5}],
+            "forward": {"guarantee": {"rate_bps": 10, "burst_bytes": 2000, "delay_ns": 9}},
+        });
+        for (key, value) in changed.as_object().unwrap() {
+            slice[key] = value.clone();
+        }
+        let slice: Slice = serde_json::from_value(slice).map_err(|error| error.to_string())?;
+        slice.check().map_err(|invalid| invalid.to_string())?;
+        Ok(slice)
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_the_delay_is_divided_over_the_links() {
+        let slice = slice(json!({})).unwrap();
+        assert_eq!(slice.tenant, "default");
+        let terms = slice.forward.unwrap();
+        assert_eq!(terms.weight, 1);
+        let delay = |hops| terms.request(hops).unwrap().delay.unwrap().nanos();
+        assert_eq!([delay(0), delay(1), delay(2)], [9, 9, 4]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let wrong = [
+            json!({"name": "Gold"}),
+            json!({"name": ""}),
+            json!({"name": "-a"}),
+            json!({"tenant": "a b"}),
+            json!({"path": ["a", "a"]}),
+            json!({"matches": []}),
+            json!({"matches": [{"vlan": 1}, {"vlan": 5000}]}),
+            json!({"forward": null}),
+            json!({"forward": {"weight": 0}}),
+            json!({"forward": {"guarantee": {"rate_bps": 0, "burst_bytes": 1}}}),
+            json!({"forward": {"guarantee": {"rate_bps": 1, "burst_bytes": 1_000_000_001}}}),
+            json!({"forward": {"guarantee": {"rate_bps": 2, "burst_bytes": 9}, "maximum": {"rate_bps": 1, "burst_bytes": 9}}}),
+            json!({"colour": "red"}),
+        ];
+        let problems = wrong.map(|changed| slice(changed).unwrap_err());
+        insta::assert_snapshot!(problems.join("\n"));
+    }
+}
