@@ -25,6 +25,7 @@ mod results;
 mod run;
 mod seeds;
 mod series;
+mod slice;
 mod testbed_run;
 mod top;
 
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(options),
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),
+        Command::Slice(options) => slice::slice(options),
         Command::Top(options) => top::top(options),
         Command::Doctor(options) => doctor::doctor(options),
         Command::Init(options) => init::init(options),

@@ -64,14 +64,7 @@ export function pathOf(slice) {
 }
 
 export async function loadLinks() {
-  const links = [];
-  let after = null;
-  do {
-    const page = await read(address("/v1/links", { after, limit: PAGE }));
-    links.push(...page.items);
-    after = page.next ?? null;
-  } while (after !== null);
-  model.links = links;
+  model.links = await read("/v1/links");
   changed("links");
 }
 

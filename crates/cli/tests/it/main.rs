@@ -19,5 +19,6 @@ mod plan;
 mod round_trip;
 mod scripts;
 mod seeds;
+mod slice;
 mod support;
 mod timeline;
