@@ -2,7 +2,7 @@
 
 import { request } from "./api.js";
 import { button, debounced, element, icon } from "./dom.js";
-import { exactRate, exactSize, exactTime, rate, time } from "./quantities.js";
+import { atLeast, atMost, exactRate, exactSize, exactTime, rate, time } from "./quantities.js";
 
 /** After the last key, ms. */
 const WAIT = 200;
@@ -79,11 +79,11 @@ function takes(form, answer) {
   const direction = answer.refused_on?.direction ?? (form.terms.forward.isOn() ? "forward" : "backward");
   const { fields } = form.terms[direction];
   const offers = [
-    ["largest_rate_bps", fields.rate_bps, exactRate, (text) => `Take ${text}`],
-    ["largest_burst_bytes", fields.burst_bytes, exactSize, (text) => `Take a burst of ${text}`],
-    ["smallest_delay_ns", fields.delay_ns, exactTime, (text) => `Take a delay of ${text}`],
+    ["largest_rate_bps", fields.rate_bps, (value) => exactRate(atMost(value)), (text) => `Take ${text}`],
+    ["largest_burst_bytes", fields.burst_bytes, (value) => exactSize(atMost(value)), (text) => `Take a burst of ${text}`],
+    ["smallest_delay_ns", fields.delay_ns, (value) => exactTime(atLeast(value)), (text) => `Take a delay of ${text}`],
   ];
-  const buttons = offers.filter(([key]) => answer[key] !== null && answer[key] !== undefined).map(([key, one, exact, words]) => {
+  const buttons = offers.filter(([key]) => answer[key] > 0).map(([key, one, exact, words]) => {
     const text = exact(answer[key]);
     return button(words(text), () => {
       one.set(text);

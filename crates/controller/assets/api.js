@@ -96,7 +96,7 @@ export async function follow(last, { onEvent, onOpen, signal }) {
   while (!signal.aborted) {
     try {
       const headers = { accept: "text/event-stream" };
-      if (last !== null) headers["last-event-id"] = String(last);
+      headers["last-event-id"] = String(last);
       const response = await send("GET", address("/v1/events", { after: last }), { headers, signal });
       wait = 500;
       onOpen();

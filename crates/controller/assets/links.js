@@ -1,6 +1,6 @@
 // Links: what is promised and what is left, for each direction.
 
-import { element, write } from "./dom.js";
+import { element, icon, write } from "./dom.js";
 import { DIRECTIONS, arrow, bar } from "./measured.js";
 import { loadLinks, model, on } from "./model.js";
 import { counted, percent, rate, size, time } from "./quantities.js";
@@ -25,7 +25,7 @@ export function show(main) {
 function card(link) {
   return element("section", { class: "link", "aria-label": `Link ${link.name}` },
     element("h2", {}, link.name),
-    element("p", { class: "quiet" }, "gateway ", link.gateway, " · ", element("a", { href: `#/slices?link=${encodeURIComponent(link.name)}` }, "its slices")),
+    element("p", { class: "quiet" }, "gateway ", link.gateway, model.away.has(link.gateway) ? [" ", element("span", { class: "verdict is-attention" }, icon("attention"), "not connected: it forwards on with its last slices")] : null, " · ", element("a", { href: `#/slices?link=${encodeURIComponent(link.name)}` }, "its slices")),
     DIRECTIONS.filter((direction) => link[direction]).map((direction) => directionOf(link[direction], direction)));
 }
 

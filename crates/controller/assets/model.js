@@ -15,6 +15,8 @@ const KEPT = "slicewise-last";
 
 export const model = {
   links: [],
+  /** Gateways that do not ask for their state. */
+  away: new Set(),
   /** Slices that the filter lets through, in order of their names. */
   slices: [],
   filter: { name_contains: "", state: "", link: "", tenant: "" },
@@ -64,7 +66,10 @@ export function pathOf(slice) {
 }
 
 export async function loadLinks() {
-  model.links = await read("/v1/links");
+  // Not every token may see gateways.
+  const [links, gateways] = await Promise.all([read("/v1/links"), read("/v1/gateways").catch(() => [])]);
+  model.links = links;
+  model.away = new Set(gateways.filter((gateway) => !gateway.connected).map((gateway) => gateway.name));
   changed("links");
 }
 
@@ -170,9 +175,12 @@ function onEvent(event) {
 export async function start() {
   restore();
   const signal = new AbortController().signal;
-  await loadRecentEvents();
   quietly(loadLinks());
   let first = true;
+  while (!(await loadRecentEvents())) {
+    first = false;
+    await new Promise((done) => setTimeout(done, 2_000));
+  }
   follow(model.lastEvent, {
     signal,
     onEvent,
@@ -187,15 +195,17 @@ export async function start() {
   });
 }
 
-/** The newest events, which the stream goes on from. */
+/** The newest events, which the stream goes on from; false if there was no answer. */
 async function loadRecentEvents() {
   try {
     const { items } = await read(address("/v1/events", { newest: 200 }));
     model.events = items.slice().sort((one, other) => other.number - one.number);
-    model.lastEvent = model.events[0]?.number ?? null;
+    model.lastEvent = model.events[0]?.number ?? 0;
     changed("events");
+    return true;
   } catch (error) {
     if (!(error instanceof Away)) throw error;
+    return false;
   }
 }
 

@@ -48,6 +48,11 @@ export const exactRate = (value) => exact(value, RATES);
 export const exactSize = (value) => exact(value, SIZES);
 export const exactTime = (value) => exact(value, TIMES);
 
+/** Four digits of a whole number, rounded down or up: what is said to be accepted is. */
+export const atMost = (value) => Math.floor(value / step(value)) * step(value);
+export const atLeast = (value) => Math.ceil(value / step(value)) * step(value);
+const step = (value) => 10 ** Math.max(String(Math.trunc(value)).length - 4, 0);
+
 /** Three significant digits, and none less than the whole number has. */
 function rounded(value, { units }) {
   if (value === 0) return `0 ${units.at(-1)[0]}`;

@@ -25,6 +25,7 @@ export function show(main, parameters) {
   const poll = poller(rows);
   const refresh = () => {
     rows.refresh();
+    timed();
     write(status, statusText());
     fillEmpty(empty, table);
     controls.refresh();
@@ -46,6 +47,13 @@ export function show(main, parameters) {
     rows.close();
     for (const end of stop) end();
   };
+}
+
+/** Marks for measurements: when the first rows were there, and when all were. */
+function timed() {
+  for (const [name, is] of [["first-rows", model.slices.length > 0], ["all-rows", model.slices.length > 0 && !model.reading]]) {
+    if (is && performance.getEntriesByName(name).length === 0) performance.mark(name);
+  }
 }
 
 const filterOf = (parameters) => ({

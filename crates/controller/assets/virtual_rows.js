@@ -63,14 +63,15 @@ export class VirtualRows {
     const end = Math.min(items.length, first + Math.ceil(innerHeight / height) + 2 * BESIDE);
     const [oldFirst, oldEnd] = this.range;
     this.range = [first, end];
-    const focused = this.retire(first, end);
+    // The page is never shorter in between: the browser would move the window.
+    this.before.style.height = `${first * height}px`;
+    this.after.style.height = `${(items.length - end) * height}px`;
     let next = this.after;
     for (let index = end - 1; index >= first; index -= 1) {
       const row = this.rows.get(index) ?? this.insert(index, next);
       next = row.node;
     }
-    this.before.style.height = `${first * height}px`;
-    this.after.style.height = `${(items.length - end) * height}px`;
+    const focused = this.retire(first, end);
     this.table.setAttribute("aria-rowcount", items.length + 1);
     if (focused) this.table.focus({ preventScroll: true });
     if (oldFirst !== first || oldEnd !== end) this.onRange(first, end);

@@ -1,1 +1,3 @@
 //! Controller.
+
+pub mod dashboard;

@@ -3,7 +3,7 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use slicewise_api::{
-    BatchAnswer, Bounds, Direction, DirectionCounters, HopCounters, Match, OfferAnswer, Problem,
+    BatchAnswer, Bounds, DirectionCounters, HopCounters, Match, OfferAnswer, Problem,
     SliceCountersRecord, SliceRecord, SliceState, Terms, Versioned,
 };
 use slicewise_stats::words;
@@ -259,34 +259,23 @@ pub fn offer(answer: &OfferAnswer) -> String {
     format!("would be accepted{bounds}\nwould also be accepted: {alternatives}")
 }
 
-fn refusal(answer: &OfferAnswer) -> String {
-    let reason = answer.reason.as_deref().unwrap_or("it does not fit");
-    let alternatives = alternatives(answer);
-    if alternatives.is_empty() {
-        return reason.to_owned();
-    }
-    let place = answer.refused_on.as_ref().map_or_else(String::new, |at| {
-        let direction = match at.direction {
-            Direction::Forward => "forward",
-            Direction::Backward => "backward",
-        };
-        format!(" {direction}")
-    });
-    format!("{reason}\nwould be accepted{place}: {alternatives}")
+/// The controller's reason says what would be accepted, too.
+fn refusal(answer: &OfferAnswer) -> &str {
+    answer.reason.as_deref().unwrap_or("it does not fit")
 }
 
-/// Exact values, to be used as they are.
+/// Rounded to what is accepted; JSON has the exact values.
 fn alternatives(answer: &OfferAnswer) -> String {
     let texts = [
         answer
             .largest_rate_bps
-            .map(|most| format!("a rate of up to {}", rate(most))),
+            .map(|most| format!("a rate of up to {}", rate(most).rounded_down())),
         answer
             .largest_burst_bytes
-            .map(|most| format!("a burst of up to {}", ByteCount::new(most))),
+            .map(|most| format!("a burst of up to {}", ByteCount::new(most).rounded_down())),
         answer
             .smallest_delay_ns
-            .map(|least| format!("a delay of {} or more", Duration::from_nanos(least))),
+            .map(|least| format!("a delay of {} or more", time(least))),
     ];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     texts.join(", or ")

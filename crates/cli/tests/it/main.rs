@@ -11,6 +11,7 @@ mod cases;
 mod check;
 mod command;
 mod compare;
+mod dashboard;
 mod doctor;
 mod export;
 mod files_of_others;

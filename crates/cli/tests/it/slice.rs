@@ -131,9 +131,9 @@ fn record(name: &str, state: &str) -> Value {
 fn refusal() -> Value {
     json!({
         "type": "urn:slicewise:problem:refused", "title": "Refused", "status": 409,
-        "detail": "guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved",
+        "detail": "guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted",
         "offer": {
-            "accepted": false, "reason": "guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved",
+            "accepted": false, "reason": "link `uplink`, forward: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted",
             "refused_on": {"slice": "voice", "link": "uplink", "direction": "forward"},
             "largest_rate_bps": 90_000_000, "smallest_delay_ns": 2_345_678
         }
@@ -293,13 +293,11 @@ fn a_refusal_says_why_and_what_would_be_accepted() {
     ]);
     let wanted = [&["--rate", "95 Mbit/s"][..], &MATCH].concat();
     insta::assert_snapshot!(server.snapshot(&[&["add", "voice"], &wanted[..]].concat()), @"
-    error: refused: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved
-    would be accepted forward: a rate of up to 90 Mbit/s, or a delay of 2345.678 µs or more
+    error: refused: link `uplink`, forward: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted
     exit 1
     ");
     insta::assert_snapshot!(server.snapshot(&[&["offer", "voice"], &wanted[..]].concat()), @"
-    would be refused: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved
-    would be accepted forward: a rate of up to 90 Mbit/s, or a delay of 2345.678 µs or more
+    would be refused: link `uplink`, forward: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted
     exit 1
     ");
     insta::assert_snapshot!(server.snapshot(&[&["add", "taken"], &wanted[..]].concat()), @"
