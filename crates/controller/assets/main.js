@@ -74,7 +74,7 @@ const signOut = byId("sign-out");
 signOut.hidden = !api.token();
 signOut.addEventListener("click", forgetToken);
 // The page itself is there when the controller is not. Only over https or on this machine.
-navigator.serviceWorker?.register("worker.js").catch(() => {});
+navigator.serviceWorker?.register("assets/worker.js", { scope: "/" }).catch(() => {});
 start().catch((error) => {
   if (error.status !== 401) write(byId("finding"), error.message);
 });

@@ -7,7 +7,7 @@ addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 
 addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
-  const isFile = url.origin === location.origin && (url.pathname === "/" || /^\/[a-z_]+\.(js|css|svg|html)$/.test(url.pathname));
+  const isFile = url.origin === location.origin && (url.pathname === "/" || /^\/assets\/[a-z_]+\.(js|css|svg)$/.test(url.pathname));
   if (event.request.method === "GET" && isFile) event.respondWith(fetched(event.request));
 });
 

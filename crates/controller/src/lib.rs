@@ -1,3 +1,1 @@
 //! Controller.
-
-pub mod dashboard;
