@@ -274,7 +274,12 @@ mod tests {
         );
         let wrong = ["udp", "protocol=udp,protocol=tcp", "port=80", "vlan=x"];
         let texts = wrong.map(|text| parse_match(text).unwrap_err().to_string());
-        insta::assert_snapshot!(texts.join("\n"), @"");
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        `--match udp`: `udp` is not FIELD=VALUE; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
+        `--match protocol=udp,protocol=tcp`: `protocol` is there twice; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
+        `--match port=80`: unknown field `port`, expected one of `source`, `destination`, `protocol`, `source_port`, `destination_port`, `dscp`, `vlan`, `inner_vlan`, `teid`; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
+        `--match vlan=x`: invalid type: string "x", expected u16; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
+        "#);
     }
 
     #[test]
