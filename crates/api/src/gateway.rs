@@ -125,9 +125,12 @@ pub struct GatewayTerms {
 pub struct Acknowledgement {
     /// Every change up to this generation is in force, refused, or draining.
     pub generation: u64,
-    /// Slices that could not be put in force. One that is acknowledged later without being refused is in force.
+    /// Slices that could not be put in force. Each stays refused until it is changed, or named in `recovered`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedSlice>,
+    /// Slices that were refused before and are in force now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<String>,
     /// Slices that were to be removed and of which no frame waits any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
@@ -144,6 +147,9 @@ impl Acknowledgement {
         }
         for (index, refused) in self.refused.iter().enumerate() {
             check_name(&refused.slice, &format!("/refused/{index}/slice"))?;
+        }
+        for (index, name) in self.recovered.iter().enumerate() {
+            check_name(name, &format!("/recovered/{index}"))?;
         }
         for (index, name) in self.gone.iter().enumerate() {
             check_name(name, &format!("/gone/{index}"))?;

@@ -74,6 +74,11 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Create, change, remove and look at slices of a controller.
     Slice(SliceOptions),
+    /// Offer slices as a service: an API and a dashboard over gateways.
+    ///
+    /// Without options it serves this machine at http://127.0.0.1:9650 and keeps its store in $STATE_DIRECTORY (set by systemd), else
+    /// in $XDG_DATA_HOME/slicewise or ~/.local/share/slicewise. SIGINT and SIGTERM stop it; gateways forward on without it.
+    Controller(ControllerOptions),
     /// Show what a running gateway does: classes, drops, queues and delays.
     Top(TopOptions),
     /// Check what this machine supports of `gateway` and `run --on gateway|tc|dpdk`, and how to fix the rest.
@@ -411,6 +416,69 @@ pub struct GatewayOptions {
     /// Only check the configuration.
     #[arg(long)]
     pub check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = false)]
+pub struct ControllerOptions {
+    #[command(subcommand)]
+    pub action: Option<ControllerAction>,
+    /// The store: `sqlite:PATH`, or `postgres://USER@HOST/DATABASE` for several controllers [default: controller.sqlite in
+    /// $STATE_DIRECTORY or the folder for data of the current user]. A password is better given in $PGPASSWORD.
+    #[arg(long, value_name = "STORE", global = true)]
+    pub store: Option<String>,
+    /// Address and port. Other machines can reach it only with TLS and a token.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9650")]
+    pub listen: std::net::SocketAddr,
+    /// The certificate, and those between it and its authority (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+    /// Most requests per second of each token; without tokens, of each address.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_second: u32,
+}
+
+/// What else can be done with a controller's store.
+#[derive(Debug, Subcommand)]
+pub enum ControllerAction {
+    /// Write everything in the store to a file; the controller may run meanwhile.
+    Backup {
+        /// The file to write; one that exists is not overwritten.
+        file: PathBuf,
+    },
+    /// Read a backup into an empty store, of either kind. Gateways get every slice anew.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+    },
+    /// Make, list and revoke tokens. From the first one on, every request needs one.
+    Token {
+        #[command(subcommand)]
+        action: TokenAction,
+    },
+}
+
+/// What is done with tokens.
+#[derive(Debug, Subcommand)]
+pub enum TokenAction {
+    /// Make a token and print it. It is not shown again.
+    Add {
+        /// Its name: who asked, in history and audit log.
+        name: String,
+        /// What it allows: admin, operator, viewer, tenant:NAME or gateway:NAME.
+        #[arg(long)]
+        scope: String,
+    },
+    /// List tokens, without their secrets.
+    List,
+    /// Revoke a token.
+    Remove {
+        /// Its name.
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ mod arguments;
 mod captures;
 mod check;
 mod compare;
+mod controller;
 mod doctor;
 mod executor;
 mod exit;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),
         Command::Slice(options) => slice::slice(options),
+        Command::Controller(options) => controller::controller(options),
         Command::Top(options) => top::top(options),
         Command::Doctor(options) => doctor::doctor(options),
         Command::Init(options) => init::init(options),

@@ -11,7 +11,7 @@ pub struct SliceOptions {
     #[command(subcommand)]
     pub command: SliceCommand,
     #[command(flatten)]
-    pub controller: ControllerOptions,
+    pub controller: ConnectionOptions,
     /// Print JSON, as the controller answers it, instead of tables.
     #[arg(long, global = true)]
     pub json: bool,
@@ -19,7 +19,7 @@ pub struct SliceOptions {
 
 /// Which controller, and who asks.
 #[derive(Debug, Args)]
-pub struct ControllerOptions {
+pub struct ConnectionOptions {
     /// The controller's address [default: SLICEWISE_CONTROLLER of the environment, or http://127.0.0.1:9650].
     #[arg(long, global = true, value_name = "URL")]
     pub controller: Option<String>,

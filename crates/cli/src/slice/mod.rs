@@ -9,7 +9,7 @@ pub use arguments::SliceOptions;
 use crate::exit::Exit;
 use crate::{Failure, errln, outln, output};
 use arguments::{
-    ControllerOptions, DefinitionOptions, ListOptions, NamesOptions, SliceCommand, StateName,
+    ConnectionOptions, DefinitionOptions, ListOptions, NamesOptions, SliceCommand, StateName,
 };
 use serde::Serialize;
 use slicewise_api::{
@@ -44,7 +44,7 @@ pub fn slice(options: &SliceOptions) -> Result<Exit, Failure> {
     })
 }
 
-fn connect(options: &ControllerOptions) -> Result<Client, Failure> {
+fn connect(options: &ConnectionOptions) -> Result<Client, Failure> {
     let from_environment = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let token = match &options.token_file {
         Some(file) => {

@@ -32,7 +32,7 @@ impl Controller {
                 "--listen",
                 "127.0.0.1:0",
                 "--store",
-                "controller.db",
+                "sqlite:controller.db",
             ])
             .stderr(Stdio::piped())
             .spawn()
@@ -41,7 +41,7 @@ impl Controller {
         let mut said = String::new();
         let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
             let address = line
-                .split_once("address=")
+                .split_once(" url=")
                 .map(|(_, rest)| rest.split(' ').next().unwrap_or_default().to_owned());
             said.push_str(&line);
             said.push('\n');
@@ -53,7 +53,7 @@ impl Controller {
         thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Self {
             process,
-            url: format!("http://{url}"),
+            url,
             _sandbox: sandbox,
         }
     }

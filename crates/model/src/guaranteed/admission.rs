@@ -134,6 +134,19 @@ pub struct ClassUse {
     pub slack: ByteCount,
 }
 
+/// What is reserved in one delay class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassReserved {
+    /// The class.
+    pub class: DelayClass,
+    /// Slices in it.
+    pub count: u64,
+    /// Sum of their guaranteed rates.
+    pub rate: BitRate,
+    /// Sum of their bursts.
+    pub burst: ByteCount,
+}
+
 /// Nanobits in a byte.
 pub(super) const NANOBITS_PER_BYTE: u128 = 8 * NANOS_PER_SECOND as u128;
 
@@ -177,6 +190,25 @@ impl Admission {
             link_frame,
             params,
         }
+    }
+
+    /// As [`new`](Self::new), with what was reserved before and is kept elsewhere as sums. Nothing is tested.
+    #[must_use]
+    pub fn resume(
+        params: AdmissionParams,
+        reserved: impl IntoIterator<Item = ClassReserved>,
+    ) -> Self {
+        let mut admission = Self::new(params);
+        for sums in reserved {
+            let load = Load {
+                class: sums.class,
+                count: sums.count,
+                rate: u128::from(sums.rate.bits_per_second()),
+                burst: nanobits(sums.burst),
+            };
+            admission.add_load(&load);
+        }
+        admission
     }
 
     /// The link parameters.
@@ -410,7 +442,10 @@ impl Admission {
     }
 
     fn add(&mut self, admitted: &Admitted) {
-        let load = Load::of(admitted);
+        self.add_load(&Load::of(admitted));
+    }
+
+    fn add_load(&mut self, load: &Load) {
         self.rate = self.rate.saturating_add(load.rate);
         self.waiting = self
             .waiting

@@ -7,7 +7,9 @@ mod offer;
 mod refusal;
 mod reservations;
 
-pub use admission::{Admission, AdmissionParams, Admitted, ClassUse, GuaranteeRequest};
+pub use admission::{
+    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, GuaranteeRequest,
+};
 pub use delay_classes::{DelayClass, DelayClasses};
 pub use refusal::{Offer, Problem, Refusal};
 pub use reservations::Reservations;

@@ -1,0 +1,79 @@
+//! `slicewise controller`: slices as a service.
+
+use crate::Failure;
+use crate::arguments::{ControllerAction, ControllerOptions, TokenAction};
+use crate::exit::Exit;
+use crate::{noteln, outln};
+use slicewise_api::NewToken;
+use slicewise_controller::{self as controller, ControllerError, Location, ServeParams, TlsParams};
+
+pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
+    let location = match &options.store {
+        Some(text) => text
+            .parse()
+            .map_err(|error| Failure::mistake(format!("--store {text}: {error}")))?,
+        None => Location::default_place().map_err(Failure::mistake)?,
+    };
+    match &options.action {
+        None => {
+            let tls = options.tls_certificate.clone().zip(options.tls_key.clone());
+            let params = ServeParams {
+                listen: options.listen,
+                tls: tls.map(|(certificate, key)| TlsParams { certificate, key }),
+                requests_per_second: options.requests_per_second,
+            };
+            controller::run(&location, &params).map_err(failure)?;
+        }
+        Some(ControllerAction::Backup { file }) => {
+            let rows = controller::run_backup(&location, file).map_err(failure)?;
+            noteln!("{}: {rows} rows of {location}", file.display());
+        }
+        Some(ControllerAction::Restore { file }) => {
+            let rows = controller::run_restore(&location, file).map_err(failure)?;
+            noteln!("{location}: {rows} rows of {}", file.display());
+        }
+        Some(ControllerAction::Token { action }) => token(&location, action)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn token(location: &Location, action: &TokenAction) -> Result<(), Failure> {
+    match action {
+        TokenAction::Add { name, scope } => {
+            let scope = scope
+                .parse()
+                .map_err(|error| Failure::mistake(format!("--scope: {error}")))?;
+            let name = name.clone();
+            let created = controller::run_token_add(location, NewToken { name, scope });
+            let created = created.map_err(failure)?;
+            noteln!(
+                "token `{}` with scope `{}`; it is not shown again:",
+                created.name,
+                created.scope
+            );
+            outln!("{}", created.token);
+        }
+        TokenAction::List => {
+            for token in controller::run_token_list(location).map_err(failure)? {
+                outln!(
+                    "{}  {}  made by {}",
+                    token.name,
+                    token.scope,
+                    token.created_by
+                );
+            }
+        }
+        TokenAction::Remove { name } => {
+            controller::run_token_remove(location, name.clone()).map_err(failure)?;
+            noteln!("token `{name}` is revoked");
+        }
+    }
+    Ok(())
+}
+
+fn failure(error: ControllerError) -> Failure {
+    match error.is_mistake() {
+        true => Failure::mistake(error),
+        false => Failure::system(error),
+    }
+}

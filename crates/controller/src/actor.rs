@@ -1,0 +1,76 @@
+//! Who asks, and what they may do.
+
+use crate::refusal::Refusal;
+use slicewise_api::Scope;
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Actor {
+    /// For history and audit log.
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+}
+
+impl Actor {
+    /// The tenant whose slices alone are seen; `None` for all.
+    pub(crate) fn tenant(&self) -> Option<&str> {
+        match &self.scope {
+            Scope::Tenant(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// May read links, slices and history.
+    pub(crate) fn may_read(&self) -> Result<(), Refusal> {
+        match self.scope {
+            Scope::Gateway(_) => Err(self.forbidden("read slices")),
+            _ => Ok(()),
+        }
+    }
+
+    /// May read what belongs to no tenant alone.
+    pub(crate) fn may_read_all(&self) -> Result<(), Refusal> {
+        match self.scope {
+            Scope::Admin | Scope::Operator | Scope::Viewer => Ok(()),
+            _ => Err(self.forbidden("read what belongs to all tenants")),
+        }
+    }
+
+    /// May change slices, of some tenant at least.
+    pub(crate) fn may_change(&self) -> Result<(), Refusal> {
+        match self.scope {
+            Scope::Admin | Scope::Operator | Scope::Tenant(_) => Ok(()),
+            _ => Err(self.forbidden("change slices")),
+        }
+    }
+
+    /// May return to a generation.
+    pub(crate) fn may_operate(&self) -> Result<(), Refusal> {
+        match self.scope {
+            Scope::Admin | Scope::Operator => Ok(()),
+            _ => Err(self.forbidden("change slices of all tenants")),
+        }
+    }
+
+    /// May administer tenants and tokens.
+    pub(crate) fn may_administer(&self) -> Result<(), Refusal> {
+        match self.scope {
+            Scope::Admin => Ok(()),
+            _ => Err(self.forbidden("administer tenants and tokens")),
+        }
+    }
+
+    /// May speak for a gateway.
+    pub(crate) fn may_be_gateway(&self, name: &str) -> Result<(), Refusal> {
+        match &self.scope {
+            Scope::Admin => Ok(()),
+            Scope::Gateway(own) if own == name => Ok(()),
+            _ => Err(self.forbidden(&format!("speak for gateway `{name}`"))),
+        }
+    }
+
+    fn forbidden(&self, what: &str) -> Refusal {
+        let Self { name, scope } = self;
+        Refusal::forbidden(format!("`{name}` with scope `{scope}` may not {what}"))
+    }
+}

@@ -1,0 +1,201 @@
+//! A gateway announces its links.
+
+use crate::refusal::Refusal;
+use crate::slices::{Capacity, Hop, Stored, requests};
+use crate::store::{EventNote, Failed, RowExt, Tx, number};
+use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement};
+use std::collections::BTreeMap;
+
+/// Note the links of a gateway. Links that changed must still hold what is promised of them.
+///
+/// # Errors
+/// If a link is another gateway's, or is left out or made smaller although slices need it.
+pub(crate) async fn announce(
+    tx: &mut Tx,
+    gateway: &str,
+    announcement: &GatewayAnnouncement,
+) -> Result<Announced, Failed> {
+    announcement.check().map_err(Refusal::invalid)?;
+    let mut before = known_links(tx, gateway).await?;
+    for link in &announcement.links {
+        match before.remove(&link.name) {
+            Some(known) if known == *link => {}
+            Some(_) => change(tx, gateway, link).await?,
+            None => add(tx, gateway, link).await?,
+        }
+    }
+    for name in before.keys() {
+        remove(tx, name).await?;
+    }
+    let select = sqlx::query("SELECT acknowledged, connected FROM gateways WHERE name = $1");
+    let row = select
+        .bind(gateway.to_owned())
+        .fetch_optional(tx.connection())
+        .await?;
+    let (acknowledged, connected) = match &row {
+        Some(row) => (row.natural("acknowledged")?, row.integer("connected")? != 0),
+        None => (0, false),
+    };
+    let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected) VALUES ($1, 0, $2, 1) \
+                  ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms, connected = 1";
+    let now = number(tx.now_ms);
+    sqlx::query(insert)
+        .bind(gateway.to_owned())
+        .bind(now)
+        .execute(tx.connection())
+        .await?;
+    if !connected {
+        let note = EventNote {
+            gateway: gateway.to_owned(),
+            ..EventNote::default()
+        };
+        tx.note(EventKind::GatewayCame, note).await?;
+    }
+    Ok(Announced {
+        generation: tx.generation(),
+        acknowledged,
+    })
+}
+
+async fn known_links(
+    tx: &mut Tx,
+    gateway: &str,
+) -> Result<BTreeMap<String, LinkAnnouncement>, sqlx::Error> {
+    let select = sqlx::query("SELECT name, announcement FROM links WHERE gateway = $1");
+    let rows = select
+        .bind(gateway.to_owned())
+        .fetch_all(tx.connection())
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row.text("name")?, row.json("announcement")?)))
+        .collect()
+}
+
+async fn add(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(), Failed> {
+    let select = sqlx::query("SELECT gateway FROM links WHERE name = $1");
+    let row = select
+        .bind(link.name.clone())
+        .fetch_optional(tx.connection())
+        .await?;
+    if let Some(row) = row {
+        let other = row.text("gateway")?;
+        let detail = format!(
+            "link `{}` is of gateway `{other}`: choose another name",
+            link.name
+        );
+        return Err(Refusal::conflict(detail).into());
+    }
+    let insert = sqlx::query("INSERT INTO links (name, gateway, announcement) VALUES ($1, $2, $3)");
+    let body = serde_json::to_string(link).map_err(Failed::encoding)?;
+    let insert = insert
+        .bind(link.name.clone())
+        .bind(gateway.to_owned())
+        .bind(body);
+    insert.execute(tx.connection()).await?;
+    Ok(())
+}
+
+async fn remove(tx: &mut Tx, link: &str) -> Result<(), Failed> {
+    let select = sqlx::query("SELECT slice FROM slice_hops WHERE link = $1 ORDER BY slice LIMIT 1");
+    let row = select
+        .bind(link.to_owned())
+        .fetch_optional(tx.connection())
+        .await?;
+    if let Some(row) = row {
+        let slice = row.text("slice")?;
+        let detail = format!(
+            "link `{link}` is left out, but slice `{slice}` passes it: remove its slices first"
+        );
+        return Err(Refusal::conflict(detail).into());
+    }
+    for delete in [
+        "DELETE FROM links WHERE name = $1",
+        "DELETE FROM class_sums WHERE link = $1",
+    ] {
+        sqlx::query(delete)
+            .bind(link.to_owned())
+            .execute(tx.connection())
+            .await?;
+    }
+    Ok(())
+}
+
+/// Admit every slice of the link anew.
+async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(), Failed> {
+    let mut capacity = Capacity::default();
+    capacity.insert(link, gateway)?;
+    let select = "SELECT s.* FROM slice_hops h JOIN slices s ON s.name = h.slice WHERE h.link = $1 ORDER BY s.name";
+    let rows = sqlx::query(select).bind(link.name.clone());
+    let rows = rows.fetch_all(tx.connection()).await?;
+    for row in &rows {
+        let stored = Stored::of(row)?;
+        admit(tx, &mut capacity, link, &stored).await?;
+    }
+    if let Some(state) = capacity.link_mut(&link.name) {
+        state
+            .directions
+            .iter_mut()
+            .for_each(crate::slices::DirectionState::save_all);
+    }
+    let delete = sqlx::query("DELETE FROM class_sums WHERE link = $1");
+    delete
+        .bind(link.name.clone())
+        .execute(tx.connection())
+        .await?;
+    capacity.save(tx.connection()).await?;
+    let update = sqlx::query("UPDATE links SET announcement = $1 WHERE name = $2");
+    let body = serde_json::to_string(link).map_err(Failed::encoding)?;
+    update
+        .bind(body)
+        .bind(link.name.clone())
+        .execute(tx.connection())
+        .await?;
+    Ok(())
+}
+
+async fn admit(
+    tx: &mut Tx,
+    capacity: &mut Capacity,
+    link: &LinkAnnouncement,
+    stored: &Stored,
+) -> Result<(), Failed> {
+    let requests = requests(&stored.slice);
+    let mut classes = [None, None];
+    if let Some(state) = capacity.link_mut(&link.name) {
+        for (index, request) in requests.iter().enumerate() {
+            let Some(request) = request else { continue };
+            let added = state.directions[index].try_add(request);
+            classes[index] = Some(added.map_err(|refusal| {
+                Refusal::conflict(format!(
+                    "link `{}` as announced no longer holds what is promised: slice `{}`: {}; announce it as before, or change slices first",
+                    link.name, stored.slice.name, refusal.problem
+                ))
+            })?);
+        }
+    }
+    let class = |index: usize| {
+        classes[index]
+            .and_then(|class| i64::try_from(class).ok())
+            .unwrap_or(-1)
+    };
+    let update = "UPDATE slice_hops SET class_forward = $1, class_backward = $2 WHERE slice = $3 AND link = $4";
+    let update = sqlx::query(update).bind(class(0)).bind(class(1));
+    let name = stored.slice.name.clone();
+    update
+        .bind(name.clone())
+        .bind(link.name.clone())
+        .execute(tx.connection())
+        .await?;
+    // Bounds from end to end, with the classes of the other links as they are.
+    let others = stored.slice.path.iter().cloned().collect();
+    let mut all = Capacity::load(tx.connection(), &others).await?;
+    all.insert(link, "")?;
+    let hops = Hop::load(tx.connection(), &name).await?;
+    let classes: Vec<[Option<usize>; 2]> = hops.iter().map(|hop| hop.classes).collect();
+    let bounds = all.bounds(&stored.slice, &classes);
+    let update = "UPDATE slices SET bound_forward_ns = $1, bound_backward_ns = $2 WHERE name = $3";
+    let update = sqlx::query(update).bind(bounds.forward.map_or(-1, number));
+    let update = update.bind(bounds.backward.map_or(-1, number)).bind(name);
+    update.execute(tx.connection()).await?;
+    Ok(())
+}

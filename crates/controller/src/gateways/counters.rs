@@ -1,0 +1,248 @@
+//! The newest counters: in memory where this controller got them, and in the store for the others.
+
+use crate::actor::Actor;
+use crate::slices::{Hop, Stored};
+use crate::store::{EventNote, Failed, RowExt, Store, Tx, now_ms, number};
+use slicewise_api::{
+    CounterAnswer, CounterReport, DirectionCounters, EventKind, GatewayEvent, HopCounters,
+    LinkCounters, LinkCountersRecord, SliceCountersRecord,
+};
+use sqlx::AnyConnection;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Own reports younger than this are used, milliseconds; otherwise the gateway may report to another controller by now.
+const OWN_MS: u64 = 3_000;
+/// How long flows of a slice are reported after somebody asked for them, milliseconds.
+const FLOWS_MS: u64 = 15_000;
+/// Most slices whose flows are asked for at a time.
+const FLOWS_MAX: i64 = 16;
+/// Longest reason of an event.
+const REASON_CHARS_MAX: usize = 500;
+/// Most events of one report.
+const EVENTS_MAX: usize = 100;
+
+/// A report and when it came.
+#[derive(Debug)]
+pub(crate) struct Reported {
+    at_ms: u64,
+    report: CounterReport,
+    /// Positions of slices.
+    slices: HashMap<String, usize>,
+}
+
+impl Reported {
+    fn new(at_ms: u64, report: CounterReport) -> Self {
+        let numbered = report.slices.iter().enumerate();
+        let slices = numbered
+            .map(|(index, slice)| (slice.name.clone(), index))
+            .collect();
+        Self {
+            at_ms,
+            report,
+            slices,
+        }
+    }
+}
+
+/// Reports that came to this process.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    reports: RwLock<HashMap<String, Arc<Reported>>>,
+}
+
+impl Counters {
+    pub(crate) fn keep(&self, gateway: &str, report: CounterReport) {
+        let reported = Arc::new(Reported::new(now_ms(), report));
+        let mut reports = self.reports.write().unwrap_or_else(PoisonError::into_inner);
+        reports.insert(gateway.to_owned(), reported);
+    }
+
+    fn own(&self, gateway: &str) -> Option<Arc<Reported>> {
+        let reports = self.reports.read().unwrap_or_else(PoisonError::into_inner);
+        let found = reports.get(gateway)?;
+        (now_ms().abs_diff(found.at_ms) < OWN_MS).then(|| Arc::clone(found))
+    }
+}
+
+/// Keep a report for other controllers, note its events, and say whose flows are wanted.
+pub(crate) async fn save_counters(
+    tx: &mut Tx,
+    gateway: &str,
+    body: String,
+    events: &[GatewayEvent],
+) -> Result<CounterAnswer, Failed> {
+    let insert = "INSERT INTO counters (gateway, at_ms, body) VALUES ($1, $2, $3) \
+                  ON CONFLICT (gateway) DO UPDATE SET at_ms = excluded.at_ms, body = excluded.body";
+    let now = tx.now_ms;
+    let insert = sqlx::query(insert)
+        .bind(gateway.to_owned())
+        .bind(number(now));
+    insert.bind(body).execute(tx.connection()).await?;
+    for event in events.iter().take(EVENTS_MAX) {
+        let slice = event.slice.clone().unwrap_or_default();
+        let stored = Stored::load(tx.connection(), &slice).await?;
+        let note = EventNote {
+            slice,
+            tenant: stored.map(|stored| stored.slice.tenant).unwrap_or_default(),
+            gateway: gateway.to_owned(),
+            reason: event.reason.chars().take(REASON_CHARS_MAX).collect(),
+            ..EventNote::default()
+        };
+        tx.note(EventKind::Decision, note).await?;
+    }
+    let select = "SELECT f.slice AS slice FROM flow_interests f JOIN slice_hops h ON h.slice = f.slice \
+                  WHERE h.gateway = $1 AND f.until_ms > $2 ORDER BY f.until_ms DESC LIMIT $3";
+    let select = sqlx::query(select)
+        .bind(gateway.to_owned())
+        .bind(number(now));
+    let rows = select.bind(FLOWS_MAX).fetch_all(tx.connection()).await?;
+    let wanted = rows.iter().map(|row| row.text("slice"));
+    Ok(CounterAnswer {
+        flows_wanted: wanted.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Somebody looks at the flows of a slice.
+pub(crate) async fn want_flows(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
+    let delete = sqlx::query("DELETE FROM flow_interests WHERE until_ms < $1");
+    let now = tx.now_ms;
+    delete.bind(number(now)).execute(tx.connection()).await?;
+    let insert = "INSERT INTO flow_interests (slice, until_ms) VALUES ($1, $2) \
+                  ON CONFLICT (slice) DO UPDATE SET until_ms = excluded.until_ms";
+    let insert = sqlx::query(insert)
+        .bind(slice.to_owned())
+        .bind(number(now + FLOWS_MS));
+    insert.execute(tx.connection()).await?;
+    Ok(())
+}
+
+/// The newest report of a gateway.
+pub(crate) async fn read_counters(
+    store: &Store,
+    counters: &Counters,
+    gateway: &str,
+) -> Result<Option<Arc<Reported>>, sqlx::Error> {
+    if let Some(own) = counters.own(gateway) {
+        return Ok(Some(own));
+    }
+    let select = sqlx::query("SELECT at_ms, body FROM counters WHERE gateway = $1");
+    let row = select
+        .bind(gateway.to_owned())
+        .fetch_optional(store.pool())
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let reported = Reported::new(row.natural("at_ms")?, row.json("body")?);
+    Ok(Some(Arc::new(reported)))
+}
+
+/// The newest counters of a slice with these hops.
+pub(crate) async fn slice_counters(
+    store: &Store,
+    counters: &Counters,
+    name: &str,
+    hops: &[Hop],
+    flows: bool,
+) -> Result<SliceCountersRecord, sqlx::Error> {
+    let mut found = Vec::new();
+    for hop in hops {
+        let Some(reported) = read_counters(store, counters, &hop.gateway).await? else {
+            continue;
+        };
+        let own = reported
+            .slices
+            .get(name)
+            .and_then(|&index| reported.report.slices.get(index));
+        let Some(own) = own else { continue };
+        let mut own_flows = reported
+            .report
+            .flows
+            .iter()
+            .filter(|one| flows && one.slice == name);
+        found.push(HopCounters {
+            gateway: hop.gateway.clone(),
+            at_ms: reported.at_ms,
+            interval_ns: reported.report.interval_ns,
+            forward: own.forward.clone(),
+            backward: own.backward.clone(),
+            flows: own_flows
+                .next()
+                .map(|one| one.flows.clone())
+                .unwrap_or_default(),
+        });
+    }
+    Ok(SliceCountersRecord {
+        name: name.to_owned(),
+        hops: found,
+    })
+}
+
+/// The newest counters of a link and of its slices that the actor may see; `None` if there is no such link.
+pub(crate) async fn link_counters(
+    store: &Store,
+    counters: &Counters,
+    actor: &Actor,
+    link: &str,
+) -> Result<Option<LinkCountersRecord>, sqlx::Error> {
+    let mut connection = store.pool().acquire().await?;
+    let select = sqlx::query("SELECT gateway FROM links WHERE name = $1");
+    let row = select
+        .bind(link.to_owned())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let gateway = row.text("gateway")?;
+    let names = visible(&mut connection, actor, link).await?;
+    drop(connection);
+    let mut record = LinkCountersRecord {
+        name: link.to_owned(),
+        gateway: gateway.clone(),
+        at_ms: None,
+        interval_ns: 0,
+        forward: DirectionCounters::default(),
+        backward: DirectionCounters::default(),
+        slices: Vec::new(),
+    };
+    if let Some(reported) = read_counters(store, counters, &gateway).await? {
+        let Reported {
+            at_ms,
+            report,
+            slices,
+        } = &*reported;
+        record.at_ms = Some(*at_ms);
+        record.interval_ns = report.interval_ns;
+        if let Some(own) = report
+            .links
+            .iter()
+            .find(|one: &&LinkCounters| one.name == link)
+        {
+            record.forward = own.forward.clone();
+            record.backward = own.backward.clone();
+        }
+        let own = names
+            .iter()
+            .filter_map(|name| report.slices.get(*slices.get(name)?));
+        record.slices = own.cloned().collect();
+    }
+    Ok(Some(record))
+}
+
+async fn visible(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    link: &str,
+) -> Result<Vec<String>, sqlx::Error> {
+    let select = match actor.tenant() {
+        None => "SELECT slice FROM slice_hops WHERE link = $1 ORDER BY slice",
+        Some(_) => {
+            "SELECT h.slice AS slice FROM slice_hops h JOIN slices s ON s.name = h.slice \
+                    WHERE h.link = $1 AND s.tenant = $2 ORDER BY h.slice"
+        }
+    };
+    let mut select = sqlx::query(select).bind(link.to_owned());
+    if let Some(tenant) = actor.tenant() {
+        select = select.bind(tenant.to_owned());
+    }
+    let rows = select.fetch_all(connection).await?;
+    rows.iter().map(|row| row.text("slice")).collect()
+}

@@ -1,0 +1,114 @@
+//! What a gateway has to carry out.
+
+use crate::slices::{Stored, gateway_slice};
+use crate::store::{CHANGES_KEPT, RowExt, Store, number};
+use slicewise_api::{Desired, GatewayChange, GatewaySlice, SliceState};
+use sqlx::AnyConnection;
+
+/// Changes of one answer, about.
+const CHANGES_MAX: i64 = 1_000;
+
+/// What changed for `gateway` after generation `after`, or everything; `None` if the gateway is not known.
+pub(crate) async fn desired(
+    store: &Store,
+    gateway: &str,
+    after: u64,
+) -> Result<Option<Desired>, sqlx::Error> {
+    let mut transaction = store.read().await?;
+    let connection = &mut *transaction;
+    let select = sqlx::query("SELECT name FROM gateways WHERE name = $1");
+    let known = select
+        .bind(gateway.to_owned())
+        .fetch_optional(&mut *connection)
+        .await?;
+    if known.is_none() {
+        return Ok(None);
+    }
+    let row = sqlx::query("SELECT generation FROM state WHERE id = 1");
+    let generation = row
+        .fetch_one(&mut *connection)
+        .await?
+        .natural("generation")?;
+    // A number from the future is one of another history.
+    let is_recent = after > 0 && after <= generation && generation - after < CHANGES_KEPT;
+    let found = match is_recent {
+        true => changes(connection, gateway, after, generation).await?,
+        false => snapshot(connection, gateway, generation).await?,
+    };
+    Ok(Some(found))
+}
+
+async fn changes(
+    connection: &mut AnyConnection,
+    gateway: &str,
+    after: u64,
+    generation: u64,
+) -> Result<Desired, sqlx::Error> {
+    // Whole generations: where a limit cuts one in two, up to the one before; one alone is shorter than the limit.
+    let select = "SELECT generation FROM gateway_changes WHERE gateway = $1 AND generation > $2 \
+                  ORDER BY generation, position LIMIT 1 OFFSET $3";
+    let select = sqlx::query(select)
+        .bind(gateway.to_owned())
+        .bind(number(after));
+    let cut = select
+        .bind(CHANGES_MAX)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let until = match cut {
+        Some(row) => row.natural("generation")?.saturating_sub(1).max(after + 1),
+        None => generation,
+    };
+    let select = "SELECT slice, body FROM gateway_changes WHERE gateway = $1 AND generation > $2 AND generation <= $3 \
+                  ORDER BY generation, position";
+    let select = sqlx::query(select)
+        .bind(gateway.to_owned())
+        .bind(number(after));
+    let rows = select.bind(number(until)).fetch_all(connection).await?;
+    let mut changes = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let is_put = row.maybe_text("body")?.is_some();
+        changes.push(match is_put {
+            true => GatewayChange::Put(Box::new(row.json("body")?)),
+            false => GatewayChange::Remove(row.text("slice")?),
+        });
+    }
+    Ok(Desired {
+        generation: until,
+        changes,
+        ..Desired::default()
+    })
+}
+
+async fn snapshot(
+    connection: &mut AnyConnection,
+    gateway: &str,
+    generation: u64,
+) -> Result<Desired, sqlx::Error> {
+    let select = "SELECT s.*, h.link AS hop_link, h.acknowledged AS hop_gone, t.weight AS tenant_weight FROM slice_hops h \
+                  JOIN slices s ON s.name = h.slice JOIN tenants t ON t.name = s.tenant WHERE h.gateway = $1 ORDER BY h.slice";
+    let rows = sqlx::query(select).bind(gateway.to_owned());
+    let (mut slices, mut draining): (Vec<GatewaySlice>, Vec<String>) = (Vec::new(), Vec::new());
+    for row in rows.fetch_all(connection).await? {
+        let stored = Stored::of(&row)?;
+        if stored.state == SliceState::Draining {
+            if row.integer("hop_gone")? == 0 {
+                draining.push(stored.slice.name);
+            }
+            continue;
+        }
+        let weight = u32::try_from(row.natural("tenant_weight")?).unwrap_or(1);
+        let link = row.text("hop_link")?;
+        slices.push(gateway_slice(
+            &stored.slice,
+            &link,
+            stored.generation,
+            weight,
+        ));
+    }
+    Ok(Desired {
+        generation,
+        snapshot: Some(slices),
+        draining,
+        changes: Vec::new(),
+    })
+}

@@ -1,0 +1,84 @@
+//! Links as clients see them.
+
+use crate::slices::{Capacity, DirectionState};
+use crate::store::RowExt;
+use slicewise_api::{
+    DelayClassUse, Left, LinkAnnouncement, LinkDirection, LinkDirectionRecord, LinkRecord, Promised,
+};
+use slicewise_model::GuaranteeRequest;
+use slicewise_units::{BitRate, ByteCount, Duration};
+use sqlx::AnyConnection;
+
+/// Every link, by name.
+pub(crate) async fn links(connection: &mut AnyConnection) -> Result<Vec<LinkRecord>, sqlx::Error> {
+    let select = sqlx::query("SELECT name FROM links ORDER BY name");
+    let mut found = Vec::new();
+    for row in select.fetch_all(&mut *connection).await? {
+        found.extend(link(&mut *connection, &row.text("name")?).await?);
+    }
+    Ok(found)
+}
+
+/// One link.
+pub(crate) async fn link(
+    connection: &mut AnyConnection,
+    name: &str,
+) -> Result<Option<LinkRecord>, sqlx::Error> {
+    let select = sqlx::query("SELECT announcement FROM links WHERE name = $1");
+    let row = select
+        .bind(name.to_owned())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let announcement: LinkAnnouncement = row.json("announcement")?;
+    let names = std::iter::once(name.to_owned()).collect();
+    let mut capacity = Capacity::load(connection, &names).await?;
+    let record = capacity.link_mut(name).map(|state| {
+        let [forward, backward] = &mut state.directions;
+        LinkRecord {
+            name: name.to_owned(),
+            gateway: state.gateway.clone(),
+            forward: direction(&announcement.forward, forward),
+            backward: direction(&announcement.backward, backward),
+        }
+    });
+    Ok(record)
+}
+
+fn direction(announced: &LinkDirection, state: &mut DirectionState) -> LinkDirectionRecord {
+    let (slices, rate_bps, burst_bytes) = state.totals();
+    let admission = state.admission();
+    // The least that can be guaranteed: whatever is asked for needs as much at least.
+    let smallest = GuaranteeRequest {
+        rate: BitRate::new(1),
+        burst: ByteCount::new(announced.largest_frame_bytes),
+        delay: None,
+    };
+    let delay_classes = admission.classes_in_use().map(|class| DelayClassUse {
+        delay_ns: class.delay.nanos(),
+        slices: class.count,
+        rate_bps: class.rate.bits_per_second(),
+        burst_bytes: class.burst.bytes(),
+        slack_bytes: class.slack.bytes(),
+    });
+    LinkDirectionRecord {
+        rate_bps: announced.rate_bps,
+        counts: announced.counts,
+        slices_count: announced.slices_count,
+        largest_frame_bytes: announced.largest_frame_bytes,
+        buffer_bytes: announced.buffer_bytes,
+        shortest_delay_ns: announced.shortest_delay_ns,
+        longest_delay_ns: announced.longest_delay_ns,
+        promised: Promised {
+            slices,
+            rate_bps,
+            burst_bytes,
+        },
+        left: Left {
+            rate_bps: admission.rate_left().bits_per_second(),
+            buffer_bytes: admission.buffer_left().map(ByteCount::bytes),
+            smallest_delay_ns: admission.smallest_delay(&smallest).map(Duration::nanos),
+        },
+        delay_classes: delay_classes.collect(),
+    }
+}

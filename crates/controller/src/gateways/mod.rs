@@ -1,0 +1,15 @@
+//! Gateways: what they announce, what they have to carry out, and what they say.
+
+mod acknowledge;
+mod announce;
+mod counters;
+mod desired;
+mod links;
+mod presence;
+
+pub(crate) use acknowledge::acknowledge;
+pub(crate) use announce::announce;
+pub(crate) use counters::{Counters, link_counters, save_counters, slice_counters, want_flows};
+pub(crate) use desired::desired;
+pub(crate) use links::{link, links};
+pub(crate) use presence::{CONNECTED_MS, forget_gateway, gateways, mark_absent, require, touch};

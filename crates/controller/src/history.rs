@@ -1,0 +1,160 @@
+//! The history of generations, and the way back to one of them.
+
+use crate::actor::Actor;
+use crate::refusal::Refusal;
+use crate::slices::{Applied, apply};
+use crate::store::{Failed, Row, RowExt, Tx, number};
+use slicewise_api::{Change, GenerationPage, GenerationRecord, Slice, SliceChange};
+use sqlx::AnyConnection;
+use std::collections::BTreeMap;
+
+/// Generations of one part.
+pub(crate) const PAGE_MAX: u32 = 100;
+
+/// Generations before `before`, newest first.
+pub(crate) async fn list(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    before: Option<u64>,
+    limit: u32,
+) -> Result<GenerationPage, sqlx::Error> {
+    let limit = limit.clamp(1, PAGE_MAX);
+    let select = match actor.tenant() {
+        None => "SELECT * FROM generations WHERE generation < $1 ORDER BY generation DESC LIMIT $2",
+        Some(_) => {
+            "SELECT * FROM generations g WHERE generation < $1 AND EXISTS (SELECT 1 FROM changes c \
+                    WHERE c.tenant = $3 AND c.generation = g.generation) ORDER BY generation DESC LIMIT $2"
+        }
+    };
+    let mut select = sqlx::query(select)
+        .bind(before.map_or(i64::MAX, number))
+        .bind(i64::from(limit) + 1);
+    if let Some(tenant) = actor.tenant() {
+        select = select.bind(tenant.to_owned());
+    }
+    let rows = select.fetch_all(&mut *connection).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = rows.len() > limit;
+    let mut items = Vec::new();
+    for row in rows.iter().take(limit) {
+        items.push(generation(&mut *connection, actor, row).await?);
+    }
+    let next = items
+        .last()
+        .filter(|_| has_more)
+        .map(|last| last.generation);
+    Ok(GenerationPage { items, next })
+}
+
+/// One generation; `None` if there is none of that number, or nothing in it that the tenant may see.
+pub(crate) async fn get(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    number: u64,
+) -> Result<Option<GenerationRecord>, sqlx::Error> {
+    let select = sqlx::query("SELECT * FROM generations WHERE generation = $1");
+    let select = select.bind(crate::store::number(number));
+    let Some(row) = select.fetch_optional(&mut *connection).await? else {
+        return Ok(None);
+    };
+    let found = generation(connection, actor, &row).await?;
+    let is_hidden = actor.tenant().is_some() && found.changes.is_empty();
+    Ok((!is_hidden).then_some(found))
+}
+
+async fn generation(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    row: &Row,
+) -> Result<GenerationRecord, sqlx::Error> {
+    let generation = row.natural("generation")?;
+    let select = "SELECT slice, tenant, before_body, after_body FROM changes WHERE generation = $1 ORDER BY position";
+    let rows = sqlx::query(select).bind(number(generation));
+    let mut changes = Vec::new();
+    for row in rows.fetch_all(connection).await? {
+        let tenant = row.text("tenant")?;
+        if actor.tenant().is_none_or(|own| own == tenant) {
+            changes.push(SliceChange {
+                slice: row.text("slice")?,
+                before: body(&row, "before_body")?,
+                after: body(&row, "after_body")?,
+            });
+        }
+    }
+    Ok(GenerationRecord {
+        generation,
+        at_ms: row.natural("at_ms")?,
+        by: row.text("actor")?,
+        changes,
+        // A tenant does not see why others changed.
+        reason: row
+            .maybe_text("reason")?
+            .filter(|_| actor.tenant().is_none()),
+    })
+}
+
+fn body(row: &Row, column: &str) -> Result<Option<Slice>, sqlx::Error> {
+    match row.text(column)?.is_empty() {
+        true => Ok(None),
+        false => row.json(column).map(Some),
+    }
+}
+
+/// Return to the slices of generation `to`, as one batch.
+pub(crate) async fn restore(tx: &mut Tx, actor: &Actor, to: u64) -> Result<Applied, Failed> {
+    let select = sqlx::query("SELECT generation FROM generations WHERE generation = $1");
+    let found = select
+        .bind(number(to))
+        .fetch_optional(tx.connection())
+        .await?;
+    if to != 0 && found.is_none() {
+        return Err(Refusal::not_found("generation", &to.to_string()).into());
+    }
+    // What each slice was then is what it was before its first change since.
+    let select = "SELECT slice, before_body, after_body FROM changes WHERE generation > $1 ORDER BY generation, position";
+    let rows = sqlx::query(select)
+        .bind(number(to))
+        .fetch_all(tx.connection())
+        .await?;
+    let mut slices: BTreeMap<String, (Option<Slice>, Option<Slice>)> = BTreeMap::new();
+    for row in rows {
+        let (before, after) = (body(&row, "before_body")?, body(&row, "after_body")?);
+        let name = row.text("slice")?;
+        slices
+            .entry(name)
+            .and_modify(|(_, now)| now.clone_from(&after))
+            .or_insert((before, after));
+    }
+    let changes = slices
+        .into_iter()
+        .filter_map(|(name, (then, now))| match (then, now) {
+            (Some(then), now) if now.as_ref() != Some(&then) => Some(Change::Put(then)),
+            (None, Some(_)) => Some(Change::Remove(name)),
+            _ => None,
+        });
+    let changes: Vec<Change> = changes.collect();
+    if changes.is_empty() {
+        return Ok(Applied::nothing(tx.generation()));
+    }
+    apply(
+        tx,
+        actor,
+        changes,
+        Some(&format!("restore of generation {to}")),
+        None,
+    )
+    .await
+}
+
+/// The slices that a generation changed.
+pub(crate) async fn names(
+    connection: &mut AnyConnection,
+    generation: u64,
+) -> Result<Vec<String>, sqlx::Error> {
+    let select = sqlx::query("SELECT slice FROM changes WHERE generation = $1 ORDER BY slice");
+    let rows = select
+        .bind(number(generation))
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(|row| row.text("slice")).collect()
+}

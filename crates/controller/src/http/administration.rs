@@ -1,0 +1,209 @@
+//! Tenants, tokens, and the audit log.
+
+use super::Shared;
+use super::answer::{Replied, json, of_store};
+use super::extract::{Asked, Json, Named, Parameters};
+use super::openapi::Problems;
+use crate::actor::Actor;
+use crate::administration as store;
+use crate::refusal::Refusal;
+use crate::store::{Answer, work};
+use axum::Extension;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use slicewise_api::{
+    AuditPage, NewToken, Tenant, TenantRecord, TokenCreated, TokenRecord, check_name,
+};
+use utoipa::IntoParams;
+
+/// Every tenant, with its quota and what it uses.
+#[utoipa::path(get, path = "/v1/tenants", tag = "administration", responses((status = 200, description = "Tenants.", body = Vec<TenantRecord>), Problems))]
+pub(super) async fn tenants(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+) -> Replied {
+    actor.may_read()?;
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let found = store::tenants(&mut connection, &actor).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// One tenant.
+#[utoipa::path(get, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path)),
+    responses((status = 200, description = "The tenant.", body = TenantRecord), Problems))]
+pub(super) async fn tenant(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+) -> Replied {
+    actor.may_read()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let found = store::tenant(&mut connection, &actor, &name).await;
+    let found = found.map_err(|error| of_store(&error))?;
+    json(&found.ok_or_else(|| Refusal::not_found("tenant", &name))?)
+}
+
+/// Add a tenant, or change it. A quota below what is used refuses only what would use more.
+#[utoipa::path(put, path = "/v1/tenants/{name}", tag = "administration", request_body = Tenant, params(("name" = String, Path)),
+    responses((status = 200, description = "Changed.", body = TenantRecord), (status = 201, description = "Added.", body = TenantRecord), Problems))]
+pub(super) async fn put_tenant(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+    Json {
+        value: tenant,
+        hash,
+    }: Json<Tenant>,
+) -> Replied {
+    actor.may_administer()?;
+    let request = asked.request(&actor.name, &hash);
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let (is_new, record) = store::put_tenant(tx, &name, &tenant).await?;
+            Answer::json(if is_new { 201 } else { 200 }, &record)
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Remove a tenant that has no slices and no tokens.
+#[utoipa::path(delete, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path)),
+    responses((status = 204, description = "Removed."), Problems))]
+pub(super) async fn remove_tenant(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+) -> Replied {
+    actor.may_administer()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
+    let request = asked.request(&actor.name, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            store::remove_tenant(tx, &name).await?;
+            Ok(Answer::empty())
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Every token, without its secret.
+#[utoipa::path(get, path = "/v1/tokens", tag = "administration", responses((status = 200, description = "Tokens.", body = Vec<TokenRecord>), Problems))]
+pub(super) async fn tokens(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+) -> Replied {
+    actor.may_administer()?;
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let found = store::tokens(&mut connection).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// Make a token. It is shown this one time; the store keeps a hash of it. From the first token on, every request needs one.
+#[utoipa::path(post, path = "/v1/tokens", tag = "administration", request_body = NewToken,
+    responses((status = 201, description = "The token.", body = TokenCreated), Problems))]
+pub(super) async fn add_token(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    asked: Asked,
+    Json { value: new, .. }: Json<NewToken>,
+) -> Replied {
+    actor.may_administer()?;
+    // The answer to a key would keep the token itself.
+    let request = asked.without_key(&actor.name)?;
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let created = store::add_token(tx, &actor.name, &new).await?;
+            Answer::json(201, &created)
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Revoke a token.
+#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "administration", params(("name" = String, Path)),
+    responses((status = 204, description = "Revoked."), Problems))]
+pub(super) async fn remove_token(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+) -> Replied {
+    actor.may_administer()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("token", &name))?;
+    let request = asked.request(&actor.name, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            store::remove_token(tx, &name).await?;
+            Ok(Answer::empty())
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Which entries.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AuditParameters {
+    /// Those after this number.
+    #[serde(default)]
+    after: Option<u64>,
+}
+
+/// The audit log, oldest first: who asked for which change, and the answer.
+#[utoipa::path(get, path = "/v1/audit", tag = "administration", params(AuditParameters),
+    responses((status = 200, description = "Entries.", body = AuditPage), Problems))]
+pub(super) async fn audit(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Parameters(asked): Parameters<AuditParameters>,
+) -> Replied {
+    actor.may_administer()?;
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let page = store::audit(&mut connection, asked.after.unwrap_or(0)).await;
+    json(&page.map_err(|error| of_store(&error))?)
+}

@@ -1,0 +1,84 @@
+//! Answers and refusals as HTTP.
+
+use crate::log;
+use crate::refusal::Refusal;
+use crate::store::{Answer, Failed};
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use slicewise_api::PROBLEM_TYPE;
+
+/// What handlers return.
+pub(super) type Replied = Result<Response, Refusal>;
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.problem.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self.problem).unwrap_or_default();
+        let mut response = with_type(status, PROBLEM_TYPE, body);
+        let headers = response.headers_mut();
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK);
+        let mut response = match self.body.is_empty() {
+            true => status.into_response(),
+            false => with_type(status, "application/json", self.body),
+        };
+        if let Some(version) = self.version {
+            set_etag(&mut response, version);
+        }
+        response
+    }
+}
+
+/// The version as an entity tag (RFC 9110, section 8.8.3).
+pub(super) fn set_etag(response: &mut Response, version: u64) {
+    if let Ok(value) = HeaderValue::from_str(&format!("\"{version}\"")) {
+        response.headers_mut().insert(header::ETAG, value);
+    }
+}
+
+fn with_type(status: StatusCode, kind: &'static str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// `value` with status 200.
+pub(super) fn json(value: &impl Serialize) -> Replied {
+    match serde_json::to_string(value) {
+        Ok(body) => Ok(with_type(StatusCode::OK, "application/json", body)),
+        Err(error) => Err(of_store(&sqlx::Error::Encode(Box::new(error)))),
+    }
+}
+
+/// What reading failed with.
+pub(super) fn of_store(error: &sqlx::Error) -> Refusal {
+    log::warn("store_failed", &[("reason", error)]);
+    Refusal::store(error)
+}
+
+/// What reading failed with.
+pub(super) fn failed(failed: Failed) -> Refusal {
+    match failed {
+        Failed::Refused(refusal) => *refusal,
+        Failed::Store(error) => of_store(&error),
+    }
+}

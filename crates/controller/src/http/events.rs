@@ -1,0 +1,145 @@
+//! Events, as lists and as a stream (Server-Sent Events).
+
+use super::Shared;
+use super::answer::{Replied, json, of_store};
+use super::extract::Parameters;
+use super::openapi::Problems;
+use super::slices::page;
+use crate::actor::Actor;
+use crate::events::{self, PAGE_MAX};
+use crate::refusal::Refusal;
+use crate::store::Progress;
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use futures_util::stream;
+use serde::Deserialize;
+use slicewise_api::{Event, EventPage};
+use std::fmt::Write as _;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use utoipa::IntoParams;
+
+/// Silence after which a comment shows that the stream is alive.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// Which events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventParameters {
+    /// Those after this number. A stream without it begins with what comes next.
+    #[serde(default)]
+    after: Option<u64>,
+    /// At most this many in a list.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// Events after a number, oldest first; with `Accept: text/event-stream` a stream of them, which `Last-Event-ID` continues.
+#[utoipa::path(get, path = "/v1/events", tag = "history", params(EventParameters),
+    responses((status = 200, description = "Events.", content((EventPage = "application/json"), (String = "text/event-stream"))), Problems))]
+pub(super) async fn events(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Parameters(asked): Parameters<EventParameters>,
+    headers: HeaderMap,
+) -> Replied {
+    actor.may_read()?;
+    let limit = page(asked.limit, 100, PAGE_MAX)?;
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok());
+    if accept.is_some_and(|accept| accept.contains("text/event-stream")) {
+        return stream_of(app, actor, asked.after, &headers).await;
+    }
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let page = events::list(&mut connection, &actor, asked.after.unwrap_or(0), limit).await;
+    json(&page.map_err(|error| of_store(&error))?)
+}
+
+struct Streaming {
+    app: Shared,
+    actor: Actor,
+    after: u64,
+    watch: watch::Receiver<Progress>,
+    _permit: OwnedSemaphorePermit,
+}
+
+async fn stream_of(app: Shared, actor: Actor, after: Option<u64>, headers: &HeaderMap) -> Replied {
+    let permit = app.limits.try_wait()?;
+    let watch = app.store.watch();
+    let last = match headers.get("last-event-id") {
+        None => after,
+        Some(last) => match last.to_str().ok().and_then(|last| last.parse().ok()) {
+            Some(last) => Some(last),
+            None => {
+                return Err(Refusal::malformed(
+                    "`Last-Event-ID` is not the number of an event",
+                ));
+            }
+        },
+    };
+    let after = match last {
+        Some(last) => last,
+        None => {
+            app.store
+                .refresh()
+                .await
+                .map_err(|error| of_store(&error))?
+                .event
+        }
+    };
+    let streaming = Streaming {
+        app,
+        actor,
+        after,
+        watch,
+        _permit: permit,
+    };
+    let body = Body::from_stream(stream::unfold(streaming, next));
+    let mut response = Response::new(body);
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// The next piece of the stream. It ends where the store fails: the client connects again.
+async fn next(
+    mut streaming: Streaming,
+) -> Option<(Result<Bytes, std::convert::Infallible>, Streaming)> {
+    loop {
+        streaming.watch.borrow_and_update();
+        let mut connection = streaming.app.store.pool().acquire().await.ok()?;
+        let page = events::list(&mut connection, &streaming.actor, streaming.after, PAGE_MAX)
+            .await
+            .ok()?;
+        drop(connection);
+        if let Some(last) = page.items.last() {
+            streaming.after = last.number;
+            let text: String = page.items.iter().map(sse).collect();
+            return Some((Ok(Bytes::from(text)), streaming));
+        }
+        match tokio::time::timeout(SILENCE, streaming.watch.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return None,
+            Err(_) => return Some((Ok(Bytes::from_static(b": nothing new\n\n")), streaming)),
+        }
+    }
+}
+
+fn sse(event: &Event) -> String {
+    let mut text = String::new();
+    let data = serde_json::to_string(event).unwrap_or_default();
+    // Writing to a string cannot fail. JSON has no line break.
+    let _ = write!(text, "id: {}\ndata: {data}\n\n", event.number);
+    text
+}

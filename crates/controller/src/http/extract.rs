@@ -1,0 +1,213 @@
+//! What handlers take from a request, with problem documents where it is wrong.
+
+use super::Shared;
+use crate::administration::hash;
+use crate::refusal::Refusal;
+use crate::slices::Guard;
+use crate::store::Request;
+use axum::RequestExt;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
+pub(super) const BODY_BYTES_MAX: usize = 16 << 20;
+/// How long a body may take.
+const BODY_PATIENCE: Duration = Duration::from_secs(20);
+/// The longest idempotency key.
+const KEY_CHARS_MAX: usize = 255;
+
+/// The name in the path.
+pub(super) struct Named(pub(super) String);
+
+impl FromRequestParts<Shared> for Named {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Refusal> {
+        let name = Path::<String>::from_request_parts(parts, app).await;
+        let name = name.map_err(|error| Refusal::malformed(error.body_text()))?;
+        Ok(Self(name.0))
+    }
+}
+
+/// The number in the path.
+pub(super) struct Numbered(pub(super) u64);
+
+impl FromRequestParts<Shared> for Numbered {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Refusal> {
+        let Named(text) = Named::from_request_parts(parts, app).await?;
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        // One that is too large for the store does not exist.
+        let number = text.parse::<i64>().ok().filter(|_| is_number);
+        match number.and_then(|number| u64::try_from(number).ok()) {
+            Some(number) => Ok(Self(number)),
+            None => Err(Refusal::not_found("generation", &text)),
+        }
+    }
+}
+
+/// The parameters behind `?`.
+pub(super) struct Parameters<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Parameters<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refusal> {
+        let query = Query::<T>::try_from_uri(&parts.uri);
+        let query = query.map_err(|error| Refusal::malformed(error.body_text()))?;
+        Ok(Self(query.0))
+    }
+}
+
+/// Who and what is asked, and under which conditions.
+pub(super) struct Asked {
+    line: String,
+    key: Option<String>,
+    pub(super) guard: Guard,
+}
+
+impl FromRequestParts<Shared> for Asked {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refusal> {
+        Ok(Self {
+            line: format!("{} {}", parts.method, parts.uri.path()),
+            key: key(&parts.headers)?,
+            guard: guard(&parts.headers)?,
+        })
+    }
+}
+
+impl Asked {
+    /// For the writer. `body` is the hash of what came with it.
+    pub(super) fn request(&self, actor: &str, body: &str) -> Request {
+        let key = self.key.as_ref().map(|key| {
+            let request = format!("{}\n{body}", self.line);
+            (key.clone(), hash(request.as_bytes()))
+        });
+        Request {
+            actor: actor.to_owned(),
+            line: self.line.clone(),
+            key,
+        }
+    }
+}
+
+impl Asked {
+    /// For the writer, where an answer must not be kept.
+    pub(super) fn without_key(&self, actor: &str) -> Result<Request, Refusal> {
+        match self.key {
+            Some(_) => Err(Refusal::malformed(
+                "this request takes no `Idempotency-Key`: its answer is not kept",
+            )),
+            None => Ok(self.request(actor, "")),
+        }
+    }
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    let is_valid = (1..=KEY_CHARS_MAX).contains(&text.len())
+        && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    match is_valid {
+        true => Ok(Some(text.to_owned())),
+        false => Err(Refusal::malformed(format!(
+            "`Idempotency-Key` is not a key: expected 1 to {KEY_CHARS_MAX} visible ASCII characters"
+        ))),
+    }
+}
+
+/// `If-Match` and `If-None-Match` (RFC 9110, section 13.1).
+fn guard(headers: &HeaderMap) -> Result<Guard, Refusal> {
+    let mut guard = Guard::default();
+    for value in headers.get_all(header::IF_MATCH) {
+        for tag in value.to_str().unwrap_or("?").split(',').map(str::trim) {
+            if tag == "*" {
+                guard.exists = true;
+                continue;
+            }
+            let inner = tag.strip_prefix("W/").unwrap_or(tag);
+            let inner = inner
+                .strip_prefix('"')
+                .and_then(|inner| inner.strip_suffix('"'));
+            let Some(inner) = inner else {
+                let detail = "`If-Match` is neither `*` nor a list of entity tags such as \"12\"";
+                return Err(Refusal::malformed(detail));
+            };
+            // A weak tag never matches here, nor does one that is not of this API.
+            let version = inner.parse::<u64>().ok();
+            let version = version.filter(|_| !tag.starts_with("W/"));
+            guard.versions.get_or_insert_default().extend(version);
+        }
+    }
+    for value in headers.get_all(header::IF_NONE_MATCH) {
+        match value.to_str() {
+            Ok("*") => guard.absent = true,
+            _ => {
+                let detail =
+                    "`If-None-Match` of a change can only be `*`: the slice must not exist";
+                return Err(Refusal::malformed(detail));
+            }
+        }
+    }
+    Ok(guard)
+}
+
+/// A body of JSON, and its hash.
+pub(super) struct Json<T> {
+    pub(super) value: T,
+    pub(super) hash: String,
+}
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: axum::extract::Request, _: &Shared) -> Result<Self, Refusal> {
+        let bytes = body(request).await?;
+        let value = serde_json::from_slice(&bytes)
+            .map_err(|error| Refusal::malformed(error.to_string()))?;
+        Ok(Self {
+            value,
+            hash: hash(&bytes),
+        })
+    }
+}
+
+/// A body of JSON as it came.
+pub(super) async fn body(request: axum::extract::Request) -> Result<Vec<u8>, Refusal> {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::new(
+            415,
+            "media-type",
+            "The body has another type than expected",
+            format!("`Content-Type` is {kind:?}: expected `application/json`"),
+        ));
+    }
+    let body = request.into_limited_body();
+    let read = axum::body::to_bytes(body, BODY_BYTES_MAX);
+    match tokio::time::timeout(BODY_PATIENCE, read).await {
+        Ok(Ok(bytes)) => Ok(bytes.to_vec()),
+        Ok(Err(_)) => Err(Refusal::new(
+            413,
+            "too-large",
+            "The body is too large",
+            format!("expected at most {BODY_BYTES_MAX} bytes: send several smaller batches"),
+        )),
+        Err(_) => Err(Refusal::new(
+            408,
+            "too-slow",
+            "The body did not come",
+            format!("expected it within {} s", BODY_PATIENCE.as_secs()),
+        )),
+    }
+}

@@ -1,0 +1,310 @@
+//! Links, counters, and what gateways ask and say.
+
+use super::Shared;
+use super::answer::{Replied, json, of_store};
+use super::extract::{Asked, Json, Named, Parameters};
+use super::openapi::Problems;
+use super::slices::visible;
+use crate::actor::Actor;
+use crate::gateways::{self as known, CONNECTED_MS};
+use crate::refusal::Refusal;
+use crate::slices::Hop;
+use crate::store::{Answer, Request, work};
+use axum::Extension;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use slicewise_api::{
+    Acknowledgement, Announced, CounterAnswer, CounterReport, Desired, GatewayAnnouncement,
+    GatewayRecord, LinkCountersRecord, LinkRecord, SliceCountersRecord, check_name,
+};
+use std::time::Duration;
+use tokio::time::Instant;
+use utoipa::IntoParams;
+
+/// The longest wait of a long poll.
+const WAIT_MAX_MS: u64 = 60_000;
+/// While a gateway waits, it is noted this often that it is there.
+const TOUCH: Duration = Duration::from_millis(CONNECTED_MS / 3);
+
+/// Every link.
+#[utoipa::path(get, path = "/v1/links", tag = "links", responses((status = 200, description = "Links.", body = Vec<LinkRecord>), Problems))]
+pub(super) async fn links(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+) -> Replied {
+    actor.may_read()?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let found = known::links(&mut transaction).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// One link: what is promised and what is left.
+#[utoipa::path(get, path = "/v1/links/{name}", tag = "links", params(("name" = String, Path)),
+    responses((status = 200, description = "The link.", body = LinkRecord), Problems))]
+pub(super) async fn link(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+) -> Replied {
+    actor.may_read()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let found = known::link(&mut transaction, &name).await;
+    let found = found.map_err(|error| of_store(&error))?;
+    json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
+}
+
+/// The newest counters of a link and its slices.
+#[utoipa::path(get, path = "/v1/links/{name}/counters", tag = "links", params(("name" = String, Path)),
+    responses((status = 200, description = "Counters.", body = LinkCountersRecord), Problems))]
+pub(super) async fn link_counters(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+) -> Replied {
+    actor.may_read()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
+    let found = known::link_counters(&app.store, &app.counters, &actor, &name).await;
+    let found = found.map_err(|error| of_store(&error))?;
+    json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
+}
+
+/// What of a slice's counters.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct CounterParameters {
+    /// Also its flows. The first time they come with the next report of the gateway, about a second later.
+    #[serde(default)]
+    flows: Option<bool>,
+}
+
+/// The newest counters of a slice, at each gateway of its path.
+#[utoipa::path(get, path = "/v1/slices/{name}/counters", tag = "slices", params(("name" = String, Path), CounterParameters),
+    responses((status = 200, description = "Counters.", body = SliceCountersRecord), Problems))]
+pub(super) async fn slice_counters(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    Parameters(asked): Parameters<CounterParameters>,
+) -> Replied {
+    actor.may_read()?;
+    visible(&app, &actor, &name).await?;
+    let flows = asked.flows.unwrap_or(false);
+    if flows {
+        let slice = name.clone();
+        let work = work(move |tx| {
+            Box::pin(async move {
+                known::want_flows(tx, &slice).await?;
+                Ok(Answer::empty())
+            })
+        });
+        app.store.writer().change(Request::default(), work).await?;
+    }
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let hops = Hop::load(&mut connection, &name)
+        .await
+        .map_err(|error| of_store(&error))?;
+    drop(connection);
+    let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// Every gateway.
+#[utoipa::path(get, path = "/v1/gateways", tag = "gateways", responses((status = 200, description = "Gateways.", body = Vec<GatewayRecord>), Problems))]
+pub(super) async fn gateways(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+) -> Replied {
+    actor.may_read_all()?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let found = known::gateways(&mut transaction).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409.
+#[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path)),
+    responses((status = 200, description = "Noted.", body = Announced), Problems))]
+pub(super) async fn announce(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+    Json {
+        value: announcement,
+        hash,
+    }: Json<GatewayAnnouncement>,
+) -> Replied {
+    actor.may_be_gateway(&name)?;
+    check_name(&name, "").map_err(Refusal::invalid)?;
+    let request = asked.request(&actor.name, &hash);
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let announced = known::announce(tx, &name, &announcement).await?;
+            Answer::json(200, &announced)
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Forget a gateway that does not come back, with its links. Its slices must have been removed before; those that drain count as gone.
+#[utoipa::path(delete, path = "/v1/gateways/{name}", tag = "gateways", params(("name" = String, Path)),
+    responses((status = 204, description = "Forgotten."), Problems))]
+pub(super) async fn forget(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+) -> Replied {
+    actor.may_operate()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
+    let request = asked.request(&actor.name, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            known::forget_gateway(tx, &name).await?;
+            Ok(Answer::empty())
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// From where, and for how long.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DesiredParameters {
+    /// The generation that the gateway has reached; 0 for none.
+    #[serde(default)]
+    after: Option<u64>,
+    /// If nothing changed, wait for it this long, milliseconds.
+    #[serde(default)]
+    #[param(maximum = 60000)]
+    wait_ms: Option<u64>,
+}
+
+/// What a gateway has to carry out: everything (`snapshot`), or what changed after a generation. It waits until something does.
+#[utoipa::path(get, path = "/v1/gateways/{name}/desired", tag = "gateways", params(("name" = String, Path), DesiredParameters),
+    responses((status = 200, description = "What to carry out.", body = Desired), Problems))]
+pub(super) async fn desired(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    Parameters(asked): Parameters<DesiredParameters>,
+) -> Replied {
+    actor.may_be_gateway(&name)?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
+    let after = asked.after.unwrap_or(0);
+    let wait = asked.wait_ms.unwrap_or(0);
+    if wait > WAIT_MAX_MS {
+        return Err(Refusal::malformed(format!(
+            "`wait_ms` is {wait}: expected at most {WAIT_MAX_MS}"
+        )));
+    }
+    let _permit = app.limits.try_wait()?;
+    let deadline = Instant::now() + Duration::from_millis(wait);
+    let mut watch = app.store.watch();
+    let mut touched: Option<Instant> = None;
+    loop {
+        watch.borrow_and_update();
+        let found = known::desired(&app.store, &name, after).await;
+        let found = found.map_err(|error| of_store(&error))?;
+        let found = found.ok_or_else(|| Refusal::not_found("gateway", &name))?;
+        if found.snapshot.is_some() || !found.changes.is_empty() || Instant::now() >= deadline {
+            return json(&found);
+        }
+        if touched.is_none_or(|at| at.elapsed() >= TOUCH) {
+            touch(&app, &name);
+            touched = Some(Instant::now());
+        }
+        let until = deadline.min(Instant::now() + TOUCH);
+        // A generation that does not concern this gateway wakes it here, too: it looks again and waits on.
+        let _ = tokio::time::timeout_at(until, watch.changed()).await;
+    }
+}
+
+/// Note that the gateway is there; nobody waits for that.
+fn touch(app: &Shared, gateway: &str) {
+    let (app, gateway) = (app.clone(), gateway.to_owned());
+    tokio::spawn(async move {
+        let work = work(move |tx| {
+            Box::pin(async move {
+                known::touch(tx, &gateway).await?;
+                Ok(Answer::empty())
+            })
+        });
+        // It is noted again in a few seconds.
+        let _ = app.store.writer().change(Request::default(), work).await;
+    });
+}
+
+/// A gateway says what it has in force, what it refused, and which slices are gone.
+#[utoipa::path(post, path = "/v1/gateways/{name}/acknowledgements", tag = "gateways", request_body = Acknowledgement, params(("name" = String, Path)),
+    responses((status = 204, description = "Noted."), Problems))]
+pub(super) async fn acknowledge(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    Json { value: said, .. }: Json<Acknowledgement>,
+) -> Replied {
+    actor.may_be_gateway(&name)?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
+    let work = work(move |tx| {
+        Box::pin(async move {
+            known::acknowledge(tx, &name, &said).await?;
+            Ok(Answer::empty())
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(Request::default(), work)
+        .await?
+        .into_response())
+}
+
+/// A gateway reports what it counted since its last report.
+#[utoipa::path(post, path = "/v1/gateways/{name}/counters", tag = "gateways", request_body = CounterReport, params(("name" = String, Path)),
+    responses((status = 200, description = "Noted.", body = CounterAnswer), Problems))]
+pub(super) async fn report_counters(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    Json { value: report, .. }: Json<CounterReport>,
+) -> Replied {
+    actor.may_be_gateway(&name)?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
+    let body =
+        serde_json::to_string(&report).map_err(|error| Refusal::malformed(error.to_string()))?;
+    if body.contains("\\u0000") {
+        return Err(Refusal::malformed("a text has a NUL character"));
+    }
+    let events = report.events.clone();
+    let gateway = name.clone();
+    let work = work(move |tx| {
+        Box::pin(async move {
+            known::require(tx, &gateway).await?;
+            let answer = known::save_counters(tx, &gateway, body, &events).await?;
+            known::touch(tx, &gateway).await?;
+            Answer::json(200, &answer)
+        })
+    });
+    let answer = app.store.writer().change(Request::default(), work).await?;
+    app.counters.keep(&name, report);
+    Ok(answer.into_response())
+}

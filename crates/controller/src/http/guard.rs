@@ -1,0 +1,190 @@
+//! Before every request: limits, who asks, and headers that protect browsers. A panic becomes an answer.
+
+use super::Shared;
+use crate::actor::Actor;
+use crate::administration::{has_tokens, holder};
+use crate::log;
+use crate::refusal::Refusal;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use slicewise_api::Scope;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+/// Headers of every answer.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; \
+         manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// The middleware around every handler.
+pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let done = AssertUnwindSafe(admitted(&app, request, next))
+        .catch_unwind()
+        .await;
+    let mut response = match done {
+        Ok(Ok(response)) => response,
+        Ok(Err(refusal)) => refusal.into_response(),
+        Err(_) => Refusal::new(
+            500,
+            "internal",
+            "The controller has a defect",
+            "the request met a defect of the controller, whose log has more; please report it",
+        )
+        .into_response(),
+    };
+    for (name, value) in HEADERS {
+        let headers = response.headers_mut();
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    let status = response.status().as_u16();
+    app.metrics.answered(status, started.elapsed());
+    if status >= 500 {
+        log::warn(
+            "request_failed",
+            &[("method", &method), ("path", &path), ("status", &status)],
+        );
+    }
+    response
+}
+
+async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Response, Refusal> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
+    let path = request.uri().path();
+    let needs_actor = path.starts_with("/v1/") || path == "/metrics";
+    let waits = path.ends_with("/desired") || path == "/v1/events";
+    let permit = match waits {
+        true => None,
+        false => Some(app.limits.try_serve()?),
+    };
+    if needs_actor {
+        let actor = authenticated(
+            app,
+            &request.method().clone(),
+            &request.headers().clone(),
+            &peer,
+        )
+        .await?;
+        app.limits.try_ask(&actor.name)?;
+        request.extensions_mut().insert(actor);
+    } else {
+        app.limits.try_ask(&format!("from {peer}"))?;
+        check_host(app, request.headers())?;
+    }
+    let response = next.run(request).await;
+    drop(permit);
+    Ok(response)
+}
+
+/// Who asks: the holder of the token, or, where none is needed, whoever is on this machine.
+async fn authenticated(
+    app: &Shared,
+    method: &Method,
+    headers: &HeaderMap,
+    peer: &str,
+) -> Result<Actor, Refusal> {
+    let store = |error: sqlx::Error| super::answer::of_store(&error);
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let text = value.to_str().unwrap_or_default();
+        let token = text
+            .split_once(' ')
+            .filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
+        let mut connection = app.store.pool().acquire().await.map_err(store)?;
+        let found = match token {
+            Some((_, token)) => holder(&mut connection, token.trim()).await.map_err(store)?,
+            None => None,
+        };
+        return match found {
+            Some(actor) => Ok(actor),
+            None => {
+                drop(connection);
+                app.limits.try_guess(&format!("from {peer}"))?;
+                log::warn("token_refused", &[("peer", &peer)]);
+                let detail =
+                    "this token is not known: it was revoked, or never made for this controller";
+                Err(Refusal::unauthorized(detail))
+            }
+        };
+    }
+    let mut connection = app.store.pool().acquire().await.map_err(store)?;
+    if !app.is_loopback || has_tokens(&mut connection).await.map_err(store)? {
+        app.limits.try_ask(&format!("from {peer}"))?;
+        let detail =
+            "send `Authorization: Bearer TOKEN`; `slicewise controller token add` makes tokens";
+        return Err(Refusal::unauthorized(detail));
+    }
+    check_host(app, headers)?;
+    check_origin(method, headers)?;
+    Ok(Actor {
+        name: "local".to_owned(),
+        scope: Scope::Admin,
+    })
+}
+
+/// Without tokens, a page of another site must not reach the controller through a name that leads to this machine.
+fn check_host(app: &Shared, headers: &HeaderMap) -> Result<(), Refusal> {
+    if !app.is_loopback {
+        return Ok(());
+    }
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let Some(host) = host else { return Ok(()) };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let is_own = name.eq_ignore_ascii_case("localhost")
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
+    match is_own {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            421,
+            "host",
+            "The request is for another host",
+            format!(
+                "`Host` is {host:?}: this controller serves its own machine only, as `localhost` or `127.0.0.1`"
+            ),
+        )),
+    }
+}
+
+/// Without tokens, a page of another site must not change anything.
+fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    let origin = headers
+        .get(header::ORIGIN)
+        .and_then(|origin| origin.to_str().ok());
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let (Some(origin), Some(host)) = (origin, host) else {
+        return Ok(());
+    };
+    let is_own = origin
+        .split_once("://")
+        .is_some_and(|(_, from)| from.eq_ignore_ascii_case(host));
+    match is_own || method.is_safe() {
+        true => Ok(()),
+        false => Err(Refusal::forbidden(format!(
+            "a page of {origin} may not change anything here: make a token for it"
+        ))),
+    }
+}

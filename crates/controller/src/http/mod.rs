@@ -1,0 +1,126 @@
+//! The API over HTTP.
+
+mod administration;
+mod answer;
+mod assets;
+mod events;
+mod extract;
+mod gateways;
+mod guard;
+mod limits;
+mod metrics;
+mod openapi;
+mod operations;
+mod requests;
+mod serve;
+mod slices;
+
+pub use openapi::description;
+pub use serve::{ServeError, ServeParams, TlsParams, serve, serve_on};
+
+use crate::gateways::Counters;
+use crate::refusal::Refusal;
+use crate::store::Store;
+use axum::Router;
+use axum::middleware;
+use axum::routing::{get, post, put};
+use limits::Limits;
+use metrics::Metrics;
+use std::sync::Arc;
+
+/// What every request has at hand.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) store: Store,
+    pub(crate) counters: Counters,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    /// Whether it can be reached from this machine only: then, and while there are no tokens, none is needed.
+    pub(crate) is_loopback: bool,
+}
+
+pub(crate) type Shared = Arc<App>;
+
+/// Every route.
+pub(crate) fn router(app: Shared) -> Router {
+    let slices = Router::new()
+        .route("/v1/links", get(gateways::links))
+        .route("/v1/links/{name}", get(gateways::link))
+        .route("/v1/links/{name}/counters", get(gateways::link_counters))
+        .route("/v1/slices", get(slices::list))
+        .route(
+            "/v1/slices/{name}",
+            get(slices::read).put(slices::put).delete(slices::remove),
+        )
+        .route("/v1/slices/{name}/counters", get(gateways::slice_counters))
+        .route("/v1/batches", post(slices::batch))
+        .route("/v1/offers", post(slices::offer))
+        .route("/v1/generations", get(slices::generations))
+        .route("/v1/generations/{generation}", get(slices::generation))
+        .route(
+            "/v1/generations/{generation}/restore",
+            post(slices::restore),
+        )
+        .route("/v1/events", get(events::events))
+        .route("/v1/slice-requests", post(requests::slice_requests));
+    let others = Router::new()
+        .route("/v1/tenants", get(administration::tenants))
+        .route(
+            "/v1/tenants/{name}",
+            get(administration::tenant)
+                .put(administration::put_tenant)
+                .delete(administration::remove_tenant),
+        )
+        .route(
+            "/v1/tokens",
+            get(administration::tokens).post(administration::add_token),
+        )
+        .route(
+            "/v1/tokens/{name}",
+            axum::routing::delete(administration::remove_token),
+        )
+        .route("/v1/audit", get(administration::audit))
+        .route("/v1/gateways", get(gateways::gateways))
+        .route(
+            "/v1/gateways/{name}",
+            put(gateways::announce).delete(gateways::forget),
+        )
+        .route("/v1/gateways/{name}/desired", get(gateways::desired))
+        .route(
+            "/v1/gateways/{name}/acknowledgements",
+            post(gateways::acknowledge),
+        )
+        .route(
+            "/v1/gateways/{name}/counters",
+            post(gateways::report_counters),
+        )
+        .route("/healthz", get(operations::healthy))
+        .route("/readyz", get(operations::ready))
+        .route("/metrics", get(operations::metrics))
+        .route("/openapi.json", get(openapi::serve))
+        .route("/", get(assets::index))
+        .route("/assets/{file}", get(assets::file));
+    slices
+        .merge(others)
+        .fallback(async || {
+            Refusal::new(
+                404,
+                "not-found",
+                "There is no such resource",
+                "no route has this path: `/openapi.json` lists them",
+            )
+        })
+        .method_not_allowed_fallback(async || {
+            Refusal::new(
+                405,
+                "method",
+                "The resource does not have this method",
+                "the header `Allow` lists those it has",
+            )
+        })
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            guard::guard,
+        ))
+        .with_state(app)
+}

@@ -1,0 +1,58 @@
+//! Health, readiness and metrics.
+
+use super::answer::{Replied, of_store};
+use super::{Shared, metrics};
+use crate::actor::Actor;
+use crate::gateways::links;
+use crate::refusal::Refusal;
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use std::time::Duration;
+
+/// How long the store may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn text(kind: &'static str, body: String) -> Response {
+    let mut response = body.into_response();
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// Whether the process answers.
+#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
+pub(super) async fn healthy() -> Response {
+    text("text/plain", "ok\n".to_owned())
+}
+
+/// Whether the store answers.
+#[utoipa::path(get, path = "/readyz", tag = "operations", responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
+pub(super) async fn ready(State(app): State<Shared>) -> Replied {
+    match tokio::time::timeout(PATIENCE, app.store.refresh()).await {
+        Ok(Ok(_)) => Ok(text("text/plain", "ok\n".to_owned())),
+        Ok(Err(error)) => Err(of_store(&error)),
+        Err(_) => Err(of_store(&sqlx::Error::PoolTimedOut)),
+    }
+}
+
+/// Metrics of the controller, its links and gateways (OpenMetrics).
+#[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::openapi::Problems))]
+pub(super) async fn metrics(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+) -> Replied {
+    actor.may_read_all()?;
+    let store = |error: sqlx::Error| -> Refusal { of_store(&error) };
+    let mut connection = app.store.pool().acquire().await.map_err(store)?;
+    let links = links(&mut connection).await.map_err(store)?;
+    drop(connection);
+    let body = metrics::text(&app.metrics, &app.store, &links)
+        .await
+        .map_err(store)?;
+    Ok(text(
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        body,
+    ))
+}

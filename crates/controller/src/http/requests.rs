@@ -1,0 +1,156 @@
+//! Slice requests in the format of P4-TINS.
+
+use super::Shared;
+use super::answer::Replied;
+use super::extract::{Asked, Parameters, body};
+use super::openapi::Problems;
+use super::slices::carry_out;
+use crate::actor::Actor;
+use crate::administration::hash;
+use crate::refusal::Refusal;
+use axum::Extension;
+use axum::extract::State;
+use serde::Deserialize;
+use slicewise_api::{Batch, BatchAnswer, Change, Guarantee, Invalid, Match, Maximum, Slice, Terms};
+use slicewise_formats::p4_tins::{self, DataPlane};
+use slicewise_model::{BurstSpec, ClassMap, ClassSpec, Condition, MatchMode, RateSpec};
+use utoipa::IntoParams;
+
+/// Where the slices are.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RequestParameters {
+    /// The link; not needed if there is one.
+    #[serde(default)]
+    link: Option<String>,
+    /// The tenant; `default` if not stated.
+    #[serde(default)]
+    tenant: Option<String>,
+}
+
+/// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction.
+#[utoipa::path(post, path = "/v1/slice-requests", tag = "slices", params(RequestParameters),
+    request_body(content = serde_json::Value, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
+    responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
+pub(super) async fn slice_requests(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Parameters(parameters): Parameters<RequestParameters>,
+    asked: Asked,
+    request: axum::extract::Request,
+) -> Replied {
+    let bytes = body(request).await?;
+    let own = actor.tenant().map(str::to_owned);
+    let tenant = parameters
+        .tenant
+        .or(own)
+        .unwrap_or_else(|| "default".to_owned());
+    let path: Vec<String> = parameters.link.into_iter().collect();
+    let changes = read(&bytes, &tenant, &path)?;
+    let line = format!("{}\n{tenant}\n{}", hash(&bytes), path.join(","));
+    let request = asked.request(&actor.name, &line);
+    let reason = Some("slice requests".to_owned());
+    carry_out(&app, actor, request, Batch { changes, reason }).await
+}
+
+fn read(bytes: &[u8], tenant: &str, path: &[String]) -> Result<Vec<Change>, Refusal> {
+    let text = std::str::from_utf8(bytes).map_err(|error| Refusal::malformed(error.to_string()))?;
+    let requests = p4_tins::parse(text).map_err(|errors| {
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Refusal::malformed(texts.join("; "))
+    })?;
+    let policy = requests.policy(DataPlane::Baseline).spec;
+    let classes = policy.classes.iter();
+    let changes = classes.filter_map(|class| {
+        let map = class.matches.as_ref()?;
+        Some(slice(class, map, tenant, path).map(Change::Put))
+    });
+    changes.collect::<Result<_, _>>().map_err(Refusal::invalid)
+}
+
+fn slice(
+    class: &ClassSpec,
+    map: &ClassMap,
+    tenant: &str,
+    path: &[String],
+) -> Result<Slice, Invalid> {
+    let matches = match map.mode {
+        MatchMode::All => vec![match_of(&map.conditions)?],
+        MatchMode::Any => map
+            .conditions
+            .iter()
+            .map(|one| match_of(std::slice::from_ref(one)))
+            .collect::<Result<_, _>>()?,
+    };
+    let forward = class.police.as_ref().map(|police| Terms {
+        guarantee: Some(Guarantee {
+            rate_bps: rate(police.cir),
+            burst_bytes: burst(police.cbs),
+            delay_ns: None,
+        }),
+        maximum: police.pir.map(|pir| Maximum {
+            rate_bps: rate(pir),
+            burst_bytes: burst(police.pbs),
+        }),
+        weight: 1,
+    });
+    Ok(Slice {
+        name: class.name.clone(),
+        tenant: tenant.to_owned(),
+        path: path.to_vec(),
+        matches,
+        forward,
+        backward: None,
+    })
+}
+
+fn rate(rate: RateSpec) -> u64 {
+    match rate {
+        RateSpec::Absolute(rate) => rate.bits_per_second(),
+        // Requests state rates.
+        RateSpec::PercentMilli(_) => 0,
+    }
+}
+
+fn burst(burst: Option<BurstSpec>) -> u64 {
+    match burst {
+        Some(BurstSpec::Size(size)) => size.bytes(),
+        // Requests state sizes.
+        Some(BurstSpec::Time(_)) | None => 0,
+    }
+}
+
+/// The match of conditions that must all hold.
+fn match_of(conditions: &[Condition]) -> Result<Match, Invalid> {
+    let mut found = Match::default();
+    for condition in conditions {
+        match condition {
+            Condition::Source(prefix) => found.source = Some(prefix.to_string()),
+            Condition::Destination(prefix) => found.destination = Some(prefix.to_string()),
+            Condition::Protocol(number) => found.protocol = Some((*number).into()),
+            Condition::SourcePort(ports) => {
+                found.source_port = Some(format!("{}-{}", ports.start(), ports.end()))
+            }
+            Condition::DestinationPort(ports) => {
+                found.destination_port = Some(format!("{}-{}", ports.start(), ports.end()));
+            }
+            Condition::AccessList(list) => match list.entries.as_slice() {
+                [only] if only.permit => found = match_of(&only.conditions)?,
+                _ => {
+                    return Err(Invalid::new(
+                        "",
+                        "flows are no alternatives of header fields",
+                    ));
+                }
+            },
+            _ => {
+                return Err(Invalid::new(
+                    "",
+                    "a flow has a field that slices do not have",
+                ));
+            }
+        }
+    }
+    Ok(found)
+}

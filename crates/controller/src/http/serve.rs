@@ -1,0 +1,234 @@
+//! The process: listen, serve, stop.
+
+use super::limits::Limits;
+use super::metrics::Metrics;
+use super::{App, router};
+use crate::administration::has_tokens;
+use crate::gateways::{Counters, mark_absent};
+use crate::log;
+use crate::store::{Answer, Request, Store, work};
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How often the commits of other controllers are looked for, while somebody waits.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often gateways that are gone are looked for.
+const PRESENCE_EVERY: Duration = Duration::from_secs(2);
+/// How long requests may go on after the controller was told to stop.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the head of a request may take.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Certificate and key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsParams {
+    /// The certificate, and those between it and its authority (PEM).
+    pub certificate: PathBuf,
+    /// Its key (PEM).
+    pub key: PathBuf,
+}
+
+/// How the API is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeParams {
+    /// Address and port.
+    pub listen: SocketAddr,
+    /// TLS; `None` on loopback only.
+    pub tls: Option<TlsParams>,
+    /// Most requests per second of each token, or address.
+    pub requests_per_second: u32,
+}
+
+/// Why the API cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// It could be reached from elsewhere without protection.
+    #[error(
+        "{listen} can be reached from other machines: that needs TLS (`--tls-certificate FILE --tls-key FILE`) and a token \
+         (`slicewise controller token add NAME --scope admin`)"
+    )]
+    Unprotected {
+        /// The address.
+        listen: SocketAddr,
+    },
+    /// The address cannot be used.
+    #[error("cannot listen on {listen}: {source}")]
+    Listen {
+        /// The address.
+        listen: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Certificate or key cannot be used.
+    #[error("TLS with {certificate}: {source}")]
+    Tls {
+        /// The certificate.
+        certificate: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The store failed.
+    #[error("the store: {0}")]
+    Store(#[from] sqlx::Error),
+    /// The system failed.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+impl ServeError {
+    /// Whether the user can mend it by other arguments.
+    #[must_use]
+    pub const fn is_mistake(&self) -> bool {
+        matches!(
+            self,
+            Self::Unprotected { .. } | Self::Listen { .. } | Self::Tls { .. }
+        )
+    }
+}
+
+/// Serve the API until SIGINT or SIGTERM.
+///
+/// # Errors
+/// If it cannot be served.
+pub async fn serve(store: Store, params: &ServeParams) -> Result<(), ServeError> {
+    let listen = params.listen;
+    let listener =
+        TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
+    let stop = async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    serve_on(store, params, listener, stop).await
+}
+
+/// Serve the API on `listener` until `stop`.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_on(
+    store: Store,
+    params: &ServeParams,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let is_loopback = params.listen.ip().is_loopback();
+    let mut connection = store.pool().acquire().await?;
+    let needs_token = has_tokens(&mut connection).await?;
+    drop(connection);
+    if !is_loopback && (params.tls.is_none() || !needs_token) {
+        return Err(ServeError::Unprotected {
+            listen: params.listen,
+        });
+    }
+    listener.set_nonblocking(true)?;
+    let listen = listener.local_addr()?;
+    let app = Arc::new(App {
+        store: store.clone(),
+        counters: Counters::default(),
+        metrics: Metrics::default(),
+        limits: Limits::new(params.requests_per_second),
+        is_loopback,
+    });
+    let background = [
+        tokio::spawn(look(store.clone())),
+        tokio::spawn(presence(store.clone())),
+    ];
+    let handle = Handle::new();
+    let stopping = handle.clone();
+    tokio::spawn(async move {
+        stop.await;
+        stopping.graceful_shutdown(Some(PATIENCE));
+    });
+    let scheme = if params.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let url = format!("{scheme}://{listen}");
+    let (pid, tokens) = (
+        std::process::id(),
+        if needs_token { "required" } else { "none" },
+    );
+    log::info(
+        "started",
+        &[
+            ("pid", &pid),
+            ("url", &url),
+            ("store", store.location()),
+            ("tokens", &tokens),
+        ],
+    );
+    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    let served = match &params.tls {
+        None => {
+            let mut server = axum_server::from_tcp(listener)?.handle(handle);
+            let http = server.http_builder();
+            http.http1()
+                .timer(hyper_util::rt::TokioTimer::new())
+                .header_read_timeout(HEAD_PATIENCE);
+            server.serve(service).await
+        }
+        Some(tls) => {
+            let config = tls_config(tls).await?;
+            let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle);
+            let http = server.http_builder();
+            http.http1()
+                .timer(hyper_util::rt::TokioTimer::new())
+                .header_read_timeout(HEAD_PATIENCE);
+            server.serve(service).await
+        }
+    };
+    for task in background {
+        task.abort();
+    }
+    store.close().await;
+    log::info("stopped", &[("pid", &pid)]);
+    Ok(served?)
+}
+
+async fn tls_config(tls: &TlsParams) -> Result<RustlsConfig, ServeError> {
+    // Where another part of the process has installed one, that one is used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key).await;
+    config.map_err(|source| ServeError::Tls {
+        certificate: tls.certificate.display().to_string(),
+        source,
+    })
+}
+
+/// Wake those who wait when another controller has committed something.
+async fn look(store: Store) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        if store.has_watchers() {
+            // If the store does not answer, those who wait go on waiting.
+            let _ = store.refresh().await;
+        }
+    }
+}
+
+/// Note gateways that are gone.
+async fn presence(store: Store) {
+    loop {
+        tokio::time::sleep(PRESENCE_EVERY).await;
+        let work = work(move |tx| {
+            Box::pin(async move {
+                mark_absent(tx).await?;
+                Ok(Answer::empty())
+            })
+        });
+        // If the store does not answer, it is noted later.
+        let _ = store.writer().change(Request::default(), work).await;
+    }
+}

@@ -1,0 +1,373 @@
+//! Slices, batches, offers and history.
+
+use super::Shared;
+use super::answer::{Replied, failed, json, of_store, set_etag};
+use super::extract::{Asked, Json, Named, Numbered, Parameters};
+use super::openapi::Problems;
+use crate::actor::Actor;
+use crate::history;
+use crate::refusal::Refusal;
+use crate::slices::{self, Applied, ListQuery, PAGE_MAX};
+use crate::store::{Answer, Failed, Request, Tx, work};
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use slicewise_api::{
+    Batch, BatchAnswer, Change, GenerationPage, GenerationRecord, OfferAnswer, Slice, SlicePage,
+    SliceRecord, SliceState,
+};
+use utoipa::IntoParams;
+
+/// Slices of a part of a list, if not stated.
+const PAGE: u32 = 100;
+
+/// Which slices are listed.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct SliceParameters {
+    /// Those after this cursor: `next` of the part before.
+    #[serde(default)]
+    after: Option<String>,
+    /// At most this many.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// Those of this tenant.
+    #[serde(default)]
+    tenant: Option<String>,
+    /// Those in this state.
+    #[serde(default)]
+    state: Option<SliceState>,
+    /// Those that pass this link.
+    #[serde(default)]
+    link: Option<String>,
+    /// Those whose name has this in it.
+    #[serde(default)]
+    name_contains: Option<String>,
+}
+
+/// A part of a list of slices, in the order of their names.
+#[utoipa::path(get, path = "/v1/slices", tag = "slices", params(SliceParameters),
+    responses((status = 200, description = "Slices.", body = SlicePage), Problems))]
+pub(super) async fn list(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Parameters(asked): Parameters<SliceParameters>,
+) -> Replied {
+    actor.may_read()?;
+    let limit = page(asked.limit, PAGE, PAGE_MAX)?;
+    for text in [
+        &asked.after,
+        &asked.tenant,
+        &asked.link,
+        &asked.name_contains,
+    ]
+    .into_iter()
+    .flatten()
+    {
+        // PostgreSQL has no text with it.
+        if text.contains('\0') {
+            return Err(Refusal::malformed("a parameter has a NUL character"));
+        }
+    }
+    let query = ListQuery {
+        after: asked.after.unwrap_or_default(),
+        limit,
+        tenant: actor.tenant().map(str::to_owned).or(asked.tenant.clone()),
+        state: asked.state,
+        link: asked.link,
+        name_contains: asked.name_contains,
+    };
+    if let (Some(own), Some(asked)) = (actor.tenant(), &asked.tenant)
+        && own != asked
+    {
+        let items = Vec::new();
+        return json(&SlicePage { items, next: None });
+    }
+    let mut connection = app
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(|error| of_store(&error))?;
+    let page = slices::list(&mut connection, &query).await;
+    json(&page.map_err(|error| of_store(&error))?)
+}
+
+/// The size of a part.
+pub(super) fn page(asked: Option<u32>, default: u32, most: u32) -> Result<u32, Refusal> {
+    match asked {
+        None => Ok(default),
+        Some(limit) if (1..=most).contains(&limit) => Ok(limit),
+        Some(limit) => Err(Refusal::malformed(format!(
+            "`limit` is {limit}: expected 1 to {most}"
+        ))),
+    }
+}
+
+/// One slice.
+#[utoipa::path(get, path = "/v1/slices/{name}", tag = "slices", params(("name" = String, Path)),
+    responses((status = 200, description = "The slice.", body = SliceRecord, headers(("ETag" = String))), Problems))]
+pub(super) async fn read(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+) -> Replied {
+    actor.may_read()?;
+    let record = visible(&app, &actor, &name).await?;
+    let mut response = json(&record)?;
+    set_etag(&mut response, record.version);
+    Ok(response)
+}
+
+/// The slice, if the actor may see it.
+pub(super) async fn visible(
+    app: &Shared,
+    actor: &Actor,
+    name: &str,
+) -> Result<SliceRecord, Refusal> {
+    if slicewise_api::check_name(name, "").is_err() {
+        return Err(Refusal::not_found("slice", name));
+    }
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let record = slices::record(&mut transaction, name).await;
+    let record = record.map_err(|error| of_store(&error))?;
+    let is_own = |record: &SliceRecord| actor.tenant().is_none_or(|own| own == record.tenant);
+    record
+        .filter(is_own)
+        .ok_or_else(|| Refusal::not_found("slice", name))
+}
+
+/// Add a slice, or change it. Refused with 409 and an offer if its guarantee cannot be kept.
+#[utoipa::path(put, path = "/v1/slices/{name}", tag = "slices", request_body = Slice,
+    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
+        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the slice does not exist."),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    responses((status = 200, description = "Changed, or as it was.", body = SliceRecord, headers(("ETag" = String))),
+        (status = 201, description = "Added.", body = SliceRecord, headers(("ETag" = String), ("Location" = String))), Problems))]
+pub(super) async fn put(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+    Json { value: slice, hash }: Json<Slice>,
+) -> Replied {
+    actor.may_change()?;
+    if slice.name != name {
+        let detail = format!(
+            "the slice is named {:?} in the body and {name:?} in the path",
+            slice.name
+        );
+        return Err(Refusal::invalid(slicewise_api::Invalid::new(
+            "/name", detail,
+        )));
+    }
+    let request = asked.request(&actor.name, &hash);
+    let location = format!("/v1/slices/{name}");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let changes = vec![Change::Put(slice)];
+            let applied = slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
+            let status = if applied.created.is_empty() { 200 } else { 201 };
+            one(tx, &name, status).await
+        })
+    });
+    let answer = app.store.writer().change(request, work).await?;
+    let mut response = answer.into_response();
+    if response.status() == StatusCode::CREATED
+        && let Ok(location) = HeaderValue::from_str(&location)
+    {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}
+
+async fn one(tx: &mut Tx, name: &str, status: u16) -> Result<Answer, Failed> {
+    let record = slices::record(tx.connection(), name).await?;
+    let record = record.ok_or(sqlx::Error::RowNotFound)?;
+    let mut answer = Answer::json(status, &record)?;
+    answer.version = Some(record.version);
+    Ok(answer)
+}
+
+/// Remove a slice. It drains: its capacity stays promised until its gateways have sent its last frames.
+#[utoipa::path(delete, path = "/v1/slices/{name}", tag = "slices",
+    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    responses((status = 202, description = "It drains.", body = SliceRecord), Problems))]
+pub(super) async fn remove(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+) -> Replied {
+    actor.may_change()?;
+    if slicewise_api::check_name(&name, "").is_err() {
+        return Err(Refusal::not_found("slice", &name));
+    }
+    let request = asked.request(&actor.name, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let changes = vec![Change::Remove(name.clone())];
+            slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
+            one(tx, &name, 202).await
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Carry out several changes, all or none.
+#[utoipa::path(post, path = "/v1/batches", tag = "slices", request_body = Batch,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
+pub(super) async fn batch(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    asked: Asked,
+    Json { value: batch, hash }: Json<Batch>,
+) -> Replied {
+    let request = asked.request(&actor.name, &hash);
+    carry_out(&app, actor, request, batch).await
+}
+
+/// Carry out a batch and answer with its slices.
+pub(super) async fn carry_out(
+    app: &Shared,
+    actor: Actor,
+    request: Request,
+    batch: Batch,
+) -> Replied {
+    actor.may_change()?;
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let names: Vec<String> = batch
+                .changes
+                .iter()
+                .map(|change| change.name().to_owned())
+                .collect();
+            let reason = batch.reason.as_deref();
+            let applied = slices::apply(tx, &actor, batch.changes, reason, None).await?;
+            batch_answer(tx, applied, names).await
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+async fn batch_answer(tx: &mut Tx, applied: Applied, names: Vec<String>) -> Result<Answer, Failed> {
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        found.extend(slices::record(tx.connection(), &name).await?);
+    }
+    let generation = applied.generation;
+    Answer::json(
+        200,
+        &BatchAnswer {
+            generation,
+            slices: found,
+        },
+    )
+}
+
+/// What would become of a slice. Nothing is changed.
+#[utoipa::path(post, path = "/v1/offers", tag = "slices", request_body = Slice,
+    responses((status = 200, description = "Whether it would be accepted, and what would be.", body = OfferAnswer), Problems))]
+pub(super) async fn offer(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Json { value: slice, .. }: Json<Slice>,
+) -> Replied {
+    actor.may_read()?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let offer = slices::offer(&mut transaction, &actor, slice)
+        .await
+        .map_err(failed)?;
+    json(&offer)
+}
+
+/// Which generations are listed.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct GenerationParameters {
+    /// Those before this number: `next` of the part before.
+    #[serde(default)]
+    before: Option<u64>,
+    /// At most this many.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+/// The history, newest first.
+#[utoipa::path(get, path = "/v1/generations", tag = "history", params(GenerationParameters),
+    responses((status = 200, description = "Generations.", body = GenerationPage), Problems))]
+pub(super) async fn generations(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Parameters(asked): Parameters<GenerationParameters>,
+) -> Replied {
+    actor.may_read()?;
+    let limit = page(asked.limit, 20, history::PAGE_MAX)?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let page = history::list(&mut transaction, &actor, asked.before, limit).await;
+    json(&page.map_err(|error| of_store(&error))?)
+}
+
+/// One generation.
+#[utoipa::path(get, path = "/v1/generations/{generation}", tag = "history", params(("generation" = u64, Path)),
+    responses((status = 200, description = "The generation.", body = GenerationRecord), Problems))]
+pub(super) async fn generation(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Numbered(number): Numbered,
+) -> Replied {
+    actor.may_read()?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let found = history::get(&mut transaction, &actor, number).await;
+    let found = found.map_err(|error| of_store(&error))?;
+    json(&found.ok_or_else(|| Refusal::not_found("generation", &number.to_string()))?)
+}
+
+/// Return to the slices of a generation, as one batch; 0 is before the first.
+#[utoipa::path(post, path = "/v1/generations/{generation}/restore", tag = "history", params(("generation" = u64, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    responses((status = 200, description = "All changes are admitted.", body = BatchAnswer), Problems))]
+pub(super) async fn restore(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Numbered(number): Numbered,
+    asked: Asked,
+) -> Replied {
+    actor.may_operate()?;
+    let request = asked.request(&actor.name, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let before = tx.generation();
+            let applied = history::restore(tx, &actor, number).await?;
+            let names = match applied.generation > before {
+                true => history::names(tx.connection(), applied.generation).await?,
+                false => Vec::new(),
+            };
+            batch_answer(tx, applied, names).await
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}

@@ -1,0 +1,155 @@
+//! What the command does, for callers without an asynchronous runtime.
+
+use crate::administration;
+use crate::http::{ServeError, ServeParams, serve};
+use crate::refusal::Refusal;
+use crate::store::{
+    Answer, BackupError, Location, Request, Store, StoreError, backup, restore, work,
+};
+use slicewise_api::{NewToken, TokenCreated, TokenRecord};
+use std::io;
+use std::path::Path;
+use tokio::runtime::Runtime;
+
+/// Why a command was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The API cannot be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// A backup was not written or read.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// What was asked for is refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The system failed.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl ControllerError {
+    /// Whether the user can mend it.
+    #[must_use]
+    pub const fn is_mistake(&self) -> bool {
+        match self {
+            Self::Store(StoreError::Newer { .. }) | Self::Refused(_) => true,
+            Self::Serve(error) => error.is_mistake(),
+            Self::Backup(error) => !matches!(error, BackupError::Store(_)),
+            Self::Store(_) | Self::System(_) => false,
+        }
+    }
+}
+
+fn refused(refusal: &Refusal) -> ControllerError {
+    ControllerError::Refused(refusal.problem.to_string())
+}
+
+/// Serve the API until SIGINT or SIGTERM.
+///
+/// # Errors
+/// If the store cannot be opened, or the API cannot be served.
+pub fn run(location: &Location, params: &ServeParams) -> Result<(), ControllerError> {
+    Runtime::new()?.block_on(async {
+        let store = Store::open(location).await?;
+        Ok(serve(store, params).await?)
+    })
+}
+
+/// Do something with a store, and close it.
+fn with_store<T>(
+    location: &Location,
+    action: impl AsyncFnOnce(&Store) -> Result<T, ControllerError>,
+) -> Result<T, ControllerError> {
+    Runtime::new()?.block_on(async {
+        let store = Store::open(location).await?;
+        let done = action(&store).await;
+        store.close().await;
+        done
+    })
+}
+
+/// Write a backup. The number of rows in it.
+///
+/// # Errors
+/// If the file exists or cannot be written, or the store fails.
+pub fn run_backup(location: &Location, file: &Path) -> Result<u64, ControllerError> {
+    with_store(location, async |store| Ok(backup(store, file).await?))
+}
+
+/// Restore a backup into an empty store. The number of rows in it.
+///
+/// # Errors
+/// If the store is not empty, or the file is no whole backup.
+pub fn run_restore(location: &Location, file: &Path) -> Result<u64, ControllerError> {
+    with_store(location, async |store| Ok(restore(store, file).await?))
+}
+
+/// Make a token.
+///
+/// # Errors
+/// If there is one of that name, or the store fails.
+pub fn run_token_add(location: &Location, new: NewToken) -> Result<TokenCreated, ControllerError> {
+    let request = asked("token add");
+    with_store(location, async |store| {
+        let add = work(move |tx| {
+            Box::pin(async move {
+                let created = administration::add_token(tx, BY, &new).await?;
+                Answer::json(201, &created)
+            })
+        });
+        let answer = store.writer().change(request, add).await;
+        let answer = answer.map_err(|refusal| refused(&refusal))?;
+        let created = serde_json::from_str(&answer.body);
+        created.map_err(|error| ControllerError::System(error.into()))
+    })
+}
+
+/// Every token, without its secret.
+///
+/// # Errors
+/// If the store fails.
+pub fn run_token_list(location: &Location) -> Result<Vec<TokenRecord>, ControllerError> {
+    with_store(location, async |store| {
+        let failed = |source| StoreError::Statement {
+            location: location.to_string(),
+            source,
+        };
+        let mut connection = store.pool().acquire().await.map_err(failed)?;
+        Ok(administration::tokens(&mut connection)
+            .await
+            .map_err(failed)?)
+    })
+}
+
+/// Revoke a token.
+///
+/// # Errors
+/// If there is none of that name, or the store fails.
+pub fn run_token_remove(location: &Location, name: String) -> Result<(), ControllerError> {
+    let request = asked("token remove");
+    with_store(location, async |store| {
+        let remove = work(move |tx| {
+            Box::pin(async move {
+                administration::remove_token(tx, &name).await?;
+                Ok(Answer::empty())
+            })
+        });
+        let answer = store.writer().change(request, remove).await;
+        answer.map(drop).map_err(|refusal| refused(&refusal))
+    })
+}
+
+/// Who asks on the command line.
+const BY: &str = "command-line";
+
+fn asked(what: &str) -> Request {
+    Request {
+        actor: BY.to_owned(),
+        line: format!("slicewise controller {what}"),
+        key: None,
+    }
+}

@@ -1,0 +1,601 @@
+//! A batch of changes: admitted whole or not at all, and written down.
+
+use super::capacity::Capacity;
+use super::overlap;
+use super::stored::{Hop, Stored, TenantState, guaranteed};
+use crate::actor::Actor;
+use crate::refusal::Refusal;
+use crate::store::{EventNote, Failed, RowExt, Tx, number};
+use slicewise_api::{
+    Bounds, Change, EventKind, GatewaySlice, GatewayTerms, Guarantee, Match, Slice, SliceState,
+    Terms,
+};
+use sqlx::AnyConnection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most changes of one batch.
+const CHANGES_MAX: usize = 1_000;
+
+/// What a request demands of a slice before it is changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Guard {
+    /// It has one of these versions: `If-Match`.
+    pub(crate) versions: Option<Vec<u64>>,
+    /// It exists: `If-Match: *`.
+    pub(crate) exists: bool,
+    /// It does not exist: `If-None-Match: *`.
+    pub(crate) absent: bool,
+}
+
+impl Guard {
+    fn check(&self, name: &str, before: Option<&Stored>) -> Result<(), Refusal> {
+        let version = before.map(|stored| stored.generation);
+        if self.absent && before.is_some() {
+            let detail = format!("slice `{name}` exists already");
+            return Err(Refusal::precondition(detail));
+        }
+        if (self.exists || self.versions.is_some()) && before.is_none() {
+            let detail = format!("slice `{name}` does not exist");
+            return Err(Refusal::precondition(detail));
+        }
+        match (&self.versions, version) {
+            (Some(expected), Some(version)) if !expected.contains(&version) => {
+                let detail = format!(
+                    "slice `{name}` has version {version} by now: read it again, and repeat the change if it still makes sense"
+                );
+                Err(Refusal::precondition(detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a batch did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Applied {
+    /// The generation of the batch; the current one if nothing differed.
+    pub(crate) generation: u64,
+    /// Slices that did not exist before.
+    pub(crate) created: BTreeSet<String>,
+}
+
+impl Applied {
+    /// Nothing differed.
+    pub(crate) const fn nothing(generation: u64) -> Self {
+        Self {
+            generation,
+            created: BTreeSet::new(),
+        }
+    }
+}
+
+/// One change that is to be written down.
+struct Planned {
+    before: Option<Stored>,
+    hops: Vec<Hop>,
+    /// `None`: it is removed.
+    after: Option<Slice>,
+    classes: Vec<[Option<usize>; 2]>,
+    bounds: Bounds,
+}
+
+impl Planned {
+    fn name(&self) -> &str {
+        match (&self.after, &self.before) {
+            (Some(slice), _) => &slice.name,
+            (None, Some(stored)) => &stored.slice.name,
+            (None, None) => "",
+        }
+    }
+
+    /// Where it comes among the changes of its generation: a gateway that carries them out in order never needs more
+    /// capacity than there is, as far as single changes allow that.
+    fn order(&self) -> u8 {
+        match (&self.before, &self.after) {
+            (_, None) => 0,
+            (Some(stored), Some(after)) if guaranteed(after) <= guaranteed(&stored.slice) => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// Carry out `changes`, all or none.
+///
+/// # Errors
+/// If one of them is refused, or the store fails.
+pub(crate) async fn apply(
+    tx: &mut Tx,
+    actor: &Actor,
+    changes: Vec<Change>,
+    reason: Option<&str>,
+    guard: Option<&Guard>,
+) -> Result<Applied, Failed> {
+    check_sizes(&changes, reason)?;
+    let mut planned = Vec::with_capacity(changes.len());
+    for (index, change) in changes.into_iter().enumerate() {
+        let (place, guard) = match guard {
+            // The document is the slice itself.
+            Some(guard) => (String::new(), guard.clone()),
+            None => (format!("/changes/{index}/put"), Guard::default()),
+        };
+        planned.extend(plan(tx.connection(), actor, change, &place, &guard).await?);
+    }
+    if planned.is_empty() {
+        return Ok(Applied::nothing(tx.generation()));
+    }
+    let weights = account(tx.connection(), actor, &planned).await?;
+    let capacity = admit(tx.connection(), actor, &mut planned).await?;
+    capacity.save(tx.connection()).await?;
+    let generation = tx.next_generation(&actor.name, reason).await?;
+    planned.sort_by_key(Planned::order);
+    for (position, one) in (0i64..).zip(&planned) {
+        write(tx, actor, one, generation, position, &capacity, &weights).await?;
+    }
+    let created = planned.iter().filter(|one| one.before.is_none());
+    Ok(Applied {
+        generation,
+        created: created.map(|one| one.name().to_owned()).collect(),
+    })
+}
+
+fn check_sizes(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> {
+    if changes.is_empty() || changes.len() > CHANGES_MAX {
+        let detail = format!("{} changes: expected 1 to {CHANGES_MAX}", changes.len());
+        return Err(slicewise_api::Invalid::new("/changes", detail).into());
+    }
+    if reason.is_some_and(|reason| reason.chars().count() > 1000) {
+        return Err(slicewise_api::Invalid::new("/reason", "more than 1000 characters").into());
+    }
+    let mut names = BTreeSet::new();
+    for (index, change) in changes.iter().enumerate() {
+        if !names.insert(change.name()) {
+            let detail = format!("slice `{}` occurs twice in the batch", change.name());
+            return Err(slicewise_api::Invalid::new(format!("/changes/{index}"), detail).into());
+        }
+    }
+    Ok(())
+}
+
+/// What one change comes to; `None` if nothing differs.
+async fn plan(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    change: Change,
+    place: &str,
+    guard: &Guard,
+) -> Result<Option<Planned>, Failed> {
+    let name = change.name().to_owned();
+    let before = Stored::load(&mut *connection, &name).await?;
+    let is_own = |tenant: &str| actor.tenant().is_none_or(|own| own == tenant);
+    let is_foreign = before
+        .as_ref()
+        .is_some_and(|stored| !is_own(&stored.slice.tenant));
+    let after = match change {
+        Change::Remove(_) if is_foreign => return Err(Refusal::not_found("slice", &name).into()),
+        Change::Remove(_) => {
+            guard.check(&name, before.as_ref())?;
+            match &before {
+                None => return Err(Refusal::not_found("slice", &name).into()),
+                Some(stored) if stored.state == SliceState::Draining => return Ok(None),
+                Some(_) => None,
+            }
+        }
+        Change::Put(mut slice) => {
+            let at_place =
+                |invalid: slicewise_api::Invalid| Refusal::invalid(invalid.within(place));
+            slice.check().map_err(at_place)?;
+            if !is_own(&slice.tenant) {
+                let detail = format!("`{}` may change slices of its own tenant only", actor.name);
+                return Err(Refusal::forbidden(detail).into());
+            }
+            if is_foreign {
+                let detail = format!("the name `{name}` is taken: choose another one");
+                return Err(Refusal::conflict(detail).into());
+            }
+            guard.check(&name, before.as_ref())?;
+            resolve_path(&mut *connection, &mut slice).await?;
+            if let Some(stored) = &before {
+                check_change(stored, &slice)?;
+                if stored.slice == slice {
+                    return Ok(None);
+                }
+            }
+            Some(slice)
+        }
+    };
+    let hops = match before {
+        Some(_) => Hop::load(connection, &name).await?,
+        None => Vec::new(),
+    };
+    Ok(Some(Planned {
+        before,
+        hops,
+        after,
+        classes: Vec::new(),
+        bounds: Bounds::default(),
+    }))
+}
+
+/// What a change of a slice cannot change.
+pub(super) fn check_change(before: &Stored, after: &Slice) -> Result<(), Refusal> {
+    let name = &after.name;
+    let refused = |detail: String| Err(Refusal::conflict(detail));
+    if before.state == SliceState::Draining {
+        return refused(format!(
+            "slice `{name}` is being removed: its name is free as soon as its gateways have sent its last frames"
+        ));
+    }
+    if before.slice.path != after.path {
+        return refused(format!(
+            "slice `{name}` passes {}, and a path cannot be changed: remove the slice and add it with another name",
+            before.slice.path.join(", ")
+        ));
+    }
+    if before.slice.tenant != after.tenant {
+        return refused(format!(
+            "slice `{name}` belongs to tenant `{}`, and that cannot be changed: remove the slice and add it with another name",
+            before.slice.tenant
+        ));
+    }
+    Ok(())
+}
+
+/// An empty path means the only link; every link exists, and each gateway is passed once.
+pub(super) async fn resolve_path(
+    connection: &mut AnyConnection,
+    slice: &mut Slice,
+) -> Result<(), Failed> {
+    if slice.path.is_empty() {
+        let select = "SELECT name FROM links ORDER BY name LIMIT 2";
+        let rows = sqlx::query(select).fetch_all(&mut *connection).await?;
+        match rows.as_slice() {
+            [only] => slice.path.push(only.text("name")?),
+            [] => {
+                let detail = "there is no link yet: start a gateway that announces one";
+                return Err(Refusal::conflict(detail).into());
+            }
+            _ => {
+                let detail = "there are several links: state which ones the slice passes";
+                let invalid = slicewise_api::Invalid::new("/path", detail);
+                return Err(Refusal::invalid(invalid).into());
+            }
+        }
+        return Ok(());
+    }
+    let mut gateways: BTreeMap<String, String> = BTreeMap::new();
+    for link in &slice.path {
+        let select = sqlx::query("SELECT gateway FROM links WHERE name = $1");
+        let row = select
+            .bind(link.clone())
+            .fetch_optional(&mut *connection)
+            .await?;
+        let Some(row) = row else {
+            let detail =
+                format!("there is no link `{link}`: `GET /v1/links` lists those there are");
+            return Err(Refusal::conflict(detail).into());
+        };
+        let gateway = row.text("gateway")?;
+        if let Some(before) = gateways.insert(gateway.clone(), link.clone()) {
+            let detail = format!(
+                "links `{before}` and `{link}` are both of gateway `{gateway}`: a slice passes a gateway once"
+            );
+            return Err(Refusal::conflict(detail).into());
+        }
+    }
+    Ok(())
+}
+
+/// Quotas of tenants. The weights of those whose slices change.
+async fn account(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    planned: &[Planned],
+) -> Result<BTreeMap<String, u32>, Failed> {
+    let mut tenants: BTreeMap<String, TenantState> = BTreeMap::new();
+    for one in planned {
+        // What is removed counts until it is gone.
+        let Some(after) = &one.after else { continue };
+        if !tenants.contains_key(&after.tenant) {
+            let tenant = tenant_of(&mut *connection, after).await?;
+            tenants.insert(after.tenant.clone(), tenant);
+        }
+        if let Some(tenant) = tenants.get_mut(&after.tenant) {
+            if let Some(before) = &one.before {
+                tenant.subtract(&before.slice);
+            }
+            tenant.add(after);
+        }
+    }
+    for one in planned {
+        let Some(after) = &one.after else { continue };
+        if let Some(tenant) = tenants.get(&after.tenant) {
+            let before = one.before.as_ref().map(|stored| &stored.slice);
+            check_quota(tenant, before, after)
+                .map_err(|refusal| refusal.noted(&after.name, &after.tenant, &actor.name))?;
+        }
+    }
+    for tenant in tenants.values() {
+        tenant.save_use(&mut *connection).await?;
+    }
+    Ok(tenants
+        .into_iter()
+        .map(|(name, tenant)| (name, tenant.weight))
+        .collect())
+}
+
+pub(super) async fn tenant_of(
+    connection: &mut AnyConnection,
+    slice: &Slice,
+) -> Result<TenantState, Failed> {
+    let found = TenantState::load(connection, &slice.tenant).await?;
+    found.ok_or_else(|| {
+        let name = &slice.tenant;
+        let detail = format!("there is no tenant `{name}`: add it with `PUT /v1/tenants/{name}`");
+        Refusal::conflict(detail).into()
+    })
+}
+
+/// `tenant` has the use after the change. What is not raised is never refused.
+pub(super) fn check_quota(
+    tenant: &TenantState,
+    before: Option<&Slice>,
+    after: &Slice,
+) -> Result<(), Refusal> {
+    let name = &tenant.name;
+    if let Some(most) = tenant.most_slices
+        && tenant.slices > most
+        && before.is_none()
+    {
+        let detail = format!(
+            "tenant `{name}` may have {most} slices, and would have {}",
+            tenant.slices
+        );
+        return Err(Refusal::quota(detail));
+    }
+    if let Some(most) = tenant.most_rate_bps
+        && tenant.rate_bps > most
+        && guaranteed(after) > before.map_or(0, guaranteed)
+    {
+        let detail = format!(
+            "tenant `{name}` may be guaranteed {most} bit/s in all, and would be guaranteed {}",
+            tenant.rate_bps
+        );
+        return Err(Refusal::quota(detail));
+    }
+    Ok(())
+}
+
+/// Matches and guarantees of all slices that are added or changed.
+async fn admit(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    planned: &mut [Planned],
+) -> Result<Capacity, Failed> {
+    let mut links = BTreeSet::new();
+    for one in planned.iter() {
+        links.extend(
+            one.after
+                .iter()
+                .flat_map(|slice| slice.path.iter().cloned()),
+        );
+    }
+    let mut capacity = Capacity::load(&mut *connection, &links).await?;
+    // What changes is given back first: the order within a batch does not matter.
+    for one in planned.iter() {
+        if let (Some(before), Some(after)) = (&one.before, &one.after) {
+            capacity.release(&before.slice, &one.hops);
+            overlap::forget(&mut *connection, &after.name).await?;
+        }
+    }
+    for one in planned.iter_mut() {
+        let Some(after) = &one.after else { continue };
+        let noted = |refusal: Refusal| refusal.noted(&after.name, &after.tenant, &actor.name);
+        if let Some(refusal) = overlapping(&mut *connection, actor, after).await? {
+            return Err(noted(refusal).into());
+        }
+        overlap::save(&mut *connection, after).await?;
+        let classes = capacity.try_admit(after);
+        one.classes = classes.map_err(|offer| noted(Refusal::admission(*offer)))?;
+        one.bounds = capacity.bounds(after, &one.classes);
+    }
+    Ok(capacity)
+}
+
+/// The refusal of a slice that has packets in common with another one.
+pub(super) async fn overlapping(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    slice: &Slice,
+) -> Result<Option<Refusal>, Failed> {
+    let found = overlap::overlapping(connection, slice).await?;
+    Ok(found.map(|(other, tenant)| {
+        let other = match actor.tenant() {
+            Some(own) if own != tenant => "a slice of another tenant".to_owned(),
+            _ => format!("slice `{other}`"),
+        };
+        Refusal::overlap(format!(
+            "some packets that match slice `{}` belong to {other}: state header fields that tell them apart",
+            slice.name
+        ))
+    }))
+}
+
+/// Write one change down: the slice, its hops, history, what its gateways have to do, and the event.
+async fn write(
+    tx: &mut Tx,
+    actor: &Actor,
+    one: &Planned,
+    generation: u64,
+    position: i64,
+    capacity: &Capacity,
+    weights: &BTreeMap<String, u32>,
+) -> Result<(), Failed> {
+    let name = one.name().to_owned();
+    let tenant = one
+        .after
+        .as_ref()
+        .or(one.before.as_ref().map(|stored| &stored.slice));
+    let tenant = tenant.map(|slice| slice.tenant.clone()).unwrap_or_default();
+    let gateways = match &one.after {
+        Some(after) => put(tx, actor, one, after, generation, capacity, weights).await?,
+        None => remove(tx, one, generation).await?,
+    };
+    for (gateway, body) in gateways {
+        let insert = "INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ($1, $2, $3, $4, $5)";
+        let insert = sqlx::query(insert)
+            .bind(gateway)
+            .bind(number(generation))
+            .bind(position);
+        insert
+            .bind(name.clone())
+            .bind(body)
+            .execute(tx.connection())
+            .await?;
+    }
+    let text = |slice: Option<&Slice>| match slice {
+        Some(slice) => serde_json::to_string(slice).map_err(Failed::encoding),
+        None => Ok(String::new()),
+    };
+    let insert = "INSERT INTO changes (generation, position, slice, tenant, before_body, after_body) \
+                  VALUES ($1, $2, $3, $4, $5, $6)";
+    let insert = sqlx::query(insert)
+        .bind(number(generation))
+        .bind(position)
+        .bind(name.clone())
+        .bind(tenant.clone())
+        .bind(text(one.before.as_ref().map(|stored| &stored.slice))?)
+        .bind(text(one.after.as_ref())?);
+    insert.execute(tx.connection()).await?;
+    let kind = match one.after {
+        Some(_) => EventKind::SliceAdmitted,
+        None => EventKind::SliceDraining,
+    };
+    let note = EventNote {
+        slice: name,
+        tenant,
+        generation: Some(generation),
+        actor: actor.name.clone(),
+        ..EventNote::default()
+    };
+    tx.note(kind, note).await?;
+    Ok(())
+}
+
+/// The slice and its hops. What each gateway has to put in force.
+async fn put(
+    tx: &mut Tx,
+    actor: &Actor,
+    one: &Planned,
+    after: &Slice,
+    generation: u64,
+    capacity: &Capacity,
+    weights: &BTreeMap<String, u32>,
+) -> Result<Vec<(String, String)>, Failed> {
+    let insert = "INSERT INTO slices (name, tenant, state, generation, body, bound_forward_ns, bound_backward_ns, created_by, \
+                  created_at_ms, changed_at_ms) VALUES ($1, $2, 'admitted', $3, $4, $5, $6, $7, $8, $8) \
+                  ON CONFLICT (name) DO UPDATE SET state = excluded.state, generation = excluded.generation, \
+                  body = excluded.body, bound_forward_ns = excluded.bound_forward_ns, \
+                  bound_backward_ns = excluded.bound_backward_ns, changed_at_ms = excluded.changed_at_ms";
+    let now = number(tx.now_ms);
+    let insert = sqlx::query(insert)
+        .bind(after.name.clone())
+        .bind(after.tenant.clone())
+        .bind(number(generation))
+        .bind(serde_json::to_string(after).map_err(Failed::encoding)?)
+        .bind(one.bounds.forward.map_or(-1, number))
+        .bind(one.bounds.backward.map_or(-1, number))
+        .bind(actor.name.clone())
+        .bind(now);
+    insert.execute(tx.connection()).await?;
+    let weight = weights.get(&after.tenant).copied().unwrap_or(1);
+    let mut gateways = Vec::with_capacity(after.path.len());
+    for (hop, (link, classes)) in (0i64..).zip(after.path.iter().zip(&one.classes)) {
+        let gateway = capacity
+            .link(link)
+            .map(|link| link.gateway.clone())
+            .unwrap_or_default();
+        let class = |index: usize| {
+            classes[index]
+                .and_then(|class| i64::try_from(class).ok())
+                .unwrap_or(-1)
+        };
+        let insert = "INSERT INTO slice_hops (slice, hop, link, gateway, generation, class_forward, class_backward, draining, \
+                      acknowledged, problem) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, '') ON CONFLICT (slice, hop) DO UPDATE SET \
+                      generation = excluded.generation, class_forward = excluded.class_forward, \
+                      class_backward = excluded.class_backward, draining = 0, acknowledged = 0, problem = ''";
+        let insert = sqlx::query(insert)
+            .bind(after.name.clone())
+            .bind(hop)
+            .bind(link.clone())
+            .bind(gateway.clone())
+            .bind(number(generation))
+            .bind(class(0))
+            .bind(class(1));
+        insert.execute(tx.connection()).await?;
+        let body = gateway_slice(after, link, generation, weight);
+        gateways.push((
+            gateway,
+            serde_json::to_string(&body).map_err(Failed::encoding)?,
+        ));
+    }
+    Ok(gateways)
+}
+
+/// The slice drains: everything it has stays promised. What each gateway has to remove.
+async fn remove(
+    tx: &mut Tx,
+    one: &Planned,
+    generation: u64,
+) -> Result<Vec<(String, String)>, Failed> {
+    let update =
+        "UPDATE slices SET state = 'draining', generation = $1, changed_at_ms = $2 WHERE name = $3";
+    let now = number(tx.now_ms);
+    let update = sqlx::query(update).bind(number(generation)).bind(now);
+    update
+        .bind(one.name().to_owned())
+        .execute(tx.connection())
+        .await?;
+    let update = "UPDATE slice_hops SET draining = 1, acknowledged = 0, problem = '', generation = $1 WHERE slice = $2";
+    let update = sqlx::query(update).bind(number(generation));
+    update
+        .bind(one.name().to_owned())
+        .execute(tx.connection())
+        .await?;
+    let hops = one.hops.iter();
+    Ok(hops
+        .map(|hop| (hop.gateway.clone(), String::new()))
+        .collect())
+}
+
+/// A slice as the gateway of `link` carries it out.
+pub(crate) fn gateway_slice(
+    slice: &Slice,
+    link: &str,
+    generation: u64,
+    tenant_weight: u32,
+) -> GatewaySlice {
+    let hops = u64::try_from(slice.path.len().max(1)).unwrap_or(1);
+    let terms = |terms: &Option<Terms>, matches: Vec<Match>| {
+        terms.as_ref().map(|terms| GatewayTerms {
+            matches,
+            guarantee: terms.guarantee.map(|guarantee| Guarantee {
+                delay_ns: guarantee.delay_ns.map(|delay| delay / hops),
+                ..guarantee
+            }),
+            maximum: terms.maximum,
+            weight: terms.weight,
+        })
+    };
+    GatewaySlice {
+        name: slice.name.clone(),
+        link: link.to_owned(),
+        tenant: slice.tenant.clone(),
+        tenant_weight,
+        forward: terms(&slice.forward, slice.matches.clone()),
+        backward: terms(
+            &slice.backward,
+            slice.matches.iter().map(Match::mirrored).collect(),
+        ),
+        version: generation,
+    }
+}

@@ -1,0 +1,14 @@
+//! Slices: admission, changes, lists.
+
+mod apply;
+mod capacity;
+mod list;
+mod offer;
+mod overlap;
+mod stored;
+
+pub(crate) use apply::{Applied, Guard, apply, gateway_slice};
+pub(crate) use capacity::{Capacity, DirectionState, requests, subtract_hop};
+pub(crate) use list::{ListQuery, PAGE_MAX, list};
+pub(crate) use offer::offer;
+pub(crate) use stored::{Hop, Stored, TenantState, record};

@@ -1,0 +1,199 @@
+//! Slices and tenants as the store has them.
+
+use crate::store::{Row, RowExt, number};
+use slicewise_api::{Bounds, Slice, SliceProblem, SliceRecord, SliceState};
+use sqlx::AnyConnection;
+
+/// A slice of the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) slice: Slice,
+    pub(crate) state: SliceState,
+    pub(crate) generation: u64,
+    pub(crate) bounds: Bounds,
+    pub(crate) created_by: String,
+    pub(crate) created_at_ms: u64,
+    pub(crate) changed_at_ms: u64,
+}
+
+/// A link that a slice passes.
+#[derive(Debug, Clone)]
+pub(crate) struct Hop {
+    pub(crate) slice: String,
+    pub(crate) link: String,
+    pub(crate) gateway: String,
+    /// Delay classes, forward and backward; `None` without a guarantee.
+    pub(crate) classes: [Option<usize>; 2],
+    pub(crate) acknowledged: bool,
+    pub(crate) problem: Option<String>,
+}
+
+pub(crate) fn state_of(text: &str) -> SliceState {
+    match text {
+        "installed" => SliceState::Installed,
+        "draining" => SliceState::Draining,
+        _ => SliceState::Admitted,
+    }
+}
+
+impl Stored {
+    pub(crate) fn of(row: &Row) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            slice: row.json("body")?,
+            state: state_of(&row.text("state")?),
+            generation: row.natural("generation")?,
+            bounds: Bounds {
+                forward: row.maybe_natural("bound_forward_ns")?,
+                backward: row.maybe_natural("bound_backward_ns")?,
+            },
+            created_by: row.text("created_by")?,
+            created_at_ms: row.natural("created_at_ms")?,
+            changed_at_ms: row.natural("changed_at_ms")?,
+        })
+    }
+
+    /// The slice of this name.
+    pub(crate) async fn load(
+        connection: &mut AnyConnection,
+        name: &str,
+    ) -> Result<Option<Self>, sqlx::Error> {
+        let select = "SELECT * FROM slices WHERE name = $1";
+        let row = sqlx::query(select).bind(name.to_owned());
+        let row = row.fetch_optional(connection).await?;
+        row.as_ref().map(Self::of).transpose()
+    }
+
+    /// As clients see it; `hops` are its own.
+    pub(crate) fn record(self, hops: &[Hop]) -> SliceRecord {
+        let open = hops.iter().filter(|hop| !hop.acknowledged);
+        let unacknowledged = open.map(|hop| hop.gateway.clone()).collect();
+        let problem = |hop: &Hop| {
+            let reason = hop.problem.clone()?;
+            let gateway = hop.gateway.clone();
+            Some(SliceProblem { gateway, reason })
+        };
+        SliceRecord {
+            name: self.slice.name,
+            tenant: self.slice.tenant,
+            path: self.slice.path,
+            matches: self.slice.matches,
+            forward: self.slice.forward,
+            backward: self.slice.backward,
+            state: self.state,
+            version: self.generation,
+            generation: self.generation,
+            bound_ns: self.bounds,
+            created_by: self.created_by,
+            created_at_ms: self.created_at_ms,
+            changed_at_ms: self.changed_at_ms,
+            unacknowledged,
+            problems: hops.iter().filter_map(problem).collect(),
+        }
+    }
+}
+
+impl Hop {
+    pub(crate) fn of(row: &Row) -> Result<Self, sqlx::Error> {
+        let class = |column: &str| -> Result<Option<usize>, sqlx::Error> {
+            let class = row.maybe_natural(column)?;
+            Ok(class.and_then(|class| usize::try_from(class).ok()))
+        };
+        Ok(Self {
+            slice: row.text("slice")?,
+            link: row.text("link")?,
+            gateway: row.text("gateway")?,
+            classes: [class("class_forward")?, class("class_backward")?],
+            acknowledged: row.integer("acknowledged")? != 0,
+            problem: row.maybe_text("problem")?,
+        })
+    }
+
+    /// The hops of a slice, in the order of its path.
+    pub(crate) async fn load(
+        connection: &mut AnyConnection,
+        slice: &str,
+    ) -> Result<Vec<Self>, sqlx::Error> {
+        let select = "SELECT * FROM slice_hops WHERE slice = $1 ORDER BY hop";
+        let rows = sqlx::query(select).bind(slice.to_owned());
+        let rows = rows.fetch_all(connection).await?;
+        rows.iter().map(Self::of).collect()
+    }
+}
+
+/// A slice as clients see it.
+pub(crate) async fn record(
+    connection: &mut AnyConnection,
+    name: &str,
+) -> Result<Option<SliceRecord>, sqlx::Error> {
+    let Some(stored) = Stored::load(&mut *connection, name).await? else {
+        return Ok(None);
+    };
+    let hops = Hop::load(connection, name).await?;
+    Ok(Some(stored.record(&hops)))
+}
+
+/// A tenant and what it uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TenantState {
+    pub(crate) name: String,
+    pub(crate) weight: u32,
+    pub(crate) most_slices: Option<u64>,
+    pub(crate) most_rate_bps: Option<u64>,
+    pub(crate) slices: u64,
+    pub(crate) rate_bps: u64,
+}
+
+impl TenantState {
+    pub(crate) fn of(row: &Row) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            name: row.text("name")?,
+            weight: u32::try_from(row.natural("weight")?).unwrap_or(1),
+            most_slices: row.maybe_natural("most_slices")?,
+            most_rate_bps: row.maybe_natural("most_rate_bps")?,
+            slices: row.natural("slices")?,
+            rate_bps: row.natural("rate_bps")?,
+        })
+    }
+
+    pub(crate) async fn load(
+        connection: &mut AnyConnection,
+        name: &str,
+    ) -> Result<Option<Self>, sqlx::Error> {
+        let select = sqlx::query("SELECT * FROM tenants WHERE name = $1");
+        let row = select
+            .bind(name.to_owned())
+            .fetch_optional(connection)
+            .await?;
+        row.as_ref().map(Self::of).transpose()
+    }
+
+    /// Save what it uses.
+    pub(crate) async fn save_use(&self, connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+        let update = sqlx::query("UPDATE tenants SET slices = $1, rate_bps = $2 WHERE name = $3");
+        let update = update.bind(number(self.slices)).bind(number(self.rate_bps));
+        update
+            .bind(self.name.clone())
+            .execute(connection)
+            .await
+            .map(drop)
+    }
+
+    pub(crate) fn add(&mut self, slice: &Slice) {
+        self.slices += 1;
+        self.rate_bps = self.rate_bps.saturating_add(guaranteed(slice));
+    }
+
+    pub(crate) fn subtract(&mut self, slice: &Slice) {
+        self.slices = self.slices.saturating_sub(1);
+        self.rate_bps = self.rate_bps.saturating_sub(guaranteed(slice));
+    }
+}
+
+/// Sum of the guaranteed rates of both directions, bit/s.
+pub(crate) fn guaranteed(slice: &Slice) -> u64 {
+    let terms = [&slice.forward, &slice.backward].into_iter().flatten();
+    let guarantees = terms.filter_map(|terms| terms.guarantee);
+    guarantees
+        .map(|guarantee| guarantee.rate_bps)
+        .fold(0, u64::saturating_add)
+}

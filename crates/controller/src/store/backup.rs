@@ -1,0 +1,327 @@
+//! Backup and restore: a file of JSON lines that does not depend on the kind of store.
+
+use super::migrate::NEWEST;
+use super::{Row, RowExt, Store, StoreError, Tx, number};
+use futures_util::TryStreamExt;
+use serde_json::{Value, json};
+use sqlx::{AnyConnection, AssertSqlSafe, Column, Row as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// What the first line says.
+const FORMAT: &str = "slicewise controller backup";
+/// Tables in the order in which they are written; `counters` and `flow_interests` are of the moment only.
+const TABLES: [&str; 14] = [
+    "state",
+    "gateways",
+    "links",
+    "class_sums",
+    "tenants",
+    "slices",
+    "slice_hops",
+    "slice_matches",
+    "generations",
+    "changes",
+    "gateway_changes",
+    "events",
+    "tokens",
+    "audit",
+];
+/// Gateways may be further than the backup: numbers that they know must not mean something else.
+const GENERATIONS_SKIPPED: u64 = 1 << 32;
+/// What a store that was never used has: restoring removes it.
+const OF_NEW_STORES: [&str; 2] = ["DELETE FROM state", "DELETE FROM tenants"];
+
+/// Why a backup was not written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The file cannot be used.
+    #[error("{file}: {source}")]
+    File {
+        /// The file.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is no backup, or is damaged.
+    #[error("{file}, line {line}: {problem}")]
+    Content {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The store has something in it.
+    #[error(
+        "the store {0} is not empty: restore into a new one (`--store sqlite:PATH` of a file that does not exist); nothing was changed"
+    )]
+    NotEmpty(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Write everything the store has into `file`, which must not exist. Other processes may use the store meanwhile.
+///
+/// # Errors
+/// If the file exists or cannot be written, or the store fails. Then there is no file.
+pub async fn backup(store: &Store, file: &Path) -> Result<u64, BackupError> {
+    let failed = |source| BackupError::File {
+        file: file.display().to_string(),
+        source,
+    };
+    if file.exists() {
+        return Err(failed(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "it exists: choose another name",
+        )));
+    }
+    let mut name = file.as_os_str().to_owned();
+    name.push(".part");
+    let part = Path::new(&name);
+    let written = write_all(store, part).await;
+    let moved = written.and_then(|rows| {
+        fs::hard_link(part, file).map_err(failed)?;
+        sync_folder(file).map_err(failed)?;
+        Ok(rows)
+    });
+    // It is either in its place or of no use; a failure to remove it is one of the folder's, and was reported.
+    let _ = fs::remove_file(part);
+    moved
+}
+
+fn sync_folder(file: &Path) -> io::Result<()> {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+async fn write_all(store: &Store, part: &Path) -> Result<u64, BackupError> {
+    let failed = |source| BackupError::File {
+        file: part.display().to_string(),
+        source,
+    };
+    let statement = |source| {
+        BackupError::Store(StoreError::Statement {
+            location: store.location().to_string(),
+            source,
+        })
+    };
+    let mut options = OpenOptions::new();
+    let open = options.write(true).create_new(true).mode(0o600).open(part);
+    let mut output = BufWriter::new(open.map_err(failed)?);
+    let head = json!({"format": FORMAT, "schema_version": NEWEST});
+    writeln!(output, "{head}").map_err(failed)?;
+    let mut transaction = store.read().await.map_err(statement)?;
+    let mut count = 0u64;
+    for table in TABLES {
+        let select = sqlx::query(AssertSqlSafe(format!("SELECT * FROM {table}")));
+        let mut rows = select.fetch(&mut *transaction);
+        while let Some(row) = rows.try_next().await.map_err(statement)? {
+            let row = row_as_json(&row).map_err(statement)?;
+            writeln!(output, "{}", json!({"table": table, "row": row})).map_err(failed)?;
+            count += 1;
+        }
+    }
+    writeln!(output, "{}", json!({"rows": count})).map_err(failed)?;
+    let output = output
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))?;
+    output.sync_all().map_err(failed)?;
+    Ok(count)
+}
+
+fn row_as_json(row: &Row) -> Result<Value, sqlx::Error> {
+    let mut object = serde_json::Map::new();
+    for column in row.columns() {
+        let name = column.name();
+        let value = match row.integer(name) {
+            Ok(number) => Value::from(number),
+            Err(_) => Value::from(row.text(name)?),
+        };
+        object.insert(name.to_owned(), value);
+    }
+    Ok(Value::Object(object))
+}
+
+/// Read a backup into an empty store. Gateways get every slice anew, whatever they had; what they refused before is tried again.
+///
+/// # Errors
+/// If the store is not empty, or the file is no whole backup. Then nothing is changed.
+pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
+    let failed = |source| BackupError::File {
+        file: file.display().to_string(),
+        source,
+    };
+    let statement = |source| {
+        BackupError::Store(StoreError::Statement {
+            location: store.location().to_string(),
+            source,
+        })
+    };
+    let input = BufReader::new(File::open(file).map_err(failed)?);
+    let mut tx = Tx::begin(store.pool(), store.dialect())
+        .await
+        .map_err(statement)?;
+    if !is_empty(tx.connection()).await.map_err(statement)? {
+        return Err(BackupError::NotEmpty(store.location().to_string()));
+    }
+    for delete in OF_NEW_STORES {
+        sqlx::query(delete)
+            .execute(tx.connection())
+            .await
+            .map_err(statement)?;
+    }
+    let mut lines = Lines {
+        file: file.display().to_string(),
+        line: 0,
+        rows: 0,
+        is_complete: false,
+    };
+    for line in input.lines() {
+        let line = line.map_err(failed)?;
+        if let Some((table, row)) = lines.next(&line)? {
+            let insert = insert(tx.connection(), table, &row).await;
+            insert.map_err(|error| {
+                lines.wrong(&format!("a row of `{table}` does not fit: {error}"))
+            })?;
+        }
+    }
+    if !lines.is_complete {
+        lines.line += 1;
+        return Err(lines.wrong("the file ends too early: it is not whole"));
+    }
+    reissue(&mut tx).await.map_err(statement)?;
+    tx.commit().await.map_err(statement)?;
+    Ok(lines.rows)
+}
+
+async fn is_empty(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    let state = sqlx::query("SELECT generation, event, audit FROM state WHERE id = 1");
+    let state = state.fetch_one(&mut *connection).await?;
+    let is_new = state.natural("generation")? == 0
+        && state.natural("event")? == 0
+        && state.natural("audit")? == 0;
+    let tokens = sqlx::query("SELECT name FROM tokens LIMIT 1");
+    Ok(is_new && tokens.fetch_optional(connection).await?.is_none())
+}
+
+/// Every slice counts as not yet in force, in a generation that no gateway can have seen.
+async fn reissue(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    let row = sqlx::query("SELECT generation, event, audit FROM state WHERE id = 1");
+    let row = row.fetch_one(tx.connection()).await?;
+    tx.resume(&row)?;
+    let generation = tx.generation().saturating_add(GENERATIONS_SKIPPED);
+    tx.skip_to_generation(generation);
+    let insert = "INSERT INTO generations (generation, at_ms, actor, reason) VALUES ($1, $2, 'restore', 'a backup was restored')";
+    let now = number(tx.now_ms);
+    let insert = sqlx::query(insert).bind(number(generation)).bind(now);
+    insert.execute(tx.connection()).await?;
+    let hops = "UPDATE slice_hops SET generation = $1, acknowledged = 0, problem = ''";
+    sqlx::query(hops)
+        .bind(number(generation))
+        .execute(tx.connection())
+        .await?;
+    let slices = "UPDATE slices SET state = 'admitted' WHERE state = 'installed'";
+    sqlx::query(slices).execute(tx.connection()).await?;
+    let gateways = "UPDATE gateways SET acknowledged = 0, connected = 0";
+    sqlx::query(gateways).execute(tx.connection()).await?;
+    Ok(())
+}
+
+/// A table, and columns of a row of it.
+type TableRow = (&'static str, serde_json::Map<String, Value>);
+
+/// Reads lines one by one.
+struct Lines {
+    file: String,
+    line: usize,
+    rows: u64,
+    is_complete: bool,
+}
+
+impl Lines {
+    fn wrong(&self, problem: &str) -> BackupError {
+        BackupError::Content {
+            file: self.file.clone(),
+            line: self.line,
+            problem: problem.to_owned(),
+        }
+    }
+
+    /// A table and a row of it.
+    fn next(&mut self, line: &str) -> Result<Option<TableRow>, BackupError> {
+        self.line += 1;
+        let value: Value = serde_json::from_str(line)
+            .map_err(|error| self.wrong(&format!("not JSON: {error}")))?;
+        if self.line == 1 {
+            let version = value["schema_version"].as_i64();
+            return match (value["format"] == FORMAT, version) {
+                (true, Some(version)) if version == NEWEST => Ok(None),
+                (true, Some(version)) => Err(self.wrong(&format!(
+                    "the backup is of schema version {version}, and this program has version {NEWEST}: restore it with the version of \
+                     slicewise that wrote it, and then open that store with this one"
+                ))),
+                _ => Err(self.wrong("this is no backup of a controller")),
+            };
+        }
+        if self.is_complete {
+            return Err(self.wrong("there is something behind the end"));
+        }
+        if let Some(rows) = value["rows"].as_u64() {
+            self.is_complete = rows == self.rows;
+            return match self.is_complete {
+                true => Ok(None),
+                false => Err(self.wrong(&format!(
+                    "{rows} rows were written, but {} are there",
+                    self.rows
+                ))),
+            };
+        }
+        let table = TABLES.into_iter().find(|table| value["table"] == *table);
+        match (table, &value["row"]) {
+            (Some(table), Value::Object(row)) => {
+                self.rows += 1;
+                Ok(Some((table, row.clone())))
+            }
+            _ => Err(self.wrong("expected a table and a row")),
+        }
+    }
+}
+
+async fn insert(
+    connection: &mut AnyConnection,
+    table: &str,
+    row: &serde_json::Map<String, Value>,
+) -> Result<(), sqlx::Error> {
+    let is_column = |name: &str| {
+        name.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    if let Some(other) = row.keys().find(|name| !is_column(name)) {
+        return Err(sqlx::Error::ColumnNotFound(other.clone()));
+    }
+    let columns: Vec<&str> = row.keys().map(String::as_str).collect();
+    let places: Vec<String> = (1..=columns.len())
+        .map(|place| format!("${place}"))
+        .collect();
+    let sql = format!(
+        "INSERT INTO {table} ({}) VALUES ({})",
+        columns.join(", "),
+        places.join(", ")
+    );
+    let mut insert = sqlx::query(AssertSqlSafe(sql));
+    for value in row.values() {
+        insert = match (value.as_i64(), value.as_str()) {
+            (Some(number), _) => insert.bind(number),
+            (None, Some(text)) => insert.bind(text.to_owned()),
+            (None, None) => return Err(sqlx::Error::Decode("neither a number nor a text".into())),
+        };
+    }
+    insert.execute(connection).await.map(drop)
+}

@@ -1,0 +1,110 @@
+//! The schema goes forward on its own: numbered files, each carried out once.
+
+use super::{Dialect, Location, RowExt, StoreError};
+use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Executor};
+
+/// One step of the schema.
+struct Migration {
+    version: i64,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+impl Migration {
+    const fn same(version: i64, sql: &'static str) -> Self {
+        let (sqlite, postgres) = (sql, sql);
+        Self {
+            version,
+            sqlite,
+            postgres,
+        }
+    }
+
+    fn sql(&self, dialect: Dialect) -> String {
+        match dialect {
+            Dialect::Sqlite => self.sqlite.replace("TEXT_C", "TEXT"),
+            // The order of a locale would be another in each store.
+            Dialect::Postgres => self.postgres.replace("TEXT_C", "TEXT COLLATE \"C\""),
+        }
+    }
+}
+
+/// In order. A file that was released never changes: to alter the schema, add one.
+const MIGRATIONS: [Migration; 2] = [
+    Migration::same(1, include_str!("../../migrations/0001_first.sql")),
+    Migration {
+        version: 2,
+        sqlite: include_str!("../../migrations/0002_audit_only_grows.sqlite.sql"),
+        postgres: include_str!("../../migrations/0002_audit_only_grows.postgres.sql"),
+    },
+];
+
+/// The version that this program writes.
+pub(super) const NEWEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Only one process migrates at a time.
+const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7235911530042)";
+
+pub(super) async fn migrate(
+    pool: &AnyPool,
+    dialect: Dialect,
+    location: &Location,
+) -> Result<(), StoreError> {
+    migrate_to(pool, dialect, location, NEWEST).await
+}
+
+async fn migrate_to(
+    pool: &AnyPool,
+    dialect: Dialect,
+    location: &Location,
+    target: i64,
+) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Statement {
+        location: location.to_string(),
+        source,
+    };
+    let begin = match dialect {
+        Dialect::Sqlite => "BEGIN IMMEDIATE",
+        Dialect::Postgres => "BEGIN",
+    };
+    let mut transaction = pool.begin_with(begin).await.map_err(failed)?;
+    if dialect == Dialect::Postgres {
+        transaction.execute(ADVISORY_LOCK).await.map_err(failed)?;
+    }
+    let found = version(&mut transaction).await.map_err(failed)?;
+    if found > NEWEST {
+        return Err(StoreError::Newer {
+            location: location.to_string(),
+            found,
+            known: NEWEST,
+        });
+    }
+    let due = MIGRATIONS
+        .iter()
+        .filter(|one| one.version > found && one.version <= target);
+    for migration in due {
+        let sql = AssertSqlSafe(migration.sql(dialect));
+        transaction
+            .execute(sqlx::raw_sql(sql))
+            .await
+            .map_err(failed)?;
+        let set = sqlx::query("UPDATE schema_version SET version = $1").bind(migration.version);
+        set.execute(&mut *transaction).await.map_err(failed)?;
+    }
+    transaction.commit().await.map_err(failed)
+}
+
+/// 0 for a store without anything.
+async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx::Error> {
+    let table = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
+    connection.execute(table).await?;
+    let row = sqlx::query("SELECT version FROM schema_version");
+    match row.fetch_optional(&mut *connection).await? {
+        Some(row) => row.integer("version"),
+        None => {
+            let insert = "INSERT INTO schema_version (version) VALUES (0)";
+            connection.execute(insert).await?;
+            Ok(0)
+        }
+    }
+}

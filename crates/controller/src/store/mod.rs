@@ -1,0 +1,237 @@
+//! The store: SQLite or PostgreSQL by the same SQL.
+//!
+//! Everything that changes it goes through one [`Writer`] of the process, in transactions that exclude all others also
+//! between processes: `BEGIN IMMEDIATE` of SQLite, or a lock on the row of `state` in PostgreSQL. So generations and events
+//! have consecutive numbers in the order in which they become visible, and no sum is tested that another transaction is about to change.
+
+mod backup;
+mod location;
+mod migrate;
+mod rows;
+mod transaction;
+mod writer;
+
+pub use backup::{BackupError, backup, restore};
+pub use location::{Location, LocationError};
+pub(crate) use rows::{RowExt, number};
+pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
+pub(crate) use writer::{CHANGES_KEPT, Request, Totals, Writer, work};
+
+use sqlx::any::{AnyPoolOptions, AnyRow};
+use sqlx::{AnyConnection, AnyPool, Executor};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+
+/// Connections for reading.
+const READERS: u32 = 8;
+/// How long a connection to the store may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Which SQL is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be opened.
+    #[error("the store {location} cannot be opened: {reason}")]
+    Open {
+        /// Where it is, without a password.
+        location: String,
+        /// Why not.
+        reason: String,
+    },
+    /// It was written by a newer version of this program.
+    #[error(
+        "the store {location} has schema version {found}, and this program knows versions up to {known}: use the newer version \
+         of slicewise that has written it, or restore a backup of before; nothing was changed"
+    )]
+    Newer {
+        /// Where it is.
+        location: String,
+        /// Version of its schema.
+        found: i64,
+        /// The newest version known.
+        known: i64,
+    },
+    /// A statement failed.
+    #[error("the store {location}: {source}")]
+    Statement {
+        /// Where it is.
+        location: String,
+        /// What happened.
+        source: sqlx::Error,
+    },
+}
+
+/// How far the store is, as far as this process knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The last generation.
+    pub(crate) generation: u64,
+    /// The number of the last event.
+    pub(crate) event: u64,
+}
+
+/// An open store.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pool: AnyPool,
+    dialect: Dialect,
+    location: Location,
+    writer: Writer,
+    progress: watch::Sender<Progress>,
+}
+
+impl Store {
+    /// Open the store, and make it or bring its schema up to date if need be.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or is of a newer version.
+    pub async fn open(location: &Location) -> Result<Self, StoreError> {
+        sqlx::any::install_default_drivers();
+        location.prepare().map_err(|reason| StoreError::Open {
+            location: location.to_string(),
+            reason,
+        })?;
+        let dialect = location.dialect();
+        let options = AnyPoolOptions::new()
+            .max_connections(READERS)
+            .acquire_timeout(PATIENCE)
+            .after_connect(move |connection, _| {
+                Box::pin(async move { set_up(connection, dialect).await })
+            });
+        let pool = options.connect(&location.url()).await.map_err(|error| {
+            let reason = reason_of(&error);
+            let location = location.to_string();
+            StoreError::Open { location, reason }
+        })?;
+        migrate::migrate(&pool, dialect, location).await?;
+        let (progress, _) = watch::channel(Progress::default());
+        let writer = Writer::start(pool.clone(), dialect, progress.clone());
+        let store = Self {
+            pool,
+            dialect,
+            location: location.clone(),
+            writer,
+            progress,
+        };
+        let failed = |source| StoreError::Statement {
+            location: location.to_string(),
+            source,
+        };
+        store.refresh().await.map_err(failed)?;
+        Ok(store)
+    }
+
+    /// Where it is, without a password.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn pool(&self) -> &AnyPool {
+        &self.pool
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Learns of every commit of this process, and of those of others when somebody looks.
+    pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Whether anybody waits for a commit.
+    pub(crate) fn has_watchers(&self) -> bool {
+        self.progress.receiver_count() > 0
+    }
+
+    /// Look how far the store is.
+    pub(crate) async fn refresh(&self) -> Result<Progress, sqlx::Error> {
+        let row = sqlx::query("SELECT generation, event FROM state WHERE id = 1");
+        let row = row.fetch_one(&self.pool).await?;
+        let found = Progress {
+            generation: row.natural("generation")?,
+            event: row.natural("event")?,
+        };
+        announce(&self.progress, found);
+        Ok(found)
+    }
+
+    /// A transaction that reads one state of the store, whatever is committed meanwhile.
+    pub(crate) async fn read(&self) -> Result<sqlx::Transaction<'static, sqlx::Any>, sqlx::Error> {
+        let mut transaction = self.pool.begin().await?;
+        if self.dialect == Dialect::Postgres {
+            let isolate = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
+            transaction.execute(isolate).await?;
+        }
+        Ok(transaction)
+    }
+
+    /// Close it: what was being written is finished first.
+    pub async fn close(&self) {
+        self.writer.stop().await;
+        self.pool.close().await;
+    }
+}
+
+/// Wake those who wait, if `found` is further than what they know.
+fn announce(progress: &watch::Sender<Progress>, found: Progress) {
+    progress.send_if_modified(|known| {
+        let is_further = found.generation > known.generation || found.event > known.event;
+        if is_further {
+            known.generation = known.generation.max(found.generation);
+            known.event = known.event.max(found.event);
+        }
+        is_further
+    });
+}
+
+async fn set_up(connection: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::Error> {
+    let statements: &[&'static str] = match dialect {
+        Dialect::Sqlite => &[
+            "PRAGMA busy_timeout = 10000",
+            "PRAGMA journal_mode = WAL",
+            "PRAGMA synchronous = FULL",
+        ],
+        // A process that stops in a transaction must not hold the others for ever.
+        Dialect::Postgres => &[
+            "SET synchronous_commit = on",
+            "SET lock_timeout = '10s'",
+            "SET idle_in_transaction_session_timeout = '10s'",
+        ],
+    };
+    for statement in statements {
+        connection.execute(*statement).await?;
+    }
+    Ok(())
+}
+
+/// For people.
+fn reason_of(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::PoolTimedOut => "no connection within 5 s".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0))
+}
+
+/// A row of any query.
+pub(crate) type Row = AnyRow;

@@ -1,0 +1,214 @@
+//! A transaction that changes the store.
+
+use super::{Dialect, RowExt, now_ms, number};
+use crate::refusal::Refusal;
+use slicewise_api::EventKind;
+use sqlx::{Any, AnyConnection, Transaction};
+
+/// What a request is answered with after the commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// HTTP status.
+    pub(crate) status: u16,
+    /// Version of the resource, for the `ETag`.
+    pub(crate) version: Option<u64>,
+    /// JSON; empty for none.
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// `value` as JSON.
+    pub(crate) fn json(status: u16, value: &impl serde::Serialize) -> Result<Self, Failed> {
+        Ok(Self {
+            status,
+            version: None,
+            body: serde_json::to_string(value).map_err(Failed::encoding)?,
+        })
+    }
+
+    /// Done, and nothing to say.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            status: 204,
+            version: None,
+            body: String::new(),
+        }
+    }
+}
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// The request is refused.
+    Refused(Box<Refusal>),
+    /// The store failed.
+    Store(sqlx::Error),
+}
+
+impl Failed {
+    pub(crate) fn encoding(error: serde_json::Error) -> Self {
+        Self::Store(sqlx::Error::Encode(Box::new(error)))
+    }
+}
+
+impl From<sqlx::Error> for Failed {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+/// An event to be noted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EventNote {
+    pub(crate) slice: String,
+    pub(crate) tenant: String,
+    pub(crate) gateway: String,
+    pub(crate) generation: Option<u64>,
+    pub(crate) actor: String,
+    pub(crate) reason: String,
+}
+
+/// The last numbers given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) generation: u64,
+    pub(super) event: u64,
+    audit: u64,
+}
+
+/// A transaction that excludes all others that change the store.
+pub(crate) struct Tx {
+    transaction: Transaction<'static, Any>,
+    pub(crate) now_ms: u64,
+    pub(super) numbers: Numbers,
+}
+
+impl Tx {
+    pub(super) async fn begin(pool: &sqlx::AnyPool, dialect: Dialect) -> Result<Self, sqlx::Error> {
+        let (begin, lock) = match dialect {
+            Dialect::Sqlite => ("BEGIN IMMEDIATE", "SELECT * FROM state WHERE id = 1"),
+            Dialect::Postgres => ("BEGIN", "SELECT * FROM state WHERE id = 1 FOR UPDATE"),
+        };
+        let mut transaction = pool.begin_with(begin).await?;
+        let row = sqlx::query(lock).fetch_one(&mut *transaction).await?;
+        let numbers = Numbers {
+            generation: row.natural("generation")?,
+            event: row.natural("event")?,
+            audit: row.natural("audit")?,
+        };
+        Ok(Self {
+            transaction,
+            now_ms: now_ms(),
+            numbers,
+        })
+    }
+
+    /// Where statements are executed.
+    pub(crate) fn connection(&mut self) -> &mut AnyConnection {
+        &mut self.transaction
+    }
+
+    /// The last generation.
+    pub(crate) const fn generation(&self) -> u64 {
+        self.numbers.generation
+    }
+
+    /// The number of a new generation.
+    pub(crate) async fn next_generation(
+        &mut self,
+        actor: &str,
+        reason: Option<&str>,
+    ) -> Result<u64, sqlx::Error> {
+        self.numbers.generation += 1;
+        let (generation, now) = (self.numbers.generation, self.now_ms);
+        let insert =
+            "INSERT INTO generations (generation, at_ms, actor, reason) VALUES ($1, $2, $3, $4)";
+        let insert = sqlx::query(insert)
+            .bind(number(generation))
+            .bind(number(now));
+        let insert = insert
+            .bind(actor.to_owned())
+            .bind(reason.unwrap_or_default().to_owned());
+        insert.execute(self.connection()).await?;
+        Ok(generation)
+    }
+
+    /// Continue with this generation, where the history of the gateways may be another one.
+    pub(super) fn skip_to_generation(&mut self, generation: u64) {
+        self.numbers.generation = generation;
+    }
+
+    /// Continue with the numbers of this row of `state`.
+    pub(super) fn resume(&mut self, row: &super::Row) -> Result<(), sqlx::Error> {
+        self.numbers = Numbers {
+            generation: row.natural("generation")?,
+            event: row.natural("event")?,
+            audit: row.natural("audit")?,
+        };
+        Ok(())
+    }
+
+    /// Note an event.
+    pub(crate) async fn note(
+        &mut self,
+        kind: EventKind,
+        note: EventNote,
+    ) -> Result<(), sqlx::Error> {
+        self.numbers.event += 1;
+        let insert = "INSERT INTO events (number, at_ms, kind, slice, tenant, gateway, generation, actor, reason) \
+                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let kind =
+            serde_json::to_value(kind).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
+        let insert = sqlx::query(insert)
+            .bind(number(self.numbers.event))
+            .bind(number(self.now_ms))
+            .bind(kind.as_str().unwrap_or_default().to_owned())
+            .bind(note.slice)
+            .bind(note.tenant)
+            .bind(note.gateway)
+            .bind(note.generation.map_or(-1, number))
+            .bind(note.actor)
+            .bind(note.reason);
+        insert.execute(self.connection()).await.map(drop)
+    }
+
+    /// Note who asked for what, and the answer.
+    pub(super) async fn audit(
+        &mut self,
+        actor: &str,
+        request: &str,
+        status: u16,
+        detail: &str,
+    ) -> Result<(), sqlx::Error> {
+        self.numbers.audit += 1;
+        let insert = "INSERT INTO audit (number, at_ms, actor, request, status, detail) \
+                      VALUES ($1, $2, $3, $4, $5, $6)";
+        let insert = sqlx::query(insert)
+            .bind(number(self.numbers.audit))
+            .bind(number(self.now_ms))
+            .bind(actor.to_owned())
+            .bind(request.to_owned())
+            .bind(i64::from(status))
+            .bind(detail.to_owned());
+        insert.execute(self.connection()).await.map(drop)
+    }
+
+    /// Write the numbers given and commit.
+    pub(super) async fn commit(mut self) -> Result<Numbers, sqlx::Error> {
+        let numbers = self.numbers;
+        let update = "UPDATE state SET generation = $1, event = $2, audit = $3 WHERE id = 1";
+        let update = sqlx::query(update)
+            .bind(number(numbers.generation))
+            .bind(number(numbers.event))
+            .bind(number(numbers.audit));
+        update.execute(self.connection()).await?;
+        self.transaction.commit().await?;
+        Ok(numbers)
+    }
+}

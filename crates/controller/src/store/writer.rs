@@ -1,0 +1,376 @@
+//! One task that changes the store. Requests that wait share a transaction, so that a disk which takes milliseconds to make a
+//! commit durable does not limit the number of changes. A request is answered after the commit.
+
+use super::transaction::{Answer, Failed, Tx};
+use super::{Dialect, Progress, RowExt, announce, number};
+use crate::log;
+use crate::refusal::Refusal;
+use futures_util::future::BoxFuture;
+use slicewise_api::EventKind;
+use sqlx::{AnyPool, Executor};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// Requests of one transaction.
+const MOST_TOGETHER: usize = 64;
+/// Requests that wait.
+const MOST_WAITING: usize = 4096;
+/// How long an answer is kept for its idempotency key, milliseconds: a day.
+const ANSWER_KEPT_MS: u64 = 24 * 3600 * 1000;
+/// Events that are kept.
+const EVENTS_KEPT: u64 = 1_000_000;
+/// Generations that gateways can catch up with change by change.
+pub(crate) const CHANGES_KEPT: u64 = 100_000;
+/// Transactions between two times of tidying up.
+const TIDY_EVERY: u64 = 1_000;
+
+/// What a request does in the transaction.
+type Work = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send>;
+
+/// `work` as [`Writer::change`] takes it.
+pub(crate) fn work<W>(work: W) -> W
+where
+    W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send + 'static,
+{
+    work
+}
+
+/// Who asks, and for what.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Request {
+    /// Who.
+    pub(crate) actor: String,
+    /// Method and path, for the audit log; empty for what no person asked for.
+    pub(crate) line: String,
+    /// Idempotency key, and a hash of the request.
+    pub(crate) key: Option<(String, String)>,
+}
+
+struct Job {
+    request: Request,
+    work: Work,
+    answer: oneshot::Sender<Result<Answer, Refusal>>,
+}
+
+/// What the writer has done, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) transactions: AtomicU64,
+    pub(crate) requests: AtomicU64,
+    pub(crate) failures: AtomicU64,
+    pub(crate) nanos: AtomicU64,
+}
+
+/// Hands requests to the task.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    jobs: mpsc::Sender<Job>,
+    totals: Arc<Totals>,
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
+    stop: watch::Sender<bool>,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(super) fn start(
+        pool: AnyPool,
+        dialect: Dialect,
+        progress: watch::Sender<Progress>,
+    ) -> Self {
+        let (jobs, waiting) = mpsc::channel(MOST_WAITING);
+        let (stop, stopped) = watch::channel(false);
+        let totals = Arc::new(Totals::default());
+        let task = Task {
+            pool,
+            dialect,
+            progress,
+            totals: Arc::clone(&totals),
+        };
+        let task = tokio::spawn(task.run(waiting, stopped));
+        Self {
+            jobs,
+            totals,
+            task: Arc::new(Mutex::new(Some(task))),
+            stop,
+        }
+    }
+
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Do `work` in a transaction, and answer when it is committed. Whatever becomes of the caller, it is done whole or not at all.
+    pub(crate) async fn change<W>(&self, request: Request, work: W) -> Result<Answer, Refusal>
+    where
+        W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let work: Work = Box::new(work);
+        let job = Job {
+            request,
+            work,
+            answer,
+        };
+        if self.jobs.try_send(job).is_err() {
+            return Err(Refusal::overloaded());
+        }
+        answered.await.unwrap_or_else(|_| Err(Refusal::stopping()))
+    }
+
+    pub(super) async fn stop(&self) {
+        self.stop.send_replace(true);
+        if let Some(task) = self.task.lock().await.take() {
+            // It ended, or panicked: there is nothing more to finish.
+            let _ = task.await;
+        }
+    }
+}
+
+struct Task {
+    pool: AnyPool,
+    dialect: Dialect,
+    progress: watch::Sender<Progress>,
+    totals: Arc<Totals>,
+}
+
+impl Task {
+    async fn run(self, mut waiting: mpsc::Receiver<Job>, mut stopped: watch::Receiver<bool>) {
+        let mut jobs = Vec::with_capacity(MOST_TOGETHER);
+        loop {
+            tokio::select! {
+                biased;
+                count = waiting.recv_many(&mut jobs, MOST_TOGETHER) => if count == 0 { return },
+                _ = stopped.wait_for(|stop| *stop) => return,
+            }
+            let started = Instant::now();
+            let transactions = self.totals.transactions.fetch_add(1, Ordering::Relaxed);
+            let count = jobs.len() as u64;
+            self.totals.requests.fetch_add(count, Ordering::Relaxed);
+            self.together(
+                std::mem::take(&mut jobs),
+                transactions.is_multiple_of(TIDY_EVERY),
+            )
+            .await;
+            let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.totals.nanos.fetch_add(nanos, Ordering::Relaxed);
+        }
+    }
+
+    /// Carry out `jobs` in one transaction, and answer them.
+    async fn together(&self, jobs: Vec<Job>, tidy: bool) {
+        let mut answers = Vec::with_capacity(jobs.len());
+        let done = self.attempt(jobs, tidy, &mut answers).await;
+        match done {
+            Ok(()) => {
+                for (waiting, answer) in answers {
+                    // Who has left does not need the answer.
+                    let _ = waiting.send(answer);
+                }
+            }
+            Err(error) => {
+                self.totals.failures.fetch_add(1, Ordering::Relaxed);
+                log::warn(
+                    "store_failed",
+                    &[("reason", &error), ("requests", &answers.len())],
+                );
+                for (waiting, _) in answers {
+                    let _ = waiting.send(Err(Refusal::store(&error)));
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        jobs: Vec<Job>,
+        tidy: bool,
+        answers: &mut Answers,
+    ) -> Result<(), sqlx::Error> {
+        let mut jobs = jobs.into_iter();
+        let done = self.carry_out(&mut jobs, tidy, answers).await;
+        // After a failure, the others have not been tried: they share its fate, because the transaction is rolled back.
+        answers.extend(jobs.map(|job| (job.answer, Err(Refusal::overloaded()))));
+        done
+    }
+
+    async fn carry_out(
+        &self,
+        jobs: &mut std::vec::IntoIter<Job>,
+        tidy: bool,
+        answers: &mut Answers,
+    ) -> Result<(), sqlx::Error> {
+        let mut tx = Tx::begin(&self.pool, self.dialect).await?;
+        for Job {
+            request,
+            work,
+            answer,
+        } in jobs
+        {
+            let result = one(&mut tx, &request, work).await;
+            match result {
+                Ok(result) => answers.push((answer, result)),
+                Err(error) => {
+                    answers.push((answer, Err(Refusal::overloaded())));
+                    return Err(error);
+                }
+            }
+        }
+        if tidy {
+            tidy_up(&mut tx).await?;
+        }
+        let numbers = tx.commit().await?;
+        let progress = Progress {
+            generation: numbers.generation,
+            event: numbers.event,
+        };
+        announce(&self.progress, progress);
+        Ok(())
+    }
+}
+
+type Answers = Vec<(
+    oneshot::Sender<Result<Answer, Refusal>>,
+    Result<Answer, Refusal>,
+)>;
+
+/// One request: a refused one leaves nothing but notes.
+async fn one(
+    tx: &mut Tx,
+    request: &Request,
+    work: Work,
+) -> Result<Result<Answer, Refusal>, sqlx::Error> {
+    if let Some((key, hash)) = &request.key
+        && let Some(before) = answered(tx, &request.actor, key, hash).await?
+    {
+        return Ok(before);
+    }
+    let numbers = tx.numbers;
+    tx.connection().execute("SAVEPOINT request").await?;
+    let result = match work(tx).await {
+        Ok(answer) => Ok(answer),
+        Err(Failed::Refused(refusal)) => {
+            tx.connection()
+                .execute("ROLLBACK TO SAVEPOINT request")
+                .await?;
+            tx.numbers = numbers;
+            Err(*refusal)
+        }
+        Err(Failed::Store(error)) => return Err(error),
+    };
+    tx.connection().execute("RELEASE SAVEPOINT request").await?;
+    if let Err(refusal) = &result
+        && let Some(note) = refusal.note.clone()
+    {
+        tx.note(EventKind::SliceRefused, *note).await?;
+    }
+    if !request.line.is_empty() {
+        let (status, detail) = match &result {
+            Ok(answer) => (answer.status, ""),
+            Err(refusal) => (refusal.problem.status, refusal.problem.detail.as_str()),
+        };
+        tx.audit(&request.actor, &request.line, status, detail)
+            .await?;
+    }
+    if let Some((key, hash)) = &request.key {
+        remember(tx, &request.actor, key, hash, &result).await?;
+    }
+    Ok(result)
+}
+
+/// The answer to an earlier request with this key.
+async fn answered(
+    tx: &mut Tx,
+    actor: &str,
+    key: &str,
+    hash: &str,
+) -> Result<Option<Result<Answer, Refusal>>, sqlx::Error> {
+    let select = "SELECT request_hash, status, version, body FROM idempotency \
+                  WHERE actor = $1 AND idempotency_key = $2 AND at_ms > $3";
+    let since = tx.now_ms.saturating_sub(ANSWER_KEPT_MS);
+    let select = sqlx::query(select)
+        .bind(actor.to_owned())
+        .bind(key.to_owned());
+    let row = select
+        .bind(number(since))
+        .fetch_optional(tx.connection())
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    if row.text("request_hash")? != hash {
+        return Ok(Some(Err(Refusal::key_used())));
+    }
+    let status = u16::try_from(row.natural("status")?).unwrap_or(500);
+    if status >= 400 {
+        return Ok(Some(Err(Refusal {
+            problem: row.json("body")?,
+            note: None,
+        })));
+    }
+    Ok(Some(Ok(Answer {
+        status,
+        version: row.maybe_natural("version")?,
+        body: row.text("body")?,
+    })))
+}
+
+async fn remember(
+    tx: &mut Tx,
+    actor: &str,
+    key: &str,
+    hash: &str,
+    result: &Result<Answer, Refusal>,
+) -> Result<(), sqlx::Error> {
+    let (status, version, body) = match result {
+        Ok(answer) => (answer.status, answer.version, answer.body.clone()),
+        Err(refusal) => {
+            let body = serde_json::to_string(&refusal.problem);
+            let body = body.map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
+            (refusal.problem.status, None, body)
+        }
+    };
+    // One that is too old to count may still be there.
+    let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_ms, status, version, body) \
+                  VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (actor, idempotency_key) DO UPDATE SET \
+                  request_hash = excluded.request_hash, at_ms = excluded.at_ms, status = excluded.status, \
+                  version = excluded.version, body = excluded.body";
+    let now = tx.now_ms;
+    let insert = sqlx::query(insert)
+        .bind(actor.to_owned())
+        .bind(key.to_owned())
+        .bind(hash.to_owned())
+        .bind(number(now))
+        .bind(i64::from(status))
+        .bind(version.map_or(-1, number))
+        .bind(body);
+    insert.execute(tx.connection()).await.map(drop)
+}
+
+/// Forget what is no longer needed.
+async fn tidy_up(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    let since = tx.now_ms.saturating_sub(ANSWER_KEPT_MS);
+    let numbers = tx.numbers;
+    for (delete, below) in [
+        ("DELETE FROM idempotency WHERE at_ms < $1", since),
+        (
+            "DELETE FROM events WHERE number < $1",
+            numbers.event.saturating_sub(EVENTS_KEPT),
+        ),
+        (
+            "DELETE FROM gateway_changes WHERE generation < $1",
+            numbers.generation.saturating_sub(CHANGES_KEPT),
+        ),
+    ] {
+        sqlx::query(delete)
+            .bind(number(below))
+            .execute(tx.connection())
+            .await?;
+    }
+    Ok(())
+}
