@@ -3,8 +3,9 @@
 use crate::{
     Acknowledgement, Announced, AuditPage, Batch, BatchAnswer, CounterAnswer, CounterReport,
     Desired, EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
-    LinkCountersRecord, LinkRecord, NewToken, OfferAnswer, Problem, Slice, SliceCountersRecord,
-    SlicePage, SliceRecord, SliceState, Tenant, TenantRecord, TokenCreated, TokenRecord,
+    LinkCountersRecord, LinkRecord, NewToken, OfferAnswer, Problem, Rule, RuleRecord, Slice,
+    SliceCountersRecord, SlicePage, SliceRecord, SliceState, Tenant, TenantRecord, TokenCreated,
+    TokenRecord,
 };
 use rustls::crypto::ring;
 use serde::Serialize;
@@ -501,6 +502,33 @@ impl Client {
     /// As all methods.
     pub fn remove_tenant(&self, name: &str) -> Result<(), ClientError> {
         let path = format!("/v1/tenants/{}", encoded(name));
+        self.answer(Call::new(Method::DELETE, path)).map(drop)
+    }
+
+    /// Every rule.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn rules(&self) -> Result<Vec<RuleRecord>, ClientError> {
+        self.get("/v1/rules")
+    }
+
+    /// Add a rule, or change it.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn put_rule(&self, name: &str, rule: &Rule) -> Result<RuleRecord, ClientError> {
+        let path = format!("/v1/rules/{}", encoded(name));
+        let answer = self.with_body(Method::PUT, path, rule, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// Remove a rule; what it lends is taken back.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_rule(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/rules/{}", encoded(name));
         self.answer(Call::new(Method::DELETE, path)).map(drop)
     }
 

@@ -1,7 +1,7 @@
 // The answer of the admission test to what a form says, while it is being written.
 
 import { request } from "./api.js";
-import { button, debounced, element, icon } from "./dom.js";
+import { button, debounced, element, icon, prose } from "./dom.js";
 import { atLeast, atMost, exactRate, exactSize, exactTime, rate, time } from "./quantities.js";
 
 /** After the last key, ms. */
@@ -17,7 +17,7 @@ export function admission(form, onAnswer) {
   const say = (sign, text, ...more) => {
     node.dataset.sign = sign;
     const symbol = { holds: "holds", broken: "broken", waits: "waits" }[sign];
-    node.replaceChildren(element("p", { class: "answer" }, icon(symbol), element("span", {}, text)), ...more);
+    node.replaceChildren(element("p", { class: "answer" }, icon(symbol), element("span", {}, prose(text))), ...more.filter(Boolean));
   };
   const test = debounced(async () => {
     asked?.abort();

@@ -35,6 +35,12 @@ const flattened = (children) =>
 /** A number stays on one line with its unit. */
 export const unbroken = (text) => text.replace(/(\d) (%|[kMGT]?bit\/s|[kMG]?i?B\b|[mnµ]?s\b|min\b)/g, "$1\u00a0$2");
 
+/** A message: what stands between backticks is code. */
+export function prose(text) {
+  const parts = text.split("`");
+  return parts.map((part, index) => (index % 2 === 1 && index < parts.length - 1 ? element("code", {}, part) : part));
+}
+
 /** Write `text` into `node` if it is another one: unchanged text costs no layout. */
 export function write(node, text) {
   const wanted = unbroken(text);

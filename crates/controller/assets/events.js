@@ -1,6 +1,6 @@
 // What happens, as it happens.
 
-import { element, write } from "./dom.js";
+import { element, prose, write } from "./dom.js";
 import { model, on } from "./model.js";
 import { moment } from "./quantities.js";
 
@@ -43,7 +43,7 @@ export function show(main) {
 const WORDS = {
   slice_admitted: "admitted",
   slice_installed: "installed",
-  slice_draining: "removed, draining",
+  slice_draining: "removed",
   slice_gone: "gone",
   slice_refused: "refused",
   gateway_refused: "refused by a gateway",
@@ -55,5 +55,5 @@ const WORDS = {
 function row(event) {
   const about = event.slice ? element("a", { href: `#/slices/${encodeURIComponent(event.slice)}` }, event.slice) : event.gateway ?? "";
   const reason = [event.by ? ` by ${event.by}` : "", event.reason ? `: ${event.reason}` : ""].join("");
-  return element("tr", {}, element("td", { class: "quiet" }, String(event.number)), element("td", { class: "quiet" }, moment(event.at_ms)), element("td", {}, WORDS[event.kind] ?? event.kind, reason), element("td", {}, about));
+  return element("tr", {}, element("td", { class: "quiet" }, String(event.number)), element("td", { class: "quiet" }, moment(event.at_ms)), element("td", {}, WORDS[event.kind] ?? event.kind, prose(reason)), element("td", {}, about));
 }

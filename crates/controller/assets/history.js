@@ -1,7 +1,7 @@
 // Who changed what and when, and the way back.
 
 import { address, read } from "./api.js";
-import { announce, button, element, write } from "./dom.js";
+import { announce, button, element, prose, write } from "./dom.js";
 import { openDialog } from "./dialogs.js";
 import { on } from "./model.js";
 import { count, counted, moment, rate, size, time } from "./quantities.js";
@@ -56,7 +56,7 @@ function entry(generation, newest) {
     : button("Return to this", () => ask(number, newest), { "aria-label": `Return to generation ${number}` });
   return element("li", {},
     element("div", { class: "generation-head" }, element("strong", {}, `Generation ${count(number)}`), element("span", { class: "quiet" }, ` ${moment(at)}, by ${by}`), element("span", { class: "gap" }), back),
-    reason ? element("p", { class: "quiet" }, reason) : null,
+    reason ? element("p", { class: "quiet" }, prose(reason)) : null,
     element("ul", {}, changes.slice(0, 20).map((one) => element("li", {}, changeWords(one))), changes.length > 20 ? element("li", { class: "quiet" }, `and ${counted(changes.length - 20, "other change")}`) : null));
 }
 

@@ -167,7 +167,12 @@ function onEvent(event) {
   model.events.unshift(event);
   if (model.events.length > MOST_EVENTS) model.events.length = MOST_EVENTS;
   changed("events");
-  for (const name of event.slice ? [event.slice] : []) dirty.add(name);
+  if (event.slice && event.kind === "slice_gone") {
+    dirty.delete(event.slice);
+    place(event.slice, null);
+  } else if (event.slice) {
+    dirty.add(event.slice);
+  }
   if (!timer) timer = setTimeout(catchUp, 300);
 }
 
@@ -212,8 +217,8 @@ async function loadRecentEvents() {
 /** Read the counters of `names` now. */
 export async function loadCounters(names) {
   if (names.length === 0) return;
-  const { items } = await read(address("/v1/counters", { slices: names.join(",") }));
-  for (const one of items) remember(one);
+  const records = await read(address("/v1/counters", { slices: names.join(",") }));
+  for (const one of records) remember(one);
   changed("counters");
 }
 

@@ -285,9 +285,9 @@ fn alternatives(answer: &OfferAnswer) -> String {
 pub fn problem(problem: &Problem) -> String {
     match &problem.offer {
         Some(offer) if problem.status == 409 => format!("refused: {}", refusal(offer)),
-        _ if problem.status == 412 => format!(
-            "{problem} (somebody else has created or changed it meanwhile: look at it with `slicewise slice show`)"
-        ),
+        _ if problem.status == 412 => {
+            format!("{problem} (look at it with `slicewise slice show`, and `change` it)")
+        }
         _ if problem.status == 401 => {
             format!("{problem} (give a token with `--token-file FILE` or SLICEWISE_TOKEN)")
         }

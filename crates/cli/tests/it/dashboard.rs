@@ -207,21 +207,21 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     browser.open(&controller.url);
     browser.wait_for_text("There is no slice yet.");
 
-    fill(&browser, "gold", "5201", "60 Mbit/s");
+    fill(&browser, "gold", "5201", "30 Mbit/s");
     browser.wait_for(&format!("{ANSWER} === 'holds'"));
     browser.press(&ENTER.to_string());
     browser.wait_for_text("gold is created.");
     browser.wait_for(
         "return document.querySelector('tr[data-index] .verdict')?.innerText === 'installed'",
     );
-    browser.wait_for_text("8 of 60 Mbit/s");
+    browser.wait_for_text("8 of 30 Mbit/s");
 
     fill(&browser, "silver", "5202", "60 Mbit/s");
     browser.wait_for(&format!("{ANSWER} === 'broken'"));
     let answer = browser.script("return document.querySelector('.admission').innerText");
     let answer = answer.as_str().unwrap();
     assert!(
-        answer.contains("link `uplink`, forward: guarantees 60 Mbit/s"),
+        answer.contains("link uplink, forward: guarantees 60 Mbit/s"),
         "{answer}"
     );
     browser.tab_to("Take ");
@@ -231,7 +231,7 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     browser.wait_for_text("silver is created.");
     let taken = controller.client().slice("silver").unwrap();
     let rate_bps = taken.forward.unwrap().guarantee.unwrap().rate_bps;
-    assert!((30_000_000..40_000_000).contains(&rate_bps), "{rate_bps}");
+    assert!((10_000_000..60_000_000).contains(&rate_bps), "{rate_bps}");
 
     browser.tab_to("History");
     browser.press(&ENTER.to_string());

@@ -59,7 +59,8 @@ impl Scripted {
     fn snapshot(&self, arguments: &[&str]) -> String {
         let (code, out, err) = self.slice(arguments);
         let trimmed: Vec<&str> = out.lines().map(str::trim_end).collect();
-        format!("{}\n{err}exit {code}", trimmed.join("\n"))
+        let text = format!("{}\n{err}exit {code}", trimmed.join("\n"));
+        text.trim_start().to_owned()
     }
 }
 
@@ -301,7 +302,7 @@ fn a_refusal_says_why_and_what_would_be_accepted() {
     exit 1
     ");
     insta::assert_snapshot!(server.snapshot(&[&["add", "taken"], &wanted[..]].concat()), @"
-    error: slice `taken` exists (somebody else has created or changed it meanwhile: look at it with `slicewise slice show`)
+    error: slice `taken` exists (look at it with `slicewise slice show`, and `change` it)
     exit 2
     ");
     let (code, printed, _) = server.slice(&[&["add", "voice", "--json"], &wanted[..]].concat());

@@ -163,7 +163,9 @@ impl Browser {
     pub fn complaints(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": "browser"}));
         let entries = entries.as_array().unwrap().iter();
-        let severe = entries.filter(|entry| entry["level"] == "SEVERE");
+        // A slice may be gone by the time that it is read.
+        let is_missing = |entry: &Value| entry["message"].as_str().is_some_and(|text| text.contains("status of 404"));
+        let severe = entries.filter(|entry| entry["level"] == "SEVERE" && !is_missing(entry));
         severe
             .map(|entry| entry["message"].as_str().unwrap().to_owned())
             .collect()
