@@ -1,0 +1,10 @@
+//! Tests of the controller over its API, on SQLite and on PostgreSQL.
+
+mod api;
+mod crashes;
+mod description;
+mod gateways;
+mod operations;
+mod problems;
+mod promises;
+mod support;
