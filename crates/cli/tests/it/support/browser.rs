@@ -164,7 +164,11 @@ impl Browser {
         let entries = self.post("/se/log", &json!({"type": "browser"}));
         let entries = entries.as_array().unwrap().iter();
         // A slice may be gone by the time that it is read.
-        let is_missing = |entry: &Value| entry["message"].as_str().is_some_and(|text| text.contains("status of 404"));
+        let is_missing = |entry: &Value| {
+            entry["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("status of 404"))
+        };
         let severe = entries.filter(|entry| entry["level"] == "SEVERE" && !is_missing(entry));
         severe
             .map(|entry| entry["message"].as_str().unwrap().to_owned())
