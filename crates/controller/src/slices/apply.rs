@@ -10,6 +10,7 @@ use slicewise_api::{
     Bounds, Change, EventKind, GatewaySlice, GatewayTerms, Guarantee, Match, Slice, SliceState,
     Terms,
 };
+use slicewise_units::BitRate;
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -357,8 +358,9 @@ pub(super) fn check_quota(
         && guaranteed(after) > before.map_or(0, guaranteed)
     {
         let detail = format!(
-            "tenant `{name}` may be guaranteed {most} bit/s in all, and would be guaranteed {}",
-            tenant.rate_bps
+            "tenant `{name}` may be guaranteed {} in all, and would be guaranteed {}",
+            BitRate::new(most),
+            BitRate::new(tenant.rate_bps)
         );
         return Err(Refusal::quota(detail));
     }

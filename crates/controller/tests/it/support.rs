@@ -94,6 +94,13 @@ impl TestStore {
         }
     }
 
+    pub fn at(location: Location) -> Self {
+        Self {
+            location,
+            _folder: None,
+        }
+    }
+
     /// `None` where there is no PostgreSQL.
     pub fn postgres() -> Option<Self> {
         let cluster = cluster()?;
@@ -118,10 +125,6 @@ impl TestStore {
         std::iter::once(Self::sqlite())
             .chain(Self::postgres())
             .collect()
-    }
-
-    pub fn is_sqlite(&self) -> bool {
-        matches!(self.location, Location::Sqlite(_))
     }
 }
 
