@@ -266,14 +266,17 @@ impl Idle {
                 if now.saturating_duration_since(begin) < wait {
                     return None;
                 }
-                let time =
-                    slicewise_units::Duration::from_nanos(rule.for_ms.saturating_mul(1_000_000));
-                Some(decision(
-                    true,
-                    format!(
-                        "slice `{from}` has left {unused} of its guarantee unused for {time}: {used}"
-                    ),
-                ))
+                let reason = match rule.for_ms {
+                    0 => format!("slice `{from}` leaves {unused} of its guarantee unused: {used}"),
+                    millis => {
+                        let time =
+                            slicewise_units::Duration::from_nanos(millis.saturating_mul(1_000_000));
+                        format!(
+                            "slice `{from}` has left {unused} of its guarantee unused for {time}: {used}"
+                        )
+                    }
+                };
+                Some(decision(true, reason))
             }
             _ => None,
         }

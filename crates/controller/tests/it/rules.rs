@@ -84,10 +84,12 @@ fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
         let reasons: Vec<&str> = decisions
             .map(|one| one.reason.as_deref().unwrap())
             .collect();
-        insta::assert_snapshot!(reasons.join("\n"), @r"
-        lent to `borrower`: slice `lender` has left 40 Mbit/s of its guarantee unused for 0 ns: 10 Mbit/s of 50 Mbit/s sent
-        taken back from `borrower`: slice `lender` uses its guarantee again: 30 Mbit/s of 50 Mbit/s sent
-        ");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(reasons.join("\n"), @"
+            lent to `borrower`: slice `lender` leaves 40 Mbit/s of its guarantee unused: 10 Mbit/s of 50 Mbit/s sent
+            taken back from `borrower`: slice `lender` uses its guarantee again: 30 Mbit/s of 50 Mbit/s sent
+            ");
+        }
         let history = client.generations(None, None).unwrap().items;
         assert_eq!(history[0].by, "rule night");
         assert_eq!(history[0].reason.as_deref(), Some(reasons[1]));
@@ -139,6 +141,13 @@ fn a_rule_that_cannot_be_kept_is_refused_with_its_reason() {
             let error = client.put_rule("other", &rule).unwrap_err();
             format!("{} {error}", error.status().unwrap())
         });
-        insta::assert_snapshot!(texts.join("\n"), @"");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(texts.join("\n"), @"
+            409 there is no slice `nobody`
+            409 slice `lender` has no guarantee backward: there is nothing to lend
+            400 /to: is `from`: a slice cannot lend to itself
+            409 slice `borrower` borrows by rule `night` already: a slice borrows by one rule in each direction
+            ");
+        }
     }
 }
