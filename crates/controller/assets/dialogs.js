@@ -1,6 +1,6 @@
 // Dialogs: modal, closed by Escape, with the focus back where it was.
 
-import { button, element, identity } from "./dom.js";
+import { button, byId, element, identity } from "./dom.js";
 
 /**
  * Open a dialog with `heading` and `body`; `foot` stays in view, above the buttons. `onSubmit` is called by Enter and by the main button;
@@ -23,7 +23,7 @@ export function openDialog({ heading, body, foot = [], submit, onSubmit, classNa
   node.addEventListener("close", () => {
     node.remove();
     onClose();
-    if (before?.isConnected) before.focus();
+    (before?.isConnected ? before : byId("title")).focus();
   });
   document.body.append(node);
   node.showModal();

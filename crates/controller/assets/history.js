@@ -1,7 +1,7 @@
 // Who changed what and when, and the way back.
 
 import { address, read } from "./api.js";
-import { announce, button, element, prose, write } from "./dom.js";
+import { announce, button, byId, element, prose, write } from "./dom.js";
 import { openDialog } from "./dialogs.js";
 import { on } from "./model.js";
 import { count, counted, moment, rate, size, time } from "./quantities.js";
@@ -33,6 +33,8 @@ export function show(main) {
   };
   const reload = () => {
     [before, shown, newest] = [null, 0, null];
+    // What has the focus goes away with the list.
+    if (list.contains(document.activeElement)) byId("title").focus({ preventScroll: true });
     list.replaceChildren();
     load();
   };

@@ -18,9 +18,10 @@ const RARE = [
 export function sliceForm(slice, changed) {
   const isNew = slice === null;
   const name = field("Name", { parse: parseName, text: slice?.name ?? "", required: "a slice needs a name", hint: "Small letters, digits, “.”, “_”, “-”." });
-  name.input.readOnly = !isNew;
   const tenant = field("Tenant", { parse: parseName, text: slice?.tenant ?? "default", required: "a slice belongs to a tenant" });
   const path = pathField(slice);
+  // These make it another slice.
+  for (const one of [name, tenant, path]) one.input.readOnly = !isNew;
   const matches = matchFields(slice?.matches ?? [{}], changed);
   const terms = Object.fromEntries(DIRECTIONS.map((direction) => [direction, termFields(direction, slice, path)]));
   const node = element("div", { class: "form-body" },

@@ -219,7 +219,7 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     fill(&browser, "silver", "5202", "60 Mbit/s");
     browser.wait_for(&format!("{ANSWER} === 'broken'"));
     let answer = browser.script("return document.querySelector('.admission').innerText");
-    let answer = answer.as_str().unwrap();
+    let answer = answer.as_str().unwrap().replace('\u{a0}', " ");
     assert!(
         answer.contains("link uplink, forward: guarantees 60 Mbit/s"),
         "{answer}"

@@ -367,16 +367,12 @@ fn mistakes_are_found_before_anything_is_sent() {
 
     For more information, try '--help'.
     exit 2
-
     error: say which packets belong to the slice: for example `--match protocol=udp,destination_port=5201`
     exit 2
-
     error: say what the slice is promised: for example `--rate "10 Mbit/s"`, or `--weight 1` for a part of the excess
     exit 2
-
     error: /name: "Voice" is not a name: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
     exit 2
-
     error: `--match port=80`: unknown field `port`, expected one of `source`, `destination`, `protocol`, `source_port`, `destination_port`, `dscp`, `vlan`, `inner_vlan`, `teid`; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
     exit 2
     "#);
