@@ -1,10 +1,12 @@
 //! A blocking client of the API.
 
+mod administration;
+
 use crate::{
-    Acknowledgement, Announced, AuditPage, Batch, BatchAnswer, CounterAnswer, CounterReport,
-    Desired, EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
-    LinkCountersRecord, LinkRecord, NewToken, OfferAnswer, Problem, Slice, SliceCountersRecord,
-    SlicePage, SliceRecord, SliceState, Tenant, TenantRecord, TokenCreated, TokenRecord,
+    Acknowledgement, Announced, Batch, BatchAnswer, CounterAnswer, CounterReport, Desired,
+    EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
+    LinkCountersRecord, LinkRecord, OfferAnswer, Problem, Slice, SliceCountersRecord, SlicePage,
+    SliceRecord, SliceState,
 };
 use rustls::crypto::ring;
 use serde::Serialize;
@@ -475,67 +477,6 @@ impl Client {
         let (after, limit) = (after.to_string(), limit.map(|n| n.to_string()));
         let query = [("after", Some(after.as_str())), ("limit", limit.as_deref())];
         self.get(with_query("/v1/events", &query))
-    }
-
-    /// Every tenant.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn tenants(&self) -> Result<Vec<TenantRecord>, ClientError> {
-        self.get("/v1/tenants")
-    }
-
-    /// Add a tenant, or change it.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn put_tenant(&self, name: &str, tenant: &Tenant) -> Result<TenantRecord, ClientError> {
-        let path = format!("/v1/tenants/{}", encoded(name));
-        let answer = self.with_body(Method::PUT, path, tenant, Vec::new());
-        answer.map(|(_, value)| value)
-    }
-
-    /// Remove a tenant that has no slices.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn remove_tenant(&self, name: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/tenants/{}", encoded(name));
-        self.answer(Call::new(Method::DELETE, path)).map(drop)
-    }
-
-    /// Every token, without its secret.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn tokens(&self) -> Result<Vec<TokenRecord>, ClientError> {
-        self.get("/v1/tokens")
-    }
-
-    /// Make a token.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn add_token(&self, token: &NewToken) -> Result<TokenCreated, ClientError> {
-        let answer = self.with_body(Method::POST, "/v1/tokens", token, Vec::new());
-        answer.map(|(_, value)| value)
-    }
-
-    /// Revoke a token.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn remove_token(&self, name: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/tokens/{}", encoded(name));
-        self.answer(Call::new(Method::DELETE, path)).map(drop)
-    }
-
-    /// The audit log after number `after`.
-    ///
-    /// # Errors
-    /// As all methods.
-    pub fn audit(&self, after: u64) -> Result<AuditPage, ClientError> {
-        self.get(format!("/v1/audit?after={after}"))
     }
 
     /// Every gateway.

@@ -16,6 +16,7 @@ mod link;
 mod matching;
 mod offer;
 mod problem;
+mod rule;
 mod slice;
 
 pub use administration::{
@@ -40,6 +41,7 @@ pub use link::{
 pub use matching::{Match, Protocol, ProtocolName, class_map};
 pub use offer::{Direction, OfferAnswer, RefusedOn};
 pub use problem::{PROBLEM_TYPE, Problem};
+pub use rule::{Rule, RuleRecord};
 pub use slice::{
     BURST_MAX_BYTES, Bounds, Guarantee, Maximum, Slice, SlicePage, SliceProblem, SliceRecord,
     SliceState, Terms, WEIGHT_MAX,

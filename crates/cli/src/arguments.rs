@@ -1,4 +1,5 @@
 use crate::output::Verbosity;
+use crate::slice::SliceOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slicewise_units::Duration;
 use std::num::NonZeroU32;
@@ -71,6 +72,8 @@ pub enum Command {
     /// it read the configuration again while packets flow; one that is wrong changes nothing. It needs
     /// root, or CAP_NET_RAW and CAP_NET_ADMIN (for AF_XDP also CAP_BPF, for real time CAP_SYS_NICE).
     Gateway(GatewayOptions),
+    /// Create, change, remove and look at slices of a controller.
+    Slice(SliceOptions),
     /// Offer slices as a service: an API and a dashboard over gateways.
     ///
     /// Without options it serves this machine at http://127.0.0.1:9650 and keeps its store in $STATE_DIRECTORY (set by systemd), else

@@ -26,6 +26,7 @@ mod results;
 mod run;
 mod seeds;
 mod series;
+mod slice;
 mod testbed_run;
 mod top;
 
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::compare(options),
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),
+        Command::Slice(options) => slice::slice(options),
         Command::Controller(options) => controller::controller(options),
         Command::Top(options) => top::top(options),
         Command::Doctor(options) => doctor::doctor(options),

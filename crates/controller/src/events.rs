@@ -42,6 +42,25 @@ pub(crate) async fn list(
     Ok(EventPage { items, next })
 }
 
+/// The newest events, oldest first.
+pub(crate) async fn newest(
+    connection: &mut AnyConnection,
+    actor: &Actor,
+    count: u32,
+) -> Result<EventPage, sqlx::Error> {
+    let select = match actor.tenant() {
+        None => "SELECT * FROM events ORDER BY number DESC LIMIT $1",
+        Some(_) => "SELECT * FROM events WHERE tenant = $2 ORDER BY number DESC LIMIT $1",
+    };
+    let mut select = sqlx::query(select).bind(i64::from(count));
+    if let Some(tenant) = actor.tenant() {
+        select = select.bind(tenant.to_owned());
+    }
+    let rows = select.fetch_all(connection).await?;
+    let items = rows.iter().rev().map(event).collect::<Result<_, _>>()?;
+    Ok(EventPage { items, next: None })
+}
+
 fn event(row: &Row) -> Result<Event, sqlx::Error> {
     let kind = serde_json::Value::String(row.text("kind")?);
     let kind: EventKind =

@@ -17,6 +17,7 @@ mod http;
 mod log;
 mod process;
 mod refusal;
+mod rules;
 mod slices;
 mod store;
 

@@ -136,6 +136,26 @@ pub(crate) async fn read_counters(
     Ok(Some(Arc::new(reported)))
 }
 
+/// The newest report of each gateway.
+type Reports = HashMap<String, Arc<Reported>>;
+
+/// Reports of the gateways of `hops`, beside those that are in `reports` already.
+async fn read_reports(
+    store: &Store,
+    counters: &Counters,
+    hops: &[Hop],
+    reports: &mut Reports,
+) -> Result<(), sqlx::Error> {
+    for hop in hops {
+        if !reports.contains_key(&hop.gateway)
+            && let Some(reported) = read_counters(store, counters, &hop.gateway).await?
+        {
+            reports.insert(hop.gateway.clone(), reported);
+        }
+    }
+    Ok(())
+}
+
 /// The newest counters of a slice with these hops.
 pub(crate) async fn slice_counters(
     store: &Store,
@@ -144,9 +164,42 @@ pub(crate) async fn slice_counters(
     hops: &[Hop],
     flows: bool,
 ) -> Result<SliceCountersRecord, sqlx::Error> {
+    let mut reports = Reports::new();
+    read_reports(store, counters, hops, &mut reports).await?;
+    Ok(counters_of(name, hops, &reports, flows))
+}
+
+/// The newest counters of several slices; those that the actor may not see, or that do not exist, are left out.
+pub(crate) async fn counters_of_several(
+    store: &Store,
+    counters: &Counters,
+    actor: &Actor,
+    names: &[&str],
+) -> Result<Vec<SliceCountersRecord>, sqlx::Error> {
+    let (mut found, mut reports) = (Vec::new(), Reports::new());
+    for &name in names {
+        let mut connection = store.pool().acquire().await?;
+        let select = sqlx::query("SELECT tenant FROM slices WHERE name = $1").bind(name.to_owned());
+        let Some(row) = select.fetch_optional(&mut *connection).await? else {
+            continue;
+        };
+        let tenant = row.text("tenant")?;
+        if actor.tenant().is_some_and(|own| own != tenant) {
+            continue;
+        }
+        let hops = Hop::load(&mut connection, name).await?;
+        // Reports of others are read with a connection of their own.
+        drop(connection);
+        read_reports(store, counters, &hops, &mut reports).await?;
+        found.push(counters_of(name, &hops, &reports, false));
+    }
+    Ok(found)
+}
+
+fn counters_of(name: &str, hops: &[Hop], reports: &Reports, flows: bool) -> SliceCountersRecord {
     let mut found = Vec::new();
     for hop in hops {
-        let Some(reported) = read_counters(store, counters, &hop.gateway).await? else {
+        let Some(reported) = reports.get(&hop.gateway) else {
             continue;
         };
         let own = reported
@@ -171,10 +224,10 @@ pub(crate) async fn slice_counters(
                 .unwrap_or_default(),
         });
     }
-    Ok(SliceCountersRecord {
+    SliceCountersRecord {
         name: name.to_owned(),
         hops: found,
-    })
+    }
 }
 
 /// The newest counters of a link and of its slices that the actor may see; `None` if there is no such link.

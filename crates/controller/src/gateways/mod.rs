@@ -9,7 +9,9 @@ mod presence;
 
 pub(crate) use acknowledge::acknowledge;
 pub(crate) use announce::announce;
-pub(crate) use counters::{Counters, link_counters, save_counters, slice_counters, want_flows};
+pub(crate) use counters::{
+    Counters, counters_of_several, link_counters, save_counters, slice_counters, want_flows,
+};
 pub(crate) use desired::desired;
 pub(crate) use links::{link, links};
 pub(crate) use presence::{CONNECTED_MS, forget_gateway, gateways, mark_absent, require, touch};

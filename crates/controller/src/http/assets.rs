@@ -3,12 +3,14 @@
 use super::extract::Named;
 use crate::administration::hash;
 use crate::refusal::Refusal;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 /// Name and content of every file in `assets/`.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 const INDEX: &str = "index.html";
+/// What keeps the files of the page in the browser; the page itself is not beside it.
+const WORKER: &str = "worker.js";
 
 /// The dashboard.
 pub(super) async fn index(headers: HeaderMap) -> Result<Response, Refusal> {
@@ -36,6 +38,10 @@ fn find(name: &str, headers: &HeaderMap) -> Result<Response, Refusal> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(name)));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if name == WORKER {
+        let scope = HeaderName::from_static("service-worker-allowed");
+        headers.insert(scope, HeaderValue::from_static("/"));
+    }
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(header::ETAG, tag);
     }
@@ -55,5 +61,46 @@ fn kind(name: &str) -> &'static str {
         "webmanifest" => "application/manifest+json",
         "txt" => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts() -> impl Iterator<Item = (&'static str, String)> {
+        FILES
+            .iter()
+            .map(|(name, content)| (*name, String::from_utf8_lossy(content).into_owned()))
+    }
+
+    #[test]
+    fn every_file_is_loaded_by_another() {
+        let all: String = texts().map(|(_, text)| text).collect();
+        for (name, _) in texts().filter(|(name, _)| *name != INDEX) {
+            assert!(all.contains(&format!("{name}\"")), "nothing loads {name}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_inline_markup_or_of_another_place() {
+        const FORBIDDEN: [&str; 8] = [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "https://",
+            "style=",
+            "onclick=",
+        ];
+        for (name, text) in texts() {
+            for word in FORBIDDEN {
+                assert!(!text.contains(word), "{name} has {word}");
+            }
+            let addresses = text.matches("http://").count();
+            let namespaces = text.matches("http://www.w3.org/2000/svg").count();
+            assert_eq!(addresses, namespaces, "{name}");
+        }
     }
 }

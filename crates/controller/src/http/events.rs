@@ -33,6 +33,10 @@ pub(super) struct EventParameters {
     /// Those after this number. A stream without it begins with what comes next.
     #[serde(default)]
     after: Option<u64>,
+    /// The newest events of a list, so many, instead of those after a number.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 1000)]
+    newest: Option<u32>,
     /// At most this many in a list.
     #[serde(default)]
     #[param(minimum = 1, maximum = 1000)]
@@ -62,7 +66,12 @@ pub(super) async fn events(
         .acquire()
         .await
         .map_err(|error| of_store(&error))?;
-    let page = events::list(&mut connection, &actor, asked.after.unwrap_or(0), limit).await;
+    let page = match asked.newest {
+        Some(count) => {
+            events::newest(&mut connection, &actor, page(Some(count), 0, PAGE_MAX)?).await
+        }
+        None => events::list(&mut connection, &actor, asked.after.unwrap_or(0), limit).await,
+    };
     json(&page.map_err(|error| of_store(&error))?)
 }
 

@@ -7,7 +7,9 @@ use super::openapi::Problems;
 use super::slices::visible;
 use crate::actor::Actor;
 use crate::gateways::{self as known, CONNECTED_MS};
+use crate::log;
 use crate::refusal::Refusal;
+use crate::rules;
 use crate::slices::Hop;
 use crate::store::{Answer, Request, work};
 use axum::Extension;
@@ -113,6 +115,42 @@ pub(super) async fn slice_counters(
         .map_err(|error| of_store(&error))?;
     drop(connection);
     let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// Slices whose counters are read together, at most.
+const SLICES_MAX: usize = 200;
+
+/// Of which slices.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct SeveralParameters {
+    /// Names with commas between them, at most 200.
+    slices: String,
+}
+
+/// The newest counters of several slices: of those that are on a screen. Names that do not exist are left out.
+#[utoipa::path(get, path = "/v1/counters", tag = "slices", params(SeveralParameters),
+    responses((status = 200, description = "Counters.", body = Vec<SliceCountersRecord>), Problems))]
+pub(super) async fn several_counters(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Parameters(asked): Parameters<SeveralParameters>,
+) -> Replied {
+    actor.may_read()?;
+    let names: Vec<&str> = asked
+        .slices
+        .split(',')
+        .filter(|name| check_name(name, "").is_ok())
+        .collect();
+    if names.len() > SLICES_MAX {
+        let count = names.len();
+        return Err(Refusal::malformed(format!(
+            "`slices` has {count} names: expected at most {SLICES_MAX}"
+        )));
+    }
+    let found = known::counters_of_several(&app.store, &app.counters, &actor, &names).await;
     json(&found.map_err(|error| of_store(&error))?)
 }
 
@@ -305,6 +343,34 @@ pub(super) async fn report_counters(
         })
     });
     let answer = app.store.writer().change(Request::default(), work).await?;
+    follow_rules(&app, &name, &report).await;
     app.counters.keep(&name, report);
     Ok(answer.into_response())
+}
+
+/// Carry out what rules make of a report. The report is noted whatever becomes of that: the next one decides anew.
+async fn follow_rules(app: &Shared, gateway: &str, report: &CounterReport) {
+    let decisions = async {
+        let mut connection = app.store.pool().acquire().await?;
+        app.idle.decide(&mut connection, gateway, report).await
+    };
+    let decisions = match decisions.await {
+        Ok(decisions) => decisions,
+        Err(error) => {
+            log::warn("rules_not_read", &[("reason", &error)]);
+            return;
+        }
+    };
+    for decision in decisions {
+        let work = work(move |tx| {
+            Box::pin(async move {
+                rules::carry_out(tx, &decision).await?;
+                Ok(Answer::empty())
+            })
+        });
+        if let Err(refusal) = app.store.writer().change(Request::default(), work).await {
+            let reason = &refusal.problem.detail;
+            log::warn("rule_refused", &[("gateway", &gateway), ("reason", reason)]);
+        }
+    }
 }

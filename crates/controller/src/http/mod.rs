@@ -12,6 +12,7 @@ mod metrics;
 mod openapi;
 mod operations;
 mod requests;
+mod rules;
 mod serve;
 mod slices;
 
@@ -20,6 +21,7 @@ pub use serve::{ServeError, ServeParams, TlsParams, serve, serve_on};
 
 use crate::gateways::Counters;
 use crate::refusal::Refusal;
+use crate::rules::Idle;
 use crate::store::Store;
 use axum::Router;
 use axum::middleware;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) counters: Counters,
+    pub(crate) idle: Idle,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     /// Whether it can be reached from this machine only: then, and while there are no tokens, none is needed.
@@ -53,6 +56,7 @@ pub(crate) fn router(app: Shared) -> Router {
             get(slices::read).put(slices::put).delete(slices::remove),
         )
         .route("/v1/slices/{name}/counters", get(gateways::slice_counters))
+        .route("/v1/counters", get(gateways::several_counters))
         .route("/v1/batches", post(slices::batch))
         .route("/v1/offers", post(slices::offer))
         .route("/v1/generations", get(slices::generations))
@@ -78,6 +82,13 @@ pub(crate) fn router(app: Shared) -> Router {
         .route(
             "/v1/tokens/{name}",
             axum::routing::delete(administration::remove_token),
+        )
+        .route("/v1/rules", get(rules::rules))
+        .route(
+            "/v1/rules/{name}",
+            get(rules::rule)
+                .put(rules::put_rule)
+                .delete(rules::remove_rule),
         )
         .route("/v1/audit", get(administration::audit))
         .route("/v1/gateways", get(gateways::gateways))

@@ -1,6 +1,6 @@
 //! The description of the API (OpenAPI 3.1), generated from types and handlers.
 
-use super::{administration, events, gateways, operations, requests, slices};
+use super::{administration, events, gateways, operations, requests, rules, slices};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use slicewise_api::{PROBLEM_TYPE, Problem};
@@ -46,9 +46,9 @@ impl Modify for Tokens {
     ),
     paths(
         gateways::links, gateways::link, gateways::link_counters, slices::list, slices::read, slices::put, slices::remove,
-        gateways::slice_counters, slices::batch, slices::offer, slices::generations, slices::generation, slices::restore,
+        gateways::slice_counters, gateways::several_counters, slices::batch, slices::offer, slices::generations, slices::generation, slices::restore,
         events::events, requests::slice_requests, administration::tenants, administration::tenant, administration::put_tenant,
-        administration::remove_tenant, administration::tokens, administration::add_token, administration::remove_token,
+        administration::remove_tenant, rules::rules, rules::rule, rules::put_rule, rules::remove_rule, administration::tokens, administration::add_token, administration::remove_token,
         administration::audit, gateways::gateways, gateways::announce, gateways::forget, gateways::desired,
         gateways::acknowledge, gateways::report_counters, operations::healthy, operations::ready, operations::metrics
     ),

@@ -6,6 +6,7 @@ use super::{App, router};
 use crate::administration::has_tokens;
 use crate::gateways::{Counters, mark_absent};
 use crate::log;
+use crate::rules::Idle;
 use crate::store::{Answer, Request, Store, work};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
@@ -136,6 +137,7 @@ pub async fn serve_on(
     let app = Arc::new(App {
         store: store.clone(),
         counters: Counters::default(),
+        idle: Idle::default(),
         metrics: Metrics::default(),
         limits: Limits::new(params.requests_per_second),
         is_loopback,

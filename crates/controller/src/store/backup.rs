@@ -13,7 +13,7 @@ use std::path::Path;
 /// What the first line says.
 const FORMAT: &str = "slicewise controller backup";
 /// Tables in the order in which they are written; `counters` and `flow_interests` are of the moment only.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "state",
     "gateways",
     "links",
@@ -27,6 +27,7 @@ const TABLES: [&str; 14] = [
     "gateway_changes",
     "events",
     "tokens",
+    "rules",
     "audit",
 ];
 /// Gateways may be further than the backup: numbers that they know must not mean something else.

@@ -30,13 +30,14 @@ impl Migration {
 }
 
 /// In order. A file that was released never changes: to alter the schema, add one.
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration::same(1, include_str!("../../migrations/0001_first.sql")),
     Migration {
         version: 2,
         sqlite: include_str!("../../migrations/0002_audit_only_grows.sqlite.sql"),
         postgres: include_str!("../../migrations/0002_audit_only_grows.postgres.sql"),
     },
+    Migration::same(3, include_str!("../../migrations/0003_rules.sql")),
 ];
 
 /// The version that this program writes.

@@ -7,4 +7,5 @@ mod gateways;
 mod operations;
 mod problems;
 mod promises;
+mod rules;
 mod support;

@@ -5,6 +5,7 @@
     reason = "tests, each of which uses a part of it"
 )]
 
+pub mod browser;
 #[path = "../../../../report/tests/it/support/seal.rs"]
 pub mod seal;
 pub mod small_study;

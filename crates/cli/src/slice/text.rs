@@ -1,0 +1,296 @@
+//! Slices, offers and refusals as text.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use slicewise_api::{
+    BatchAnswer, Bounds, DirectionCounters, HopCounters, Match, OfferAnswer, Problem,
+    SliceCountersRecord, SliceRecord, SliceState, Terms, Versioned,
+};
+use slicewise_stats::words;
+use slicewise_units::{BitRate, ByteCount, Duration, Rounded as _};
+
+/// The list as a table.
+pub fn list(slices: &[SliceRecord]) -> String {
+    if slices.is_empty() {
+        return "no slices".to_owned();
+    }
+    let mut table = empty(["Slice", "Tenant", "Path", "State", "Forward", "Backward"]);
+    for slice in slices {
+        table.add_row([
+            slice.name.clone(),
+            slice.tenant.clone(),
+            slice.path.join(", "),
+            state(slice),
+            promise(slice.forward.as_ref(), slice.bound_ns.forward),
+            promise(slice.backward.as_ref(), slice.bound_ns.backward),
+        ]);
+    }
+    let count = words::count(slices.len() as u64, "slice");
+    format!("{table}\n{count}")
+}
+
+fn empty<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header);
+    table
+}
+
+/// The state, and what it waits for.
+fn state(slice: &SliceRecord) -> String {
+    let name = slice.state.name();
+    match (slice.problems.first(), slice.unacknowledged.as_slice()) {
+        (Some(problem), _) => format!("{name}, refused by {}", problem.gateway),
+        (None, [_, ..]) if slice.state != SliceState::Installed => {
+            format!("{name}, waits for {}", slice.unacknowledged.join(", "))
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// "10 Mbit/s within 2 ms".
+fn promise(terms: Option<&Terms>, bound_ns: Option<u64>) -> String {
+    let Some(terms) = terms else {
+        return "–".to_owned();
+    };
+    let most = terms
+        .maximum
+        .map(|maximum| format!(", at most {}", rate(maximum.rate_bps)))
+        .unwrap_or_default();
+    match (terms.guarantee, bound_ns) {
+        (None, _) => format!("best effort{most}"),
+        (Some(guarantee), None) => format!("{}{most}", rate(guarantee.rate_bps)),
+        (Some(guarantee), Some(bound)) => {
+            format!("{} within {}{most}", rate(guarantee.rate_bps), time(bound))
+        }
+    }
+}
+
+fn rate(bits_per_second: u64) -> BitRate {
+    BitRate::new(bits_per_second)
+}
+
+/// A time, rounded up: what is stated as a bound is one.
+fn time(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos).rounded_up()
+}
+
+/// One slice with everything about it.
+pub fn slice(record: &SliceRecord, counters: &SliceCountersRecord) -> String {
+    let mut lines = vec![
+        format!("{}: {}", record.name, state(record)),
+        format!("tenant {}, path {}", record.tenant, record.path.join(", ")),
+        format!(
+            "generation {}, created by {}",
+            record.generation, record.created_by
+        ),
+    ];
+    lines.extend(record.matches.iter().map(packets));
+    lines.extend(
+        record
+            .problems
+            .iter()
+            .map(|problem| format!("refused by {}: {}", problem.gateway, problem.reason)),
+    );
+    lines.push(terms_table(record).to_string());
+    if counters.hops.is_empty() {
+        lines.push("no gateway has reported counters of it yet".to_owned());
+    } else {
+        lines.push(counters_table(&counters.hops).to_string());
+    }
+    lines.join("\n")
+}
+
+/// "packets: protocol=udp, destination_port=5201".
+fn packets(one: &Match) -> String {
+    let fields = match serde_json::to_value(one) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(key, value)| match value.as_str() {
+            Some(text) => format!("{key}={text}"),
+            None => format!("{key}={value}"),
+        })
+        .collect();
+    format!("packets {}", fields.join(","))
+}
+
+fn terms_table(record: &SliceRecord) -> Table {
+    let mut table = empty([
+        "Direction",
+        "Guaranteed",
+        "Burst",
+        "Delay at most",
+        "Bound",
+        "Maximum",
+        "Weight",
+    ]);
+    let bounds = record.bound_ns;
+    for (name, terms, bound) in [
+        ("forward", &record.forward, bounds.forward),
+        ("backward", &record.backward, bounds.backward),
+    ] {
+        let Some(terms) = terms else { continue };
+        let guarantee = terms.guarantee;
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+        table.add_row([
+            name.to_owned(),
+            or_none(guarantee.map(|one| rate(one.rate_bps).to_string())),
+            or_none(guarantee.map(|one| ByteCount::new(one.burst_bytes).to_string())),
+            or_none(
+                guarantee
+                    .and_then(|one| one.delay_ns)
+                    .map(|delay| Duration::from_nanos(delay).to_string()),
+            ),
+            or_none(bound.map(|bound| time(bound).to_string())),
+            or_none(terms.maximum.map(|one| rate(one.rate_bps).to_string())),
+            terms.weight.to_string(),
+        ]);
+    }
+    table
+}
+
+fn counters_table(hops: &[HopCounters]) -> Table {
+    let mut table = empty([
+        "Gateway",
+        "Direction",
+        "Sent",
+        "Waiting",
+        "Median",
+        "p99",
+        "Longest",
+        "Dropped",
+    ]);
+    for hop in hops {
+        let directions = [("forward", &hop.forward), ("backward", &hop.backward)];
+        for (name, counters) in directions {
+            if let Some(counters) = counters {
+                table.add_row(counters_row(hop, name, counters));
+            }
+        }
+    }
+    table
+}
+
+fn counters_row(hop: &HopCounters, direction: &str, counters: &DirectionCounters) -> Vec<Cell> {
+    let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let bits = u128::from(counters.sent_bytes) * 8 * 1_000_000_000;
+    let sent = bits / u128::from(hop.interval_ns.max(1));
+    let sent = BitRate::new(u64::try_from(sent).unwrap_or(u64::MAX));
+    let delay = |of: fn(&slicewise_api::DelayPercentiles) -> u64| {
+        let shown = counters.delay_ns.as_ref().map(of).map(time);
+        number(shown.map_or_else(|| "–".to_owned(), |time| time.to_string()))
+    };
+    let dropped: Vec<String> = counters
+        .dropped
+        .iter()
+        .filter(|(_, frames)| **frames > 0)
+        .map(|(reason, frames)| format!("{frames} {reason}"))
+        .collect();
+    let dropped = if dropped.is_empty() {
+        "none".to_owned()
+    } else {
+        dropped.join(", ")
+    };
+    vec![
+        Cell::new(&hop.gateway),
+        Cell::new(direction),
+        number(sent.rounded_down().to_string()),
+        number(counters.waiting_frames.to_string()),
+        delay(|delay| delay.p50),
+        delay(|delay| delay.p99),
+        delay(|delay| delay.largest),
+        Cell::new(dropped),
+    ]
+}
+
+/// What became of `add` or `change`.
+pub fn put(answer: &Versioned<SliceRecord>) -> String {
+    let record = &answer.value;
+    let done = if answer.created { "created" } else { "changed" };
+    let bounds = bounds(&record.bound_ns);
+    format!(
+        "{} is {done} (generation {}, {}){bounds}",
+        record.name,
+        record.generation,
+        state(record),
+    )
+}
+
+/// ": delayed by at most 2 ms forward, 5 ms backward".
+fn bounds(bounds: &Bounds) -> String {
+    let known: Vec<String> = [("forward", bounds.forward), ("backward", bounds.backward)]
+        .into_iter()
+        .filter_map(|(name, bound)| bound.map(|bound| format!("{} {name}", time(bound))))
+        .collect();
+    if known.is_empty() {
+        String::new()
+    } else {
+        format!(": delayed by at most {}", known.join(", "))
+    }
+}
+
+/// What became of `remove`.
+pub fn removed(answer: &BatchAnswer) -> String {
+    let names: Vec<&str> = answer.slices.iter().map(|one| one.name.as_str()).collect();
+    let are = if names.len() == 1 { "is" } else { "are" };
+    format!(
+        "{} {are} removed (generation {}); capacity is free once waiting frames have left",
+        names.join(", "),
+        answer.generation
+    )
+}
+
+/// Whether it would be accepted, and what would be.
+pub fn offer(answer: &OfferAnswer) -> String {
+    if !answer.accepted {
+        return format!("would be refused: {}", refusal(answer));
+    }
+    let none = Bounds::default();
+    let bounds = bounds(answer.bound_ns.as_ref().unwrap_or(&none));
+    let alternatives = alternatives(answer);
+    if alternatives.is_empty() {
+        return format!("would be accepted{bounds}");
+    }
+    format!("would be accepted{bounds}\nwould also be accepted: {alternatives}")
+}
+
+/// The controller's reason says what would be accepted, too.
+fn refusal(answer: &OfferAnswer) -> &str {
+    answer.reason.as_deref().unwrap_or("it does not fit")
+}
+
+/// Rounded to what is accepted; JSON has the exact values.
+fn alternatives(answer: &OfferAnswer) -> String {
+    let texts = [
+        answer
+            .largest_rate_bps
+            .map(|most| format!("a rate of up to {}", rate(most).rounded_down())),
+        answer
+            .largest_burst_bytes
+            .map(|most| format!("a burst of up to {}", ByteCount::new(most).rounded_down())),
+        answer
+            .smallest_delay_ns
+            .map(|least| format!("a delay of {} or more", time(least))),
+    ];
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    texts.join(", or ")
+}
+
+/// Why the controller did not do it.
+pub fn problem(problem: &Problem) -> String {
+    match &problem.offer {
+        Some(offer) if problem.status == 409 => format!("refused: {}", refusal(offer)),
+        _ if problem.status == 412 => {
+            format!("{problem} (look at it with `slicewise slice show`, and `change` it)")
+        }
+        _ if problem.status == 401 => {
+            format!("{problem} (give a token with `--token-file FILE` or SLICEWISE_TOKEN)")
+        }
+        _ => problem.to_string(),
+    }
+}

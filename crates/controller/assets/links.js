@@ -1,0 +1,49 @@
+// Links: what is promised and what is left, for each direction.
+
+import { element, icon, write } from "./dom.js";
+import { DIRECTIONS, arrow, bar } from "./measured.js";
+import { loadLinks, model, on } from "./model.js";
+import { counted, percent, rate, size, time } from "./quantities.js";
+
+export const title = "Links";
+
+export function show(main) {
+  const list = element("div", {});
+  main.append(list);
+  const refresh = () => {
+    if (model.links.length === 0) {
+      list.replaceChildren(element("p", { class: "empty" }, "No gateway has announced a link yet. Start one that knows this controller; its links then appear here."));
+      return;
+    }
+    list.replaceChildren(element("div", { class: "links" }, model.links.map(card)));
+  };
+  refresh();
+  loadLinks().catch(() => {});
+  return on("links", refresh);
+}
+
+function card(link) {
+  return element("section", { class: "link", "aria-label": `Link ${link.name}` },
+    element("h2", {}, link.name),
+    element("p", { class: "quiet" }, "gateway ", link.gateway, model.away.has(link.gateway) ? [" ", element("span", { class: "verdict is-attention" }, icon("attention"), "not connected: it forwards on with its last slices")] : null, " · ", element("a", { href: `#/slices?link=${encodeURIComponent(link.name)}` }, "its slices")),
+    DIRECTIONS.filter((direction) => link[direction]).map((direction) => directionOf(link[direction], direction)));
+}
+
+function directionOf(side, direction) {
+  const track = bar();
+  const promised = side.promised?.rate_bps ?? 0;
+  const left = side.left?.rate_bps ?? Math.max(0, side.rate_bps - promised);
+  track.show(promised / Math.max(side.rate_bps, 1), null, "");
+  const text = element("span", {});
+  write(text, `${rate(promised)} promised of ${rate(side.rate_bps)} (${percent(promised / Math.max(side.rate_bps, 1))})`);
+  const facts = [
+    ["Left to promise", rate(left)],
+    ["Smallest delay", side.left?.smallest_delay_ns ? time(side.left.smallest_delay_ns) : null],
+    ["Buffer left", side.left?.buffer_bytes !== undefined && side.left?.buffer_bytes !== null ? size(side.left.buffer_bytes) : null],
+    ["Guarantees", side.promised?.slices !== undefined ? counted(side.promised.slices, "slice") : null],
+    ["Largest frame", `${side.largest_frame_bytes} B`],
+    ["Rate counts", side.counts],
+  ].filter(([, value]) => value);
+  return element("div", { class: "side" }, element("p", { class: "side-head" }, arrow(direction), " ", element("strong", {}, direction), " ", text), track.node,
+    element("dl", { class: "facts small" }, facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
+}

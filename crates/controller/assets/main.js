@@ -1,0 +1,82 @@
+// The page: which view is shown, who is asked for a token, whether the controller answers.
+
+import * as api from "./api.js";
+import { byId, mark, write } from "./dom.js";
+import * as eventsView from "./events.js";
+import * as historyView from "./history.js";
+import * as linksView from "./links.js";
+import { loadLinks, model, on, onReach, start } from "./model.js";
+import { counted } from "./quantities.js";
+import * as sliceView from "./slice.js";
+import * as slicesView from "./slices.js";
+import { askForToken, forgetToken } from "./token_dialog.js";
+
+const VIEWS = { slices: slicesView, links: linksView, history: historyView, events: eventsView };
+
+let leave = () => {};
+let shown = null;
+
+/** Show the view that the address names. */
+function route() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/");
+  const item = name === "slices" && rest.length > 0 ? decoded(rest.join("/")) : null;
+  const view = item === null ? VIEWS[name] ?? slicesView : sliceView;
+  leave();
+  const main = byId("main");
+  main.replaceChildren();
+  const heading = item ?? view.title;
+  write(byId("title"), heading);
+  document.title = `${heading} – Slicewise`;
+  for (const link of document.querySelectorAll(".contents a")) {
+    mark(link, "aria-current", link.hash === `#/${VIEWS[name] ? name : "slices"}` ? "page" : null);
+  }
+  leave = view.show(main, new URLSearchParams(query), item);
+  if (shown !== null && shown !== path) {
+    scrollTo({ top: 0, behavior: "instant" });
+    byId("title").focus({ preventScroll: true });
+  }
+  shown = path;
+  finding();
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** One sentence: what there is. */
+function finding() {
+  const { links } = model;
+  if (links.length === 0) return write(byId("finding"), "");
+  const directions = links.flatMap((link) => ["forward", "backward"].map((side) => link[side])).filter(Boolean);
+  const fullest = Math.max(...directions.map((side) => (side.promised?.rate_bps ?? 0) / Math.max(side.rate_bps, 1)));
+  const text = `${counted(links.length, "link")}; of the fullest direction ${Math.round(fullest * 100)} % is promised.`;
+  return write(byId("finding"), text);
+}
+
+function showAway() {
+  const notice = byId("away");
+  notice.hidden = !model.isAway;
+  const since = model.heard ? ` Shown is what was known at ${model.heard.toLocaleTimeString("en-GB")}.` : "";
+  write(notice, model.isAway ? `The controller does not answer.${since} Gateways forward on with their last slices. Trying again…` : "");
+  document.documentElement.classList.toggle("is-away", model.isAway);
+}
+
+api.listen({ unauthorized: askForToken, reach: onReach });
+addEventListener("hashchange", route);
+on("links", finding);
+on("away", showAway);
+const signOut = byId("sign-out");
+signOut.hidden = !api.token();
+signOut.addEventListener("click", forgetToken);
+// The page itself is there when the controller is not. Only over https or on this machine.
+navigator.serviceWorker?.register("assets/worker.js", { scope: "/" }).catch(() => {});
+start().catch((error) => {
+  if (error.status !== 401) write(byId("finding"), error.message);
+});
+route();
+loadLinks().catch(() => {});

@@ -1,0 +1,172 @@
+// One slice: what is promised, whether it holds, its drops and its flows.
+
+import { Away } from "./api.js";
+import { chart } from "./chart.js";
+import { button, element, facts, mark, write } from "./dom.js";
+import { DIRECTIONS, arrow, reasonWords, reasonsOf, stateSign, verdictOf, verdictSign, worst } from "./measured.js";
+import { loadFlows, loadSlice, model, on, pathOf } from "./model.js";
+import { count, moment, percent, perSecond, rate, size, time } from "./quantities.js";
+import { openRemoveDialog } from "./remove_dialog.js";
+import { openSliceDialog } from "./slice_dialog.js";
+
+const INTERVAL = 1_000;
+/** Time that the charts show, s. */
+const SHOWN = 180;
+
+/** Show the slice `name` in `main`; returns how to leave it. */
+export function show(main, parameters, name) {
+  let slice = model.slices.find((one) => one.name === name) ?? null;
+  const [state, verdict] = [stateSign(), verdictSign()];
+  const why = element("span", { class: "quiet" });
+  const change = button("Change", () => openSliceDialog(slice));
+  const remove = button("Remove", () => openRemoveDialog(slice));
+  const about = element("div", {});
+  const problem = element("p", { class: "notice", hidden: true });
+  const charts = measuredCharts();
+  const drops = element("div", {});
+  const flows = element("div", {});
+  main.append(element("p", { class: "back" }, element("a", { href: "#/slices" }, "All slices")), problem,
+    element("div", { class: "signs" }, state.node, verdict.node, why, element("span", { class: "gap" }), change, remove), about,
+    section("Now", charts.node), section("Drops", drops), section("Flows", flows));
+
+  const refresh = () => {
+    for (const one of [change, remove]) one.disabled = !slice || slice.state === "draining";
+    if (!slice) return;
+    state.show(slice);
+    about.replaceChildren(description(slice));
+  };
+  const load = async () => {
+    try {
+      slice = await loadSlice(name);
+      problem.hidden = true;
+      refresh();
+    } catch (error) {
+      if (error instanceof Away) return;
+      problem.hidden = false;
+      write(problem, error.status === 404 ? "This slice is gone." : error.message);
+      if (error.status === 404) slice = null;
+      refresh();
+    }
+  };
+  const measure = async () => {
+    if (document.hidden || !slice) return;
+    try {
+      await loadFlows(name);
+      const counters = model.counters.get(name);
+      charts.add(slice, counters);
+      const [found, text] = worst(DIRECTIONS.map((direction) => verdictOf(slice[direction], counters?.[direction], slice.bound_ns?.[direction])));
+      verdict.show(found, text);
+      write(why, text);
+      showDrops(drops, slice, counters);
+      showFlows(flows, counters.flows);
+    } catch (error) {
+      if (!(error instanceof Away) && error.status !== 404) write(why, error.message);
+    }
+  };
+  refresh();
+  load().then(measure);
+  const timers = [setInterval(measure, INTERVAL)];
+  const stop = on("slices", () => {
+    const known = model.slices.find((one) => one.name === name);
+    if (known && known !== slice) {
+      slice = known;
+      refresh();
+    }
+  });
+  const stopEvents = on("events", () => {
+    if (model.events[0]?.slice === name) load();
+  });
+  return () => {
+    timers.forEach(clearInterval);
+    stop();
+    stopEvents();
+  };
+}
+
+const section = (heading, ...body) => element("section", {}, element("h2", {}, heading), body);
+
+function description(slice) {
+  const waiting = slice.unacknowledged?.length > 0 ? slice.unacknowledged.join(", ") : null;
+  return element("div", {}, facts([
+    ["Tenant", slice.tenant],
+    ["Path", pathOf(slice).join(" → ")],
+    ["Generation", count(slice.generation)],
+    ["Created", slice.created_by ? `${moment(slice.created_at_ms)} by ${slice.created_by}` : moment(slice.created_at_ms)],
+    ["Changed", slice.changed_at_ms > slice.created_at_ms ? moment(slice.changed_at_ms) : null],
+    ["Waits for", waiting],
+    ...(slice.problems ?? []).map((one) => [`Refused by ${one.gateway}`, one.reason]),
+  ]), element("div", { class: "table-frame" }, termsTable(slice)), element("h3", {}, "Packets"), element("ul", { class: "finding" }, slice.matches.map((match) => element("li", {}, matchWords(match)))));
+}
+
+function termsTable(slice) {
+  const head = ["", "Guaranteed rate", "Burst", "Delay objective", "Bound of delay", "Maximum rate", "Weight"];
+  const rows = DIRECTIONS.filter((direction) => slice[direction]).map((direction) => {
+    const { guarantee, maximum, weight } = slice[direction];
+    const bound = slice.bound_ns?.[direction];
+    const cells = [guarantee && rate(guarantee.rate_bps), guarantee && size(guarantee.burst_bytes), guarantee?.delay_ns && time(guarantee.delay_ns), bound && time(bound), maximum && rate(maximum.rate_bps), String(weight ?? 1)];
+    return element("tr", {}, element("th", { scope: "row" }, arrow(direction), element("span", { "aria-hidden": "true" }, ` ${direction}`)), cells.map((text, index) => element("td", { "data-label": head[index + 1] }, text || "–")));
+  });
+  return element("table", { class: "cards compact" }, element("thead", {}, element("tr", {}, head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, rows));
+}
+
+const PROTOCOLS = { 1: "ICMP", 6: "TCP", 17: "UDP", 132: "SCTP" };
+const protocolWords = (number) => PROTOCOLS[number] ?? `protocol ${number}`;
+const endWords = (address, port) => (port > 0 ? `${address.includes(":") ? `[${address}]` : address}:${port}` : address);
+
+/** "UDP from 192.0.2.0/24 to port 5201". */
+export function matchWords(match) {
+  const part = (name, words) => (match[name] === null || match[name] === undefined ? [] : [words(match[name])]);
+  const end = (word, address, port) => {
+    const parts = [...part(address, String), ...part(port, (value) => `port ${value}`)];
+    return parts.length > 0 ? [`${word} ${parts.join(", ")}`] : [];
+  };
+  const words = [
+    ...part("protocol", (value) => (Number.isInteger(value) ? `IP protocol ${value}` : value.toUpperCase())),
+    ...end("from", "source", "source_port"), ...end("to", "destination", "destination_port"),
+    ...part("dscp", (value) => `DSCP ${value}`), ...part("vlan", (value) => `VLAN ${value}`), ...part("inner_vlan", (value) => `inner VLAN ${value}`), ...part("teid", (value) => `tunnel ${value}`),
+  ];
+  return words.length > 0 ? words.join(" ") : "every packet";
+}
+
+function measuredCharts() {
+  const names = DIRECTIONS;
+  const throughput = chart({ caption: "Throughput", names, levelName: "guarantee", seconds: SHOWN, text: rate });
+  const delay = chart({ caption: "Delay, 99th percentile", names, levelName: "bound", seconds: SHOWN, text: time });
+  return {
+    node: element("div", { class: "charts" }, throughput.node, delay.node),
+    add(slice, counters) {
+      const now = Date.now();
+      const values = (of) => DIRECTIONS.map((direction) => (slice[direction] ? of(counters?.[direction], direction) ?? null : null));
+      throughput.add(now, values((one) => one?.rate_bps), values((_, direction) => slice[direction].guarantee?.rate_bps));
+      delay.add(now, values((one) => one?.delay_ns?.p99), values((_, direction) => slice.bound_ns?.[direction]));
+    },
+  };
+}
+
+function showDrops(place, slice, counters) {
+  const rows = DIRECTIONS.flatMap((direction) => reasonsOf(counters?.[direction]).map(([reason, number]) => [direction, reason, number]));
+  if (rows.length === 0) {
+    place.replaceChildren(element("p", { class: "quiet" }, counters ? "No frame was dropped in the last interval." : "No gateway has reported yet."));
+    return;
+  }
+  place.replaceChildren(element("table", { class: "compact narrow" }, element("thead", {}, element("tr", {}, ["", "Reason", "Frames"].map((text, index) => element("th", { scope: "col", class: index > 1 ? "number" : null }, text)))),
+    element("tbody", {}, rows.map(([direction, reason, number]) => element("tr", {}, element("td", {}, arrow(direction)), element("td", {}, reasonWords(reason)), element("td", { class: "number" }, perSecond(number)))))));
+}
+
+/** Flows, largest first. */
+function showFlows(place, flows) {
+  if (flows.length === 0) {
+    const text = "No flow in the last report. While this view is open, gateways report the flows of this slice.";
+    if (place.textContent !== text) place.replaceChildren(element("p", { class: "quiet" }, text));
+    return;
+  }
+  const head = ["", "Protocol", "Source", "Destination", "Throughput", "Of the slice", "Frames"];
+  const total = { forward: 0, backward: 0 };
+  for (const flow of flows) total[flow.direction] += flow.rate_bps;
+  const rows = flows.map((flow) => element("tr", {}, element("td", {}, arrow(flow.direction)),
+    [protocolWords(flow.protocol), endWords(flow.source, flow.source_port), endWords(flow.destination, flow.destination_port)].map((text, index) => element("td", { "data-label": head[index + 1] }, String(text))),
+    [rate(flow.rate_bps), percent(total[flow.direction] > 0 ? flow.rate_bps / total[flow.direction] : 0), perSecond(flow.frames_ps)].map((text, index) => element("td", { class: "number", "data-label": head[index + 4] }, text))));
+  place.replaceChildren(element("div", { class: "table-frame" }, element("table", { class: "cards compact" },
+    element("thead", {}, element("tr", {}, head.map((text, index) => element("th", { scope: "col", class: index > 3 ? "number" : null }, text)))), element("tbody", {}, rows))));
+  mark(place, "data-filled", true);
+}

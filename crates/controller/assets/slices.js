@@ -1,0 +1,197 @@
+// The list of slices: filter, live figures, and what can be done with each.
+
+import { byId, button, debounced, element, icon, mark, write } from "./dom.js";
+import { DIRECTIONS, delayLine, dropLine, stateSign, throughputLine, verdictOf, verdictSign, worst } from "./measured.js";
+import { MOST_SLICES, loadCounters, model, on, pathOf, setFilter } from "./model.js";
+import { counted } from "./quantities.js";
+import { openSliceDialog } from "./slice_dialog.js";
+import { openRemoveDialog } from "./remove_dialog.js";
+import { VirtualRows } from "./virtual_rows.js";
+
+/** Counters are asked for so often, ms. */
+const INTERVAL = 1_000;
+
+export const title = "Slices";
+
+/** Show the view in `main`; returns how to leave it. */
+export function show(main, parameters) {
+  const controls = filters(parameters);
+  const status = element("p", { class: "quiet status", role: "status" });
+  const table = element("table", { class: "slices", tabindex: "-1", "aria-label": "Slices" }, head());
+  const empty = element("div", { class: "empty", hidden: true });
+  main.append(controls.node, status, element("div", { class: "table-frame" }, table), empty);
+
+  const rows = new VirtualRows(table, { make: row, items: () => model.slices, onRange: debounced(() => poll(), 150) });
+  const poll = poller(rows);
+  const refresh = () => {
+    rows.refresh();
+    timed();
+    write(status, statusText());
+    fillEmpty(empty, table);
+    controls.refresh();
+  };
+  const stop = [
+    on("slices", refresh),
+    on("links", () => {
+      controls.refresh();
+      fillEmpty(empty, table);
+    }),
+    on("counters", () => rows.refresh()),
+  ];
+  refresh();
+  setFilter(filterOf(parameters));
+  const timer = setInterval(poll, INTERVAL);
+  return () => {
+    clearInterval(timer);
+    controls.close();
+    rows.close();
+    for (const end of stop) end();
+  };
+}
+
+/** Marks for measurements: when the first rows were there, and when all were. */
+function timed() {
+  for (const [name, is] of [["first-rows", model.slices.length > 0], ["all-rows", model.slices.length > 0 && !model.reading]]) {
+    if (is && performance.getEntriesByName(name).length === 0) performance.mark(name);
+  }
+}
+
+const filterOf = (parameters) => ({
+  name_contains: parameters.get("search") ?? "",
+  state: parameters.get("state") ?? "",
+  link: parameters.get("link") ?? "",
+  tenant: parameters.get("tenant") ?? "",
+});
+
+/** Ask for the counters of the slices in view, one request at a time, and not while nobody looks. */
+function poller(rows) {
+  let asking = false;
+  return async () => {
+    if (asking || document.hidden) return;
+    asking = true;
+    try {
+      await loadCounters(rows.shown().map((slice) => slice.name));
+    } catch {
+      // The page says that the controller is away.
+    } finally {
+      asking = false;
+    }
+  };
+}
+
+function statusText() {
+  const { slices, reading, cut, filter } = model;
+  const isFiltered = Object.values(filter).some(Boolean);
+  if (cut) return `The first ${counted(MOST_SLICES, "slice")}: search to see others.`;
+  if (reading && slices.length === 0) return "Reading…";
+  return `${counted(slices.length, "slice")}${isFiltered ? " found" : ""}${reading ? ", reading more…" : ""}`;
+}
+
+function fillEmpty(empty, table) {
+  const isEmpty = model.slices.length === 0 && !model.reading;
+  empty.hidden = !isEmpty;
+  mark(table, "hidden", isEmpty);
+  if (!isEmpty) return;
+  if (Object.values(model.filter).some(Boolean)) {
+    empty.replaceChildren(element("p", {}, "No slice matches. "), element("p", {}, element("a", { href: "#/slices" }, "Show all slices")));
+  } else if (model.links.length === 0) {
+    empty.replaceChildren(element("p", {}, "No gateway has announced a link yet. Start one that knows this controller; then slices can be promised on its link."));
+  } else {
+    empty.replaceChildren(element("p", {}, "There is no slice yet."), button("New slice", () => openSliceDialog(), { class: "primary" }));
+  }
+}
+
+/** Search, state, link, and the button for a new slice. */
+function filters(parameters) {
+  const search = element("input", { type: "search", id: "search", value: parameters.get("search") ?? "", autocomplete: "off", spellcheck: "false", maxlength: "63", "aria-keyshortcuts": "/" });
+  const state = element("select", { id: "state" }, [["", "any state"], ["admitted", "admitted"], ["installed", "installed"], ["draining", "draining"]].map(([value, text]) => element("option", { value }, text)));
+  const link = element("select", { id: "link" });
+  state.value = parameters.get("state") ?? "";
+  const apply = () => {
+    const filter = { search: search.value.trim(), state: state.value, link: link.value, tenant: parameters.get("tenant") ?? "" };
+    const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
+    history.replaceState(null, "", `#/slices${query.size > 0 ? `?${query}` : ""}`);
+    setFilter(filterOf(query));
+  };
+  search.addEventListener("input", debounced(apply, 150));
+  state.addEventListener("change", apply);
+  link.addEventListener("change", apply);
+  const shortcut = (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    event.preventDefault();
+    search.focus();
+  };
+  addEventListener("keydown", shortcut);
+  let known = null;
+  const refresh = () => {
+    const names = model.links.map((one) => one.name);
+    const chosen = model.filter.link || parameters.get("link") || "";
+    if (known === names.join(" ")) return;
+    known = names.join(" ");
+    const all = chosen && !names.includes(chosen) ? [chosen, ...names] : names;
+    link.replaceChildren(element("option", { value: "" }, "any link"), ...all.map((name) => element("option", { value: name }, name)));
+    link.value = chosen;
+  };
+  const node = element("form", { class: "controls", role: "search", on: { submit: (event) => event.preventDefault() } },
+    element("label", { class: "grows" }, "Search ", search), element("label", {}, "State ", state), element("label", {}, "Link ", link),
+    button("New slice", () => openSliceDialog(), { class: "primary", id: "new-slice" }));
+  return { node, refresh, close: () => removeEventListener("keydown", shortcut) };
+}
+
+function head() {
+  const names = [["Slice", "name"], ["State", "state"], ["Throughput of guarantee", "throughput"], ["Delay, p99 of bound", "delay"], ["Dropped", "dropped"]];
+  return element("thead", {}, element("tr", { "aria-rowindex": "1" },
+    names.map(([text, name]) => element("th", { scope: "col", class: name }, text)), element("th", { scope: "col", class: "actions" }, element("span", { class: "spoken" }, "Actions"))));
+}
+
+/** A row, shown for one slice after another. */
+function row() {
+  const link = element("a", { class: "name" });
+  const place = element("span", { class: "quiet" });
+  const [state, verdict] = [stateSign(), verdictSign()];
+  const lines = { throughput: DIRECTIONS.map(throughputLine), delay: DIRECTIONS.map(delayLine), dropped: DIRECTIONS.map(dropLine) };
+  let slice = null;
+  const change = button(icon("change"), () => openSliceDialog(slice), { class: "plain act" });
+  const remove = button(icon("remove"), () => openRemoveDialog(slice), { class: "plain act" });
+  const cell = (name, label, ...children) => element("td", { class: name, "data-label": label }, children);
+  const node = element("tr", {},
+    element("th", { scope: "row", class: "name" }, link, place),
+    cell("state", null, state.node, verdict.node),
+    cell("throughput", "Throughput", lines.throughput.map((one) => one.node)),
+    cell("delay", "Delay, p99", lines.delay.map((one) => one.node)),
+    cell("dropped", "Dropped", lines.dropped.map((one) => one.node)),
+    cell("actions", null, change, remove));
+  const show = (item) => {
+    if (!item) return;
+    if (slice?.name !== item.name) {
+      mark(link, "href", `#/slices/${encodeURIComponent(item.name)}`);
+      mark(change, "aria-label", `Change ${item.name}`);
+      mark(remove, "aria-label", `Remove ${item.name}`);
+      mark(change, "title", "Change");
+      mark(remove, "title", "Remove");
+      write(link, item.name);
+    }
+    slice = item;
+    write(place, [item.tenant, pathOf(item).join(" · ")].filter(Boolean).join(", "));
+    state.show(item);
+    change.disabled = remove.disabled = item.state === "draining";
+    showFigures(item, lines, verdict);
+  };
+  return { node, show };
+}
+
+function showFigures(slice, lines, verdict) {
+  const counters = model.counters.get(slice.name);
+  const verdicts = DIRECTIONS.map((direction) => verdictOf(slice[direction], counters?.[direction], slice.bound_ns?.[direction]));
+  DIRECTIONS.forEach((direction, index) => {
+    const [terms, now, bound] = [slice[direction], counters?.[direction], slice.bound_ns?.[direction]];
+    const [found] = verdicts[index];
+    lines.throughput[index].show(terms, now);
+    lines.delay[index].show(terms, now, bound);
+    lines.dropped[index].show(terms, now && { ...now, verdict: found });
+  });
+  verdict.show(...(slice.state === "draining" ? [null, ""] : worst(verdicts)));
+}
+
+/** Where the focus goes when a dialog over the list closes. */
+export const home = () => byId("new-slice");

@@ -1,0 +1,124 @@
+// A long table of which only the rows in view exist. All rows are equally high: `--row` of the table says how high.
+
+import { element } from "./dom.js";
+
+/** Rows kept above and below the window. */
+const BESIDE = 8;
+
+/**
+ * `make()` returns `{node, show(item, index)}`, a row that can be shown for one item after another.
+ * `items()` is the list; `onRange(first, end)` is called when other rows come into view.
+ */
+export class VirtualRows {
+  constructor(table, { make, items, onRange }) {
+    Object.assign(this, { table, make, items, onRange });
+    this.before = element("tr", { class: "spacer", "aria-hidden": "true" });
+    this.after = element("tr", { class: "spacer", "aria-hidden": "true" });
+    this.body = element("tbody", {}, this.before, this.after);
+    table.append(this.body);
+    this.rows = new Map();
+    this.spare = [];
+    this.current = 0;
+    this.range = [0, 0];
+    this.asked = false;
+    this.ask = () => {
+      if (this.asked) return;
+      this.asked = true;
+      requestAnimationFrame(() => {
+        this.asked = false;
+        if (table.isConnected) this.place();
+      });
+    };
+    addEventListener("scroll", this.ask, { passive: true });
+    addEventListener("resize", this.ask);
+    this.body.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** After this it listens to nothing. */
+  close() {
+    removeEventListener("scroll", this.ask);
+    removeEventListener("resize", this.ask);
+  }
+
+  get height() {
+    const probe = getComputedStyle(this.table).getPropertyValue("--row");
+    return (Number.parseFloat(probe) || 3.5) * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  }
+
+  /** Show the list as it is now. */
+  refresh() {
+    this.place();
+    for (const [index, row] of this.rows) row.show(this.items()[index], index);
+  }
+
+  /** The items in view. */
+  shown() {
+    return this.items().slice(...this.range);
+  }
+
+  place() {
+    const [items, height] = [this.items(), this.height];
+    const above = Math.max(0, -this.body.getBoundingClientRect().top);
+    const first = Math.max(0, Math.min(Math.floor(above / height) - BESIDE, items.length - 1));
+    const end = Math.min(items.length, first + Math.ceil(innerHeight / height) + 2 * BESIDE);
+    const [oldFirst, oldEnd] = this.range;
+    this.range = [first, end];
+    // The page is never shorter in between: the browser would move the window.
+    this.before.style.height = `${first * height}px`;
+    this.after.style.height = `${(items.length - end) * height}px`;
+    let next = this.after;
+    for (let index = end - 1; index >= first; index -= 1) {
+      const row = this.rows.get(index) ?? this.insert(index, next);
+      next = row.node;
+    }
+    const focused = this.retire(first, end);
+    this.table.setAttribute("aria-rowcount", items.length + 1);
+    if (focused) this.table.focus({ preventScroll: true });
+    if (oldFirst !== first || oldEnd !== end) this.onRange(first, end);
+  }
+
+  /** Take rows out of the page that are no longer in view; whether one of them had the focus. */
+  retire(first, end) {
+    let focused = false;
+    for (const [index, row] of this.rows) {
+      if (index >= first && index < end) continue;
+      focused ||= row.node.contains(document.activeElement);
+      row.node.remove();
+      this.rows.delete(index);
+      this.spare.push(row);
+    }
+    return focused;
+  }
+
+  insert(index, next) {
+    const row = this.spare.pop() ?? this.make();
+    this.body.insertBefore(row.node, next);
+    this.rows.set(index, row);
+    row.node.dataset.index = index;
+    row.node.setAttribute("aria-rowindex", index + 2);
+    row.show(this.items()[index], index);
+    return row;
+  }
+
+  /** Arrows, Page Up and Down, Home and End move from row to row. */
+  onKey(event) {
+    const row = event.target.closest("tr[data-index]");
+    if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
+    const page = Math.max(1, Math.floor(innerHeight / this.height) - 2);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    const target = Number(row.dataset.index) + steps[event.key];
+    this.focus(Math.max(0, Math.min(target, this.items().length - 1)));
+  }
+
+  /** Bring row `index` into view and give it the focus. */
+  focus(index) {
+    const top = this.body.getBoundingClientRect().top + scrollY + index * this.height;
+    const [from, to] = [scrollY + this.table.tHead.offsetHeight + this.height, scrollY + innerHeight - 2 * this.height];
+    if (top < from) scrollTo({ top: top - this.table.tHead.offsetHeight - this.height, behavior: "instant" });
+    else if (top > to) scrollTo({ top: top - innerHeight + 2 * this.height, behavior: "instant" });
+    this.place();
+    this.rows.get(index)?.node.querySelector("a, button")?.focus({ preventScroll: true });
+  }
+}

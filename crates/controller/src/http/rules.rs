@@ -1,0 +1,96 @@
+//! Rules of the operator.
+
+use super::Shared;
+use super::answer::{Replied, json, of_store};
+use super::extract::{Asked, Json, Named};
+use super::openapi::Problems;
+use crate::actor::Actor;
+use crate::refusal::Refusal;
+use crate::rules as store;
+use crate::store::{Answer, work};
+use axum::Extension;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use slicewise_api::{Rule, RuleRecord, check_name};
+
+/// Every rule, and whether it lends now.
+#[utoipa::path(get, path = "/v1/rules", tag = "rules", responses((status = 200, description = "Rules.", body = Vec<RuleRecord>), Problems))]
+pub(super) async fn rules(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+) -> Replied {
+    actor.may_read_all()?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let found = store::list(&mut transaction).await;
+    json(&found.map_err(|error| of_store(&error))?)
+}
+
+/// One rule.
+#[utoipa::path(get, path = "/v1/rules/{name}", tag = "rules", params(("name" = String, Path)),
+    responses((status = 200, description = "The rule.", body = RuleRecord), Problems))]
+pub(super) async fn rule(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+) -> Replied {
+    actor.may_read_all()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
+    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
+    let found = store::get(&mut transaction, &name).await;
+    let found = found.map_err(|error| of_store(&error))?;
+    json(&found.ok_or_else(|| Refusal::not_found("rule", &name))?)
+}
+
+/// Add a rule, or change it: what it lends is taken back first.
+#[utoipa::path(put, path = "/v1/rules/{name}", tag = "rules", request_body = Rule, params(("name" = String, Path)),
+    responses((status = 200, description = "Changed.", body = RuleRecord), (status = 201, description = "Added.", body = RuleRecord), Problems))]
+pub(super) async fn put_rule(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+    Json { value: rule, hash }: Json<Rule>,
+) -> Replied {
+    actor.may_operate()?;
+    let request = asked.request(&actor.name, &hash);
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let (is_new, record) = store::put(tx, &name, rule).await?;
+            Answer::json(if is_new { 201 } else { 200 }, &record)
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}
+
+/// Remove a rule: what it lends is taken back.
+#[utoipa::path(delete, path = "/v1/rules/{name}", tag = "rules", params(("name" = String, Path)),
+    responses((status = 204, description = "Removed."), Problems))]
+pub(super) async fn remove_rule(
+    State(app): State<Shared>,
+    Extension(actor): Extension<Actor>,
+    Named(name): Named,
+    asked: Asked,
+) -> Replied {
+    actor.may_operate()?;
+    check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
+    let request = asked.request(&actor.name, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            match store::remove(tx, &name, "the rule is removed").await? {
+                true => Ok(Answer::empty()),
+                false => Err(Refusal::not_found("rule", &name).into()),
+            }
+        })
+    });
+    Ok(app
+        .store
+        .writer()
+        .change(request, work)
+        .await?
+        .into_response())
+}

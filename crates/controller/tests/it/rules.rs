@@ -1,0 +1,153 @@
+//! Rules: what one slice leaves unused is lent to another.
+#![allow(clippy::unwrap_used, reason = "functions of tests")]
+
+use crate::support::{TestStore, guarantee, slice, with_link};
+use slicewise_api::{
+    Client, CounterReport, Direction, DirectionCounters, EventKind, Maximum, Precondition, Rule,
+    Slice, SliceCounters,
+};
+
+/// `lender` is guaranteed 50 Mbit/s; `borrower` may send 10 Mbit/s.
+fn with_slices(client: &Client) -> Slice {
+    let lender = slice("lender", 1, 50);
+    client
+        .put_slice(&lender, Precondition::Absent, None)
+        .unwrap();
+    let mut borrower = slice("borrower", 2, 5);
+    let maximum = Maximum {
+        rate_bps: 10_000_000,
+        burst_bytes: 1_000_000,
+    };
+    let mut terms = guarantee(5, None);
+    terms.maximum = Some(maximum);
+    borrower.forward = Some(terms);
+    client
+        .put_slice(&borrower, Precondition::Absent, None)
+        .unwrap();
+    borrower
+}
+
+fn rule() -> Rule {
+    Rule {
+        from: "lender".to_owned(),
+        to: "borrower".to_owned(),
+        direction: Direction::Forward,
+        unused_bps: 40_000_000,
+        for_ms: 0,
+        weight: Some(8),
+    }
+}
+
+fn report(client: &Client, lender_mbps: u64) {
+    let forward = DirectionCounters {
+        sent_bytes: lender_mbps * 125_000,
+        ..DirectionCounters::default()
+    };
+    let report = CounterReport {
+        interval_ns: 1_000_000_000,
+        slices: vec![SliceCounters {
+            name: "lender".to_owned(),
+            forward: Some(forward),
+            backward: None,
+        }],
+        ..CounterReport::default()
+    };
+    client.report_counters("gw", &report).unwrap();
+}
+
+/// Maximum, Mbit/s, and weight of the borrower.
+fn borrowed(client: &Client) -> (u64, u32) {
+    let terms = client.slice("borrower").unwrap().forward.unwrap();
+    (terms.maximum.unwrap().rate_bps / 1_000_000, terms.weight)
+}
+
+#[test]
+fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        with_slices(&client);
+        client.put_rule("night", &rule()).unwrap();
+        report(&client, 11);
+        assert_eq!(borrowed(&client), (10, 1), "less than 40 Mbit/s is left");
+        report(&client, 10);
+        assert_eq!(borrowed(&client), (50, 8));
+        assert!(client.rules().unwrap()[0].lent);
+        let lender = client.slice("lender").unwrap();
+        assert_eq!(lender.generation, 1, "its guarantee is never touched");
+        report(&client, 10);
+        report(&client, 30);
+        assert_eq!(borrowed(&client), (10, 1));
+        assert!(!client.rules().unwrap()[0].lent);
+
+        let events = client.events(0, None).unwrap().items;
+        let decisions = events.iter().filter(|one| one.kind == EventKind::Decision);
+        let reasons: Vec<&str> = decisions
+            .map(|one| one.reason.as_deref().unwrap())
+            .collect();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(reasons.join("\n"), @"
+            lent to `borrower`: slice `lender` leaves 40 Mbit/s of its guarantee unused: 10 Mbit/s of 50 Mbit/s sent
+            taken back from `borrower`: slice `lender` uses its guarantee again: 30 Mbit/s of 50 Mbit/s sent
+            ");
+        }
+        let history = client.generations(None, None).unwrap().items;
+        assert_eq!(history[0].by, "rule night");
+        assert_eq!(history[0].reason.as_deref(), Some(reasons[1]));
+    }
+}
+
+#[test]
+fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let mut borrower = with_slices(&client);
+        client.put_rule("night", &rule()).unwrap();
+        report(&client, 0);
+        assert_eq!(borrowed(&client), (50, 8));
+        let terms = borrower.forward.as_mut().unwrap();
+        terms.maximum.as_mut().unwrap().rate_bps = 20_000_000;
+        terms.weight = 8;
+        client
+            .put_slice(&borrower, Precondition::None, None)
+            .unwrap();
+        client.remove_rule("night").unwrap();
+        assert_eq!(borrowed(&client), (20, 1));
+        assert_eq!(client.remove_rule("night").unwrap_err().status(), Some(404));
+    }
+}
+
+#[test]
+fn a_rule_that_cannot_be_kept_is_refused_with_its_reason() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        with_slices(&client);
+        client.put_rule("night", &rule()).unwrap();
+        let wrong = [
+            Rule {
+                from: "nobody".to_owned(),
+                ..rule()
+            },
+            Rule {
+                direction: Direction::Backward,
+                ..rule()
+            },
+            Rule {
+                to: "lender".to_owned(),
+                ..rule()
+            },
+            rule(),
+        ];
+        let texts = wrong.map(|rule| {
+            let error = client.put_rule("other", &rule).unwrap_err();
+            format!("{} {error}", error.status().unwrap())
+        });
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(texts.join("\n"), @"
+            409 there is no slice `nobody`
+            409 slice `lender` has no guarantee backward: there is nothing to lend
+            400 /to: is `from`: a slice cannot lend to itself
+            409 slice `borrower` borrows by rule `night` already: a slice borrows by one rule in each direction
+            ");
+        }
+    }
+}
