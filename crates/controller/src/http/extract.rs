@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 
 /// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
@@ -231,4 +232,11 @@ async fn read(body: Body) -> Result<Option<Vec<u8>>, axum::Error> {
         }
     }
     Ok((discarded == 0).then_some(bytes))
+}
+
+/// A number behind `?`, of the 63 bits that the store has.
+pub(super) fn natural<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<i64>::deserialize(deserializer)?;
+    let natural = number.map(u64::try_from).transpose();
+    natural.map_err(|_| serde::de::Error::custom("expected a number that is not negative"))
 }

@@ -1,4 +1,5 @@
 //! Tests of the controller over its API, on SQLite and on PostgreSQL.
+#![allow(clippy::unwrap_used)]
 
 mod api;
 mod crashes;

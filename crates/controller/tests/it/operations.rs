@@ -1,11 +1,14 @@
 //! Tokens, backups, stores of other versions, health.
 
 use crate::support::{Server, TestStore, announcement, params, slice, with_link};
-use slicewise_api::{NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant};
+use slicewise_api::{
+    Client, ClientParams, NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant,
+};
 use slicewise_controller::{
-    ControllerError, Location, ServeParams, run, run_backup, run_restore, run_token_add,
+    ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore, run_token_add,
 };
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -354,7 +357,7 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
     };
     assert_eq!(refused.status(), Some(507), "{refused}");
     assert!(made.len() > 10);
-    let names = |client: &slicewise_api::Client| {
+    let names = |client: &Client| {
         let mut query = SliceQuery {
             limit: Some(1000),
             ..SliceQuery::default()
@@ -415,17 +418,77 @@ fn health_readiness_metrics_and_the_dashboard_are_served() {
     }
 }
 
-#[test]
-fn tls_is_served_where_a_certificate_is_given() {
-    let store = TestStore::sqlite();
-    let params = |listen| ServeParams {
-        tls: Some(slicewise_controller::TlsParams {
-            certificate: "/nonexistent/certificate.pem".into(),
-            key: "/nonexistent/key.pem".into(),
-        }),
-        ..params(listen)
+/// A certificate of 127.0.0.1 and its key; `None` without openssl.
+fn certificate(folder: &Path) -> Option<TlsParams> {
+    let params = TlsParams {
+        certificate: folder.join("certificate.pem"),
+        key: folder.join("key.pem"),
     };
-    let refused = run(&store.location, &params("127.0.0.1:0".parse().unwrap())).unwrap_err();
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args([
+            "-subj",
+            "/CN=controller",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&params.key)
+        .arg("-out")
+        .arg(&params.certificate)
+        .output();
+    made.is_ok_and(|made| made.status.success())
+        .then_some(params)
+}
+
+#[test]
+fn tls_is_served_and_a_certificate_of_others_is_not_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(tls) = certificate(folder.path()) else {
+        println!("openssl is missing: TLS is not tested");
+        return;
+    };
+    let store = TestStore::sqlite();
+    let server = Server::with(&store, |params| ServeParams {
+        tls: Some(tls.clone()),
+        ..params
+    });
+    let secret = token(&store, "admin", "admin");
+    let client = |authorities| {
+        let params = ClientParams {
+            url: server.url.replace("http://", "https://"),
+            token: Some(secret.clone()),
+            authorities,
+        };
+        Client::new(&params).unwrap()
+    };
+    let trusting = client(Some(tls.certificate.clone()));
+    assert_eq!(trusting.tokens().unwrap().len(), 1);
+    let other = tempfile::tempdir().unwrap();
+    let other = certificate(other.path()).map(|other| client(Some(other.certificate)));
+    let refused = other.unwrap().links().unwrap_err().to_string();
+    assert!(refused.contains("certificate"), "{refused}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_read_is_named() {
+    let store = TestStore::sqlite();
+    let mut params = params("127.0.0.1:0".parse().unwrap());
+    params.tls = Some(TlsParams {
+        certificate: "/nonexistent/certificate.pem".into(),
+        key: "/nonexistent/key.pem".into(),
+    });
+    let refused = run(&store.location, &params).unwrap_err();
     assert!(refused.is_mistake());
     assert!(
         refused.to_string().contains("/nonexistent/certificate.pem"),

@@ -3,6 +3,9 @@
 use crate::support::{Server, TestStore, ask, slice_json, with_link};
 use serde_json::{Value, json};
 
+/// Method, path, headers and body.
+type Case<'c> = (&'c str, &'c str, &'c [(&'c str, &'c str)], Option<Value>);
+
 fn shown(
     server: &Server,
     method: &str,
@@ -69,7 +72,7 @@ fn every_status_has_its_problem_document() {
                 .status,
             200
         );
-        let cases: Vec<(&str, &str, &[(&str, &str)], Option<Value>)> = vec![
+        let cases: Vec<Case> = vec![
             ("PUT", "/v1/slices/gold", &[], Some(json!({"name": "gold"}))),
             ("PUT", "/v1/slices/gold", &[], Some(json!([]))),
             (

@@ -146,7 +146,11 @@ fn a_timeout_does_not_send_again_what_has_just_been_sent() {
     script.at(1_050);
     script.acks(4_001);
     assert_eq!(script.end.figures().timeouts, 1);
-    assert_eq!(script.end.figures().retransmitted_segments, 2, "one by a probe");
+    assert_eq!(
+        script.end.figures().retransmitted_segments,
+        2,
+        "one by a probe"
+    );
 }
 
 /// RFC 8985, section 7.4: a probe that repaired a loss still says that the path is congested.
