@@ -4,7 +4,6 @@
 //! `cargo bench -p slicewise-agent --bench changes [changes]`
 
 #[path = "../tests/it/support/mod.rs"]
-#[allow(dead_code, reason = "the tests use the rest")]
 mod support;
 
 use slicewise_api::GatewayChange;
