@@ -86,7 +86,7 @@ pub(crate) async fn remove_tenant(tx: &mut Tx, name: &str) -> Result<(), Failed>
     };
     if state.slices > 0 {
         let detail = format!(
-            "tenant `{name}` has {} slices: remove them first",
+            "tenant `{name}` still has slices ({}): remove them first",
             state.slices
         );
         return Err(Refusal::conflict(detail).into());

@@ -5,7 +5,7 @@ use crate::slices::{Hop, Stored, TenantState, subtract_hop};
 use crate::store::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{Acknowledgement, EventKind, SliceState};
 
-/// Slices of one transaction of the list that become installed.
+/// Longest reason of a refusal.
 const REASON_CHARS_MAX: usize = 500;
 
 /// Note an acknowledgement. What is about slices that are not known, or about an earlier one of that name, is ignored.
@@ -72,7 +72,9 @@ async fn refuse(
     slice: &str,
     reason: &str,
 ) -> Result<(), Failed> {
-    let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+    // PostgreSQL has no text with NUL characters.
+    let reason = reason.chars().filter(|&c| c != '\0');
+    let reason: String = reason.take(REASON_CHARS_MAX).collect();
     let reason = match reason.is_empty() {
         true => "no reason given".to_owned(),
         false => reason,

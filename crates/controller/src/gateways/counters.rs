@@ -5,7 +5,7 @@ use crate::slices::{Hop, Stored};
 use crate::store::{EventNote, Failed, RowExt, Store, Tx, now_ms, number};
 use slicewise_api::{
     CounterAnswer, CounterReport, DirectionCounters, EventKind, GatewayEvent, HopCounters,
-    LinkCounters, LinkCountersRecord, SliceCountersRecord,
+    LinkCounters, LinkCountersRecord, SliceCountersRecord, check_name,
 };
 use sqlx::AnyConnection;
 use std::collections::HashMap;
@@ -81,6 +81,8 @@ pub(crate) async fn save_counters(
     insert.bind(body).execute(tx.connection()).await?;
     for event in events.iter().take(EVENTS_MAX) {
         let slice = event.slice.clone().unwrap_or_default();
+        let is_name = check_name(&slice, "").is_ok();
+        let slice = if is_name { slice } else { String::new() };
         let stored = Stored::load(tx.connection(), &slice).await?;
         let note = EventNote {
             slice,

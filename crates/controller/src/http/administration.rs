@@ -35,7 +35,7 @@ pub(super) async fn tenants(
 }
 
 /// One tenant.
-#[utoipa::path(get, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "The tenant.", body = TenantRecord), Problems))]
 pub(super) async fn tenant(
     State(app): State<Shared>,
@@ -56,7 +56,7 @@ pub(super) async fn tenant(
 }
 
 /// Add a tenant, or change it. A quota below what is used refuses only what would use more.
-#[utoipa::path(put, path = "/v1/tenants/{name}", tag = "administration", request_body = Tenant, params(("name" = String, Path)),
+#[utoipa::path(put, path = "/v1/tenants/{name}", tag = "administration", request_body = Tenant, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "Changed.", body = TenantRecord), (status = 201, description = "Added.", body = TenantRecord), Problems))]
 pub(super) async fn put_tenant(
     State(app): State<Shared>,
@@ -85,7 +85,7 @@ pub(super) async fn put_tenant(
 }
 
 /// Remove a tenant that has no slices and no tokens.
-#[utoipa::path(delete, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 204, description = "Removed."), Problems))]
 pub(super) async fn remove_tenant(
     State(app): State<Shared>,
@@ -154,7 +154,7 @@ pub(super) async fn add_token(
 }
 
 /// Revoke a token.
-#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "administration", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 204, description = "Revoked."), Problems))]
 pub(super) async fn remove_token(
     State(app): State<Shared>,
@@ -185,7 +185,7 @@ pub(super) async fn remove_token(
 #[into_params(parameter_in = Query)]
 pub(super) struct AuditParameters {
     /// Those after this number.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::extract::natural")]
     after: Option<u64>,
 }
 

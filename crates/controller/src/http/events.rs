@@ -31,7 +31,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 #[into_params(parameter_in = Query)]
 pub(super) struct EventParameters {
     /// Those after this number. A stream without it begins with what comes next.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::extract::natural")]
     after: Option<u64>,
     /// At most this many in a list.
     #[serde(default)]

@@ -5,11 +5,13 @@ use crate::administration::hash;
 use crate::refusal::Refusal;
 use crate::slices::Guard;
 use crate::store::Request;
-use axum::RequestExt;
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 
 /// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
@@ -171,6 +173,10 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
 
     async fn from_request(request: axum::extract::Request, _: &Shared) -> Result<Self, Refusal> {
         let bytes = body(request).await?;
+        // Members without their names are no object, although they could be read as one.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(Refusal::malformed("the body is no JSON object"));
+        }
         let value = serde_json::from_slice(&bytes)
             .map_err(|error| Refusal::malformed(error.to_string()))?;
         Ok(Self {
@@ -193,16 +199,17 @@ pub(super) async fn body(request: axum::extract::Request) -> Result<Vec<u8>, Ref
             format!("`Content-Type` is {kind:?}: expected `application/json`"),
         ));
     }
-    let body = request.into_limited_body();
-    let read = axum::body::to_bytes(body, BODY_BYTES_MAX);
-    match tokio::time::timeout(BODY_PATIENCE, read).await {
-        Ok(Ok(bytes)) => Ok(bytes.to_vec()),
-        Ok(Err(_)) => Err(Refusal::new(
+    match tokio::time::timeout(BODY_PATIENCE, read(request.into_body())).await {
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => Err(Refusal::new(
             413,
             "too-large",
             "The body is too large",
             format!("expected at most {BODY_BYTES_MAX} bytes: send several smaller batches"),
         )),
+        Ok(Err(error)) => Err(Refusal::malformed(format!(
+            "the body did not come whole: {error}"
+        ))),
         Err(_) => Err(Refusal::new(
             408,
             "too-slow",
@@ -210,4 +217,26 @@ pub(super) async fn body(request: axum::extract::Request) -> Result<Vec<u8>, Ref
             format!("expected it within {} s", BODY_PATIENCE.as_secs()),
         )),
     }
+}
+
+/// `None` if it is too large.
+async fn read(body: Body) -> Result<Option<Vec<u8>>, axum::Error> {
+    let mut stream = body.into_data_stream();
+    let (mut bytes, mut discarded) = (Vec::new(), 0);
+    while let Some(part) = stream.try_next().await? {
+        match bytes.len() + part.len() <= BODY_BYTES_MAX {
+            true if discarded == 0 => bytes.extend_from_slice(&part),
+            // A client that still sends would not read an answer.
+            _ if discarded < BODY_BYTES_MAX => discarded += part.len(),
+            _ => return Ok(None),
+        }
+    }
+    Ok((discarded == 0).then_some(bytes))
+}
+
+/// A number behind `?`, of the 63 bits that the store has.
+pub(super) fn natural<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<i64>::deserialize(deserializer)?;
+    let natural = number.map(u64::try_from).transpose();
+    natural.map_err(|_| serde::de::Error::custom("expected a number that is not negative"))
 }

@@ -40,7 +40,7 @@ pub(super) async fn links(
 }
 
 /// One link: what is promised and what is left.
-#[utoipa::path(get, path = "/v1/links/{name}", tag = "links", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/links/{name}", tag = "links", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "The link.", body = LinkRecord), Problems))]
 pub(super) async fn link(
     State(app): State<Shared>,
@@ -56,7 +56,7 @@ pub(super) async fn link(
 }
 
 /// The newest counters of a link and its slices.
-#[utoipa::path(get, path = "/v1/links/{name}/counters", tag = "links", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/links/{name}/counters", tag = "links", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "Counters.", body = LinkCountersRecord), Problems))]
 pub(super) async fn link_counters(
     State(app): State<Shared>,
@@ -81,7 +81,7 @@ pub(super) struct CounterParameters {
 }
 
 /// The newest counters of a slice, at each gateway of its path.
-#[utoipa::path(get, path = "/v1/slices/{name}/counters", tag = "slices", params(("name" = String, Path), CounterParameters),
+#[utoipa::path(get, path = "/v1/slices/{name}/counters", tag = "slices", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), CounterParameters),
     responses((status = 200, description = "Counters.", body = SliceCountersRecord), Problems))]
 pub(super) async fn slice_counters(
     State(app): State<Shared>,
@@ -129,7 +129,7 @@ pub(super) async fn gateways(
 }
 
 /// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409.
-#[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path)),
+#[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "Noted.", body = Announced), Problems))]
 pub(super) async fn announce(
     State(app): State<Shared>,
@@ -159,7 +159,7 @@ pub(super) async fn announce(
 }
 
 /// Forget a gateway that does not come back, with its links. Its slices must have been removed before; those that drain count as gone.
-#[utoipa::path(delete, path = "/v1/gateways/{name}", tag = "gateways", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/gateways/{name}", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 204, description = "Forgotten."), Problems))]
 pub(super) async fn forget(
     State(app): State<Shared>,
@@ -190,7 +190,7 @@ pub(super) async fn forget(
 #[into_params(parameter_in = Query)]
 pub(super) struct DesiredParameters {
     /// The generation that the gateway has reached; 0 for none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::extract::natural")]
     after: Option<u64>,
     /// If nothing changed, wait for it this long, milliseconds.
     #[serde(default)]
@@ -199,7 +199,7 @@ pub(super) struct DesiredParameters {
 }
 
 /// What a gateway has to carry out: everything (`snapshot`), or what changed after a generation. It waits until something does.
-#[utoipa::path(get, path = "/v1/gateways/{name}/desired", tag = "gateways", params(("name" = String, Path), DesiredParameters),
+#[utoipa::path(get, path = "/v1/gateways/{name}/desired", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), DesiredParameters),
     responses((status = 200, description = "What to carry out.", body = Desired), Problems))]
 pub(super) async fn desired(
     State(app): State<Shared>,
@@ -254,7 +254,7 @@ fn touch(app: &Shared, gateway: &str) {
 }
 
 /// A gateway says what it has in force, what it refused, and which slices are gone.
-#[utoipa::path(post, path = "/v1/gateways/{name}/acknowledgements", tag = "gateways", request_body = Acknowledgement, params(("name" = String, Path)),
+#[utoipa::path(post, path = "/v1/gateways/{name}/acknowledgements", tag = "gateways", request_body = Acknowledgement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 204, description = "Noted."), Problems))]
 pub(super) async fn acknowledge(
     State(app): State<Shared>,
@@ -279,7 +279,7 @@ pub(super) async fn acknowledge(
 }
 
 /// A gateway reports what it counted since its last report.
-#[utoipa::path(post, path = "/v1/gateways/{name}/counters", tag = "gateways", request_body = CounterReport, params(("name" = String, Path)),
+#[utoipa::path(post, path = "/v1/gateways/{name}/counters", tag = "gateways", request_body = CounterReport, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "Noted.", body = CounterAnswer), Problems))]
 pub(super) async fn report_counters(
     State(app): State<Shared>,

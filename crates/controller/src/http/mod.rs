@@ -43,7 +43,34 @@ pub(crate) type Shared = Arc<App>;
 
 /// Every route.
 pub(crate) fn router(app: Shared) -> Router {
-    let slices = Router::new()
+    slice_routes()
+        .merge(other_routes())
+        .fallback(async || {
+            Refusal::new(
+                404,
+                "not-found",
+                "There is no such resource",
+                "no route has this path: `/openapi.json` lists them",
+            )
+        })
+        .method_not_allowed_fallback(async || {
+            Refusal::new(
+                405,
+                "method",
+                "The resource does not have this method",
+                "the header `Allow` lists those it has",
+            )
+        })
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            guard::guard,
+        ))
+        .with_state(app)
+}
+
+/// What clients ask about slices.
+fn slice_routes() -> Router<Shared> {
+    Router::new()
         .route("/v1/links", get(gateways::links))
         .route("/v1/links/{name}", get(gateways::link))
         .route("/v1/links/{name}/counters", get(gateways::link_counters))
@@ -62,8 +89,12 @@ pub(crate) fn router(app: Shared) -> Router {
             post(slices::restore),
         )
         .route("/v1/events", get(events::events))
-        .route("/v1/slice-requests", post(requests::slice_requests));
-    let others = Router::new()
+        .route("/v1/slice-requests", post(requests::slice_requests))
+}
+
+/// Administration, gateways, operations and the dashboard.
+fn other_routes() -> Router<Shared> {
+    Router::new()
         .route("/v1/tenants", get(administration::tenants))
         .route(
             "/v1/tenants/{name}",
@@ -99,28 +130,5 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/metrics", get(operations::metrics))
         .route("/openapi.json", get(openapi::serve))
         .route("/", get(assets::index))
-        .route("/assets/{file}", get(assets::file));
-    slices
-        .merge(others)
-        .fallback(async || {
-            Refusal::new(
-                404,
-                "not-found",
-                "There is no such resource",
-                "no route has this path: `/openapi.json` lists them",
-            )
-        })
-        .method_not_allowed_fallback(async || {
-            Refusal::new(
-                405,
-                "method",
-                "The resource does not have this method",
-                "the header `Allow` lists those it has",
-            )
-        })
-        .layer(middleware::from_fn_with_state(
-            Arc::clone(&app),
-            guard::guard,
-        ))
-        .with_state(app)
+        .route("/assets/{file}", get(assets::file))
 }

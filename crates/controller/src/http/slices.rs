@@ -109,7 +109,7 @@ pub(super) fn page(asked: Option<u32>, default: u32, most: u32) -> Result<u32, R
 }
 
 /// One slice.
-#[utoipa::path(get, path = "/v1/slices/{name}", tag = "slices", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/slices/{name}", tag = "slices", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "The slice.", body = SliceRecord, headers(("ETag" = String))), Problems))]
 pub(super) async fn read(
     State(app): State<Shared>,
@@ -143,7 +143,7 @@ pub(super) async fn visible(
 
 /// Add a slice, or change it. Refused with 409 and an offer if its guarantee cannot be kept.
 #[utoipa::path(put, path = "/v1/slices/{name}", tag = "slices", request_body = Slice,
-    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
+    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
         ("If-None-Match" = Option<String>, Header, description = "`*`: only if the slice does not exist."),
         ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
     responses((status = 200, description = "Changed, or as it was.", body = SliceRecord, headers(("ETag" = String))),
@@ -195,7 +195,7 @@ async fn one(tx: &mut Tx, name: &str, status: u16) -> Result<Answer, Failed> {
 
 /// Remove a slice. It drains: its capacity stays promised until its gateways have sent its last frames.
 #[utoipa::path(delete, path = "/v1/slices/{name}", tag = "slices",
-    params(("name" = String, Path), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
+    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
         ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
     responses((status = 202, description = "It drains.", body = SliceRecord), Problems))]
 pub(super) async fn remove(
@@ -303,7 +303,7 @@ pub(super) async fn offer(
 #[into_params(parameter_in = Query)]
 pub(super) struct GenerationParameters {
     /// Those before this number: `next` of the part before.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::extract::natural")]
     before: Option<u64>,
     /// At most this many.
     #[serde(default)]

@@ -1,15 +1,14 @@
 //! A batch of changes: admitted whole or not at all, and written down.
 
 use super::capacity::Capacity;
+use super::for_gateway::gateway_slice;
 use super::overlap;
 use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::store::{EventNote, Failed, RowExt, Tx, number};
-use slicewise_api::{
-    Bounds, Change, EventKind, GatewaySlice, GatewayTerms, Guarantee, Match, Slice, SliceState,
-    Terms,
-};
+use slicewise_api::{Bounds, Change, EventKind, Slice, SliceState};
+use slicewise_units::BitRate;
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,6 +144,10 @@ fn check_sizes(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> 
     }
     if reason.is_some_and(|reason| reason.chars().count() > 1000) {
         return Err(slicewise_api::Invalid::new("/reason", "more than 1000 characters").into());
+    }
+    // PostgreSQL has no text with it.
+    if reason.is_some_and(|reason| reason.contains('\0')) {
+        return Err(slicewise_api::Invalid::new("/reason", "has a NUL character").into());
     }
     let mut names = BTreeSet::new();
     for (index, change) in changes.iter().enumerate() {
@@ -357,8 +360,9 @@ pub(super) fn check_quota(
         && guaranteed(after) > before.map_or(0, guaranteed)
     {
         let detail = format!(
-            "tenant `{name}` may be guaranteed {most} bit/s in all, and would be guaranteed {}",
-            tenant.rate_bps
+            "tenant `{name}` may be guaranteed {} in all, and would be guaranteed {}",
+            BitRate::new(most),
+            BitRate::new(tenant.rate_bps)
         );
         return Err(Refusal::quota(detail));
     }
@@ -565,37 +569,4 @@ async fn remove(
     Ok(hops
         .map(|hop| (hop.gateway.clone(), String::new()))
         .collect())
-}
-
-/// A slice as the gateway of `link` carries it out.
-pub(crate) fn gateway_slice(
-    slice: &Slice,
-    link: &str,
-    generation: u64,
-    tenant_weight: u32,
-) -> GatewaySlice {
-    let hops = u64::try_from(slice.path.len().max(1)).unwrap_or(1);
-    let terms = |terms: &Option<Terms>, matches: Vec<Match>| {
-        terms.as_ref().map(|terms| GatewayTerms {
-            matches,
-            guarantee: terms.guarantee.map(|guarantee| Guarantee {
-                delay_ns: guarantee.delay_ns.map(|delay| delay / hops),
-                ..guarantee
-            }),
-            maximum: terms.maximum,
-            weight: terms.weight,
-        })
-    };
-    GatewaySlice {
-        name: slice.name.clone(),
-        link: link.to_owned(),
-        tenant: slice.tenant.clone(),
-        tenant_weight,
-        forward: terms(&slice.forward, slice.matches.clone()),
-        backward: terms(
-            &slice.backward,
-            slice.matches.iter().map(Match::mirrored).collect(),
-        ),
-        version: generation,
-    }
 }

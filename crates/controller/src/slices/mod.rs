@@ -2,13 +2,15 @@
 
 mod apply;
 mod capacity;
+mod for_gateway;
 mod list;
 mod offer;
 mod overlap;
 mod stored;
 
-pub(crate) use apply::{Applied, Guard, apply, gateway_slice};
+pub(crate) use apply::{Applied, Guard, apply};
 pub(crate) use capacity::{Capacity, DirectionState, requests, subtract_hop};
+pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;
 pub(crate) use stored::{Hop, Stored, TenantState, record};

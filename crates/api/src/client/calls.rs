@@ -1,0 +1,319 @@
+//! What can be asked of a controller.
+
+use super::{
+    Call, Client, ClientError, PATIENCE, Precondition, SliceQuery, Versioned, encoded, headers,
+    with_query,
+};
+use crate::{
+    Acknowledgement, Announced, AuditPage, Batch, BatchAnswer, CounterAnswer, CounterReport,
+    Desired, EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
+    LinkCountersRecord, LinkRecord, NewToken, OfferAnswer, Slice, SliceCountersRecord, SlicePage,
+    SliceRecord, SliceState, Tenant, TenantRecord, TokenCreated, TokenRecord,
+};
+use std::time::Duration;
+use ureq::http::Method;
+
+impl Client {
+    /// Every link.
+    ///
+    /// # Errors
+    /// As all methods: [`ClientError`].
+    pub fn links(&self) -> Result<Vec<LinkRecord>, ClientError> {
+        self.get("/v1/links")
+    }
+
+    /// One link.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn link(&self, name: &str) -> Result<LinkRecord, ClientError> {
+        self.get(format!("/v1/links/{}", encoded(name)))
+    }
+
+    /// The newest counters of a link and its slices.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn link_counters(&self, name: &str) -> Result<LinkCountersRecord, ClientError> {
+        self.get(format!("/v1/links/{}/counters", encoded(name)))
+    }
+
+    /// A part of the list of slices.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slices(&self, query: &SliceQuery) -> Result<SlicePage, ClientError> {
+        let limit = query.limit.map(|limit| limit.to_string());
+        let state = query.state.map(SliceState::name);
+        let path = with_query(
+            "/v1/slices",
+            &[
+                ("after", query.after.as_deref()),
+                ("limit", limit.as_deref()),
+                ("tenant", query.tenant.as_deref()),
+                ("state", state),
+                ("link", query.link.as_deref()),
+                ("name_contains", query.name_contains.as_deref()),
+            ],
+        );
+        self.get(path)
+    }
+
+    /// One slice.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slice(&self, name: &str) -> Result<SliceRecord, ClientError> {
+        self.get(format!("/v1/slices/{}", encoded(name)))
+    }
+
+    /// The newest counters of a slice, with its flows if wanted.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slice_counters(
+        &self,
+        name: &str,
+        flows: bool,
+    ) -> Result<SliceCountersRecord, ClientError> {
+        let path = format!("/v1/slices/{}/counters", encoded(name));
+        self.get(with_query(&path, &[("flows", flows.then_some("true"))]))
+    }
+
+    /// Add a slice, or change it. `key`: an idempotency key, with which the same request may be sent again.
+    ///
+    /// # Errors
+    /// As all methods; a refusal by the admission test has status 409 and an offer.
+    pub fn put_slice(
+        &self,
+        slice: &Slice,
+        precondition: Precondition,
+        key: Option<&str>,
+    ) -> Result<Versioned<SliceRecord>, ClientError> {
+        let path = format!("/v1/slices/{}", encoded(&slice.name));
+        let headers = headers(precondition, key);
+        let (status, value) = self.with_body(Method::PUT, path, slice, headers)?;
+        let created = status == 201;
+        Ok(Versioned { value, created })
+    }
+
+    /// Remove a slice; it drains.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_slice(
+        &self,
+        name: &str,
+        precondition: Precondition,
+        key: Option<&str>,
+    ) -> Result<SliceRecord, ClientError> {
+        let path = format!("/v1/slices/{}", encoded(name));
+        let headers = headers(precondition, key);
+        let call = Call {
+            headers,
+            ..Call::new(Method::DELETE, path)
+        };
+        self.read(call).map(|(_, value)| value)
+    }
+
+    /// Carry out changes, all or none.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn batch(&self, batch: &Batch, key: Option<&str>) -> Result<BatchAnswer, ClientError> {
+        let headers = headers(Precondition::None, key);
+        let answer = self.with_body(Method::POST, "/v1/batches", batch, headers);
+        answer.map(|(_, value)| value)
+    }
+
+    /// What would become of a slice.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn offer(&self, slice: &Slice) -> Result<OfferAnswer, ClientError> {
+        let answer = self.with_body(Method::POST, "/v1/offers", slice, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// A part of the history, newest first: generations before `before`.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn generations(
+        &self,
+        before: Option<u64>,
+        limit: Option<u32>,
+    ) -> Result<GenerationPage, ClientError> {
+        let (before, limit) = (before.map(|n| n.to_string()), limit.map(|n| n.to_string()));
+        let query = [("before", before.as_deref()), ("limit", limit.as_deref())];
+        self.get(with_query("/v1/generations", &query))
+    }
+
+    /// One generation.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn generation(&self, generation: u64) -> Result<GenerationRecord, ClientError> {
+        self.get(format!("/v1/generations/{generation}"))
+    }
+
+    /// Return to the slices of a generation.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn restore(&self, generation: u64, key: Option<&str>) -> Result<BatchAnswer, ClientError> {
+        let path = format!("/v1/generations/{generation}/restore");
+        let call = Call {
+            headers: headers(Precondition::None, key),
+            ..Call::new(Method::POST, path)
+        };
+        self.read(call).map(|(_, value)| value)
+    }
+
+    /// Events after number `after`.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn events(&self, after: u64, limit: Option<u32>) -> Result<EventPage, ClientError> {
+        let (after, limit) = (after.to_string(), limit.map(|n| n.to_string()));
+        let query = [("after", Some(after.as_str())), ("limit", limit.as_deref())];
+        self.get(with_query("/v1/events", &query))
+    }
+
+    /// Every tenant.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn tenants(&self) -> Result<Vec<TenantRecord>, ClientError> {
+        self.get("/v1/tenants")
+    }
+
+    /// Add a tenant, or change it.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn put_tenant(&self, name: &str, tenant: &Tenant) -> Result<TenantRecord, ClientError> {
+        let path = format!("/v1/tenants/{}", encoded(name));
+        let answer = self.with_body(Method::PUT, path, tenant, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// Remove a tenant that has no slices.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_tenant(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/tenants/{}", encoded(name));
+        self.answer(Call::new(Method::DELETE, path)).map(drop)
+    }
+
+    /// Every token, without its secret.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn tokens(&self) -> Result<Vec<TokenRecord>, ClientError> {
+        self.get("/v1/tokens")
+    }
+
+    /// Make a token.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn add_token(&self, token: &NewToken) -> Result<TokenCreated, ClientError> {
+        let answer = self.with_body(Method::POST, "/v1/tokens", token, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// Revoke a token.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn remove_token(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/tokens/{}", encoded(name));
+        self.answer(Call::new(Method::DELETE, path)).map(drop)
+    }
+
+    /// The audit log after number `after`.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn audit(&self, after: u64) -> Result<AuditPage, ClientError> {
+        self.get(format!("/v1/audit?after={after}"))
+    }
+
+    /// Every gateway.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn gateways(&self) -> Result<Vec<GatewayRecord>, ClientError> {
+        self.get("/v1/gateways")
+    }
+
+    /// Announce a gateway.
+    ///
+    /// # Errors
+    /// As all methods; status 409 if links no longer hold what is promised of them.
+    pub fn announce(
+        &self,
+        gateway: &str,
+        announcement: &GatewayAnnouncement,
+    ) -> Result<Announced, ClientError> {
+        let path = format!("/v1/gateways/{}", encoded(gateway));
+        let answer = self.with_body(Method::PUT, path, announcement, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+
+    /// What changed for a gateway after generation `after`; if nothing did, wait for it for up to `wait`.
+    ///
+    /// # Errors
+    /// As all methods; status 404 if the gateway has not announced itself to this store.
+    pub fn desired(
+        &self,
+        gateway: &str,
+        after: u64,
+        wait: Duration,
+    ) -> Result<Desired, ClientError> {
+        let path = format!(
+            "/v1/gateways/{}/desired?after={after}&wait_ms={}",
+            encoded(gateway),
+            wait.as_millis()
+        );
+        let call = Call {
+            patience: PATIENCE + wait,
+            ..Call::new(Method::GET, path)
+        };
+        self.read(call).map(|(_, value)| value)
+    }
+
+    /// Say what a gateway has in force.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn acknowledge(
+        &self,
+        gateway: &str,
+        acknowledgement: &Acknowledgement,
+    ) -> Result<(), ClientError> {
+        let path = format!("/v1/gateways/{}/acknowledgements", encoded(gateway));
+        let body = serde_json::to_vec(acknowledgement).map_err(|error| self.unexpected(error))?;
+        let call = Call {
+            body: Some(&body),
+            ..Call::new(Method::POST, path)
+        };
+        self.answer(call).map(drop)
+    }
+
+    /// Report what a gateway counted.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn report_counters(
+        &self,
+        gateway: &str,
+        report: &CounterReport,
+    ) -> Result<CounterAnswer, ClientError> {
+        let path = format!("/v1/gateways/{}/counters", encoded(gateway));
+        let answer = self.with_body(Method::POST, path, report, Vec::new());
+        answer.map(|(_, value)| value)
+    }
+}

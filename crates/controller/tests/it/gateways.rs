@@ -1,0 +1,240 @@
+//! What gateways announce, wait for and report.
+
+use crate::support::{Server, TestStore, announcement, slice, with_link};
+use serde_json::json;
+use slicewise_api::{
+    Acknowledgement, CounterReport, Desired, EventKind, GatewayChange, Precondition, RefusedSlice,
+    SliceState,
+};
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
+    for store in TestStore::each() {
+        let (_one, client) = with_link(&store);
+        let other = Server::start(&store);
+        let others = other.client();
+        others
+            .put_slice(&slice("first", 1, 1), Precondition::None, None)
+            .unwrap();
+        for (index, writer) in [client.clone(), others.clone()].into_iter().enumerate() {
+            let after = client.desired("gw", 0, Duration::ZERO).unwrap().generation;
+            let (waiting, done) = (client.clone(), std::sync::mpsc::channel());
+            let sender = done.0;
+            let thread = std::thread::spawn(move || {
+                sender
+                    .send(waiting.desired("gw", after, LONG).unwrap())
+                    .unwrap()
+            });
+            assert!(
+                done.1.recv_timeout(Duration::from_millis(200)).is_err(),
+                "nothing changed"
+            );
+            let name = format!("s{index}");
+            writer
+                .put_slice(
+                    &slice(&name, 10 + u16::try_from(index).unwrap(), 1),
+                    Precondition::None,
+                    None,
+                )
+                .unwrap();
+            let found: Desired = done.1.recv_timeout(LONG).unwrap();
+            assert!(
+                matches!(&found.changes[..], [GatewayChange::Put(slice)] if slice.name == name)
+            );
+            thread.join().unwrap();
+        }
+        // What does not concern it moves it forward nevertheless, at the end of its wait.
+        others
+            .announce("far", &announcement(&["downlink"]))
+            .unwrap();
+        let mut elsewhere = slice("elsewhere", 1, 1);
+        elsewhere.path = vec!["downlink".to_owned()];
+        others
+            .put_slice(&elsewhere, Precondition::None, None)
+            .unwrap();
+        let found = client.desired("gw", 3, Duration::from_millis(50)).unwrap();
+        assert_eq!((found.generation, found.changes.len()), (4, 0));
+    }
+}
+
+#[test]
+fn an_announcement_that_no_longer_holds_what_is_promised_is_refused_with_the_reason() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        client
+            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
+            .unwrap();
+        let mut smaller = announcement(&["uplink"]);
+        smaller.links[0].forward.rate_bps = 50_000_000;
+        let refused = client.announce("gw", &smaller).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused, @"link `uplink` as announced no longer holds what is promised: slice `gold`: guarantees 60 Mbit/s, but only 50 Mbit/s of the link is unreserved; announce it as before, or change slices first");
+        }
+        let left_out = client.announce("gw", &announcement(&[])).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(left_out, @"link `uplink` is left out, but slice `gold` passes it: remove its slices first");
+        }
+        let taken = client
+            .announce("other", &announcement(&["uplink"]))
+            .unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(taken, @"link `uplink` is of gateway `gw`: choose another name");
+        }
+        // Other delay classes: the slice is in another one, with another bound.
+        let before = client.slice("gold").unwrap().bound_ns.forward.unwrap();
+        let mut other = announcement(&["uplink"]);
+        other.links[0].forward.shortest_delay_ns = 17_000;
+        other.links[0].forward.rate_bps = 80_000_000;
+        client.announce("gw", &other).unwrap();
+        let after = client.slice("gold").unwrap().bound_ns.forward.unwrap();
+        assert_ne!(before, after);
+        let link = client.link("uplink").unwrap().forward;
+        assert_eq!((link.promised.slices, link.left.rate_bps), (1, 20_000_000));
+        assert_eq!(link.delay_classes.len(), 1);
+    }
+}
+
+#[test]
+fn a_slice_that_a_gateway_refuses_is_not_installed_until_it_recovers() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        client
+            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
+            .unwrap();
+        let say = |said: Acknowledgement| client.acknowledge("gw", &said).unwrap();
+        let refused = vec![RefusedSlice {
+            slice: "gold".to_owned(),
+            reason: "no memory".to_owned(),
+        }];
+        say(Acknowledgement {
+            generation: 1,
+            refused,
+            ..Acknowledgement::default()
+        });
+        let read = client.slice("gold").unwrap();
+        assert_eq!(
+            (read.state, read.problems[0].reason.as_str()),
+            (SliceState::Admitted, "no memory")
+        );
+        say(Acknowledgement {
+            generation: 1,
+            ..Acknowledgement::default()
+        });
+        assert_eq!(client.slice("gold").unwrap().state, SliceState::Admitted);
+        say(Acknowledgement {
+            generation: 1,
+            recovered: vec!["gold".into()],
+            ..Acknowledgement::default()
+        });
+        let read = client.slice("gold").unwrap();
+        assert_eq!(
+            (read.state, read.problems.len()),
+            (SliceState::Installed, 0)
+        );
+    }
+}
+
+#[test]
+fn a_gateway_that_never_comes_back_is_forgotten_with_what_drains_in_it() {
+    for store in TestStore::each() {
+        let (server, client) = with_link(&store);
+        client
+            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
+            .unwrap();
+        client
+            .remove_slice("gold", Precondition::None, None)
+            .unwrap();
+        assert_eq!(
+            server.ask("DELETE", "/v1/gateways/gw", &[], None).status,
+            204
+        );
+        assert_eq!(client.links().unwrap().len(), 0);
+        assert_eq!(client.slice("gold").unwrap_err().status(), Some(404));
+    }
+}
+
+#[test]
+fn counters_are_read_at_every_controller_and_flows_come_when_asked_for() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let other = Server::start(&store).client();
+        let _other = Server::start(&store);
+        let others = _other.client();
+        drop(other);
+        client
+            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
+            .unwrap();
+        let direction = json!({"sent_frames": 5, "sent_bytes": 500, "dropped": {"queue_full": 2}, "delay_ns": {"p50": 1, "p99": 2, "largest": 3}});
+        let report: CounterReport = serde_json::from_value(json!({
+            "interval_ns": 1_000_000_000,
+            "links": [{"name": "uplink", "forward": direction, "backward": {"sent_frames": 0, "sent_bytes": 0}}],
+            "slices": [{"name": "gold", "forward": direction}],
+            "flows": [{"slice": "gold", "flows": [{"direction": "forward", "source": "a", "destination": "b", "protocol": 17,
+                "source_port": 1, "destination_port": 2, "frames": 5, "bytes": 500}]}],
+            "events": [{"slice": "gold", "reason": "lent 5 Mbit/s to `silver`: unused for 10 s"}],
+        }))
+        .unwrap();
+        assert_eq!(
+            client
+                .report_counters("gw", &report)
+                .unwrap()
+                .flows_wanted
+                .len(),
+            0
+        );
+        for client in [&client, &others] {
+            let read = client.slice_counters("gold", false).unwrap();
+            assert_eq!(read.hops[0].forward, report.slices[0].forward);
+            assert_eq!(read.hops[0].flows.len(), 0);
+            let link = client.link_counters("uplink").unwrap();
+            assert_eq!((link.forward.sent_frames, link.slices.len()), (5, 1));
+        }
+        assert_eq!(
+            others.slice_counters("gold", true).unwrap().hops[0]
+                .flows
+                .len(),
+            1
+        );
+        assert_eq!(
+            client.report_counters("gw", &report).unwrap().flows_wanted,
+            ["gold"]
+        );
+        let events = client.events(0, None).unwrap().items;
+        let decision = events
+            .iter()
+            .find(|event| event.kind == EventKind::Decision)
+            .unwrap();
+        assert_eq!(
+            decision.reason.as_deref(),
+            Some("lent 5 Mbit/s to `silver`: unused for 10 s")
+        );
+    }
+}
+
+#[test]
+fn events_are_streamed_and_continued() {
+    let store = TestStore::sqlite();
+    let (server, client) = with_link(&store);
+    client
+        .put_slice(&slice("a", 1, 1), Precondition::None, None)
+        .unwrap();
+    let stream = |last: &str| {
+        let request =
+            ureq::get(format!("{}/v1/events", server.url)).header("accept", "text/event-stream");
+        let response = request.header("last-event-id", last).call().unwrap();
+        BufReader::new(response.into_body().into_reader())
+    };
+    let mut lines = stream("1")
+        .lines()
+        .map(Result::unwrap)
+        .filter(|line| line.starts_with("id:"));
+    assert_eq!(lines.next().unwrap(), "id: 2");
+    client
+        .put_slice(&slice("b", 2, 1), Precondition::None, None)
+        .unwrap();
+    assert_eq!(lines.next().unwrap(), "id: 3");
+}

@@ -1,0 +1,533 @@
+//! Tokens, backups, stores of other versions, health.
+
+use crate::support::{Server, TestStore, announcement, params, slice, with_link};
+use slicewise_api::{
+    Client, ClientParams, NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant,
+};
+use slicewise_controller::{
+    ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore, run_token_add,
+};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+fn token(store: &TestStore, name: &str, scope: &str) -> String {
+    let (name, scope) = (name.to_owned(), scope.parse::<Scope>().unwrap());
+    run_token_add(&store.location, NewToken { name, scope })
+        .unwrap()
+        .token
+}
+
+#[test]
+fn a_tenant_sees_and_changes_only_its_own_slices() {
+    for store in TestStore::each() {
+        let (server, open) = with_link(&store);
+        for tenant in ["red", "blue"] {
+            open.put_tenant(tenant, &Tenant::default()).unwrap();
+        }
+        let red = server.client_of(&token(&store, "red-portal", "tenant:red"));
+        let blue = server.client_of(&token(&store, "blue-portal", "tenant:blue"));
+        let viewer = server.client_of(&token(&store, "screen", "viewer"));
+        let gateway = server.client_of(&token(&store, "gateway", "gateway:gw"));
+        let of = |name: &str, vlan, tenant: &str| {
+            let mut slice = slice(name, vlan, 10);
+            slice.tenant = tenant.to_owned();
+            slice
+        };
+        red.put_slice(&of("red-1", 1, "red"), Precondition::None, None)
+            .unwrap();
+        blue.put_slice(&of("blue-1", 2, "blue"), Precondition::None, None)
+            .unwrap();
+        let status = |error: slicewise_api::ClientError| error.status().unwrap();
+        // Not read, changed, removed, or found by its packets.
+        assert_eq!(status(blue.slice("red-1").unwrap_err()), 404);
+        assert_eq!(
+            status(blue.slice_counters("red-1", false).unwrap_err()),
+            404
+        );
+        assert_eq!(
+            status(
+                blue.remove_slice("red-1", Precondition::None, None)
+                    .unwrap_err()
+            ),
+            404
+        );
+        assert_eq!(
+            status(
+                blue.put_slice(&of("red-1", 1, "blue"), Precondition::None, None)
+                    .unwrap_err()
+            ),
+            409
+        );
+        assert_eq!(
+            status(
+                blue.put_slice(&of("x", 3, "red"), Precondition::None, None)
+                    .unwrap_err()
+            ),
+            403
+        );
+        let overlap = blue
+            .put_slice(&of("x", 1, "blue"), Precondition::None, None)
+            .unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(overlap, @"some packets that match slice `x` belong to a slice of another tenant: state header fields that tell them apart");
+        }
+        let names = |query: SliceQuery| {
+            blue.slices(&query)
+                .unwrap()
+                .items
+                .into_iter()
+                .map(|slice| slice.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(SliceQuery::default()), ["blue-1"]);
+        assert!(
+            names(SliceQuery {
+                tenant: Some("red".into()),
+                ..SliceQuery::default()
+            })
+            .is_empty()
+        );
+        let history = blue.generations(None, None).unwrap();
+        assert_eq!(history.items.len(), 1);
+        assert_eq!(status(blue.generation(1).unwrap_err()), 404);
+        assert!(
+            blue.events(0, None)
+                .unwrap()
+                .items
+                .iter()
+                .all(|event| event.tenant.as_deref() == Some("blue"))
+        );
+        assert_eq!(blue.tenants().unwrap().len(), 1);
+        // Nor anything that is of all tenants.
+        let statuses = [
+            status(blue.restore(1, None).unwrap_err()),
+            status(blue.put_tenant("blue", &Tenant::default()).unwrap_err()),
+            status(blue.tokens().unwrap_err()),
+            status(blue.audit(0).unwrap_err()),
+            status(blue.gateways().unwrap_err()),
+            status(blue.desired("gw", 0, Duration::ZERO).unwrap_err()),
+            status(
+                viewer
+                    .put_slice(&of("v", 9, "red"), Precondition::None, None)
+                    .unwrap_err(),
+            ),
+            status(viewer.tokens().unwrap_err()),
+            status(gateway.slices(&SliceQuery::default()).unwrap_err()),
+            status(gateway.desired("other", 0, Duration::ZERO).unwrap_err()),
+        ];
+        assert_eq!(statuses, [403; 10]);
+        assert_eq!(
+            viewer.slices(&SliceQuery::default()).unwrap().items.len(),
+            2
+        );
+        assert!(
+            gateway
+                .desired("gw", 0, Duration::ZERO)
+                .unwrap()
+                .snapshot
+                .is_some()
+        );
+        // From the first token on, every request needs one.
+        assert_eq!(open.links().unwrap_err().status(), Some(401));
+    }
+}
+
+#[test]
+fn a_token_is_kept_as_a_hash_and_can_be_revoked() {
+    for store in TestStore::each() {
+        let (server, _) = with_link(&store);
+        let secret = token(&store, "admin", "admin");
+        assert_eq!(secret.len(), "slicewise_".len() + 64);
+        let admin = server.client_of(&secret);
+        let made = admin
+            .add_token(&NewToken {
+                name: "second".into(),
+                scope: Scope::Operator,
+            })
+            .unwrap();
+        assert_eq!(admin.tokens().unwrap().len(), 2);
+        let second = server.client_of(&made.token);
+        second.links().unwrap();
+        admin.remove_token("second").unwrap();
+        assert_eq!(second.links().unwrap_err().status(), Some(401));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backup");
+        run_backup(&store.location, &file).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains(&secret) && !text.contains(&secret["slicewise_".len()..]));
+        let audit = admin.audit(0).unwrap().items;
+        let requests: Vec<String> = audit
+            .iter()
+            .map(|entry| format!("{} {} {}", entry.by, entry.request, entry.status))
+            .collect();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(requests.join("\n"), @r"
+            local PUT /v1/gateways/gw 200
+            command-line slicewise controller token add 201
+            admin POST /v1/tokens 201
+            admin DELETE /v1/tokens/second 204
+            ");
+        }
+    }
+}
+
+#[test]
+fn what_others_can_reach_needs_tls_and_a_token() {
+    let store = TestStore::sqlite();
+    let listen: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let refused = run(&store.location, &params(listen)).unwrap_err();
+    insta::assert_snapshot!(refused, @"0.0.0.0:0 can be reached from other machines: that needs TLS (`--tls-certificate FILE --tls-key FILE`) and a token (`slicewise controller token add NAME --scope admin`)");
+    assert!(refused.is_mistake());
+    token(&store, "admin", "admin");
+    assert!(
+        run(&store.location, &params(listen)).is_err(),
+        "a token alone is not enough"
+    );
+}
+
+#[test]
+fn a_backup_is_restored_into_a_store_of_either_kind() {
+    for from in TestStore::each() {
+        let (server, client) = with_link(&from);
+        client
+            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
+            .unwrap();
+        client
+            .put_slice(&slice("old", 2, 10), Precondition::None, None)
+            .unwrap();
+        client
+            .remove_slice("old", Precondition::None, None)
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backup");
+        let rows = run_backup(&from.location, &file).unwrap();
+        assert!(
+            matches!(
+                run_backup(&from.location, &file),
+                Err(ControllerError::Backup(_))
+            ),
+            "it exists"
+        );
+        drop(server);
+        for to in TestStore::each() {
+            assert_eq!(run_restore(&to.location, &file).unwrap(), rows);
+            let refused = run_restore(&to.location, &file).unwrap_err().to_string();
+            assert!(refused.contains("is not empty"), "{refused}");
+            let server = Server::start(&to);
+            let client = server.client();
+            assert_eq!(
+                client.link("uplink").unwrap().forward.promised.rate_bps,
+                70_000_000
+            );
+            assert_eq!(client.slice("gold").unwrap().state, SliceState::Admitted);
+            // Whatever the gateway had: a later generation is from another history.
+            for after in [0, 3, 4_000] {
+                let desired = client.desired("gw", after, Duration::ZERO).unwrap();
+                assert_eq!(
+                    (desired.snapshot.unwrap().len(), desired.draining.len()),
+                    (1, 1)
+                );
+                assert!(desired.generation > 1 << 32);
+            }
+            let late = slicewise_api::Acknowledgement {
+                generation: 3,
+                gone: vec!["old".into()],
+                ..Default::default()
+            };
+            client.acknowledge("gw", &late).unwrap();
+            assert_eq!(client.slice("old").unwrap().state, SliceState::Draining);
+            crate::promises::check_promises(&client);
+            let made = client
+                .put_slice(&slice("new", 5, 1), Precondition::None, None)
+                .unwrap()
+                .value;
+            assert!(made.generation > 1 << 32);
+        }
+    }
+}
+
+#[test]
+fn a_backup_that_is_not_whole_changes_nothing() {
+    let from = TestStore::sqlite();
+    let (_server, client) = with_link(&from);
+    client
+        .put_slice(&slice("gold", 1, 60), Precondition::None, None)
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("backup");
+    run_backup(&from.location, &file).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let damaged = [
+        lines[..lines.len() - 1].join("\n"),
+        lines
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != 5)
+            .map(|(_, line)| *line)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        lines[1..].join("\n"),
+        text.replacen("\"schema_version\":", "\"schema_version\":9", 1),
+        text[..text.len() / 2].to_owned(),
+        format!("{text}{{}}\n"),
+    ];
+    let to = TestStore::sqlite();
+    for text in damaged {
+        std::fs::write(&file, text).unwrap();
+        assert!(matches!(
+            run_restore(&to.location, &file),
+            Err(ControllerError::Backup(_))
+        ));
+    }
+    std::fs::write(&file, text).unwrap();
+    run_restore(&to.location, &file).unwrap();
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_and_not_changed() {
+    for store in TestStore::each() {
+        drop(Server::start(&store));
+        sql(&store, "UPDATE schema_version SET version = 99");
+        let refused = run(&store.location, &params("127.0.0.1:0".parse().unwrap())).unwrap_err();
+        assert!(refused.is_mistake());
+        let text = refused.to_string();
+        assert!(
+            text.contains("schema version 99") && text.contains("nothing was changed"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_audit_log_only_grows() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        assert_eq!(client.audit(0).unwrap().items.len(), 1);
+        for statement in ["DELETE FROM audit", "UPDATE audit SET actor = 'nobody'"] {
+            assert!(try_sql(&store, statement).is_err(), "{statement}");
+        }
+        assert_eq!(client.audit(0).unwrap().items.len(), 1);
+    }
+}
+
+/// A file system of 2 MB, unmounted in the end.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where it cannot be mounted.
+    fn mount() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+            .arg(folder.path())
+            .output();
+        mount
+            .is_ok_and(|done| done.status.success())
+            .then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("no file system can be mounted here (it needs root): a full disk is not tested");
+        return;
+    };
+    let location = Location::Sqlite(disk.0.path().join("store.sqlite"));
+    let store = TestStore::at(location);
+    let (server, client) = with_link(&store);
+    let mut made = Vec::new();
+    let refused = loop {
+        let vlan = u16::try_from(made.len()).unwrap() + 1;
+        let mut slice = slice(&format!("s{vlan}"), vlan, 1);
+        slice.forward = Some(slicewise_api::Terms::default());
+        match client.put_slice(&slice, Precondition::None, None) {
+            Ok(answer) => made.push(answer.value.name),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.status(), Some(507), "{refused}");
+    assert!(made.len() > 10);
+    let names = |client: &Client| {
+        let mut query = SliceQuery {
+            limit: Some(1000),
+            ..SliceQuery::default()
+        };
+        let mut names = Vec::new();
+        loop {
+            let page = client.slices(&query).unwrap();
+            names.extend(page.items.into_iter().map(|slice| slice.name));
+            query.after = page.next;
+            if query.after.is_none() {
+                break names;
+            }
+        }
+    };
+    made.sort();
+    assert_eq!(names(&client), made, "reading goes on");
+    drop(server);
+    assert_eq!(names(&Server::start(&store).client()), made);
+}
+
+#[test]
+fn health_readiness_metrics_and_the_dashboard_are_served() {
+    for store in TestStore::each() {
+        let (server, client) = with_link(&store);
+        client
+            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
+            .unwrap();
+        for path in ["/healthz", "/readyz"] {
+            assert_eq!(server.ask("GET", path, &[], None).text, "ok\n");
+        }
+        let metrics = server.ask("GET", "/metrics", &[], None).text;
+        for line in [
+            "slicewise_controller_slices{state=\"admitted\"} 1",
+            "slicewise_controller_promised_bps{link=\"uplink\",direction=\"forward\"} 60000000",
+            "slicewise_controller_gateway_behind{gateway=\"gw\"} 1",
+            "# EOF",
+        ] {
+            assert!(metrics.lines().any(|one| one == line), "{line}: {metrics}");
+        }
+        let page = server.ask("GET", "/", &[], None);
+        assert_eq!(
+            (page.status, page.header("content-type")),
+            (200, "text/html; charset=utf-8")
+        );
+        assert!(
+            page.header("content-security-policy")
+                .contains("script-src 'self'")
+        );
+        assert_eq!(page.header("x-content-type-options"), "nosniff");
+        let again = server.ask("GET", "/", &[("if-none-match", page.header("etag"))], None);
+        assert_eq!(again.status, 304);
+        assert_eq!(
+            server
+                .ask("GET", "/assets/..%2fCargo.toml", &[], None)
+                .status,
+            404
+        );
+    }
+}
+
+/// A certificate of 127.0.0.1 and its key; `None` without openssl.
+fn certificate(folder: &Path) -> Option<TlsParams> {
+    let params = TlsParams {
+        certificate: folder.join("certificate.pem"),
+        key: folder.join("key.pem"),
+    };
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args([
+            "-subj",
+            "/CN=controller",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&params.key)
+        .arg("-out")
+        .arg(&params.certificate)
+        .output();
+    made.is_ok_and(|made| made.status.success())
+        .then_some(params)
+}
+
+#[test]
+fn tls_is_served_and_a_certificate_of_others_is_not_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(tls) = certificate(folder.path()) else {
+        println!("openssl is missing: TLS is not tested");
+        return;
+    };
+    let store = TestStore::sqlite();
+    let server = Server::with(&store, |params| ServeParams {
+        tls: Some(tls.clone()),
+        ..params
+    });
+    let secret = token(&store, "admin", "admin");
+    let client = |authorities| {
+        let params = ClientParams {
+            url: server.url.replace("http://", "https://"),
+            token: Some(secret.clone()),
+            authorities,
+        };
+        Client::new(&params).unwrap()
+    };
+    let trusting = client(Some(tls.certificate.clone()));
+    assert_eq!(trusting.tokens().unwrap().len(), 1);
+    let other = tempfile::tempdir().unwrap();
+    let other = certificate(other.path()).map(|other| client(Some(other.certificate)));
+    let refused = other.unwrap().links().unwrap_err().to_string();
+    assert!(refused.contains("certificate"), "{refused}");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_read_is_named() {
+    let store = TestStore::sqlite();
+    let mut params = params("127.0.0.1:0".parse().unwrap());
+    params.tls = Some(TlsParams {
+        certificate: "/nonexistent/certificate.pem".into(),
+        key: "/nonexistent/key.pem".into(),
+    });
+    let refused = run(&store.location, &params).unwrap_err();
+    assert!(refused.is_mistake());
+    assert!(
+        refused.to_string().contains("/nonexistent/certificate.pem"),
+        "{refused}"
+    );
+}
+
+fn sql(store: &TestStore, statement: &'static str) {
+    try_sql(store, statement).unwrap();
+}
+
+fn try_sql(store: &TestStore, statement: &'static str) -> Result<(), sqlx::Error> {
+    let url = match &store.location {
+        Location::Sqlite(path) => format!("sqlite://{}", path.display()),
+        Location::Postgres(url) => url.clone(),
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        sqlx::any::install_default_drivers();
+        let pool = sqlx::AnyPool::connect(&url).await?;
+        let done = sqlx::query(statement).execute(&pool).await.map(drop);
+        pool.close().await;
+        done
+    })
+}
+
+#[test]
+fn several_gateways_announce_at_the_same_moment() {
+    for store in TestStore::each() {
+        let (server, client) = with_link(&store);
+        std::thread::scope(|scope| {
+            for index in 0..8 {
+                let client = server.client();
+                scope.spawn(move || {
+                    let (gateway, link) = (format!("g{index}"), format!("l{index}"));
+                    client.announce(&gateway, &announcement(&[&link])).unwrap();
+                });
+            }
+        });
+        assert_eq!(client.gateways().unwrap().len(), 9);
+    }
+}

@@ -1,0 +1,275 @@
+//! Every refusal is a problem document (RFC 9457) that says what is wrong.
+
+use crate::support::{Server, TestStore, ask, slice_json, with_link};
+use serde_json::{Value, json};
+
+/// Method, path, headers and body.
+type Case<'c> = (&'c str, &'c str, &'c [(&'c str, &'c str)], Option<Value>);
+
+fn shown(
+    server: &Server,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&Value>,
+) -> String {
+    let reply = server.ask(method, path, headers, body);
+    assert_eq!(
+        reply.header("content-type"),
+        "application/problem+json",
+        "{method} {path}: {reply:?}"
+    );
+    assert_eq!(reply.json["status"], reply.status);
+    let pointer = reply.json["pointer"]
+        .as_str()
+        .map(|at| format!(" at {at:?}"))
+        .unwrap_or_default();
+    let kind = reply.json["type"]
+        .as_str()
+        .unwrap()
+        .trim_start_matches("urn:slicewise:problem:");
+    format!(
+        "{} {kind}{pointer}: {}",
+        reply.status,
+        reply.json["detail"].as_str().unwrap()
+    )
+}
+
+#[test]
+fn every_status_has_its_problem_document() {
+    for store in TestStore::each() {
+        let (server, client) = with_link(&store);
+        let gold = slice_json("gold", 1, 60);
+        assert_eq!(
+            server
+                .ask("PUT", "/v1/slices/gold", &[], Some(&gold))
+                .status,
+            201
+        );
+        client
+            .put_tenant(
+                "small",
+                &serde_json::from_value(json!({"most_slices": 1, "most_rate_bps": 5_000_000}))
+                    .unwrap(),
+            )
+            .unwrap();
+        let mut small = slice_json("small", 9, 10);
+        small["tenant"] = json!("small");
+        let mut unknown = slice_json("unknown", 9, 1);
+        unknown["tenant"] = json!("nobody");
+        let mut nowhere = slice_json("nowhere", 9, 1);
+        nowhere["path"] = json!(["moon"]);
+        let mut fast = slice_json("fast", 9, 1);
+        fast["forward"]["guarantee"]["delay_ns"] = json!(9_999);
+        let mut tiny = slice_json("tiny", 9, 1);
+        tiny["forward"]["guarantee"]["burst_bytes"] = json!(100);
+        let mut moved = gold.clone();
+        moved["tenant"] = json!("small");
+        let key = [("idempotency-key", "k")];
+        assert_eq!(
+            server
+                .ask("PUT", "/v1/slices/gold", &key, Some(&gold))
+                .status,
+            200
+        );
+        let cases: Vec<Case> = vec![
+            ("PUT", "/v1/slices/gold", &[], Some(json!({"name": "gold"}))),
+            ("PUT", "/v1/slices/gold", &[], Some(json!([]))),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &[],
+                Some(slice_json("silver", 1, 1)),
+            ),
+            (
+                "PUT",
+                "/v1/slices/Gold",
+                &[],
+                Some(slice_json("Gold", 1, 1)),
+            ),
+            ("GET", "/v1/slices?limit=0", &[], None),
+            ("GET", "/v1/slices?limit=x", &[], None),
+            ("GET", "/v1/slices?state=gone", &[], None),
+            ("GET", "/v1/slices?colour=red", &[], None),
+            ("GET", "/v1/slices/%ff", &[], None),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &[("if-match", "x")],
+                Some(gold.clone()),
+            ),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &[("if-none-match", "\"1\"")],
+                Some(gold.clone()),
+            ),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &[("idempotency-key", "")],
+                Some(gold.clone()),
+            ),
+            ("POST", "/v1/batches", &[], Some(json!({"changes": []}))),
+            (
+                "POST",
+                "/v1/batches",
+                &[],
+                Some(json!({"changes": [{"remove": "a"}, {"remove": "a"}]})),
+            ),
+            (
+                "POST",
+                "/v1/batches",
+                &[],
+                Some(json!({"changes": [{"put": slice_json("a", 5000, 1)}]})),
+            ),
+            ("GET", "/v1/gateways/gw/desired?wait_ms=60001", &[], None),
+            ("GET", "/v1/slices/silver", &[], None),
+            ("DELETE", "/v1/slices/silver", &[], None),
+            ("GET", "/v1/links/moon", &[], None),
+            ("GET", "/v1/generations/99", &[], None),
+            ("GET", "/v1/gateways/moon/desired", &[], None),
+            ("DELETE", "/v1/tenants/nobody", &[], None),
+            ("DELETE", "/v1/tokens/nobody", &[], None),
+            ("GET", "/v1/moon", &[], None),
+            ("PATCH", "/v1/slices/gold", &[], None),
+            (
+                "PUT",
+                "/v1/slices/large",
+                &[],
+                Some(slice_json("large", 2, 50)),
+            ),
+            ("PUT", "/v1/slices/fast", &[], Some(fast)),
+            ("PUT", "/v1/slices/tiny", &[], Some(tiny)),
+            (
+                "PUT",
+                "/v1/slices/same",
+                &[],
+                Some(slice_json("same", 1, 1)),
+            ),
+            ("PUT", "/v1/slices/small", &[], Some(small)),
+            ("PUT", "/v1/slices/unknown", &[], Some(unknown)),
+            ("PUT", "/v1/slices/nowhere", &[], Some(nowhere)),
+            ("PUT", "/v1/slices/gold", &[], Some(moved)),
+            ("DELETE", "/v1/tenants/default", &[], None),
+            ("DELETE", "/v1/gateways/gw", &[], None),
+            (
+                "POST",
+                "/v1/gateways/gw/acknowledgements",
+                &[],
+                Some(json!({"generation": 99})),
+            ),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &[("if-match", "\"9\"")],
+                Some(gold.clone()),
+            ),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &key,
+                Some(slice_json("gold", 1, 61)),
+            ),
+            (
+                "PUT",
+                "/v1/slices/gold",
+                &[("content-type", "text/plain")],
+                Some(gold.clone()),
+            ),
+            ("GET", "/v1/links", &[("host", "example.org")], None),
+            (
+                "GET",
+                "/v1/links",
+                &[("authorization", "Bearer guessed")],
+                None,
+            ),
+            (
+                "DELETE",
+                "/v1/slices/gold",
+                &[("origin", "http://example.org")],
+                None,
+            ),
+        ];
+        let mut lines = Vec::new();
+        for (method, path, headers, body) in cases {
+            lines.push(format!(
+                "{method} {path}: {}",
+                shown(&server, method, path, headers, body.as_ref())
+            ));
+        }
+        insta::allow_duplicates! {
+            insta::assert_snapshot!("problems", lines.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn a_refusal_by_admission_says_what_would_be_accepted() {
+    let store = TestStore::sqlite();
+    let (server, _client) = with_link(&store);
+    server.ask(
+        "PUT",
+        "/v1/slices/gold",
+        &[],
+        Some(&slice_json("gold", 1, 60)),
+    );
+    let refused = server.ask(
+        "PUT",
+        "/v1/slices/large",
+        &[],
+        Some(&slice_json("large", 2, 50)),
+    );
+    insta::assert_snapshot!("refusal", format!("{:#}", refused.json));
+}
+
+#[test]
+fn bodies_that_are_too_large_or_no_json_are_refused() {
+    let store = TestStore::sqlite();
+    let (server, _client) = with_link(&store);
+    let large = format!("{{\"name\": \"{}\"}}", "x".repeat(17 << 20));
+    let refused = ask(&server.url, "PUT", "/v1/slices/gold", &[], Some(&large));
+    assert_eq!(
+        (refused.status, refused.header("content-type")),
+        (413, "application/problem+json")
+    );
+    let deep = "[".repeat(100_000);
+    for body in [
+        "",
+        "{",
+        "\u{0}",
+        "{\"name\": \"a\", \"name\": \"b\"}",
+        "\"\\ud800\"",
+        deep.as_str(),
+    ] {
+        let refused = ask(&server.url, "PUT", "/v1/slices/gold", &[], Some(body));
+        assert_eq!(refused.status, 400, "{body}");
+    }
+}
+
+#[test]
+fn who_asks_too_often_is_told_to_wait() {
+    let store = TestStore::sqlite();
+    let server = Server::with(&store, |params| slicewise_controller::ServeParams {
+        requests_per_second: 3,
+        ..params
+    });
+    let replies: Vec<u16> = (0..20)
+        .map(|_| server.ask("GET", "/v1/links", &[], None).status)
+        .collect();
+    assert!(
+        replies.contains(&200) && replies.contains(&429),
+        "{replies:?}"
+    );
+    let mut refused = server.ask("GET", "/v1/links", &[], None);
+    while refused.status != 429 {
+        refused = server.ask("GET", "/v1/links", &[], None);
+    }
+    assert_eq!(
+        (
+            refused.header("retry-after"),
+            refused.header("content-type")
+        ),
+        ("1", "application/problem+json")
+    );
+}
