@@ -189,7 +189,7 @@ fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, 
         }
         let known = acknowledgement.generation;
         state.changes.retain(|(generation, _)| *generation > known);
-        state.forgotten = known;
+        state.forgotten = state.forgotten.max(known);
         state.acknowledged_at = Some(Instant::now());
         state.acknowledged = acknowledgement;
         shared.1.notify_all();
