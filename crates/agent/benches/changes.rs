@@ -4,11 +4,11 @@
 //! `cargo bench -p slicewise-agent --bench changes [changes]`
 
 #[path = "../tests/it/support/mod.rs"]
-#[allow(dead_code, reason = "the tests use the rest")]
 mod support;
 
 use slicewise_api::GatewayChange;
 use slicewise_live::gateway::Answer;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::gateway::{Gateway, VLANS};
@@ -19,8 +19,6 @@ use support::slice;
 const CHANGES: u64 = 1_000_000;
 /// Changes of one generation.
 const BATCH: u64 = 1_000;
-/// Generations that may be on their way.
-const AHEAD: u64 = 4;
 /// Slices beside those with traffic.
 const OTHERS: u64 = 1_000;
 /// Single changes, one by one, whose time is taken.
@@ -39,11 +37,11 @@ fn main() {
 /// The change number `number`: of a slice with traffic, or of one that comes, changes and goes.
 fn change(number: u64) -> GatewayChange {
     let vlans = u64::from(VLANS);
-    if number.is_multiple_of(4) {
-        let vlan = number / 4 % vlans;
+    if number % BATCH < vlans {
+        let vlan = number % BATCH;
         let name = format!("busy{vlan}");
         let vlan = u16::try_from(vlan).expect("few");
-        return GatewayChange::Put(Box::new(slice(&name, vlan, 300 + number % 100)));
+        return GatewayChange::Put(Box::new(slice(&name, vlan, 300 + number / BATCH % 100)));
     }
     let (other, round) = (number % OTHERS, number / OTHERS);
     let name = format!("other{other}");
@@ -57,24 +55,28 @@ fn change(number: u64) -> GatewayChange {
 fn many(changes: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start();
-    let gateway = Gateway::start(&server.url, &folder.path().join("state")).expect("it starts");
+    let carried_out: Arc<AtomicU64> = Arc::default();
+    let counted = Arc::clone(&carried_out);
+    let gateway = Gateway::start_with(&server.url, &folder.path().join("state"), move |answer| {
+        let is_done = matches!(answer, Answer::Changed(Ok(_)));
+        counted.fetch_add(u64::from(is_done), Ordering::Relaxed);
+    });
+    let gateway = gateway.expect("it starts");
     let start = Instant::now();
-    let mut generation = 0;
     for batch in 0..changes / BATCH {
-        generation = server.change((batch * BATCH..(batch + 1) * BATCH).map(change).collect());
-        if generation > AHEAD {
-            server.wait_for(generation - AHEAD);
-        }
+        let generation = server.change((batch * BATCH..(batch + 1) * BATCH).map(change).collect());
+        // Of changes of a slice that come together only the last is carried out: each is to be.
+        server.wait_for(generation);
     }
-    server.wait_for(generation);
     let took = start.elapsed();
     let refused = server.with(|state| state.acknowledged.refused.len());
     let seen = gateway.stop();
     let (arrived, left): (u64, u64) = (seen.arrived.values().sum(), seen.left.values().sum());
     println!(
-        "{changes} changes in {:.1} s: {:.0} per second; {refused} refused; {arrived} frames, {} lost, {} reordered",
+        "{changes} changes in {:.1} s: {:.0} per second, {} of them in the data plane; {refused} refused; {arrived} frames, {} lost, {} reordered",
         took.as_secs_f64(),
         changes as f64 / took.as_secs_f64(),
+        carried_out.load(Ordering::Relaxed),
         arrived - left,
         seen.reordered
     );

@@ -312,7 +312,8 @@ impl Deciding<'_> {
             self.unwritten.push(Record::Refused(names));
         }
         let is_due = self.write_at.is_some_and(|at| at <= time::now());
-        if self.unwritten.is_empty() && !is_due || self.write_at.is_some() && !is_due {
+        let is_new = !self.unwritten.is_empty() && self.write_at.is_none();
+        if !is_new && !is_due {
             return;
         }
         let kept = || self.reconciler.kept();

@@ -6,6 +6,7 @@
 //! and forwards whether there is a controller or not.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod agent;
 mod counters;

@@ -406,10 +406,13 @@ fn a_controller_with_an_older_store_is_followed() {
     assert_eq!([world.names(0), world.names(1)], [vec!["a"], vec![]]);
 }
 
+/// Which packets a slice has, how much, and in which directions.
+type Kind = (u8, u8, u8);
+
 #[derive(Debug, Clone)]
 enum Step {
-    Change(Vec<(u8, Option<(u8, u8, u8)>)>),
-    Snapshot(Vec<(u8, (u8, u8, u8))>),
+    Change(Vec<(u8, Option<Kind>)>),
+    Snapshot(Vec<(u8, Kind)>),
     Arrive(usize, u16, usize),
     Pass(u64),
     Restart,
@@ -429,8 +432,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A slice of few kinds: which packets, how much, in which directions.
-fn wanted(name: u8, (vlan, kbit, ways): (u8, u8, u8), version: u64) -> GatewaySlice {
+fn wanted(name: u8, (vlan, kbit, ways): Kind, version: u64) -> GatewaySlice {
     let kbit = [0, 100, 900, 1_900][usize::from(kbit)];
     let terms = terms(vlan.into(), kbit, 50);
     let both = [

@@ -232,9 +232,9 @@ impl Store {
         let Some(damaged) = damaged else {
             return Ok((kept, None));
         };
-        let is_torn = !bytes
-            .get(usize::try_from(damaged).unwrap_or(usize::MAX)..)
-            .is_some_and(|rest| rest.iter().filter(|&&byte| byte == b'\n').count() > 1);
+        let rest = usize::try_from(damaged).ok().and_then(|at| bytes.get(at..));
+        let ends = rest.unwrap_or_default().iter();
+        let is_torn = ends.filter(|&&byte| byte == b'\n').count() <= 1;
         if is_torn {
             let warning = format!(
                 "its last write was not completed: {lost} B after generation {} are ignored, and asked for again",

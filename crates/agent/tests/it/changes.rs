@@ -12,7 +12,9 @@ fn slices_of_the_controller_are_in_force_and_acknowledged_and_their_traffic_is_c
     server.put(slice("a", 1, 1_000));
     let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
     wait_until("the first is in force", || server.acknowledged() == 1);
-    assert_eq!(gateway.names().unwrap(), ["a"]);
+    wait_until("it is seen", || {
+        gateway.names().is_some_and(|names| names == ["a"])
+    });
     let generation = server.put(slice("b", 2, 1_000));
     wait_until("the second is in force", || {
         server.acknowledged() == generation

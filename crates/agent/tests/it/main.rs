@@ -1,4 +1,5 @@
 //! The agent with its threads, between a data plane over ports in memory and a controller that is scripted.
+#![allow(clippy::unwrap_used)]
 
 mod changes;
 mod killed;

@@ -54,7 +54,9 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
             server.acknowledged() == generation && refused
         };
         wait_until(&format!("it follows after {shown}"), is_right);
-        assert_eq!(gateway.names().unwrap(), ["a", "b"], "{shown}");
+        wait_until(&format!("both are seen after {shown}"), || {
+            gateway.names().is_some_and(|names| names == ["a", "b"])
+        });
     }
     let seen = gateway.stop();
     assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));

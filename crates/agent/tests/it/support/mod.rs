@@ -1,4 +1,9 @@
 //! A gateway whose ports are in memory, and a controller of a few lines.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "tests and a benchmark, each of which uses a part of it"
+)]
 
 pub mod gateway;
 pub mod server;

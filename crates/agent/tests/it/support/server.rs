@@ -120,6 +120,7 @@ impl Server {
 }
 
 fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
+    stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     while let Some((target, body)) = request(&mut reader) {
@@ -138,7 +139,11 @@ fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
             "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             answer.len()
         );
-        if stream.write_all(head.as_bytes()).is_err() || stream.write_all(&answer).is_err() {
+        // In one write: the second of two would wait for an acknowledgement.
+        if stream
+            .write_all(&[head.as_bytes(), &answer].concat())
+            .is_err()
+        {
             return;
         }
     }
@@ -184,7 +189,7 @@ fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, 
         }
         let known = acknowledgement.generation;
         state.changes.retain(|(generation, _)| *generation > known);
-        state.forgotten = known;
+        state.forgotten = state.forgotten.max(known);
         state.acknowledged_at = Some(Instant::now());
         state.acknowledged = acknowledgement;
         shared.1.notify_all();
