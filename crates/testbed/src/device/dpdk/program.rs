@@ -14,13 +14,14 @@ pub(crate) const LIBRARY_PACKAGE: &str = "libdpdk-dev";
 const LIBRARY: &str = "libdpdk";
 const NAME: &str = "qos-sched";
 
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("main.c", include_str!("qos_sched/main.c")),
     ("ports.c", include_str!("qos_sched/ports.c")),
     ("ports.h", include_str!("qos_sched/ports.h")),
     ("profile.c", include_str!("qos_sched/profile.c")),
     ("qos_sched.h", include_str!("qos_sched/qos_sched.h")),
     ("counters.c", include_str!("qos_sched/counters.c")),
+    ("scheduler.c", include_str!("qos_sched/scheduler.c")),
     ("threads.c", include_str!("qos_sched/threads.c")),
 ];
 
@@ -65,7 +66,7 @@ impl DpdkProgram {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(failed())?;
             }
             None => {
-                compile(folder, &path).map_err(AttemptError::Failed)?;
+                compile(folder, &SOURCES, &path).map_err(AttemptError::Failed)?;
                 let binary = fs::read(&path).map_err(AttemptError::failed(NAME))?;
                 // Whoever was first: it is the same.
                 let _ = self.binary.set(binary);
@@ -96,11 +97,11 @@ fn check_version(found: Option<&str>) -> Result<String, String> {
     }
 }
 
-fn compile(folder: &Path, program: &Path) -> Result<(), String> {
+fn compile(folder: &Path, sources: &[(&str, &str)], program: &Path) -> Result<(), String> {
     let mut arguments = vec!["-O2".to_owned(), "-std=gnu11".to_owned(), "-w".to_owned()];
     arguments.extend(DEFINITIONS.map(str::to_owned));
     arguments.extend(["-o".to_owned(), program.display().to_string()]);
-    for (name, text) in SOURCES {
+    for (name, text) in sources {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         if name.ends_with(".c") {
@@ -113,6 +114,15 @@ fn compile(folder: &Path, program: &Path) -> Result<(), String> {
     command::output(Tool::Cc, &arguments)
         .map(drop)
         .map_err(|error| not_compiled(&error))
+}
+
+/// Like the program, with another `main`.
+#[cfg(test)]
+pub(super) fn compile_test(folder: &Path, main: &str, program: &Path) -> Result<(), String> {
+    let others = SOURCES.into_iter();
+    let others = others.filter(|(name, _)| !["main.c", "ports.c"].contains(name));
+    let sources: Vec<_> = others.chain([("test.c", main)]).collect();
+    compile(folder, &sources, program)
 }
 
 /// What the compiler said, from its first error on: before it is the command, which is long.
