@@ -5,7 +5,7 @@ mod counters;
 mod program;
 
 pub use program::DpdkProgram;
-pub(crate) use program::{LIBRARY_PACKAGE, supported_library};
+pub(crate) use program::{LIBRARY_PACKAGE, LibraryProblem, supported_library};
 
 use super::DeviceFacts;
 use crate::error::AttemptError;

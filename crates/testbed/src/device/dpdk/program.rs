@@ -52,7 +52,7 @@ impl DpdkProgram {
                 packages.join(" ")
             ));
         }
-        supported_library()?;
+        supported_library().map_err(|problem| problem.to_string())?;
         Ok(Self::default())
     }
 
@@ -76,24 +76,31 @@ impl DpdkProgram {
     }
 }
 
+/// Why the library cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LibraryProblem {
+    #[error("DPDK is not installed: apt-get install {LIBRARY_PACKAGE}")]
+    Missing,
+    #[error(
+        "DPDK {0} is installed, and the device of `--on dpdk` is written for {RELEASE}: use Debian 12, whose \
+         {LIBRARY_PACKAGE} it is, or point PKG_CONFIG_PATH to a build of {RELEASE}"
+    )]
+    OtherVersion(String),
+}
+
 /// The version of the library, if it is one that the program is written for.
-pub(crate) fn supported_library() -> Result<String, String> {
+pub(crate) fn supported_library() -> Result<String, LibraryProblem> {
     let found = command::output(Tool::PkgConfig, &["--modversion", LIBRARY]);
     check_version(found.as_deref().ok().map(str::trim))
 }
 
-fn check_version(found: Option<&str>) -> Result<String, String> {
+fn check_version(found: Option<&str>) -> Result<String, LibraryProblem> {
     match found {
         Some(version) if version == RELEASE || version.starts_with(&format!("{RELEASE}.")) => {
             Ok(version.to_owned())
         }
-        Some(other) => Err(format!(
-            "DPDK {other} is installed, and the device of `--on dpdk` is written for {RELEASE}: use Debian 12, whose \
-             {LIBRARY_PACKAGE} it is, or point PKG_CONFIG_PATH to a build of {RELEASE}"
-        )),
-        None => Err(format!(
-            "DPDK is not installed: apt-get install {LIBRARY_PACKAGE}"
-        )),
+        Some(other) => Err(LibraryProblem::OtherVersion(other.to_owned())),
+        None => Err(LibraryProblem::Missing),
     }
 }
 
@@ -145,7 +152,7 @@ mod tests {
     #[test]
     fn another_version_of_the_library_is_refused_and_a_missing_one_named() {
         assert_eq!(check_version(Some("22.11.11")).as_deref(), Ok("22.11.11"));
-        let refusal = |found| check_version(found).unwrap_err();
+        let refusal = |found| check_version(found).unwrap_err().to_string();
         assert_snapshot!(refusal(Some("24.11.2")), @"DPDK 24.11.2 is installed, and the device of `--on dpdk` is written for 22.11: use Debian 12, whose libdpdk-dev it is, or point PKG_CONFIG_PATH to a build of 22.11");
         assert!(refusal(Some("22.110.1")).starts_with("DPDK 22.110.1 is"));
         assert_snapshot!(refusal(None), @"DPDK is not installed: apt-get install libdpdk-dev");
