@@ -187,6 +187,7 @@ fn values_that_cannot_be_read_are_named_with_what_was_expected() {
     3:1: `[port` has no closing bracket: expected `[NAME]`
     4:1: `nothing` is neither a section nor a setting: expected `[NAME]` or `KEY = VALUE`
     5:1: the key is missing: expected `KEY = VALUE`
+    6:18: `24 B` is not a whole number: expected digits alone, with no leading zero and no unit
     11:54: `queue sizes` has 14 values: expected 13, one for each traffic class
     12:1: `pipe 0 - 4095` has no range of numbers: expected `FIRST-LAST` or one number, without spaces around the dash
     13:1: the range 7-3 has nothing in it: expected the smaller number first
@@ -252,7 +253,7 @@ fn lines_that_end_with_cr_alone_are_one_mistake_and_cr_and_lf_none() {
     let [error] = errors.as_slice() else {
         panic!("{errors:?}")
     };
-    assert_snapshot!(error, @"1:89: lines end with CR alone: expected a text that is saved with LF, or CR and LF");
+    assert_snapshot!(error, @"1:91: lines end with CR alone: expected a text that is saved with LF, or CR and LF");
     assert_eq!(read(&text.replace('\n', "\r\n")).spec, read(&text).spec);
 }
 
