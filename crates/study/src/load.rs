@@ -117,6 +117,7 @@ impl<'a> Reading<'a> {
             sources: &mut self.sources,
             files: self.files,
             root: node,
+            profile_places: Vec::new(),
         };
         check(&mut checker, &spec, &self.name)
     }

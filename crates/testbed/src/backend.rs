@@ -198,7 +198,7 @@ impl Backend for Testbed {
                 return Err(RunError::Failed(format!(
                     "all {} attempts were rejected: {}",
                     rejected.len(),
-                    rejected.join("; ")
+                    with_counts(&rejected)
                 )));
             }
             self.pause(rejected.len());
@@ -246,6 +246,33 @@ impl Testbed {
     }
 }
 
+/// Each reason once, with how often it was one.
+fn with_counts(reasons: &[String]) -> String {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for reason in reasons {
+        match counted.iter_mut().find(|(other, _)| other == reason) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((reason, 1)),
+        }
+    }
+    let told = counted.into_iter().map(|(reason, count)| match count {
+        1 => reason.to_owned(),
+        _ => format!("{reason} ({count} times)"),
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
 fn words(objections: Vec<Objection>) -> Vec<String> {
     objections.into_iter().map(|one| one.why).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_rejected_attempts_are_told_once_with_their_number() {
+        let reasons = ["no room", "too late", "no room", "no room"].map(str::to_owned);
+        assert_eq!(with_counts(&reasons), "no room (3 times); too late");
+    }
 }

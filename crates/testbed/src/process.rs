@@ -131,6 +131,11 @@ impl Process {
         }
     }
 
+    /// With which it has ended by itself, if it has.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.try_wait().ok().flatten()?.code()
+    }
+
     /// Wait until it is idle.
     pub(crate) fn wait_until_asleep(
         &mut self,

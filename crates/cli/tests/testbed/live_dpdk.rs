@@ -113,8 +113,15 @@ fn a_thin_slice_waits_for_a_whole_burst_and_less_where_others_complete_it() {
         assert!(range.contains(&median_ms), "{policy}: {median_ms} ms");
         assert_eq!(number(&alone["lost_frames"]), 0.0, "{policy}");
         assert_eq!(number(&both["lost_frames"]), 0.0, "{policy}");
-        let median_of_both_ms = number(&both["delay"]["p50_ns"]) / 1e6;
-        assert!(median_of_both_ms < 0.6 * median_ms + 2.0, "{policy}");
+        // A burst of one waits for nobody.
+        if burst > 1.0 {
+            let median_of_both_ms = number(&both["delay"]["p50_ns"]) / 1e6;
+            let most_ms = 0.6 * median_ms + 0.3;
+            assert!(
+                median_of_both_ms < most_ms,
+                "{policy}: {median_of_both_ms} ms"
+            );
+        }
     }
 }
 
@@ -134,6 +141,53 @@ fn what_a_full_queue_drops_is_counted_by_pipe_and_is_what_does_not_arrive() {
     assert!(number(&wide["lost_frames"]) > 0.2 * number(&wide["sent_frames"]));
     // The queue also drops what is sent before and after the measured time, if anything is.
     assert!(number(&drops[0]["frames"]) >= number(&wide["lost_frames"]));
+}
+
+#[test]
+fn early_detection_drops_on_the_device_and_is_a_reason_of_its_own() {
+    let Some(bench) = bench() else { return };
+    let curve = |class: u32| {
+        format!(
+            "tc {class} wred min = 4 4 4\ntc {class} wred max = 8 8 8\n\
+             tc {class} wred inv prob = 1 1 1\ntc {class} wred weight = 1 1 1\n"
+        )
+    };
+    let curves: String = (0..13).map(curve).collect();
+    let with_red = format!("{}[red]\n{curves}", profile());
+    bench.sandbox.write("profile.cfg", with_red);
+    let one = ["--policy", "eight", "--scenario", "both", "--out", "out"];
+    bench.stderr(0, &[&["--on", "dpdk"], &one[..]].concat());
+    let record = record(&bench.record("out", "eight/both", 0));
+    let drops = record["drops"].as_array().unwrap();
+    let early = drops.iter().find(|drop| drop["reason"] == "red");
+    let early = early.unwrap_or_else(|| panic!("{drops:?}"));
+    assert_eq!(early["class"], "subport 0 pipe 0 tc 12 queue 1");
+    assert!(number(&early["frames"]) > 100.0, "{drops:?}");
+}
+
+#[test]
+fn each_subport_has_the_profile_that_is_written_for_it() {
+    let Some(bench) = bench() else { return };
+    let first = profile();
+    let slow = first.replace("subport profile 0", "subport profile 1");
+    let (_, slow) = slow.split_once("[subport profile 1]").unwrap();
+    let (slow, _) = slow.split_once("[pipe profile 0]").unwrap();
+    let slow = (slow.replace("1250000000", "250000")).replace("1000000\n", "10000\n");
+    let (_, subport) = first.split_once("[subport 0]").unwrap();
+    let (subport, _) = subport.split_once("[subport profile 0]").unwrap();
+    let both = first.replace("per port = 1\n", "per port = 2\nsubport 1 = 1\n");
+    let both = format!("{both}[subport 1]{subport}[subport profile 1]{slow}");
+    bench.sandbox.write("profile.cfg", both);
+    // 30 Mbit/s to a subport of 2 Mbit/s.
+    let study = PIPES.replace("{vlan: 0, inner_vlan: 0", "{vlan: 1, inner_vlan: 0");
+    bench.sandbox.write("study.yaml", study);
+    let one = ["--policy", "eight", "--scenario", "both", "--out", "out"];
+    bench.stderr(0, &[&["--on", "dpdk"], &one[..]].concat());
+    let thin = whole(&bench, "eight/both", 0);
+    assert_eq!(number(&thin["lost_frames"]), 0.0);
+    let wide = whole(&bench, "eight/both", 1);
+    let lost = number(&wide["lost_frames"]) / number(&wide["sent_frames"]);
+    assert!(lost > 0.8, "{lost}");
 }
 
 #[test]

@@ -89,10 +89,7 @@ pub(super) fn sections<'t>(text: &'t str, report: &mut Report) -> Vec<Section<'t
             let message = format!("the line has more than {LINE_BYTES_MAX} bytes");
             report.add(|| TextError::at(whole.span, message).expected("a line that DPDK reads"));
         } else if content.trim_start().starts_with('[') {
-            match section(line, content, number) {
-                Ok(section) => sections.push(section),
-                Err(error) => report.add(|| error),
-            }
+            sections.push(section(line, content, number, report));
         } else if !whole.text.is_empty() {
             match (entry(line, content, number), sections.last_mut()) {
                 (Ok(entry), Some(section)) => section.entries.push(entry),
@@ -107,22 +104,39 @@ pub(super) fn sections<'t>(text: &'t str, report: &mut Report) -> Vec<Section<'t
     sections
 }
 
-fn section<'t>(line: &'t str, content: &'t str, number: usize) -> Result<Section<'t>, TextError> {
+/// A section, even where its line is wrong: what is below it belongs to it.
+fn section<'t>(line: &'t str, content: &'t str, number: usize, report: &mut Report) -> Section<'t> {
     let whole = Word::new(line, number, 0, content.len());
     let open = content.find('[').map_or(0, |at| at + 1);
-    let Some(close) = content.find(']') else {
-        return Err(whole.error("has no closing bracket").expected("`[NAME]`"));
-    };
-    let after = Word::new(line, number, close + 1, content.len());
-    if !after.text.is_empty() {
-        let error = after.error("follows the name of a section");
-        return Err(error.expected("the end of the line"));
+    let close = content.find(']');
+    match close {
+        Some(close) => {
+            let after = Word::new(line, number, close + 1, content.len());
+            if !after.text.is_empty() {
+                let error = || after.error("follows the name of a section");
+                report.add(|| error().expected("the end of the line"));
+            }
+        }
+        None => {
+            report.add(|| whole.error("has no closing bracket").expected("`[NAME]`"));
+        }
     }
-    let name = Word::new(line, number, open, close);
-    Ok(Section {
-        name,
+    Section {
+        name: Word::new(line, number, open, close.unwrap_or(content.len())),
         entries: Vec::new(),
-    })
+    }
+}
+
+/// Where a line ends as on old Macintosh computers, which makes one line of several.
+pub(super) fn lone_return(text: &str) -> Option<TextError> {
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(at) = line.find('\r') {
+            let span = Word::new(line, number, 0, at).end();
+            let error = TextError::at(span, "lines end with CR alone");
+            return Some(error.expected("a text that is saved with LF, or CR and LF"));
+        }
+    }
+    None
 }
 
 fn entry<'t>(line: &'t str, content: &'t str, number: usize) -> Result<Entry<'t>, TextError> {
@@ -133,6 +147,9 @@ fn entry<'t>(line: &'t str, content: &'t str, number: usize) -> Result<Entry<'t>
     };
     let key = Word::new(line, number, 0, equals);
     let value = Word::new(line, number, equals + 1, content.len());
+    if key.text.is_empty() {
+        return Err(TextError::at(whole.span, "the key is missing").expected("`KEY = VALUE`"));
+    }
     if value.text.is_empty() {
         return Err(TextError::at(whole.end(), "the value is missing").expected("`KEY = VALUE`"));
     }

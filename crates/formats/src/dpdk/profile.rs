@@ -54,6 +54,9 @@ pub fn read(text: &str, port: BitRate) -> Result<DpdkPolicy, Vec<TextError>> {
         let message = format!("the text has more than {TEXT_BYTES_MAX} bytes");
         return Err(vec![TextError::at(BEGIN, message)]);
     }
+    if let Some(error) = lexer::lone_return(text) {
+        return Err(vec![error]);
+    }
     let mut report = Report::default();
     let written = lexer::sections(text, &mut report);
     let sections = Sections::new(written, &mut report);
@@ -261,6 +264,7 @@ impl<'t> Sections<'t> {
         for range in &written.ranges {
             self.check_profile(range, report);
         }
+        check_overlaps(&written.ranges, report);
         let assigned = written.ranges.iter().map(|range| HqosPipeRange {
             first: range.first,
             last: range.last,
@@ -280,11 +284,7 @@ impl<'t> Sections<'t> {
         if range.of as usize >= count {
             report.add(|| {
                 let message = format!("there is no `[pipe profile {}]`", range.of);
-                let expected = match count {
-                    0 => "a section for it".to_owned(),
-                    _ => format!("a profile from 0 to {}", count - 1),
-                };
-                TextError::at(range.value, message).expected(expected)
+                TextError::at(range.value, message).expected(profiles_to(count))
             });
         }
     }
@@ -376,6 +376,32 @@ fn check_numbers(profiles: &[Settings<'_>], what: &str, most: usize, report: &mu
     }
 }
 
+/// What a profile may be where there are `count`.
+fn profiles_to(count: usize) -> String {
+    match count {
+        0 => "a section for it".to_owned(),
+        1 => "0, the only profile".to_owned(),
+        _ => format!("a profile from 0 to {}", count - 1),
+    }
+}
+
+/// A pipe is in one range.
+fn check_overlaps(ranges: &[Range], report: &mut Report) {
+    for (position, range) in ranges.iter().enumerate() {
+        let mut before = ranges.iter().take(position);
+        let other = before.find(|it| it.first <= range.last && range.first <= it.last);
+        if let Some(other) = other {
+            let message = format!(
+                "pipe {} is in `{}` (line {}) already",
+                range.first.max(other.first),
+                other.named("pipe"),
+                other.key.line
+            );
+            report.add(|| TextError::at(range.key, message).expected("each pipe in one range"));
+        }
+    }
+}
+
 /// The subport profile of each subport.
 fn subport_profiles(
     ranges: &[Range],
@@ -397,7 +423,7 @@ fn subport_profiles(
         if range.of as usize >= count && count > 0 {
             report.add(|| {
                 let message = format!("there is no `[subport profile {}]`", range.of);
-                TextError::at(range.value, message).expected(format!("0 to {}", count - 1))
+                TextError::at(range.value, message).expected(profiles_to(count))
             });
         }
         if range.of > 0 {

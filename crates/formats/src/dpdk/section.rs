@@ -17,6 +17,17 @@ pub(super) struct Range {
     pub(super) value: Span,
 }
 
+impl Range {
+    /// As it is written, of `what`.
+    pub(super) fn named(&self, what: &str) -> String {
+        if self.first == self.last {
+            format!("{what} {}", self.first)
+        } else {
+            format!("{what} {}-{}", self.first, self.last)
+        }
+    }
+}
+
 /// A section whose keys are known.
 pub(super) struct Settings<'t> {
     pub(super) section: HqosSection,
@@ -63,11 +74,7 @@ impl<'t> Settings<'t> {
     pub(super) fn places(&self) -> impl Iterator<Item = (String, Span)> {
         let ranges = self.ranges.iter().map(|range| {
             let name = numbered(self.section).unwrap_or_default();
-            let key = match range.first == range.last {
-                true => format!("{name} {}", range.first),
-                false => format!("{name} {}-{}", range.first, range.last),
-            };
-            (key, range.key)
+            (range.named(name), range.key)
         });
         let entries = self.entries.iter();
         let entries = entries.map(|(key, entry)| ((*key).to_owned(), entry.value.span));

@@ -182,13 +182,12 @@ fn values_that_cannot_be_read_are_named_with_what_was_expected() {
         ("tc 0 rate = 1250000000", "tc 0 rate = 99999999999999999999"),
         ("wrr weights = 1 1 1 1", "wrr weights = 1 1 1"),
         ("oversubscription weight = 1", "oversubscription weight = 256"),
-        ("[port]", "[port\nnothing\n[port] x"),
+        ("[port]", "[port\nnothing\n= 3"),
     ]), @"
     3:1: `[port` has no closing bracket: expected `[NAME]`
     4:1: `nothing` is neither a section nor a setting: expected `[NAME]` or `KEY = VALUE`
-    5:8: `x` follows the name of a section: expected the end of the line
-    6:1: `frame overhead` is in no section: expected a section before it, such as `[port]`
-    7:1: `number of subports per port` is in no section: expected a section before it, such as `[port]`
+    5:1: the key is missing: expected `KEY = VALUE`
+    6:18: `24 B` is not a whole number: expected digits alone, with no leading zero and no unit
     11:54: `queue sizes` has 14 values: expected 13, one for each traffic class
     12:1: `pipe 0 - 4095` has no range of numbers: expected `FIRST-LAST` or one number, without spaces around the dash
     13:1: the range 7-3 has nothing in it: expected the smaller number first
@@ -208,7 +207,7 @@ fn what_is_missing_or_there_twice_is_named() {
         ("tc period = 40", "tc 4 rate = 1\ntc period = 40"),
         ("pipe 0-4095 = 0", "pipe 0-4095 = 1"),
     ]), @"
-    10:15: there is no `[pipe profile 1]`: expected a profile from 0 to 0
+    10:15: there is no `[pipe profile 1]`: expected 0, the only profile
     12:2: `[subport profile 0]` has no `tb rate`: expected `tb rate = …` below it
     29:2: `[pipe profile 0]` has no `tc 5 rate`: expected `tc 5 rate = …` below it
     44:1: `tc 4 rate` is there twice: expected each key once
@@ -227,7 +226,7 @@ fn what_is_missing_or_there_twice_is_named() {
     ]), @"
     2:2: there is no `[subport 1]`: expected a section for each subport
     5:1: subport 0 already has a profile: expected one profile for each subport
-    5:15: there is no `[subport profile 4]`: expected 0 to 1
+    5:15: there is no `[subport profile 4]`: expected a profile from 0 to 1
     12:2: `[subport 2]` is of no subport: there are 2: expected a larger `number of subports per port`, or no such section
     ");
     assert_snapshot!(mistakes("two-subports", &[("tc 12 red max", "tc 11 red max")]), @"
@@ -241,10 +240,28 @@ fn what_is_missing_or_there_twice_is_named() {
 }
 
 #[test]
+fn a_section_with_a_bad_line_is_still_the_section_of_what_is_below_it() {
+    let bad = |line| mistakes("equal-pipes", &[("[subport profile 0]", line)]);
+    assert_snapshot!(bad("[subport profile 0"), @"12:1: `[subport profile 0` has no closing bracket: expected `[NAME]`");
+    assert_snapshot!(bad("[subport profile 0] x"), @"12:21: `x` follows the name of a section: expected the end of the line");
+}
+
+#[test]
+fn lines_that_end_with_cr_alone_are_one_mistake_and_cr_and_lf_none() {
+    let text = golden("equal-pipes");
+    let errors = dpdk::read(&text.replace('\n', "\r"), PORT).unwrap_err();
+    let [error] = errors.as_slice() else {
+        panic!("{errors:?}")
+    };
+    assert_snapshot!(error, @"1:91: lines end with CR alone: expected a text that is saved with LF, or CR and LF");
+    assert_eq!(read(&text.replace('\n', "\r\n")).spec, read(&text).spec);
+}
+
+#[test]
 fn what_the_library_refuses_is_named_where_it_is_written() {
     let refused = |name, old, new| mistakes(name, &[(old, new)]);
-    assert_snapshot!(refused("equal-pipes", "tb rate = 1250000000", "tb rate = 1250000001"), @"13:11: `tb rate` is 1250000001 byte/s: must be 1 to 1250000000, the rate of the port");
-    assert_snapshot!(refused("oversubscribed", "pipe 16-30", "pipe 15-30"), @"11:1: `pipe 15-30` pipe 15 already has profile 0: a pipe has one profile");
+    assert_snapshot!(refused("equal-pipes", "tb rate = 1250000000", "tb rate = 1250000001"), @"13:11: `tb rate` is 1250000001 byte/s: must be 1 to 1250000000, the rate of the port (10 Gbit/s, which the link or its device has, and not the profile)");
+    assert_snapshot!(refused("oversubscribed", "pipe 16-30", "pipe 15-30"), @"11:1: pipe 15 is in `pipe 0-15` (line 10) already: expected each pipe in one range");
     assert_snapshot!(refused("equal-pipes", "sizes = 64 64", "sizes = 64 100"), @"9:15: `queue sizes` has 100 packets for traffic class 1: must be a power of two, or 0");
     assert_snapshot!(refused("equal-pipes", "tc 7 rate = 305175", "tc 7 rate = 305176"), @"40:13: `tc 7 rate` is 305176 byte/s, more than the token bucket's 305175");
     assert_snapshot!(refused("equal-pipes", "subport = 4096", "subport = 4000"), @"8:31: `number of pipes per subport` is 4000: must be a power of two, at most 4096");
@@ -404,7 +421,8 @@ fn only_a_profile_is_written_as_one() {
 
 fn rates(port: u64) -> impl Strategy<Value = HqosRates> {
     (
-        1_000..port,
+        // A class gets a byte in a period at least.
+        100_000..port,
         1u64..10_000_000,
         prop::array::uniform13(0.01f64..1.0),
         1u64..100,

@@ -148,6 +148,13 @@ impl HqosSpec {
             return Err(error(section, "queue sizes", problem));
         }
         self.check_assigned(section, subport)?;
+        if let Some(rates) = self.subport_profiles.get(subport.profile as usize) {
+            let of = HqosSection::SubportProfile(subport.profile as usize);
+            check_credits(of, rates, subport)?;
+        }
+        for (number, profile) in self.pipe_profiles.iter().enumerate() {
+            check_credits(HqosSection::PipeProfile(number), &profile.rates, subport)?;
+        }
         for (profile, params) in self.pipe_profiles.iter().enumerate() {
             for (class, (size, rate)) in subport
                 .queue_sizes
@@ -174,11 +181,7 @@ impl HqosSpec {
     fn check_assigned(&self, section: HqosSection, subport: &HqosSubport) -> Result<(), HqosError> {
         for (position, range) in subport.assigned.iter().enumerate() {
             let (first, last) = (range.first, range.last);
-            let key = if first == last {
-                format!("pipe {first}")
-            } else {
-                format!("pipe {first}-{last}")
-            };
+            let key = pipes(first, last);
             if first > last || last >= subport.pipes {
                 let problem = format!(
                     "must be a range of pipes from 0 to {}",
@@ -193,9 +196,8 @@ impl HqosSpec {
             let mut overlapping = before.filter(|other| other.first <= last && first <= other.last);
             if let Some(other) = overlapping.next() {
                 let problem = format!(
-                    "pipe {} already has profile {}: a pipe has one profile",
-                    first.max(other.first),
-                    other.profile
+                    "overlaps `{}`: a pipe has one profile",
+                    pipes(other.first, other.last)
                 );
                 return Err(error(section, &key, problem));
             }
@@ -226,6 +228,14 @@ fn no_profile(section: HqosSection, key: &str, profile: u32) -> HqosError {
     error(section, key, format!("profile {profile} is not defined"))
 }
 
+fn pipes(first: u32, last: u32) -> String {
+    if first == last {
+        format!("pipe {first}")
+    } else {
+        format!("pipe {first}-{last}")
+    }
+}
+
 fn tc_rate(class: usize) -> String {
     format!("tc {class} rate")
 }
@@ -233,7 +243,11 @@ fn tc_rate(class: usize) -> String {
 fn check_rates(section: HqosSection, rates: &HqosRates, port: u64) -> Result<(), HqosError> {
     let tb_rate = rates.tb_rate;
     if tb_rate == 0 || tb_rate > port {
-        let problem = format!("is {tb_rate} byte/s: must be 1 to {port}, the rate of the port");
+        let problem = format!(
+            "is {tb_rate} byte/s: must be 1 to {port}, the rate of the port ({}, which the link or its device has, and \
+             not the profile)",
+            BitRate::new(port.saturating_mul(8))
+        );
         return Err(error(section, "tb rate", problem));
     }
     for (class, rate) in rates.tc_rates.into_iter().enumerate() {
@@ -251,6 +265,30 @@ fn check_rates(section: HqosSection, rates: &HqosRates, port: u64) -> Result<(),
         return Err(error(section, "tc period", problem));
     }
     Ok(())
+}
+
+/// A class with queues that gets no byte in a period would never send.
+fn check_credits(
+    section: HqosSection,
+    rates: &HqosRates,
+    subport: &HqosSubport,
+) -> Result<(), HqosError> {
+    let period = rates.tc_period;
+    for (class, (rate, size)) in (rates.tc_rates.into_iter().zip(subport.queue_sizes)).enumerate() {
+        if size > 0 && rate > 0 && in_period(rate, period) == 0 {
+            let problem = format!(
+                "is {rate} byte/s, less than 1 byte in the `tc period` of {period} ms: no frame of the class would \
+                 ever leave"
+            );
+            return Err(error(section, &tc_rate(class), problem));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes in a period of so many milliseconds.
+const fn in_period(rate: u64, period_ms: u64) -> u64 {
+    rate * period_ms / 1000
 }
 
 fn check_subport_profile(number: usize, rates: &HqosRates) -> Result<(), HqosError> {
@@ -276,7 +314,7 @@ fn check_pipe_profile(
         return Err(error(section, "tc 12 oversubscription weight", problem));
     }
     if profile.wrr_weights.contains(&0) {
-        let problem = format!("are {:?}: each must be 1 to 255", profile.wrr_weights);
+        let problem = "have a 0: each weight must be 1 to 255".to_owned();
         return Err(error(section, "tc 12 wrr weights", problem));
     }
     Ok(())
@@ -321,7 +359,7 @@ fn credits(section: HqosSection, rates: &HqosRates, port: u64) -> Result<HqosCre
         );
         return Err(error(section, "tb rate", problem));
     };
-    let in_period = |rate: u64| rate * rates.tc_period / 1000;
+    let in_period = |rate: u64| in_period(rate, rates.tc_period);
     Ok(HqosCredits {
         tb_period,
         tb_credits_per_period,

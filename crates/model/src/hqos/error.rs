@@ -14,7 +14,7 @@ pub struct HqosError {
 }
 
 /// A section of the profile file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HqosSection {
     /// `[port]`.
     Port,

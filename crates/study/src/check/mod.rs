@@ -56,6 +56,7 @@ use crate::spec::{
 };
 use crate::study::Study;
 use case::CaseSpec;
+use dpdk::ProfilePlace;
 use network::{DutSpec, MarginsSpec};
 use policies::PolicyFileSpec;
 use populations::PopulationSpec;
@@ -198,6 +199,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) files: &'a dyn Files,
     /// The tree the specification was decoded from.
     pub(crate) root: &'a Node,
+    /// Where the settings are of policies that are profiles of DPDK's scheduler.
+    pub(crate) profile_places: Vec<ProfilePlace>,
 }
 
 /// A table's names: each valid, and no two alike to a file system that ignores case.
@@ -353,6 +356,7 @@ impl<'a> Checker<'a> {
         let path = self.hops(spec, &network, &policies);
         self.check_populations(spec, &network.dut, &scenarios, &policies);
         self.check_pipes(spec, &slices, &scenarios, &policies);
+        self.check_credits(&slices, &scenarios, &policies);
         self.check_roles(spec, &slices, &populations, &scenarios);
         let Repetitions(repetitions) = spec.repetitions.unwrap_or(Repetitions(1));
         self.check_amount(spec, repetitions);

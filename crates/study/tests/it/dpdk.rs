@@ -59,7 +59,7 @@ fn a_policy_is_what_a_profile_makes() {
 fn a_mistake_in_a_profile_is_told_at_its_place() {
     let profile = PROFILE.replace("pipe 16-30 = 1", "pipe 15-30 = 1");
     assert_snapshot!(with(&[], &profile).unwrap_err(), @"
-    error: `pipe 15-30` pipe 15 already has profile 0: a pipe has one profile
+    error: pipe 15 is in `pipe 0-15` (line 10) already: expected each pipe in one range
       --> profile.cfg:11:1
        |
     11 | pipe 15-30 = 1
@@ -67,7 +67,7 @@ fn a_mistake_in_a_profile_is_told_at_its_place() {
     ");
     let profile = PROFILE.replace("tb rate = 16800000", "tb rate = 168000000");
     assert_snapshot!(with(&[], &profile).unwrap_err(), @"
-    error: `tb rate` is 168000000 byte/s: must be 1 to 125000000, the rate of the port
+    error: `tb rate` is 168000000 byte/s: must be 1 to 125000000, the rate of the port (1 Gbit/s, which the link or its device has, and not the profile)
       --> profile.cfg:33:11
        |
     33 | tb rate = 168000000
@@ -130,6 +130,48 @@ fn a_slice_whose_packets_fall_on_no_pipe_is_refused() {
       |                   ^^^^^^
       |
       = help: narrow the `match` of `first`, or write `second` before it
+    ");
+}
+
+#[test]
+fn frames_that_no_bucket_or_class_has_credits_for_are_refused_at_the_key() {
+    let small = |old, new| {
+        let class = "headers: {vlan: 0, inner_vlan: 3";
+        let class = (class, &*format!("{class}, destination: 10.0.10.3"));
+        with(&[class], &PROFILE.replacen(old, new, 1))
+    };
+    let bucket = small("tb size = 100000\n", "tb size = 1073\n").unwrap_err();
+    assert!(
+        bucket.contains(
+            "cost 1074 B, and `tb size` of [subport profile 0] is 1073: none would ever leave"
+        ),
+        "{bucket}"
+    );
+    assert!(bucket.contains("profile.cfg:16:11"), "{bucket}");
+    assert!(small("tb size = 100000\n", "tb size = 1074\n").is_ok());
+    let class = small("tc 3 rate = 16800000", "tc 3 rate = 38000").unwrap_err();
+    assert!(
+        class.contains(
+            "`tc 3 rate` of [pipe profile 0] is 1064 B in a `tc period`: none would ever leave"
+        ),
+        "{class}"
+    );
+    // The second slice is of another class and pipe.
+    assert!(small("tc 4 rate = 16800000", "tc 4 rate = 38000").is_ok());
+}
+
+#[test]
+fn applications_whose_packets_may_be_too_large_for_a_bucket_are_warned_of() {
+    let source = "first: {slice: first, pattern: cbr, rate: 10 %, payload: 1000 B}";
+    let requests = "first: {slice: first, application: {kind: requests, rate: 100 /s, connections: 10, response: 859 B}}";
+    let profile = PROFILE.replacen("tb size = 100000\n", "tb size = 1200\n", 1);
+    let study = with(&[(source, requests)], &profile).unwrap();
+    assert_snapshot!(study.warnings().to_string(), @"
+    warning: frames of slice `first` cost up to 1546 B, and `tb size` of [subport profile 0] is 1200: those that cost more would never leave
+      --> profile.cfg:16:11
+       |
+    16 | tb size = 1200
+       |           ^^^^
     ");
 }
 

@@ -6,7 +6,7 @@ mod gateway;
 mod tc;
 
 pub use dpdk::DpdkProgram;
-pub(crate) use dpdk::{LIBRARY_PACKAGE, supported_library};
+pub(crate) use dpdk::{LIBRARY_PACKAGE, LibraryProblem, supported_library};
 pub use features::missing_features;
 pub(crate) use features::try_feature;
 

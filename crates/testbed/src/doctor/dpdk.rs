@@ -2,7 +2,7 @@
 
 use super::finding::{Check, Finding, Fix, Group, Purpose};
 use crate::command::Tool;
-use crate::device::{LIBRARY_PACKAGE, supported_library};
+use crate::device::{LIBRARY_PACKAGE, LibraryProblem, supported_library};
 use std::fs;
 
 const LIBRARY: Check = Check {
@@ -19,8 +19,10 @@ const HUGEPAGES: Check = Check {
     stops: &[],
 };
 
-/// As many of 2 MB hold frames and queues of the sample application's profile.
-const PAGES: u32 = 256;
+/// What frames and queues of the sample application's profile take.
+const NEEDED_MB: u64 = 512;
+/// Of a page, where the kernel does not say.
+const PAGE_KB: u64 = 2_048;
 
 pub(super) fn examine() -> [Finding; 2] {
     let has_pkg_config = Tool::PkgConfig.find().is_some();
@@ -29,28 +31,43 @@ pub(super) fn examine() -> [Finding; 2] {
             .unknown("cannot run `pkg-config`")
             .with_fix(Fix::Install(LIBRARY_PACKAGE)),
         Some(Ok(version)) => LIBRARY.ready(version),
-        Some(Err(problem)) => LIBRARY
-            .missing(problem)
-            .with_fix(Fix::Install(LIBRARY_PACKAGE)),
+        Some(Err(problem)) => unsupported(&problem),
     };
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     [library, hugepages(&meminfo)]
 }
 
-fn hugepages(meminfo: &str) -> Finding {
-    match free_pages(meminfo) {
-        Some(free) if free > 0 => HUGEPAGES.ready(format!("{free} free")),
-        _ => HUGEPAGES
-            .limited("none free: ordinary memory is used, which a processor finds more slowly")
-            .with_fix(Fix::Run(format!("sysctl vm.nr_hugepages={PAGES}"))),
+/// The package is of no use where another version is installed: the problem says what is.
+fn unsupported(problem: &LibraryProblem) -> Finding {
+    let finding = LIBRARY.missing(problem.to_string());
+    match problem {
+        LibraryProblem::Missing => finding.with_fix(Fix::Install(LIBRARY_PACKAGE)),
+        LibraryProblem::OtherVersion(_) => finding,
     }
 }
 
-fn free_pages(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("HugePages_Free:"))?;
-    line.trim().parse().ok()
+fn hugepages(meminfo: &str) -> Finding {
+    let free_kb = value(meminfo, "HugePages_Free:")
+        .zip(value(meminfo, "Hugepagesize:"))
+        .map_or(0, |(pages, kilobytes)| pages * kilobytes);
+    let needed = format!("{NEEDED_MB} MB hold frames and queues of the sample application");
+    if free_kb / 1024 >= NEEDED_MB {
+        return HUGEPAGES.ready(format!("{} MB free", free_kb / 1024));
+    }
+    let pages = NEEDED_MB * 1024 / value(meminfo, "Hugepagesize:").unwrap_or(PAGE_KB).max(1);
+    HUGEPAGES
+        .limited(format!(
+            "{} MB free, and {needed}: ordinary memory is used, which a processor finds more slowly",
+            free_kb / 1024
+        ))
+        .with_fix(Fix::Run(format!("sysctl vm.nr_hugepages={}", pages.max(1))))
+}
+
+/// Of a line `KEY:  NUMBER kB` or `KEY:  NUMBER`.
+fn value(meminfo: &str, key: &str) -> Option<u64> {
+    let mut lines = meminfo.lines();
+    let value = lines.find_map(|line| line.strip_prefix(key))?;
+    value.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -60,15 +77,35 @@ mod tests {
 
     #[test]
     fn without_hugepages_the_device_runs_in_ordinary_memory() {
-        let with = hugepages("MemFree: 7 kB\nHugePages_Total:    64\nHugePages_Free:     12\n");
+        let enough = "HugePages_Total: 300\nHugePages_Free:    256\nHugepagesize:    2048 kB\n";
+        let with = hugepages(enough);
         assert_eq!(
             (with.state, with.detail.as_str()),
-            (State::Ready, "12 free")
+            (State::Ready, "512 MB free")
         );
-        for without in ["HugePages_Free: 0\n", ""] {
+        let fewer = enough.replace("256", "255");
+        for without in ["HugePages_Free: 0\n", "", &fewer] {
             let without = hugepages(without);
             assert_eq!(without.state, State::Limited);
-            assert!(without.stops.is_empty() && without.fix.is_some());
+            assert!(without.stops.is_empty());
+            assert_eq!(
+                without.fix,
+                Some(Fix::Run("sysctl vm.nr_hugepages=256".to_owned()))
+            );
         }
+        let large = hugepages("HugePages_Free: 0\nHugepagesize: 1048576 kB\n");
+        assert_eq!(
+            large.fix,
+            Some(Fix::Run("sysctl vm.nr_hugepages=1".to_owned()))
+        );
+    }
+
+    #[test]
+    fn another_version_is_not_mended_by_the_package() {
+        assert!(unsupported(&LibraryProblem::Missing).fix.is_some());
+        let other = unsupported(&LibraryProblem::OtherVersion("24.11.2".to_owned()));
+        assert_eq!(other.state, State::Missing);
+        assert_eq!(other.fix, None);
+        assert!(other.detail.contains("PKG_CONFIG_PATH"), "{}", other.detail);
     }
 }

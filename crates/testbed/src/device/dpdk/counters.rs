@@ -21,6 +21,8 @@ pub(super) struct Ready {
     version: String,
     hugepages: bool,
     threads: u32,
+    /// Whether the one thread for all goes before ordinary processes.
+    real_time: bool,
 }
 
 /// Frames since it was started.
@@ -32,8 +34,8 @@ pub(super) struct Counters {
     ring_full: u64,
     /// The same on the way back.
     ring_full_back: u64,
-    /// For which a queue had none.
-    queue_full: Vec<QueueDrops>,
+    /// Those of each queue that dropped any.
+    queues: Vec<QueueDrops>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -41,7 +43,10 @@ struct QueueDrops {
     subport: u32,
     pipe: u32,
     queue: u32,
-    frames: u64,
+    /// For which it had no room.
+    full: u64,
+    /// By early detection, which the library does not divide further.
+    early: u64,
 }
 
 impl Event {
@@ -59,9 +64,10 @@ impl Ready {
         } else {
             "no hugepages"
         };
-        let threads = match self.threads {
-            1 => "one thread for all".to_owned(),
-            threads => format!("{threads} threads"),
+        let threads = match (self.threads, self.real_time) {
+            (1, true) => "one thread for all".to_owned(),
+            (1, false) => "one thread for all, without real-time priority".to_owned(),
+            (threads, _) => format!("{threads} threads"),
         };
         format!(
             "{}, librte_sched, af_packet, {memory}, {threads}",
@@ -77,10 +83,10 @@ impl Counters {
             reason: reason.to_owned(),
             frames,
         };
-        let of_queues = self
-            .queue_full
-            .iter()
-            .map(|queue| dropped(queue.name(), "queue_full", queue.frames));
+        let of_queues = self.queues.iter().flat_map(|queue| {
+            let reasons = [("queue_full", queue.full), ("red", queue.early)];
+            reasons.map(|(reason, frames)| dropped(queue.name(), reason, frames))
+        });
         let rings = [
             ("ring", self.ring_full),
             ("ring of the way back", self.ring_full_back),
@@ -110,9 +116,10 @@ impl QueueDrops {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use insta::assert_snapshot;
 
     const COUNTERS: &str = r#"{"event":"counters","missed":3,"received":100,"sent":80,"ring_full":4,"received_back":9,"sent_back":7,
-        "ring_full_back":2,"queue_full":[{"subport":0,"pipe":9,"queue":3,"frames":5},{"subport":1,"pipe":4095,"queue":14,"frames":9}]}"#;
+        "ring_full_back":2,"queues":[{"subport":0,"pipe":9,"queue":3,"full":5,"early":0},{"subport":1,"pipe":4095,"queue":14,"full":9,"early":6}]}"#;
 
     fn counters(line: &str) -> Counters {
         match Event::parse(line) {
@@ -132,6 +139,7 @@ mod tests {
             [
                 ("subport 0 pipe 9 tc 3", "queue_full", 5),
                 ("subport 1 pipe 4095 tc 12 queue 2", "queue_full", 9),
+                ("subport 1 pipe 4095 tc 12 queue 2", "red", 6),
                 ("ring", "buffer_full", 4),
                 ("ring of the way back", "buffer_full", 2)
             ]
@@ -154,14 +162,18 @@ mod tests {
 
     #[test]
     fn the_ready_line_becomes_a_description_and_other_lines_nothing() {
-        let ready = r#"{"event":"ready","version":"DPDK 22.11.11","hugepages":false,"threads":1}"#;
-        let Some(Event::Ready(ready)) = Event::parse(ready) else {
-            panic!("{ready}")
+        let described = |threads: u32, real_time: bool| {
+            let line = format!(
+                r#"{{"event":"ready","version":"DPDK 22.11.11","hugepages":false,"threads":{threads},"real_time":{real_time}}}"#
+            );
+            match Event::parse(&line) {
+                Some(Event::Ready(ready)) => ready.describe(),
+                other => panic!("{other:?}"),
+            }
         };
-        assert_eq!(
-            ready.describe(),
-            "DPDK 22.11.11, librte_sched, af_packet, no hugepages, one thread for all"
-        );
+        assert_snapshot!(described(1, true), @"DPDK 22.11.11, librte_sched, af_packet, no hugepages, one thread for all");
+        assert_snapshot!(described(1, false), @"DPDK 22.11.11, librte_sched, af_packet, no hugepages, one thread for all, without real-time priority");
+        assert_snapshot!(described(3, false), @"DPDK 22.11.11, librte_sched, af_packet, no hugepages, 3 threads");
         for other in ["EAL: No free hugepages", "{}", "{\"event\":\"else\"}", ""] {
             assert_eq!(Event::parse(other), None);
         }

@@ -5,13 +5,14 @@ mod counters;
 mod program;
 
 pub use program::DpdkProgram;
-pub(crate) use program::{LIBRARY_PACKAGE, supported_library};
+pub(crate) use program::{LIBRARY_PACKAGE, LibraryProblem, supported_library};
 
 use super::DeviceFacts;
 use crate::error::AttemptError;
 use crate::hosts::{Hosts, LEFT, RIGHT, TAGS_BYTES};
 use crate::process::Process;
 use counters::{Counters, Event, Ready};
+use slicewise_formats::dpdk;
 use slicewise_model::hqos::HqosParams;
 use slicewise_study::{DutModel, QosSchedParams, Study, StudyPolicy};
 use std::fs;
@@ -26,6 +27,8 @@ const HEADER_BYTES: u32 = 14;
 /// Frames in the ring of an interface. More than a card has: hosts on the same machine send thousands in a row, such as
 /// when connections are opened, and nothing of a model waits there.
 const NIC_RING: u32 = 8_192;
+/// Exit status of the program where another start would fail as well: `EXIT_USELESS_TO_REPEAT` in `main.c`.
+const USELESS_TO_REPEAT: i32 = 2;
 /// Largest burst that the program has room for.
 const MAX_BURST: u32 = 1_024;
 
@@ -37,16 +40,9 @@ pub(crate) struct DpdkDevice {
 
 /// Why the library cannot run a policy.
 pub(super) fn supports(policy: &StudyPolicy, study: &Study) -> Result<(), String> {
-    let Some(profile) = profile(policy) else {
+    if profile(policy).is_none() {
         return Err(
             "only policies written as profile files (`dpdk: ..`) are for DPDK's scheduler"
-                .to_owned(),
-        );
-    };
-    // As Debian builds the library; the program finds out by itself, but only when it runs.
-    if profile.red.is_some() {
-        return Err(
-            "a section [red], and Debian's librte_sched is built without congestion management (RTE_SCHED_CMAN)"
                 .to_owned(),
         );
     }
@@ -83,7 +79,10 @@ impl DpdkDevice {
     ) -> Result<Self, AttemptError> {
         supports(policy, study).map_err(AttemptError::Unsupported)?;
         let file = folder.join("profile.cfg");
-        fs::write(&file, &policy.configuration).map_err(AttemptError::failed("the profile"))?;
+        // Not the text of the user: the program has no defaults of its own, so it runs what was read and checked.
+        let written = dpdk::write(&policy.spec)
+            .map_err(|error| AttemptError::Unsupported(error.to_string()))?;
+        fs::write(&file, written.to_string()).map_err(AttemptError::failed("the profile"))?;
         let mut command = Command::new(program.put_into(folder)?);
         command
             .args(["--in", LEFT, "--out", RIGHT, "--profile"])
@@ -96,7 +95,8 @@ impl DpdkDevice {
                 Event::Ready(ready) => Some(ready),
                 Event::Counters(_) => None,
             })
-        })?;
+        });
+        let ready = ready.map_err(|error| permanent(error, process.exit_code()))?;
         Ok(Self { process, ready })
     }
 
@@ -120,6 +120,16 @@ impl DpdkDevice {
     }
 }
 
+/// Why it did not start: for good, where the program says so.
+fn permanent(error: AttemptError, exit_code: Option<i32>) -> AttemptError {
+    match error {
+        AttemptError::Retryable(why) if exit_code == Some(USELESS_TO_REPEAT) => {
+            AttemptError::Failed(why)
+        }
+        other => other,
+    }
+}
+
 fn answers(lines: &[String]) -> impl Iterator<Item = Counters> {
     lines.iter().filter_map(|line| match Event::parse(line)? {
         Event::Counters(counters) => Some(counters),
@@ -130,11 +140,15 @@ fn answers(lines: &[String]) -> impl Iterator<Item = Counters> {
 /// Options beside interfaces and profile.
 fn settings(study: &Study, policy: &StudyPolicy) -> Vec<String> {
     let QosSchedParams { burst, ring, drain } = threads(policy, study);
-    let rate = profile(policy).map_or(0, |profile| profile.rate);
+    let (rate, mtu) = profile(policy).map_or((0, 0), |profile| {
+        (profile.rate, profile.mtu - profile.frame_overhead)
+    });
+    // What the interfaces may carry. The scheduler counts with the largest frame of the sample application, as the model.
     let frame = study.link.mtu_bytes + HEADER_BYTES + TAGS_BYTES;
     let bursts = [burst.receive, burst.enqueue, burst.dequeue, burst.transmit];
     let options = [
         ("--rate", rate.to_string()),
+        ("--mtu", mtu.to_string()),
         ("--frame-bytes", frame.to_string()),
         ("--bursts", bursts.map(|burst| burst.to_string()).join(",")),
         ("--ring", ring.software.to_string()),

@@ -14,13 +14,14 @@ pub(crate) const LIBRARY_PACKAGE: &str = "libdpdk-dev";
 const LIBRARY: &str = "libdpdk";
 const NAME: &str = "qos-sched";
 
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("main.c", include_str!("qos_sched/main.c")),
     ("ports.c", include_str!("qos_sched/ports.c")),
     ("ports.h", include_str!("qos_sched/ports.h")),
     ("profile.c", include_str!("qos_sched/profile.c")),
     ("qos_sched.h", include_str!("qos_sched/qos_sched.h")),
     ("counters.c", include_str!("qos_sched/counters.c")),
+    ("scheduler.c", include_str!("qos_sched/scheduler.c")),
     ("threads.c", include_str!("qos_sched/threads.c")),
 ];
 
@@ -51,7 +52,7 @@ impl DpdkProgram {
                 packages.join(" ")
             ));
         }
-        supported_library()?;
+        supported_library().map_err(|problem| problem.to_string())?;
         Ok(Self::default())
     }
 
@@ -65,7 +66,7 @@ impl DpdkProgram {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(failed())?;
             }
             None => {
-                compile(folder, &path).map_err(AttemptError::Failed)?;
+                compile(folder, &SOURCES, &path).map_err(AttemptError::Failed)?;
                 let binary = fs::read(&path).map_err(AttemptError::failed(NAME))?;
                 // Whoever was first: it is the same.
                 let _ = self.binary.set(binary);
@@ -75,32 +76,39 @@ impl DpdkProgram {
     }
 }
 
+/// Why the library cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LibraryProblem {
+    #[error("DPDK is not installed: apt-get install {LIBRARY_PACKAGE}")]
+    Missing,
+    #[error(
+        "DPDK {0} is installed, and the device of `--on dpdk` is written for {RELEASE}: use Debian 12, whose \
+         {LIBRARY_PACKAGE} it is, or point PKG_CONFIG_PATH to a build of {RELEASE}"
+    )]
+    OtherVersion(String),
+}
+
 /// The version of the library, if it is one that the program is written for.
-pub(crate) fn supported_library() -> Result<String, String> {
+pub(crate) fn supported_library() -> Result<String, LibraryProblem> {
     let found = command::output(Tool::PkgConfig, &["--modversion", LIBRARY]);
     check_version(found.as_deref().ok().map(str::trim))
 }
 
-fn check_version(found: Option<&str>) -> Result<String, String> {
+fn check_version(found: Option<&str>) -> Result<String, LibraryProblem> {
     match found {
         Some(version) if version == RELEASE || version.starts_with(&format!("{RELEASE}.")) => {
             Ok(version.to_owned())
         }
-        Some(other) => Err(format!(
-            "DPDK {other} is installed, and the device of `--on dpdk` is written for {RELEASE}: use Debian 12, whose \
-             {LIBRARY_PACKAGE} it is, or point PKG_CONFIG_PATH to a build of {RELEASE}"
-        )),
-        None => Err(format!(
-            "DPDK is not installed: apt-get install {LIBRARY_PACKAGE}"
-        )),
+        Some(other) => Err(LibraryProblem::OtherVersion(other.to_owned())),
+        None => Err(LibraryProblem::Missing),
     }
 }
 
-fn compile(folder: &Path, program: &Path) -> Result<(), String> {
+fn compile(folder: &Path, sources: &[(&str, &str)], program: &Path) -> Result<(), String> {
     let mut arguments = vec!["-O2".to_owned(), "-std=gnu11".to_owned(), "-w".to_owned()];
     arguments.extend(DEFINITIONS.map(str::to_owned));
     arguments.extend(["-o".to_owned(), program.display().to_string()]);
-    for (name, text) in SOURCES {
+    for (name, text) in sources {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         if name.ends_with(".c") {
@@ -113,6 +121,15 @@ fn compile(folder: &Path, program: &Path) -> Result<(), String> {
     command::output(Tool::Cc, &arguments)
         .map(drop)
         .map_err(|error| not_compiled(&error))
+}
+
+/// Like the program, with another `main`.
+#[cfg(test)]
+pub(super) fn compile_test(folder: &Path, main: &str, program: &Path) -> Result<(), String> {
+    let others = SOURCES.into_iter();
+    let others = others.filter(|(name, _)| !["main.c", "ports.c"].contains(name));
+    let sources: Vec<_> = others.chain([("test.c", main)]).collect();
+    compile(folder, &sources, program)
 }
 
 /// What the compiler said, from its first error on: before it is the command, which is long.
@@ -135,7 +152,7 @@ mod tests {
     #[test]
     fn another_version_of_the_library_is_refused_and_a_missing_one_named() {
         assert_eq!(check_version(Some("22.11.11")).as_deref(), Ok("22.11.11"));
-        let refusal = |found| check_version(found).unwrap_err();
+        let refusal = |found| check_version(found).unwrap_err().to_string();
         assert_snapshot!(refusal(Some("24.11.2")), @"DPDK 24.11.2 is installed, and the device of `--on dpdk` is written for 22.11: use Debian 12, whose libdpdk-dev it is, or point PKG_CONFIG_PATH to a build of 22.11");
         assert!(refusal(Some("22.110.1")).starts_with("DPDK 22.110.1 is"));
         assert_snapshot!(refusal(None), @"DPDK is not installed: apt-get install libdpdk-dev");

@@ -5,7 +5,11 @@
 #include "qos_sched.h"
 
 /* Drops of each queue since the start: the library's own counters are cleared whenever they are read. */
-static uint64_t dropped[ALL_QUEUES];
+static struct {
+	uint64_t full;
+	/* By early detection, while the queue had room. */
+	uint64_t early;
+} dropped[ALL_QUEUES];
 
 void counters_copy(struct flow *flow)
 {
@@ -18,8 +22,11 @@ void counters_copy(struct flow *flow)
 			struct rte_sched_queue_stats stats = {0};
 			uint16_t length;
 
-			if (rte_sched_queue_read_stats(flow->sched, id, &stats, &length) == 0)
-				dropped[id] += stats.n_pkts_dropped;
+			if (rte_sched_queue_read_stats(flow->sched, id, &stats, &length) != 0)
+				continue;
+			/* The library counts these among all that were dropped. */
+			dropped[id].early += stats.n_pkts_cman_dropped;
+			dropped[id].full += stats.n_pkts_dropped - stats.n_pkts_cman_dropped;
 		}
 	}
 }
@@ -29,23 +36,23 @@ static uint64_t value(const atomic_uint_fast64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void counters_print(const struct flow *there, const struct flow *back, uint64_t missed)
+void counters_print(const struct flow *downstream, const struct flow *upstream, uint64_t missed)
 {
 	const char *separator = "";
 
 	printf("{\"event\":\"counters\",\"missed\":%" PRIu64 ",\"received\":%" PRIu64 ",\"sent\":%" PRIu64
 	       ",\"ring_full\":%" PRIu64 ",\"received_back\":%" PRIu64 ",\"sent_back\":%" PRIu64
-	       ",\"ring_full_back\":%" PRIu64 ",\"queue_full\":[",
-	       missed, value(&there->received_frames), value(&there->sent_frames), value(&there->ring_full_frames),
-	       value(&back->received_frames), value(&back->sent_frames), value(&back->ring_full_frames));
+	       ",\"ring_full_back\":%" PRIu64 ",\"queues\":[",
+	       missed, value(&downstream->received_frames), value(&downstream->sent_frames), value(&downstream->ring_full_frames),
+	       value(&upstream->received_frames), value(&upstream->sent_frames), value(&upstream->ring_full_frames));
 	for (uint32_t id = 0; id < ALL_QUEUES; id++) {
 		uint32_t queue = id % RTE_SCHED_QUEUES_PER_PIPE;
 		uint32_t pipe = id / RTE_SCHED_QUEUES_PER_PIPE;
 
-		if (dropped[id] == 0)
+		if (dropped[id].full == 0 && dropped[id].early == 0)
 			continue;
-		printf("%s{\"subport\":%u,\"pipe\":%u,\"queue\":%u,\"frames\":%" PRIu64 "}", separator, pipe / MAX_PIPES,
-		       pipe % MAX_PIPES, queue, dropped[id]);
+		printf("%s{\"subport\":%u,\"pipe\":%u,\"queue\":%u,\"full\":%" PRIu64 ",\"early\":%" PRIu64 "}", separator,
+		       pipe / MAX_PIPES, pipe % MAX_PIPES, queue, dropped[id].full, dropped[id].early);
 		separator = ",";
 	}
 	printf("]}\n");

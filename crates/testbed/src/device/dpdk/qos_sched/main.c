@@ -32,16 +32,21 @@
 /* How long an idle thread sleeps where it shares a processor with hosts, ns. */
 #define NAP 20000
 #define IDLE_ROUNDS 2u
-/* Real-time priority there. */
+/* Real-time priority downstream. */
 #define PRIORITY 50
 #define INTERFACE_CHECK_MS 100
+/* Exit status where another start would fail as well: options, profile, privileges, what the library refuses. */
+#define EXIT_USELESS_TO_REPEAT 2
 /* Processors with which each thread gets one of its own: one is left for hosts and commands. */
 #define PROCESSORS_TO_SPIN 5
 
 struct options {
 	struct interfaces interfaces;
 	const char *profile;
+	/* Of the port, byte/s. */
 	uint64_t rate;
+	/* Largest frame that the scheduler counts with, without overhead. The interfaces may carry larger ones. */
+	uint32_t mtu;
 	uint32_t ring;
 	uint32_t drain_us;
 	struct bursts bursts;
@@ -53,9 +58,11 @@ struct processors {
 };
 
 static struct profile profile;
-/* From --in to --out, and back. */
-static struct flow there, back;
+/* From --in to --out, and upstream. */
+static struct flow downstream, upstream;
 static atomic_bool is_over;
+/* Of the thread that does the work of all three: it runs, and before ordinary processes. */
+static atomic_bool has_started, is_real_time;
 
 void complain(const char *format, ...)
 {
@@ -88,6 +95,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 	static const struct option known[] = {
 		{"in", required_argument, NULL, 'i'},      {"out", required_argument, NULL, 'o'},
 		{"profile", required_argument, NULL, 'p'}, {"rate", required_argument, NULL, 'r'},
+		{"mtu", required_argument, NULL, 'm'},
 		{"frame-bytes", required_argument, NULL, 'f'}, {"bursts", required_argument, NULL, 'b'},
 		{"ring", required_argument, NULL, 'q'},    {"nic-ring", required_argument, NULL, 'n'},
 		{"drain-us", required_argument, NULL, 'd'}, {0},
@@ -97,6 +105,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 	*options = (struct options){
 		.interfaces = {.frame_bytes = 1522, .ring_frames = 1024},
 		.rate = 1250000000,
+		.mtu = 1522,
 		.ring = 8192,
 		.drain_us = 100,
 		.bursts = {64, 64, 32, 64},
@@ -107,6 +116,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 		case 'o': options->interfaces.out = optarg; break;
 		case 'p': options->profile = optarg; break;
 		case 'r': options->rate = strtoull(optarg, NULL, 10); break;
+		case 'm': options->mtu = (uint32_t)strtoul(optarg, NULL, 10); break;
 		case 'f': options->interfaces.frame_bytes = (uint32_t)strtoul(optarg, NULL, 10); break;
 		case 'q': options->ring = (uint32_t)strtoul(optarg, NULL, 10); break;
 		case 'n': options->interfaces.ring_frames = (uint32_t)strtoul(optarg, NULL, 10); break;
@@ -209,39 +219,6 @@ static bool start_library(const struct options *options, const struct processors
 	return true;
 }
 
-static bool start_scheduler(const struct options *options)
-{
-	profile.port.name = "port";
-	profile.port.socket = 0;
-	profile.port.rate = options->rate;
-	profile.port.mtu = options->interfaces.frame_bytes;
-	there.sched = rte_sched_port_config(&profile.port);
-	if (there.sched == NULL) {
-		complain("the library refuses the port or a subport profile: rates are 1 to %" PRIu64
-			 " bytes/s, the port's", options->rate);
-		return false;
-	}
-	for (uint32_t subport = 0; subport < profile.port.n_subports_per_port; subport++) {
-		struct rte_sched_subport_params *params = &profile.subports[subport];
-
-		/* The first profile for all, as the sample. */
-		if (rte_sched_subport_config(there.sched, subport, params, 0) != 0) {
-			complain("the library refuses subport %u: its number of pipes, queue sizes or pipe profiles", subport);
-			return false;
-		}
-		/* A pipe without a profile gets no credits, as in the sample: its frames never leave. */
-		for (uint32_t pipe = 0; pipe < params->n_pipes_per_subport_enabled; pipe++) {
-			int number = profile.pipe_profile[subport][pipe];
-
-			if (number >= 0 && rte_sched_pipe_config(there.sched, subport, pipe, number) != 0) {
-				complain("the library refuses pipe %u of subport %u", pipe, subport);
-				return false;
-			}
-		}
-	}
-	return true;
-}
-
 static bool start_flow(struct flow *flow, const char *name, const struct options *options)
 {
 	unsigned flags = RING_F_SP_ENQ | RING_F_SC_DEQ;
@@ -269,10 +246,10 @@ static bool start_flows(const struct options *options)
 		complain("no memory for frames: %s", rte_strerror(rte_errno));
 		return false;
 	}
-	there.out_port = back.in_port = 1;
-	there.profile = &profile;
-	return start_flow(&there, "there", options) && start_flow(&back, "back", options) &&
-	       ports_start(pool, options->interfaces.ring_frames) && start_scheduler(options);
+	downstream.out_port = upstream.in_port = 1;
+	downstream.profile = &profile;
+	return start_flow(&downstream, "downstream", options) && start_flow(&upstream, "upstream", options) &&
+	       ports_start(pool, options->interfaces.ring_frames);
 }
 
 /* ---- threads ---- */
@@ -283,12 +260,13 @@ static const step WORKER[] = {worker_step, NULL};
 static const step TRANSMIT[] = {transmit_step, NULL};
 
 /* Before ordinary processes, which would delay it for milliseconds; and awake on time. A host that refuses is slower. */
-static void go_first(void)
+static void set_real_time(void)
 {
 	struct sched_param priority = {.sched_priority = PRIORITY};
 
-	sched_setscheduler(0, SCHED_FIFO, &priority);
+	atomic_store(&is_real_time, sched_setscheduler(0, SCHED_FIFO, &priority) == 0);
 	prctl(PR_SET_TIMERSLACK, 1);
+	atomic_store(&has_started, true);
 }
 
 static int thread(void *steps)
@@ -298,12 +276,12 @@ static int thread(void *steps)
 	unsigned idle = 0;
 
 	if (naps)
-		go_first();
+		set_real_time();
 	while (!atomic_load_explicit(&is_over, memory_order_relaxed)) {
 		bool worked = false;
 
 		for (const step *next = steps; *next != NULL; next++)
-			worked |= (*next)(&there) | (*next)(&back);
+			worked |= (*next)(&downstream) | (*next)(&upstream);
 		idle = worked ? 0 : idle + 1;
 		if (naps && idle >= IDLE_ROUNDS)
 			nanosleep(&nap, NULL);
@@ -317,6 +295,8 @@ static void start_threads(bool spin)
 
 	if (!spin) {
 		rte_eal_remote_launch(thread, (void *)(uintptr_t)EVERYTHING, 1);
+		while (!atomic_load(&has_started))
+			rte_delay_us_sleep(100);
 		return;
 	}
 	for (unsigned i = 0; i < 3; i++)
@@ -330,19 +310,19 @@ static void tell_counters(const struct options *options)
 	static uint64_t missed;
 
 	missed += ports_missed(options->interfaces.in) + ports_missed(options->interfaces.out);
-	atomic_store_explicit(&there.counters_wanted, true, memory_order_release);
-	while (atomic_load_explicit(&there.counters_wanted, memory_order_acquire))
+	atomic_store_explicit(&downstream.counters_wanted, true, memory_order_release);
+	while (atomic_load_explicit(&downstream.counters_wanted, memory_order_acquire))
 		rte_delay_us_sleep(100);
-	counters_print(&there, &back, missed);
+	counters_print(&downstream, &upstream, missed);
 }
 
 static void wait_for_bursts(bool waits)
 {
-	atomic_store(&there.waits_for_bursts, waits);
-	atomic_store(&back.waits_for_bursts, waits);
+	atomic_store(&downstream.waits_for_bursts, waits);
+	atomic_store(&upstream.waits_for_bursts, waits);
 }
 
-static void obey(const char *command, const struct options *options)
+static void run_command(const char *command, const struct options *options)
 {
 	if (strcmp(command, "bursts") == 0)
 		wait_for_bursts(true);
@@ -355,7 +335,7 @@ static void obey(const char *command, const struct options *options)
 }
 
 /* Until standard input ends, which it does when the testbed does; false if an interface is gone before. */
-static bool serve(const struct options *options)
+static bool command_loop(const struct options *options)
 {
 	char line[64];
 	size_t length = 0;
@@ -364,20 +344,23 @@ static bool serve(const struct options *options)
 		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 		int ready = poll(&input, 1, INTERFACE_CHECK_MS);
 
+		if (ready <= 0) {
+			if (!ports_are_up(&options->interfaces))
+				return false;
+			continue;
+		}
+		if (read(STDIN_FILENO, line + length, 1) <= 0)
+			return true;
+		if (line[length] != '\n') {
+			if (length + 1 < sizeof(line))
+				length++;
+			continue;
+		}
+		line[length] = '\0';
 		if (!ports_are_up(&options->interfaces))
 			return false;
-		if (ready <= 0)
-			continue;
-		ssize_t n = read(STDIN_FILENO, line + length, 1);
-		if (n <= 0)
-			return true;
-		if (line[length] == '\n') {
-			line[length] = '\0';
-			obey(line, options);
-			length = 0;
-		} else if (length + 1 < sizeof(line)) {
-			length++;
-		}
+		run_command(line, options);
+		length = 0;
 	}
 }
 
@@ -387,17 +370,21 @@ int main(int argc, char **argv)
 	struct processors processors = allowed_processors();
 	bool is_huge, is_good;
 
-	if (!read_options(argc, argv, &options) || !profile_read(options.profile, &profile))
-		return EXIT_FAILURE;
+	if (!read_options(argc, argv, &options) || !profile_read(options.profile, &profile) || !ports_are_permitted())
+		return EXIT_USELESS_TO_REPEAT;
+	profile.port.name = "port";
 	profile.port.rate = options.rate;
-	profile.port.mtu = options.interfaces.frame_bytes;
-	if (!start_library(&options, &processors, &is_huge) || !start_flows(&options))
+	profile.port.mtu = options.mtu;
+	if (!ports_exist(&options.interfaces) || !start_library(&options, &processors, &is_huge) || !start_flows(&options))
 		return EXIT_FAILURE;
+	downstream.sched = scheduler_start(&profile);
+	if (downstream.sched == NULL)
+		return EXIT_USELESS_TO_REPEAT;
 	start_threads(spins(&processors));
-	printf("{\"event\":\"ready\",\"version\":\"%s\",\"hugepages\":%s,\"threads\":%d}\n", rte_version(),
-	       is_huge ? "true" : "false", spins(&processors) ? 3 : 1);
+	printf("{\"event\":\"ready\",\"version\":\"%s\",\"hugepages\":%s,\"threads\":%d,\"real_time\":%s}\n", rte_version(),
+	       is_huge ? "true" : "false", spins(&processors) ? 3 : 1, atomic_load(&is_real_time) ? "true" : "false");
 	fflush(stdout);
-	is_good = serve(&options);
+	is_good = command_loop(&options);
 	atomic_store(&is_over, true);
 	rte_eal_mp_wait_lcore();
 	ports_stop();

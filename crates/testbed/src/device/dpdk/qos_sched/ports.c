@@ -27,6 +27,31 @@ static uint32_t power_of_two(uint32_t least)
 	return power;
 }
 
+bool ports_are_permitted(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		complain("packet sockets are not permitted (%s): run as root", strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+bool ports_exist(const struct interfaces *interfaces)
+{
+	const char *const names[PORTS] = {interfaces->in, interfaces->out};
+
+	for (int i = 0; i < PORTS; i++) {
+		if (if_nametoindex(names[i]) != 0)
+			continue;
+		complain("there is no interface %s: leave the namespaces of a testbed alone, and start the study again", names[i]);
+		return false;
+	}
+	return true;
+}
+
 void port_device(char *argument, size_t bytes, unsigned number, const struct interfaces *interfaces)
 {
 	uint32_t frame = power_of_two(interfaces->frame_bytes + FRAME_HEADER);
@@ -59,7 +84,8 @@ static bool port_start(uint16_t port, struct rte_mempool *pool, uint32_t ring_fr
 bool ports_start(struct rte_mempool *pool, uint32_t ring_frames)
 {
 	if (rte_eth_dev_count_avail() != PORTS) {
-		complain("librte_net_af_packet found %u of 2 interfaces: apt-get install libdpdk-dev", rte_eth_dev_count_avail());
+		complain("the driver net_af_packet took %u of 2 interfaces, and both are there: apt-get install --reinstall "
+			 "libdpdk-dev", rte_eth_dev_count_avail());
 		return false;
 	}
 	for (uint16_t port = 0; port < PORTS; port++)
@@ -91,14 +117,15 @@ static bool is_up(int fd, const char *interface)
 
 bool ports_are_up(const struct interfaces *interfaces)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool are_up;
+	static int fd = -1;
 
 	if (fd < 0)
-		return true;
-	are_up = is_up(fd, interfaces->in) && is_up(fd, interfaces->out);
-	close(fd);
-	return are_up;
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		complain("the state of interfaces cannot be read: %s", strerror(errno));
+		return false;
+	}
+	return is_up(fd, interfaces->in) && is_up(fd, interfaces->out);
 }
 
 /* The kernel counts them at the driver's packet socket, which the driver does not read: its sockets are found among the

@@ -16,6 +16,10 @@ struct interfaces {
 	uint32_t ring_frames;
 };
 
+/* False, with a message, where this process may not have packet sockets, with which the driver works. */
+bool ports_are_permitted(void);
+/* False, with a message, where one is missing before the library looks for it. */
+bool ports_exist(const struct interfaces *interfaces);
 /* The arguments with which the library finds them; each of at most `bytes` characters. */
 void port_device(char *argument, size_t bytes, unsigned number, const struct interfaces *interfaces);
 /* False, with a message, where one cannot be used. */

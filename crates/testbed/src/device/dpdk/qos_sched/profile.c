@@ -1,5 +1,6 @@
-/* The profile file, read as the sample application reads it. */
+/* The profile file: the sample application's format with every setting written out, so that nothing has a default here. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,6 @@
 #include "qos_sched.h"
 
 #define CLASSES RTE_SCHED_TRAFFIC_CLASSES_PER_PIPE
-
-/* The sample's, where a file does not say. */
-#define PIPES_UNLESS_TOLD 4096
-#define QUEUE_SIZE_UNLESS_TOLD 64
 
 static bool read_number(const char *text, uint64_t *number)
 {
@@ -33,15 +30,14 @@ static bool required(struct rte_cfgfile *file, const char *section, const char *
 	return false;
 }
 
-static bool optional(struct rte_cfgfile *file, const char *section, const char *key, uint32_t *number)
+static bool required_small(struct rte_cfgfile *file, const char *section, const char *key, uint32_t *number)
 {
-	const char *text = rte_cfgfile_get_entry(file, section, key);
 	uint64_t wide;
 
-	if (text == NULL)
-		return true;
-	if (!read_number(text, &wide) || wide > UINT32_MAX) {
-		complain("`%s` in [%s] of the profile is not a number: %s", key, section, text);
+	if (!required(file, section, key, &wide))
+		return false;
+	if (wide > UINT32_MAX) {
+		complain("`%s` in [%s] of the profile is too large: %" PRIu64, key, section, wide);
 		return false;
 	}
 	*number = (uint32_t)wide;
@@ -64,6 +60,17 @@ static int read_list(const char *text, uint64_t *numbers, int most)
 			;
 	}
 	return n;
+}
+
+/* As many numbers as `numbers` has room for. */
+static bool required_list(struct rte_cfgfile *file, const char *section, const char *key, uint64_t *numbers, int n)
+{
+	const char *text = rte_cfgfile_get_entry(file, section, key);
+
+	if (text != NULL && read_list(text, numbers, n) == n)
+		return true;
+	complain("the profile has no %d numbers for `%s` in [%s]", n, key, section);
+	return false;
 }
 
 struct limits {
@@ -113,19 +120,12 @@ static bool read_subport_profiles(struct rte_cfgfile *file, struct profile *prof
 static bool read_weights(struct rte_cfgfile *file, const char *section, struct rte_sched_pipe_params *to)
 {
 	uint64_t weights[RTE_SCHED_BE_QUEUES_PER_PIPE];
-	const char *text = rte_cfgfile_get_entry(file, section, "tc 12 wrr weights");
-	uint32_t oversubscription = 0;
+	uint32_t oversubscription;
 
-	if (!optional(file, section, "tc 12 oversubscription weight", &oversubscription))
+	if (!required_small(file, section, "tc 12 oversubscription weight", &oversubscription) ||
+	    !required_list(file, section, "tc 12 wrr weights", weights, RTE_SCHED_BE_QUEUES_PER_PIPE))
 		return false;
 	to->tc_ov_weight = (uint8_t)oversubscription;
-	if (text == NULL)
-		return true;
-	if (read_list(text, weights, RTE_SCHED_BE_QUEUES_PER_PIPE) != RTE_SCHED_BE_QUEUES_PER_PIPE) {
-		complain("`tc 12 wrr weights` in [%s] of the profile are not %d numbers: %s", section,
-			 RTE_SCHED_BE_QUEUES_PER_PIPE, text);
-		return false;
-	}
 	for (int queue = 0; queue < RTE_SCHED_BE_QUEUES_PER_PIPE; queue++)
 		to->wrr_weights[queue] = (uint8_t)weights[queue];
 	return true;
@@ -153,30 +153,37 @@ static uint32_t read_pipe_profiles(struct rte_cfgfile *file, struct profile *pro
 	return (uint32_t)n;
 }
 
-/* `pipe 7 = 0` or `pipe 0-4095 = 0`. */
-static bool read_range(const struct rte_cfgfile_entry *entry, int16_t *pipe_profile, uint32_t n_profiles)
+/* What the numbers in a key have: `pipe 7 = 0`, `pipe 0-4095 = 0`, `subport 1 = 2`. */
+struct assignment {
+	const char *what;
+	int16_t *profile_of;
+	/* How many there are, and how many profiles. */
+	uint32_t n, n_profiles;
+};
+
+static bool read_range(const struct rte_cfgfile_entry *entry, const struct assignment *to)
 {
 	unsigned long first, last;
 	uint64_t number;
 	char *end;
 
-	first = last = strtoul(entry->name + strlen("pipe"), &end, 10);
+	first = last = strtoul(entry->name + strlen(to->what), &end, 10);
 	if (*end == '-')
 		last = strtoul(end + 1, &end, 10);
-	if (*end != '\0' || first > last || last >= MAX_PIPES) {
-		complain("`%s` of the profile is no range of pipes from 0 to %d", entry->name, MAX_PIPES - 1);
+	if (*end != '\0' || first > last || last >= to->n) {
+		complain("`%s` of the profile is no range from 0 to %u", entry->name, to->n - 1);
 		return false;
 	}
-	if (!read_number(entry->value, &number) || number >= n_profiles) {
-		complain("`%s = %s` of the profile: there is no such pipe profile", entry->name, entry->value);
+	if (!read_number(entry->value, &number) || number >= to->n_profiles) {
+		complain("`%s = %s` of the profile: there is no such profile", entry->name, entry->value);
 		return false;
 	}
-	for (unsigned long pipe = first; pipe <= last; pipe++)
-		pipe_profile[pipe] = (int16_t)number;
+	for (unsigned long i = first; i <= last; i++)
+		to->profile_of[i] = (int16_t)number;
 	return true;
 }
 
-static bool read_ranges(struct rte_cfgfile *file, const char *section, int16_t *pipe_profile, uint32_t n_profiles)
+static bool read_ranges(struct rte_cfgfile *file, const char *section, const struct assignment *to)
 {
 	int n = rte_cfgfile_section_num_entries(file, section);
 	struct rte_cfgfile_entry *entries = calloc(n > 0 ? (size_t)n : 1, sizeof(*entries));
@@ -185,8 +192,8 @@ static bool read_ranges(struct rte_cfgfile *file, const char *section, int16_t *
 	if (is_good && n > 0)
 		rte_cfgfile_section_entries(file, section, entries, n);
 	for (int i = 0; is_good && i < n; i++)
-		if (strncmp(entries[i].name, "pipe ", strlen("pipe ")) == 0)
-			is_good = read_range(&entries[i], pipe_profile, n_profiles);
+		if (strncmp(entries[i].name, to->what, strlen(to->what)) == 0)
+			is_good = read_range(&entries[i], to);
 	free(entries);
 	return is_good;
 }
@@ -194,17 +201,14 @@ static bool read_ranges(struct rte_cfgfile *file, const char *section, int16_t *
 static bool read_queue_sizes(struct rte_cfgfile *file, const char *section, struct profile *profile, uint32_t subport)
 {
 	struct rte_sched_subport_params *to = &profile->subports[subport];
-	const char *text = rte_cfgfile_get_entry(file, section, "queue sizes");
 	uint64_t sizes[CLASSES];
 
-	if (text != NULL && read_list(text, sizes, CLASSES) != CLASSES) {
-		complain("`queue sizes` in [%s] of the profile are not %d numbers: %s", section, CLASSES, text);
+	if (!required_list(file, section, "queue sizes", sizes, CLASSES))
 		return false;
-	}
 	for (int queue = 0; queue < RTE_SCHED_QUEUES_PER_PIPE; queue++) {
 		int class = RTE_MIN(queue, RTE_SCHED_TRAFFIC_CLASS_BE);
 
-		to->qsize[class] = text == NULL ? QUEUE_SIZE_UNLESS_TOLD : (uint16_t)sizes[class];
+		to->qsize[class] = (uint16_t)sizes[class];
 		if (to->qsize[class] != 0)
 			profile->active[subport][profile->n_active[subport]++] = (uint8_t)queue;
 	}
@@ -214,17 +218,63 @@ static bool read_queue_sizes(struct rte_cfgfile *file, const char *section, stru
 static bool read_subport(struct rte_cfgfile *file, struct profile *profile, uint32_t subport, uint32_t n_profiles)
 {
 	struct rte_sched_subport_params *to = &profile->subports[subport];
-	int16_t *pipe_profile = profile->pipe_profile[subport];
 	char section[CFG_NAME_LEN];
 
 	snprintf(section, sizeof(section), "subport %u", subport);
-	to->n_pipes_per_subport_enabled = PIPES_UNLESS_TOLD;
 	to->pipe_profiles = profile->pipe_profiles;
 	to->n_pipe_profiles = n_profiles;
 	to->n_max_pipe_profiles = MAX_PIPE_PROFILES;
-	memset(pipe_profile, -1, sizeof(profile->pipe_profile[subport]));
-	return optional(file, section, "number of pipes per subport", &to->n_pipes_per_subport_enabled) &&
-	       read_queue_sizes(file, section, profile, subport) && read_ranges(file, section, pipe_profile, n_profiles);
+	to->cman_params = profile->has_red ? &profile->red : NULL;
+	memset(profile->pipe_profile[subport], -1, sizeof(profile->pipe_profile[subport]));
+	if (!required_small(file, section, "number of pipes per subport", &to->n_pipes_per_subport_enabled))
+		return false;
+	if (to->n_pipes_per_subport_enabled < 1 || to->n_pipes_per_subport_enabled > MAX_PIPES) {
+		complain("[%s] of the profile has %u pipes: 1 to %d are possible", section, to->n_pipes_per_subport_enabled,
+			 MAX_PIPES);
+		return false;
+	}
+	const struct assignment pipes = {"pipe ", profile->pipe_profile[subport], to->n_pipes_per_subport_enabled,
+					 n_profiles};
+	return read_queue_sizes(file, section, profile, subport) && read_ranges(file, section, &pipes);
+}
+
+/* Curves of one class, by colour. A class that is not there is not dropped early: its thresholds are zero. */
+static bool read_curves(struct rte_cfgfile *file, int class, struct rte_red_params *curves)
+{
+	static const char *const keys[] = {"min", "max", "inv prob", "weight"};
+	uint64_t values[RTE_DIM(keys)][RTE_COLORS];
+	char key[CFG_NAME_LEN];
+
+	snprintf(key, sizeof(key), "tc %d red min", class);
+	if (!rte_cfgfile_has_entry(file, "red", key))
+		return true;
+	for (unsigned i = 0; i < RTE_DIM(keys); i++) {
+		snprintf(key, sizeof(key), "tc %d red %s", class, keys[i]);
+		if (!required_list(file, "red", key, values[i], RTE_COLORS))
+			return false;
+	}
+	for (int colour = 0; colour < RTE_COLORS; colour++)
+		curves[colour] = (struct rte_red_params){
+			.min_th = (uint16_t)values[0][colour],
+			.max_th = (uint16_t)values[1][colour],
+			.maxp_inv = (uint16_t)values[2][colour],
+			.wq_log2 = (uint16_t)values[3][colour],
+		};
+	return true;
+}
+
+static bool read_red(struct rte_cfgfile *file, struct profile *profile)
+{
+	if (rte_cfgfile_has_section(file, "pie")) {
+		complain("the profile has a section [pie], which is not modelled: remove it");
+		return false;
+	}
+	profile->has_red = rte_cfgfile_has_section(file, "red") != 0;
+	profile->red.cman_mode = RTE_SCHED_CMAN_RED;
+	for (int class = 0; profile->has_red && class < CLASSES; class++)
+		if (!read_curves(file, class, profile->red.red_params[class]))
+			return false;
+	return true;
 }
 
 static bool read_sections(struct rte_cfgfile *file, struct profile *profile)
@@ -232,25 +282,21 @@ static bool read_sections(struct rte_cfgfile *file, struct profile *profile)
 	struct rte_sched_port_params *port = &profile->port;
 	uint32_t n_profiles;
 
-	port->frame_overhead = RTE_SCHED_FRAME_OVERHEAD_DEFAULT;
-	port->n_subports_per_port = 1;
 	port->n_pipes_per_subport = MAX_PIPES;
-#ifndef RTE_SCHED_CMAN
-	if (rte_cfgfile_has_section(file, "red") || rte_cfgfile_has_section(file, "pie")) {
-		complain("the profile has a section [red] or [pie], and librte_sched is built without congestion management "
-			 "(RTE_SCHED_CMAN), as Debian builds it: remove the section");
-		return false;
-	}
-#endif
-	if (!optional(file, "port", "frame overhead", &port->frame_overhead) ||
-	    !optional(file, "port", "number of subports per port", &port->n_subports_per_port))
+	if (!required_small(file, "port", "frame overhead", &port->frame_overhead) ||
+	    !required_small(file, "port", "number of subports per port", &port->n_subports_per_port))
 		return false;
 	if (port->n_subports_per_port < 1 || port->n_subports_per_port > MAX_SUBPORTS) {
 		complain("the profile has %u subports: 1 to %d are possible", port->n_subports_per_port, MAX_SUBPORTS);
 		return false;
 	}
 	n_profiles = read_pipe_profiles(file, profile);
-	if (n_profiles == 0 || !read_subport_profiles(file, profile))
+	if (n_profiles == 0 || !read_subport_profiles(file, profile) || !read_red(file, profile))
+		return false;
+	/* A subport that is in no range has profile 0, as in the format. */
+	const struct assignment subports = {"subport ", profile->subport_profile, port->n_subports_per_port,
+					    port->n_subport_profiles};
+	if (!read_ranges(file, "port", &subports))
 		return false;
 	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++)
 		if (!read_subport(file, profile, subport, n_profiles))

@@ -29,6 +29,11 @@ struct profile {
 	struct rte_sched_subport_params subports[MAX_SUBPORTS];
 	struct rte_sched_subport_profile_params subport_profiles[MAX_SUBPORT_PROFILES];
 	struct rte_sched_pipe_params pipe_profiles[MAX_PIPE_PROFILES];
+	/* Early detection, where there is any. */
+	struct rte_sched_cman_params red;
+	bool has_red;
+	/* By subport. */
+	int16_t subport_profile[MAX_SUBPORTS];
 	/* By subport and pipe; -1 for none. */
 	int16_t pipe_profile[MAX_SUBPORTS][MAX_PIPES];
 	/* Queues of a pipe with room for frames, in order. */
@@ -81,10 +86,13 @@ bool transmit_step(struct flow *flow);
 /* False, with a message, where the file cannot be used. */
 bool profile_read(const char *path, struct profile *profile);
 
+/* The scheduler of `profile`, whose port has name, rate and mtu; NULL, with a message, where the library refuses it. */
+struct rte_sched_port *scheduler_start(struct profile *profile);
+
 /* Called by the worker's thread: the library does not lock its counters. */
 void counters_copy(struct flow *flow);
 /* Prints one line of JSON. `missed` are frames for which a receiving interface had no room. */
-void counters_print(const struct flow *there, const struct flow *back, uint64_t missed);
+void counters_print(const struct flow *downstream, const struct flow *upstream, uint64_t missed);
 
 /* A message for people, as the last line of a program that ends. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -50,8 +50,9 @@ static void find_queue(const struct flow *flow, struct rte_mbuf *frame)
 	uint32_t pipe = vlan[1] & (profile->subports[subport].n_pipes_per_subport_enabled - 1);
 	uint32_t queue = profile->active[subport][last % profile->n_active[subport]];
 	uint32_t class = RTE_MIN(queue, (uint32_t)RTE_SCHED_TRAFFIC_CLASS_BE);
-	rte_sched_port_pkt_write(flow->sched, frame, subport, pipe, class, queue - class,
-				 (enum rte_color)(first & 3));
+	/* Two bits of the address, and three colours: the library would read beyond its curves. */
+	uint32_t colour = RTE_MIN((uint32_t)first & 3, (uint32_t)RTE_COLOR_RED);
+	rte_sched_port_pkt_write(flow->sched, frame, subport, pipe, class, queue - class, (enum rte_color)colour);
 }
 
 bool receive_step(struct flow *flow)
@@ -117,8 +118,9 @@ bool worker_step(struct flow *flow)
 	return worked;
 }
 
-/* The sample waits in a loop until the interface has taken all; this returns to it in the next round. */
-static void send_due(struct flow *flow)
+/* The sample waits in a loop until the interface has taken all; this returns to it in the next round. Whether
+ * the interface took anything: where it does not, a thread that has no processor of its own must sleep. */
+static bool send_due(struct flow *flow)
 {
 	uint16_t sent = rte_eth_tx_burst(flow->out_port, 0, flow->held, (uint16_t)flow->n_due);
 
@@ -126,6 +128,7 @@ static void send_due(struct flow *flow)
 	flow->n_held -= sent;
 	memmove(flow->held, flow->held + sent, flow->n_held * sizeof(flow->held[0]));
 	count(&flow->sent_frames, sent);
+	return sent > 0;
 }
 
 bool transmit_step(struct flow *flow)
@@ -136,10 +139,8 @@ bool transmit_step(struct flow *flow)
 	uint64_t now = rte_get_tsc_cycles();
 	uint32_t n;
 
-	if (flow->n_due > 0) {
-		send_due(flow);
-		return true;
-	}
+	if (flow->n_due > 0)
+		return send_due(flow);
 	if (waits)
 		n = rte_ring_sc_dequeue_bulk(flow->scheduled, (void **)behind, bursts->dequeue, NULL);
 	else
