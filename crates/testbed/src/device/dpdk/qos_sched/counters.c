@@ -15,14 +15,21 @@ void counters_copy(struct flow *flow)
 {
 	const struct rte_sched_port_params *port = &flow->profile->port;
 
+	uint32_t readable = 0;
+
+	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++)
+		readable += flow->profile->subports[subport].n_pipes_per_subport_enabled * RTE_SCHED_QUEUES_PER_PIPE;
 	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++) {
 		uint32_t pipes = flow->profile->subports[subport].n_pipes_per_subport_enabled;
+		uint32_t first = subport * port->n_pipes_per_subport * RTE_SCHED_QUEUES_PER_PIPE;
 
-		for (uint32_t id = QUEUE_ID(subport, 0, 0); id < QUEUE_ID(subport, pipes, 0); id++) {
+		/* Behind a smaller subport, queues have numbers for which the library gives no counters. */
+		for (uint32_t queue = 0; queue < pipes * RTE_SCHED_QUEUES_PER_PIPE && first + queue < readable; queue++) {
 			struct rte_sched_queue_stats stats = {0};
+			uint32_t id = QUEUE_ID(subport, 0, queue);
 			uint16_t length;
 
-			if (rte_sched_queue_read_stats(flow->sched, id, &stats, &length) != 0)
+			if (rte_sched_queue_read_stats(flow->sched, first + queue, &stats, &length) != 0)
 				continue;
 			/* The library counts these among all that were dropped. */
 			dropped[id].early += stats.n_pkts_cman_dropped;

@@ -282,7 +282,6 @@ static bool read_sections(struct rte_cfgfile *file, struct profile *profile)
 	struct rte_sched_port_params *port = &profile->port;
 	uint32_t n_profiles;
 
-	port->n_pipes_per_subport = MAX_PIPES;
 	if (!required_small(file, "port", "frame overhead", &port->frame_overhead) ||
 	    !required_small(file, "port", "number of subports per port", &port->n_subports_per_port))
 		return false;
@@ -298,9 +297,16 @@ static bool read_sections(struct rte_cfgfile *file, struct profile *profile)
 					    port->n_subport_profiles};
 	if (!read_ranges(file, "port", &subports))
 		return false;
-	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++)
+	for (uint32_t subport = 0; subport < port->n_subports_per_port; subport++) {
+		uint32_t pipes;
+
 		if (!read_subport(file, profile, subport, n_profiles))
 			return false;
+		/* No more than are used: the library numbers queues by this, and reads counters up to the sum of those used. */
+		pipes = profile->subports[subport].n_pipes_per_subport_enabled;
+		if (port->n_pipes_per_subport < pipes)
+			port->n_pipes_per_subport = pipes;
+	}
 	return true;
 }
 

@@ -18,7 +18,7 @@
 #define MAX_SUBPORT_PROFILES 8
 #define MAX_BURST 1024
 
-/* A queue's number in the library, which counts with MAX_PIPES pipes in every subport. */
+/* A queue's number among all that there may be. */
 #define QUEUE_ID(subport, pipe, queue) \
 	((((uint32_t)(subport) * MAX_PIPES) + (pipe)) * RTE_SCHED_QUEUES_PER_PIPE + (queue))
 #define ALL_QUEUES QUEUE_ID(MAX_SUBPORTS, 0, 0)
