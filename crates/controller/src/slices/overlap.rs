@@ -190,13 +190,17 @@ pub(super) async fn overlapping(
         let condition = ranges.condition();
         for link in &slice.path {
             for candidates in ranges.candidates() {
+                // A slice that the same batch adds has no row yet, and is of a tenant that the client may see.
                 let select = format!(
-                    "SELECT m.slice AS slice, s.tenant AS tenant FROM slice_matches m JOIN slices s ON s.name = m.slice \
-                     WHERE m.link = $1 AND m.slice <> $2 AND {candidates}{directions}{condition} LIMIT 1"
+                    "SELECT m.slice AS slice, COALESCE(s.tenant, $3) AS tenant FROM slice_matches m \
+                     LEFT JOIN slices s ON s.name = m.slice WHERE m.link = $1 AND m.slice <> $2 AND {candidates}{directions}{condition} LIMIT 1"
                 );
                 // Its text differs every time: it is not worth being kept prepared.
                 let select = sqlx::query(AssertSqlSafe(select)).persistent(false);
-                let select = select.bind(link.clone()).bind(slice.name.clone());
+                let select = select
+                    .bind(link.clone())
+                    .bind(slice.name.clone())
+                    .bind(slice.tenant.clone());
                 if let Some(row) = select.fetch_optional(&mut *connection).await? {
                     return Ok(Some((row.text("slice")?, row.text("tenant")?)));
                 }

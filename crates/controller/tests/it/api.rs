@@ -214,6 +214,21 @@ fn a_batch_is_admitted_whole_or_not_at_all_and_its_order_does_not_matter() {
 }
 
 #[test]
+fn two_new_slices_of_one_batch_have_no_packet_in_common() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let put = |name: &str, vlan| Change::Put(slice(name, vlan, 1));
+        let refused = client.batch(&batch(vec![put("a", 7), put("b", 7)]), None);
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.status(), Some(409));
+        let refused = refused.to_string();
+        assert!(refused.contains("belong to slice `a`"), "{refused}");
+        let apart = batch(vec![put("a", 7), put("b", 8)]);
+        client.batch(&apart, None).unwrap();
+    }
+}
+
+#[test]
 fn restoring_a_generation_brings_back_its_slices() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
