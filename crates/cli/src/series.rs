@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use crate::report::{colours, siblings};
 use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wanted_runs};
+use crate::testbed_run::{pacing, runs_to_send};
 use crate::{noteln, outln};
 use slicewise_report::{CaseReport, terminal, write_series};
 use slicewise_results::{ResultsFolder, SeriesDescription, SeriesFolder};
@@ -72,12 +73,10 @@ fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exi
 
 /// One case after the other: a testbed carries out one run at a time.
 fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
-    for study in studies {
-        wanted_runs(options, study)?;
-    }
-    let folder = series_folder(options, series, studies)?;
+    let studies = those_for_testbed(options, studies)?;
+    let folder = series_folder(options, series, &studies)?;
     let mut worst = Exit::Success;
-    for study in studies {
+    for study in &studies {
         noteln!("{}", headline(&study.name, &study.title));
         match run_study(&of_case(options, study), study.clone())? {
             Exit::Success => {}
@@ -90,6 +89,30 @@ fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Resul
         Exit::Success => judged,
         other => other,
     })
+}
+
+/// The cases that a testbed can carry out: what is wrong with the last one is said before the first is measured.
+fn those_for_testbed(options: &RunOptions, studies: &[Study]) -> Result<Vec<Study>, Failure> {
+    let mut suited = Vec::new();
+    let mut reason = None;
+    for study in studies {
+        let case = study.case.as_deref().unwrap_or_default();
+        match study.clone().into_testbed(pacing(options)) {
+            Ok(on_testbed) => {
+                let runs = runs_to_send(options, &on_testbed);
+                runs.map_err(|failure| Failure::mistake(format!("case {case}: {failure}")))?;
+                suited.push(study.clone());
+            }
+            Err(error) => {
+                noteln!("case {case} is left out: {error}");
+                reason = Some(error);
+            }
+        }
+    }
+    match reason {
+        Some(error) if suited.is_empty() => Err(Failure::mistake(error)),
+        _ => Ok(suited),
+    }
 }
 
 fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {

@@ -39,14 +39,10 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         ));
     }
     tools_are_there()?;
-    let pacing = match options.on {
-        BackendName::Tc => Pacing::TokenBucket,
-        BackendName::Dpdk => Pacing::Bursts,
-        BackendName::Gateway | BackendName::Sim => Pacing::Departures,
-    };
-    let study = study.into_testbed(pacing).map_err(Failure::mistake)?;
-    let wanted = wanted_runs(options, &study)?;
-    can_be_sent(&study, &wanted)?;
+    let study = study
+        .into_testbed(pacing(options))
+        .map_err(Failure::mistake)?;
+    let wanted = runs_to_send(options, &study)?;
     let device = device(options, &study)?;
     let interrupt = on_interrupt("ending this run and cleaning up")?;
     let Some(lease) = lease(&interrupt)? else {
@@ -88,6 +84,22 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         Exit::Success => predicted,
         other => other,
     })
+}
+
+/// How the device under test paces its port.
+pub fn pacing(options: &RunOptions) -> Pacing {
+    match options.on {
+        BackendName::Tc => Pacing::TokenBucket,
+        BackendName::Dpdk => Pacing::Bursts,
+        BackendName::Gateway | BackendName::Sim => Pacing::Departures,
+    }
+}
+
+/// The runs that are wanted of a study for a testbed: its hosts can send all of them.
+pub fn runs_to_send(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, Failure> {
+    let wanted = wanted_runs(options, study)?;
+    can_be_sent(study, &wanted)?;
+    Ok(wanted)
 }
 
 /// Real packets are sent by the TCP of this machine.

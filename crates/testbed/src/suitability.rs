@@ -99,6 +99,7 @@ mod tests {
     use super::*;
     use crate::example;
     use insta::assert_snapshot;
+    use slicewise_study::{Pacing, StudyFile, TestbedError};
 
     fn said(change: impl FnOnce(&mut Vec<SourceParams>)) -> String {
         let mut study = example::study();
@@ -128,5 +129,37 @@ mod tests {
             sources[0].on_off = sources[1].on_off;
         };
         assert_snapshot!(said(both_paused), @"suitable");
+    }
+
+    #[test]
+    fn shipped_studies_for_real_packets_can_be_sent_in_every_case() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        for (name, pacing) in [
+            ("dpdk-hqos.yaml", Pacing::Bursts),
+            ("dpdk-hqos.yaml", Pacing::Departures),
+            ("p4-tins-100m.yaml", Pacing::Departures),
+            ("router-mechanisms.yaml", Pacing::Departures),
+            ("router-mechanisms.yaml", Pacing::TokenBucket),
+            ("tcp-and-slices.yaml", Pacing::Departures),
+            ("tcp-linux.yaml", Pacing::Departures),
+            ("upgrade.yaml", Pacing::Departures),
+        ] {
+            let studies = match StudyFile::load(&folder.join(name)).unwrap() {
+                StudyFile::Study(study) => vec![*study],
+                StudyFile::Series(series) => series.cases,
+            };
+            for study in studies {
+                let study = match study.into_quick().into_testbed(pacing) {
+                    Ok(study) => study,
+                    // The command leaves such a case out.
+                    Err(TestbedError::PolicyChange(_)) => continue,
+                    Err(other) => panic!("{name}: {other}"),
+                };
+                for scenario in 0..study.scenarios.len() {
+                    let sent = check_sources(&study, scenario);
+                    assert_eq!(sent, Ok(()), "{}", study.name);
+                }
+            }
+        }
     }
 }

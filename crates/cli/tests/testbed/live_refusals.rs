@@ -96,6 +96,27 @@ fn what_a_testbed_cannot_send_is_said_before_anything_is_built() {
     assert_snapshot!(refused(&sandbox(STUDY), &unknown), @"error: the study has no policy `best`: known are `none`, `priority`, `guaranteed`");
 }
 
+/// Hours of measurements may lie before the last case.
+#[test]
+fn every_case_is_checked_before_the_first_is_measured() {
+    let cases = |last: &str| {
+        format!(
+            "{STUDY}cases:\n  first: {{title: One}}\n  lossy: {{title: Two, link: {{impairments: {{egress: {{loss: 1 %}}}}}}}}\n  last: {{title: Three{last}}}\n"
+        )
+    };
+    let run = ["run", "study.yaml", "--on", "gateway", "--out", "out"];
+    let alike =
+        cases(", sources: {steady: {headers: {source: 10.0.10.2, destination: 10.0.10.3}}}");
+    let alike = sandbox(&alike);
+    assert_snapshot!(refused(&alike, &run), @r"
+    case lossy is left out: the links of this study are impaired (`link.impairments`), and those of a testbed carry every frame: simulate it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)
+    error: case last: scenario calm: sources from 10.0.10.2 to 10.0.10.3 have different VLAN tags: the testbed sets tags by address, so give each its own
+    ");
+    assert!(!alike.path("out").exists());
+    let only = [&run[..], &["--case", "lossy"]].concat();
+    assert_snapshot!(refused(&sandbox(&cases("")), &only), @"error: the links of this study are impaired (`link.impairments`), and those of a testbed carry every frame: simulate it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)");
+}
+
 #[test]
 fn options_of_one_back_end_are_refused_by_the_other() {
     let sandbox = sandbox(STUDY);
