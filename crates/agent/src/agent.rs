@@ -116,6 +116,7 @@ impl Agent {
         let now = time::now();
         let after = self.kept.generation;
         let refused = self.kept.refused.clone();
+        let instance = self.store.instance().to_owned();
         let mut deciding = Deciding {
             control,
             reconciler: Reconciler::new(&self.params.link, self.directions, self.kept),
@@ -139,9 +140,10 @@ impl Agent {
         }
         let mailbox = Arc::clone(&deciding.mailbox);
         let (asking, params) = (events.clone(), self.params.clone());
-        let ask = move || session::ask(&params, &announced, after, &asking);
+        let asker = instance.clone();
+        let ask = move || session::ask(&params, &asker, &announced, after, &asking);
         let (telling, params) = (events.clone(), self.params.clone());
-        let report = move || session::report(&params, &mailbox, &telling);
+        let report = move || session::report(&params, &instance, &mailbox, &telling);
         let threads = [
             start("controller_ask", ask),
             start("controller_tell", report),
@@ -164,7 +166,10 @@ fn announcement(
     directions: &[DirectionParams; 2],
 ) -> Result<GatewayAnnouncement, &'static str> {
     let links = vec![terms::announcement(link, directions)?];
-    Ok(GatewayAnnouncement { links })
+    Ok(GatewayAnnouncement {
+        links,
+        reached: None,
+    })
 }
 
 /// The state of the thread that decides.

@@ -17,6 +17,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Answers without a change come no faster than this.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
+/// What was refused is announced again after this: slices that were removed may have made room.
+const ANNOUNCE_AGAIN: Duration = Duration::from_secs(10);
 
 /// What the gateway announces, which a reload may change.
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl Backoff {
     }
 }
 
-fn client(params: &AgentParams) -> Result<Client, ClientError> {
+fn client(params: &AgentParams, instance: &str) -> Result<Client, ClientError> {
     let read = |file: &std::path::PathBuf| {
         std::fs::read_to_string(file).map_err(|error| {
             ClientError::Params(format!(
@@ -78,48 +80,53 @@ fn client(params: &AgentParams) -> Result<Client, ClientError> {
         })
     };
     let token = params.token_file.as_ref().map(read).transpose()?;
-    Client::new(&ClientParams {
+    let client = Client::new(&ClientParams {
         url: params.url.clone(),
         token: token.map(|token| token.trim().to_owned()),
         authorities: params.certificate_authority.clone(),
-    })
+    })?;
+    Ok(client.with_instance(instance))
 }
 
 /// Announce the gateway and ask for what is wanted, until the gateway stops. `after` is the generation that it has.
 pub(crate) fn ask(
     params: &AgentParams,
+    instance: &str,
     announcement: &Arc<Announcement>,
     mut after: u64,
     events: &Sender<Event>,
 ) {
     let mut backoff = Backoff::new();
     let mut trouble = Trouble::default();
+    let mut refused = None;
+    // What was taken, also if everything has to be asked for again.
+    let mut reached = after;
     loop {
-        let outcome = client(params).and_then(|client| {
+        let outcome = client(params, instance).and_then(|client| {
             let (version, announced) = announcement.get();
-            let generation = match client.announce(&params.name, &announced) {
-                Ok(answer) => Some(answer.generation),
-                // It may hold promises that this announcement would break: those stay in force.
-                Err(ClientError::Refused(problem)) if problem.status == 409 => {
-                    log::warn("announcement_refused", &[("reason", &problem)]);
-                    None
-                }
-                Err(error) => return Err(error),
+            let announced = GatewayAnnouncement {
+                reached: Some(reached),
+                ..announced
             };
-            if generation.is_some_and(|generation| generation < after) {
+            match announce(&client, params, &announced, &mut refused)? {
                 // It has an older store, or another one.
-                after = 0;
+                Some(generation) if generation < after => after = 0,
+                _ => {}
             }
+            let announced_at = Instant::now();
             let mut is_new = true;
-            while announcement.version.load(Ordering::Acquire) == version {
+            while announcement.version.load(Ordering::Acquire) == version
+                && (refused.is_none() || announced_at.elapsed() < ANNOUNCE_AGAIN)
+            {
                 let asked = Instant::now();
                 let desired = client.desired(&params.name, after, WAIT)?;
-                let is_empty = desired.snapshot.is_none() && desired.changes.is_empty();
                 let generation = desired.generation;
+                let is_empty =
+                    generation == after || desired.snapshot.is_none() && desired.changes.is_empty();
                 match tell(desired, events) {
                     None => return Ok(false),
                     Some(Ok(())) => {
-                        after = generation;
+                        (after, reached) = (generation, generation);
                         if std::mem::take(&mut is_new) {
                             trouble.is_over(&params.url);
                             backoff = Backoff::new();
@@ -151,6 +158,33 @@ pub(crate) fn ask(
     }
 }
 
+/// Announce the gateway. The newest generation of the controller; `None` if it refuses, because it may hold promises that this
+/// announcement would break: those stay in force. `refused` is why it refused last.
+fn announce(
+    client: &Client,
+    params: &AgentParams,
+    announced: &GatewayAnnouncement,
+    refused: &mut Option<String>,
+) -> Result<Option<u64>, ClientError> {
+    match client.announce(&params.name, announced) {
+        Ok(answer) => {
+            if refused.take().is_some() {
+                log::info("announcement_accepted", &[]);
+            }
+            Ok(Some(answer.generation))
+        }
+        Err(ClientError::Refused(problem)) if problem.status == 409 => {
+            let reason = problem.to_string();
+            if refused.as_ref() != Some(&reason) {
+                log::warn("announcement_refused", &[("reason", &reason)]);
+            }
+            *refused = Some(reason);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Hand an answer over, and wait until it was taken: what changes meanwhile comes together with the next. Returns why it was
 /// not; `None` if the gateway has stopped.
 fn tell(desired: Desired, events: &Sender<Event>) -> Option<Result<(), String>> {
@@ -161,14 +195,19 @@ fn tell(desired: Desired, events: &Sender<Event>) -> Option<Result<(), String>> 
 }
 
 /// Tell the controller what is in force and what was counted, until the gateway stops.
-pub(crate) fn report(params: &AgentParams, mailbox: &Mailbox, events: &Sender<Event>) {
+pub(crate) fn report(
+    params: &AgentParams,
+    instance: &str,
+    mailbox: &Mailbox,
+    events: &Sender<Event>,
+) {
     let mut backoff = Backoff::new();
     let mut current = None;
     loop {
         let letters = mailbox.take(WAIT);
         let usable = match current.take() {
             Some(client) => Ok(client),
-            None => client(params),
+            None => client(params, instance),
         };
         let Ok(client) = usable else {
             // The other thread says why.

@@ -1,12 +1,16 @@
 //! Slices and links in the words of the API, and in those of the data plane.
 
-use slicewise_api::{Counts, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection, class_map};
+use slicewise_api::{
+    Counts, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection, check_name, class_map,
+};
 use slicewise_dataplane::NewSlice;
 use slicewise_live::DirectionParams;
 use slicewise_model::{
-    BurstSpec, GuaranteeRequest, GuaranteedParams, MaximumSpec, RateSpec, SliceParams,
+    BurstSpec, CLASS_DEFAULT, GuaranteeRequest, GuaranteedParams, MaximumSpec, RateSpec,
+    SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
+use std::collections::BTreeSet;
 
 /// Why the policy of a direction takes no slices.
 const NO_SLICES: &str =
@@ -25,7 +29,18 @@ pub(crate) fn announcement(
         name: name.to_owned(),
         forward: direction(forward)?,
         backward: direction(backward)?,
+        classes: classes(directions),
     })
+}
+
+/// Names of classes that slices cannot have. What is no name of a slice needs no mention.
+fn classes(directions: &[DirectionParams; 2]) -> Vec<String> {
+    let classes = directions
+        .iter()
+        .flat_map(|params| params.policy.classes.iter())
+        .map(|class| class.name.clone())
+        .filter(|name| name != CLASS_DEFAULT && check_name(name, "").is_ok());
+    BTreeSet::from_iter(classes).into_iter().collect()
 }
 
 fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {

@@ -19,6 +19,8 @@ pub enum EventKind {
     SliceRefused,
     /// A gateway refused a slice that was admitted.
     GatewayRefused,
+    /// What a gateway announced was refused: it contradicts what is promised, or another one of its name is connected.
+    AnnouncementRefused,
     /// A gateway announced itself.
     GatewayCame,
     /// A gateway has not asked for its state for a while.

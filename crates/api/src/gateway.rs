@@ -6,6 +6,9 @@ use utoipa::ToSchema;
 
 /// Most links of one gateway.
 const LINKS_MAX: usize = 64;
+/// The HTTP header in which a gateway says which process it is: an identifier of its own, 1 to 64 letters and digits.
+/// While one of that name is connected, another is refused (409).
+pub const INSTANCE_HEADER: &str = "gateway-instance";
 
 /// A gateway announces itself with its links. Announcing the same again changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -14,6 +17,10 @@ pub struct GatewayAnnouncement {
     /// All its links.
     #[schema(max_items = 64)]
     pub links: Vec<LinkAnnouncement>,
+    /// The generation that it has taken; 0 if it has lost its state. What it has acknowledged beyond that is not in force any more. Absent: nothing
+    /// is said about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<u64>,
 }
 
 impl GatewayAnnouncement {
@@ -28,6 +35,12 @@ impl GatewayAnnouncement {
                 self.links.len()
             );
             return Err(Invalid::new("/links", problem));
+        }
+        if self
+            .reached
+            .is_some_and(|reached| i64::try_from(reached).is_err())
+        {
+            return Err(Invalid::new("/reached", "is not a generation"));
         }
         for (index, link) in self.links.iter().enumerate() {
             let at = format!("/links/{index}");
@@ -181,4 +194,8 @@ pub struct GatewayRecord {
     pub seen_at_ms: u64,
     /// Whether it asks for its state: it has done so within the last 10 s.
     pub connected: bool,
+    /// Why its last announcement was refused. The links are as announced before, and of those that it announces otherwise
+    /// nothing more is promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }

@@ -31,7 +31,7 @@ pub use counters::{
 pub use event::{Event, EventKind, EventPage};
 pub use gateway::{
     Acknowledgement, Announced, Desired, GatewayAnnouncement, GatewayChange, GatewayRecord,
-    GatewaySlice, GatewayTerms, RefusedSlice,
+    GatewaySlice, GatewayTerms, INSTANCE_HEADER, RefusedSlice,
 };
 pub use invalid::Invalid;
 pub use link::{

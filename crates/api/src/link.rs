@@ -6,6 +6,9 @@ use slicewise_model::{AdmissionParams, DelayClasses, GuaranteedSpec, Rate};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer};
 use utoipa::ToSchema;
 
+/// Most classes of a gateway's own policy.
+const CLASSES_MAX: usize = 4_096;
+
 /// What a rate counts of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Counts {
@@ -51,6 +54,10 @@ pub struct LinkAnnouncement {
     pub forward: LinkDirection,
     /// From the second interface to the first.
     pub backward: LinkDirection,
+    /// Names of classes of the gateway's own policy: no slice of the link can have one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 4096)]
+    pub classes: Vec<String>,
 }
 
 /// One direction of a link: the parameters of its admission test.
@@ -140,6 +147,16 @@ impl LinkAnnouncement {
                 .admission()
                 .map_err(|invalid| invalid.within(at))?;
         }
+        if self.classes.len() > CLASSES_MAX {
+            let problem = format!(
+                "has {} classes: expected at most {CLASSES_MAX}",
+                self.classes.len()
+            );
+            return Err(Invalid::new("/classes", problem));
+        }
+        for (index, class) in self.classes.iter().enumerate() {
+            check_name(class, &format!("/classes/{index}"))?;
+        }
         Ok(())
     }
 }
@@ -155,6 +172,10 @@ pub struct LinkRecord {
     pub forward: LinkDirectionRecord,
     /// From the second interface to the first.
     pub backward: LinkDirectionRecord,
+    /// Its gateway announces it otherwise, and was refused because of what is promised: nothing more is promised of it until
+    /// slices are removed, or it is announced as before.
+    #[serde(default)]
+    pub disputed: bool,
 }
 
 /// One direction of a link as read back.

@@ -2,7 +2,7 @@
 
 use crate::{Invalid, Match, check_name, class_map};
 use serde::{Deserialize, Serialize};
-use slicewise_model::{GuaranteeRequest, MaximumParams};
+use slicewise_model::{CLASS_DEFAULT, GuaranteeRequest, MaximumParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use utoipa::ToSchema;
 
@@ -35,6 +35,8 @@ pub struct Slice {
     #[schema(max_items = 16)]
     pub path: Vec<String>,
     /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices.
+    /// Where these are changed, gateways drop the packets of the slice, old and new, until those that wait have left: a moment
+    /// without its guarantee. All else changes without loss.
     #[schema(min_items = 1, max_items = 64)]
     pub matches: Vec<Match>,
     /// What it gets in the forward direction; `None` if it does not exist there.
@@ -224,6 +226,12 @@ impl Slice {
     /// The first value that is not valid.
     pub fn check(&self) -> Result<(), Invalid> {
         check_name(&self.name, "/name")?;
+        if self.name == CLASS_DEFAULT {
+            let problem = format!(
+                "`{CLASS_DEFAULT}` is what packets of no slice belong to: choose another name"
+            );
+            return Err(Invalid::new("/name", problem));
+        }
         check_name(&self.tenant, "/tenant")?;
         if self.path.len() > LINKS_MAX {
             let problem = format!(
@@ -371,6 +379,7 @@ mod tests {
             json!({"name": "Gold"}),
             json!({"name": ""}),
             json!({"name": "-a"}),
+            json!({"name": "class-default"}),
             json!({"tenant": "a b"}),
             json!({"path": ["a", "a"]}),
             json!({"matches": []}),

@@ -47,6 +47,7 @@ const WORDS = {
   slice_gone: "gone",
   slice_refused: "refused",
   gateway_refused: "refused by a gateway",
+  announcement_refused: "announcement refused",
   gateway_came: "gateway came",
   gateway_went: "gateway went",
   decision: "decision",

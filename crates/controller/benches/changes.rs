@@ -39,6 +39,7 @@ fn main() {
             "gw",
             &GatewayAnnouncement {
                 links: vec![link()],
+                reached: None,
             },
         )
         .unwrap();
@@ -89,6 +90,7 @@ fn link() -> LinkAnnouncement {
         name: "uplink".to_owned(),
         forward: direction.clone(),
         backward: direction,
+        classes: Vec::new(),
     }
 }
 

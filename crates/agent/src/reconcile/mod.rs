@@ -56,7 +56,9 @@ pub(crate) struct Reconciler {
     /// Slices that were refused and are in force now.
     recovered: BTreeSet<String>,
     refused_again: Option<Instant>,
-    gone: BTreeSet<String>,
+    /// Slices of which no frame waits, and the generation that removed each: the controller knows a removal only once that
+    /// generation is acknowledged.
+    gone: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,11 @@ impl Reconciler {
             recovered: BTreeSet::new(),
             refused_again: None,
             // No frame of them can wait: the gateway has just started.
-            gone: kept.removed,
+            gone: kept
+                .removed
+                .into_iter()
+                .map(|name| (name, kept.generation))
+                .collect(),
         };
         new.open(kept.generation);
         for (name, slice) in kept.slices {
@@ -114,7 +120,7 @@ impl Reconciler {
         Kept {
             generation: self.reached,
             slices: wanted.collect(),
-            removed: leaving.chain(self.gone.iter().cloned()).collect(),
+            removed: leaving.chain(self.gone.keys().cloned()).collect(),
             refused: self.was_refused.clone(),
         }
     }
@@ -156,10 +162,16 @@ impl Reconciler {
             records.push(Record::Generation(generation));
             return Ok(records);
         };
+        let is_new = generation != self.reached;
         if generation < self.reached {
             // The controller has an older store: what it says now counts.
             self.open.clear();
             self.slices.values_mut().for_each(|state| state.open = None);
+            self.gone
+                .values_mut()
+                .for_each(|removed| *removed = generation);
+            let states = self.slices.values_mut();
+            states.for_each(|state| state.removed = state.removed.min(generation));
             self.reached = 0;
         }
         self.open(generation);
@@ -175,7 +187,9 @@ impl Reconciler {
             self.put(slice, generation, &mut records);
         }
         self.close(generation);
-        records.push(Record::Generation(generation));
+        if is_new || !records.is_empty() {
+            records.push(Record::Generation(generation));
+        }
         Ok(records)
     }
 
@@ -191,17 +205,22 @@ impl Reconciler {
     }
 
     fn remove(&mut self, name: &str, generation: u64, records: &mut Vec<Record>) {
-        let is_leaving = self.gone.contains(name)
-            || self
-                .slices
-                .get(name)
-                .is_some_and(|state| state.wanted.is_none());
-        if is_leaving {
+        if let Some(removed) = self.gone.get_mut(name) {
+            *removed = generation;
             return;
         }
-        self.recovered.remove(name);
-        records.push(Record::Remove(name.to_owned()));
-        self.want(name, None, generation);
+        let is_leaving = self
+            .slices
+            .get(name)
+            .is_some_and(|state| state.wanted.is_none());
+        if !is_leaving {
+            self.recovered.remove(name);
+            records.push(Record::Remove(name.to_owned()));
+            self.want(name, None, generation);
+        }
+        if let Some(state) = self.slices.get_mut(name) {
+            state.removed = generation;
+        }
     }
 
     fn want(&mut self, name: &str, wanted: Option<GatewaySlice>, generation: u64) {
@@ -316,10 +335,9 @@ impl Reconciler {
         state.tries = 0;
         state.since = None;
         let open = state.open.take();
-        let is_gone = state.is_gone();
-        if is_gone {
+        if state.is_gone() {
+            self.gone.insert(name.to_owned(), state.removed);
             self.slices.remove(name);
-            self.gone.insert(name.to_owned());
         }
         if let Some(generation) = open {
             self.finish_one(generation);
@@ -445,11 +463,13 @@ impl Reconciler {
         for name in &acknowledgement.recovered {
             self.recovered.remove(name);
         }
-        let known = acknowledgement.gone.iter();
-        let known: Vec<String> = known
-            .filter(|name| self.gone.remove(*name))
-            .cloned()
-            .collect();
+        let mut known = acknowledgement.gone.clone();
+        // One that was removed once more meanwhile is still to be told.
+        known.retain(|name| {
+            let removed = self.gone.get(name);
+            let is_known = removed.is_some_and(|&removed| removed <= acknowledgement.generation);
+            is_known && self.gone.remove(name).is_some()
+        });
         if known.is_empty() {
             return Vec::new();
         }
@@ -459,15 +479,18 @@ impl Reconciler {
     /// What the controller may know.
     pub(crate) fn acknowledgement(&self) -> Acknowledgement {
         let first_open = self.open.values().next();
+        let generation = first_open.map_or(self.reached, |open| open.before);
+        let is_known = |removed: u64| removed <= generation;
+        let gone = self.gone.iter().filter(|&(_, &removed)| is_known(removed));
         let refused = self.refused.iter().map(|(slice, reason)| RefusedSlice {
             slice: slice.clone(),
             reason: reason.clone(),
         });
         Acknowledgement {
-            generation: first_open.map_or(self.reached, |open| open.before),
+            generation,
             refused: refused.collect(),
             recovered: self.recovered.iter().cloned().collect(),
-            gone: self.gone.iter().cloned().collect(),
+            gone: gone.map(|(name, _)| name.clone()).collect(),
         }
     }
 

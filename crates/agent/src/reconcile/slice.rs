@@ -21,6 +21,8 @@ pub(super) struct SliceState {
     draining: [bool; 2],
     /// The generation of its oldest change that is not finished.
     pub(super) open: Option<u64>,
+    /// The generation that removed it, if nothing is wanted of it.
+    pub(super) removed: u64,
     pub(super) is_asked: bool,
     pub(super) is_queued: bool,
     /// What is in force was derived from another configuration.

@@ -260,6 +260,49 @@ fn a_removed_slice_is_gone_when_its_frames_have_left_and_the_controller_hears_of
 }
 
 #[test]
+fn a_removed_slice_is_told_as_gone_with_its_own_generation_also_while_an_earlier_one_is_open() {
+    let mut world = World::new(Kept::default());
+    let (one, two) = (terms(1, 500, 20), terms(2, 500, 20));
+    world.take(changes(1, vec![put("a", &one, 1), put("x", &two, 1)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    // Frames of `a` have to leave first; nothing of `x` waits.
+    world.take(changes(2, vec![put("a", &terms(3, 500, 20), 2)]));
+    world.take(changes(3, vec![remove("x")]));
+    let before = world.reconciler.acknowledgement();
+    assert_eq!((before.generation, before.gone.clone()), (1, vec![]));
+    assert_eq!(world.reconciler.on_acknowledged(&before), []);
+    assert_eq!(world.reconciler.kept().removed.len(), 1);
+    world.pass(ms(100));
+    let after = world.reconciler.acknowledgement();
+    assert_eq!(
+        (after.generation, &after.gone[..]),
+        (3, &["x".to_owned()][..])
+    );
+    // It comes and goes once more before the gateway hears that the controller knows the first time.
+    world.take(changes(4, vec![put("x", &two, 4)]));
+    world.take(changes(5, vec![remove("x")]));
+    assert_eq!(world.reconciler.on_acknowledged(&after), []);
+    let again = world.reconciler.acknowledgement();
+    assert_eq!((again.generation, again.gone), (5, vec!["x".to_owned()]));
+}
+
+#[test]
+fn an_answer_that_says_nothing_new_is_not_written_down() {
+    let mut world = World::new(Kept::default());
+    let everything = |generation, slices| Desired {
+        generation,
+        snapshot: Some(slices),
+        ..Desired::default()
+    };
+    assert_eq!(world.take(everything(0, Vec::new())), []);
+    let a = slice("a", [Some(terms(1, 500, 20)), None], 1);
+    assert_eq!(world.take(everything(3, vec![a.clone()])).len(), 2);
+    assert_eq!(world.take(everything(3, vec![a])), []);
+    assert_eq!(world.take(everything(4, Vec::new())).len(), 2);
+}
+
+#[test]
 fn a_slice_that_comes_again_with_other_packets_waits_for_its_frames_and_others_do_not() {
     let mut world = World::new(Kept::default());
     world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));

@@ -144,6 +144,7 @@ impl Store {
             version: VERSION,
             gateway: gateway.to_owned(),
             link: link.to_owned(),
+            instance: String::new(),
         };
         // Neither a link, which would be replaced, nor a pipe, which would be waited for.
         if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -169,7 +170,11 @@ impl Store {
         let (kept, warning) = store.read(&bytes)?;
         // What asks for everything has to be asked for after the next start, too.
         let is_incomplete = kept.generation == 0 && warning.is_some();
-        if store.len == 0 || is_incomplete {
+        let is_unnamed = store.header.instance.is_empty();
+        if is_unnamed {
+            store.header.instance = new_instance().map_err(system("cannot name it"))?;
+        }
+        if store.len == 0 || is_incomplete || is_unnamed {
             store.rewrite(&kept).map_err(system("cannot write to it"))?;
         } else if store.len < bytes.len() as u64 {
             let truncated = store.file.set_len(store.len);
@@ -193,7 +198,12 @@ impl Store {
         let header = first.strip_suffix(b"\n").unwrap_or(first);
         match Record::read(header) {
             Some(Record::Header(found)) if found.version == VERSION => {
-                let Header { gateway, link, .. } = found;
+                let Header {
+                    gateway,
+                    link,
+                    instance,
+                    ..
+                } = found;
                 if (&gateway, &link) != (&self.header.gateway, &self.header.link) {
                     return Err(StateError::Other {
                         path,
@@ -201,6 +211,7 @@ impl Store {
                         link,
                     });
                 }
+                self.header.instance = instance;
             }
             _ => match record::version_of(header) {
                 Some(found) if found > VERSION => return Err(StateError::Newer { path, found }),
@@ -294,6 +305,11 @@ impl Store {
         Ok(())
     }
 
+    /// Which gateway of its name this is.
+    pub(crate) fn instance(&self) -> &str {
+        &self.header.instance
+    }
+
     /// Whether what was appended last is on the disk.
     pub(crate) const fn is_behind(&self) -> bool {
         self.is_behind
@@ -326,6 +342,13 @@ impl Store {
         self.is_behind = false;
         Ok(())
     }
+}
+
+/// 128 random bits, in hexadecimal digits.
+fn new_instance() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 fn write_new(path: &Path, lines: &[u8]) -> io::Result<File> {

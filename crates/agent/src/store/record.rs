@@ -16,6 +16,9 @@ pub(crate) struct Header {
     pub(crate) gateway: String,
     /// Its link.
     pub(crate) link: String,
+    /// Which gateway of that name: the controller tells two of them apart by it. Files of earlier versions have none.
+    #[serde(default)]
+    pub(crate) instance: String,
 }
 
 /// A change of what is kept.

@@ -90,6 +90,7 @@ fn a_file_of_a_newer_version_another_gateway_or_something_else_is_refused_and_le
             version,
             gateway: gateway.to_owned(),
             link: "uplink".to_owned(),
+            instance: String::new(),
         })
         .write(&mut line);
         line

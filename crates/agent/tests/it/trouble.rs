@@ -116,3 +116,46 @@ fn a_state_that_cannot_be_used_is_refused_before_anything_is_forwarded() {
     let text = text.replace(folder.path().to_str().unwrap(), "FOLDER");
     insta::assert_snapshot!(text, @"FOLDER/missing/state: cannot open it: No such file or directory (os error 2); the gateway keeps its slices in this file, so it needs a folder to which it may write");
 }
+
+#[test]
+fn what_is_refused_is_announced_again_while_slices_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    server.with(|state| state.refuses = true);
+    let _gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    let generation = server.put(slice("a", 1, 1_000));
+    wait_until("it is in force", || server.acknowledged() == generation);
+    assert!(server.with(|state| state.announced.is_none() && state.refused > 0));
+    server.with(|state| state.refuses = false);
+    wait_until("it is announced", || {
+        server.with(|state| state.announced.is_some())
+    });
+    let announced = server.with(|state| state.announced.clone()).unwrap();
+    assert_eq!(announced["reached"], generation);
+}
+
+#[test]
+fn a_gateway_keeps_its_identity_with_its_state_and_another_has_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let known = |state: &str| {
+        server.with(|state| state.instances.clear());
+        let path = folder.path().join(state);
+        let gateway = crate::changes::retry(|| Gateway::start(&server.url, &path).ok());
+        wait_until("it reports", || {
+            server.with(|state| !std::mem::take(&mut state.counters).is_empty())
+        });
+        gateway.stop();
+        // Its agent ends with the next thing that happens.
+        wait_until("the file is free", || {
+            server.put(slice("a", 1, 1_000));
+            Agent::open(params(&server.url, &path), crate::support::directions()).is_ok()
+        });
+        let found = server.with(|state| state.instances.clone());
+        assert_eq!(found.len(), 1, "{found:?}");
+        found
+    };
+    let (one, same, other) = (known("one"), known("one"), known("other"));
+    assert_eq!(one, same);
+    assert_ne!(one, other);
+}

@@ -3,7 +3,7 @@
 mod administration;
 mod calls;
 
-use crate::{Problem, SliceState};
+use crate::{INSTANCE_HEADER, Problem, SliceState};
 use rustls::crypto::ring;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -151,6 +151,7 @@ pub struct Client {
     agent: Agent,
     base: String,
     token: Option<String>,
+    instance: Option<String>,
 }
 
 impl fmt::Debug for Client {
@@ -216,7 +217,15 @@ impl Client {
             agent: config.into(),
             base,
             token: params.token.clone(),
+            instance: None,
         })
+    }
+
+    /// The same client, as this process of a gateway: see [`INSTANCE_HEADER`].
+    #[must_use]
+    pub fn with_instance(self, instance: &str) -> Self {
+        let instance = Some(instance.to_owned());
+        Self { instance, ..self }
     }
 
     fn unexpected(&self, reason: impl fmt::Display) -> ClientError {
@@ -233,6 +242,9 @@ impl Client {
             .header(header::ACCEPT, "application/json");
         for (name, value) in call.headers {
             request = request.header(name, value);
+        }
+        if let Some(instance) = &self.instance {
+            request = request.header(INSTANCE_HEADER, instance);
         }
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));

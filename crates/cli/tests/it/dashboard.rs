@@ -96,9 +96,16 @@ impl Gateway {
             name: "uplink".to_owned(),
             forward: direction.clone(),
             backward: direction,
+            classes: Vec::new(),
         };
         client
-            .announce("edge", &GatewayAnnouncement { links: vec![link] })
+            .announce(
+                "edge",
+                &GatewayAnnouncement {
+                    links: vec![link],
+                    reached: None,
+                },
+            )
             .unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

@@ -1,7 +1,9 @@
 //! A gateway says what it has in force, what it refused, and what is gone.
 
+use super::instance::Instance;
+use super::presence::require;
 use crate::refusal::Refusal;
-use crate::slices::{Hop, Stored, TenantState, subtract_hop};
+use crate::slices::{Hop, Stored, TenantState, subtract_hops};
 use crate::store::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{Acknowledgement, EventKind, SliceState};
 
@@ -12,17 +14,11 @@ const REASON_CHARS_MAX: usize = 500;
 pub(crate) async fn acknowledge(
     tx: &mut Tx,
     gateway: &str,
+    instance: &Instance,
     said: &Acknowledgement,
 ) -> Result<(), Failed> {
     said.check().map_err(Refusal::invalid)?;
-    let select = sqlx::query("SELECT acknowledged FROM gateways WHERE name = $1");
-    let row = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
-    if row.is_none() {
-        return Err(Refusal::not_found("gateway", gateway).into());
-    }
+    require(tx, gateway, instance).await?;
     if said.generation > tx.generation() {
         let detail = format!(
             "generation {} does not exist yet, the last one is {}: ask for the state again from 0",
@@ -55,7 +51,9 @@ pub(crate) async fn acknowledge(
     for name in &said.gone {
         gone(tx, gateway, said.generation, name).await?;
     }
-    let update = "UPDATE gateways SET acknowledged = $1, seen_at_ms = $2 WHERE name = $3";
+    // One that comes late lowers nothing: what a gateway has lost is in its announcement.
+    let update = "UPDATE gateways SET acknowledged = CASE WHEN acknowledged < $1 THEN $1 ELSE acknowledged END, \
+                  seen_at_ms = $2 WHERE name = $3";
     let now = number(tx.now_ms);
     let update = sqlx::query(update).bind(number(said.generation)).bind(now);
     update
@@ -170,9 +168,9 @@ pub(super) async fn finish(tx: &mut Tx, name: &str) -> Result<(), Failed> {
     if stored.state != SliceState::Draining {
         return Ok(());
     }
-    subtract_hop(tx.connection(), &stored.slice, &hops).await?;
+    subtract_hops(tx.connection(), &stored.slice, &hops).await?;
     if let Some(mut tenant) = TenantState::load(tx.connection(), &stored.slice.tenant).await? {
-        tenant.subtract(&stored.slice);
+        tenant.subtract(&stored.slice)?;
         tenant.save_use(tx.connection()).await?;
     }
     for delete in [

@@ -1,21 +1,35 @@
 //! A gateway announces its links.
 
+use super::desired::is_recent;
+use super::instance::Instance;
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, Stored, requests};
 use crate::store::{EventNote, Failed, RowExt, Tx, number};
-use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement};
+use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement, Problem};
 use std::collections::BTreeMap;
 
 /// Note the links of a gateway. Links that changed must still hold what is promised of them.
 ///
 /// # Errors
-/// If a link is another gateway's, or is left out or made smaller although slices need it.
+/// If a link is another gateway's, or is left out or made smaller although slices need it, or another gateway of this name is
+/// connected.
 pub(crate) async fn announce(
     tx: &mut Tx,
     gateway: &str,
+    instance: &Instance,
     announcement: &GatewayAnnouncement,
 ) -> Result<Announced, Failed> {
     announcement.check().map_err(Refusal::invalid)?;
+    let select = sqlx::query(
+        "SELECT acknowledged, connected, since, instance FROM gateways WHERE name = $1",
+    );
+    let known = select
+        .bind(gateway.to_owned())
+        .fetch_optional(tx.connection())
+        .await?;
+    if let Some(known) = &known {
+        instance.may_announce(gateway, known)?;
+    }
     let mut before = known_links(tx, gateway).await?;
     for link in &announcement.links {
         match before.remove(&link.name) {
@@ -27,21 +41,33 @@ pub(crate) async fn announce(
     for name in before.keys() {
         remove(tx, name).await?;
     }
-    let select = sqlx::query("SELECT acknowledged, connected FROM gateways WHERE name = $1");
-    let row = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
-    let (acknowledged, connected) = match &row {
-        Some(row) => (row.natural("acknowledged")?, row.integer("connected")? != 0),
-        None => (0, false),
+    let settle = sqlx::query("UPDATE links SET disputed = 0 WHERE gateway = $1 AND disputed <> 0");
+    let settle = settle.bind(gateway.to_owned());
+    settle.execute(tx.connection()).await?;
+    let mut acknowledged = 0;
+    if let Some(known) = &known {
+        acknowledged = known.natural("acknowledged")?;
+        if let Some(reached) = announcement.reached {
+            let is_recent = is_recent(reached, known.natural("since")?, tx.generation());
+            let reached = if is_recent { reached } else { 0 };
+            acknowledged = acknowledged.min(reached);
+            lose(tx, gateway, reached).await?;
+        }
+    }
+    let connected = match &known {
+        Some(known) => known.integer("connected")? != 0,
+        None => false,
     };
-    let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected) VALUES ($1, 0, $2, 1) \
-                  ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms, connected = 1";
-    let now = number(tx.now_ms);
+    let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected, since, instance) VALUES ($1, $2, $3, 1, $4, $5) \
+                  ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen_at_ms = excluded.seen_at_ms, \
+                  connected = 1, problem = '', instance = CASE WHEN excluded.instance = '' THEN gateways.instance ELSE excluded.instance END";
+    let (now, since) = (number(tx.now_ms), number(tx.generation()));
     sqlx::query(insert)
         .bind(gateway.to_owned())
+        .bind(number(acknowledged))
         .bind(now)
+        .bind(since)
+        .bind(instance.0.clone().unwrap_or_default())
         .execute(tx.connection())
         .await?;
     if !connected {
@@ -55,6 +81,51 @@ pub(crate) async fn announce(
         generation: tx.generation(),
         acknowledged,
     })
+}
+
+/// The gateway has lost what came after generation `reached`: that is not in force there until it is acknowledged again.
+async fn lose(tx: &mut Tx, gateway: &str, reached: u64) -> Result<(), sqlx::Error> {
+    for update in [
+        "UPDATE slices SET state = 'admitted' WHERE state = 'installed' AND name IN (SELECT slice FROM slice_hops \
+         WHERE gateway = $1 AND acknowledged = 1 AND generation > $2 AND draining = 0)",
+        "UPDATE slice_hops SET acknowledged = 0 WHERE gateway = $1 AND acknowledged = 1 AND generation > $2 AND draining = 0",
+    ] {
+        let update = sqlx::query(update).bind(gateway.to_owned());
+        let update = update.bind(number(reached));
+        update.execute(tx.connection()).await?;
+    }
+    Ok(())
+}
+
+/// Note why what a gateway announces was refused: nothing more is promised of links that it announces otherwise.
+pub(crate) async fn note_refused(
+    tx: &mut Tx,
+    gateway: &str,
+    instance: &Instance,
+    announcement: &GatewayAnnouncement,
+    problem: &Problem,
+) -> Result<(), Failed> {
+    if instance.note_refused(tx, gateway, problem).await? {
+        return Ok(());
+    }
+    for (name, known) in known_links(tx, gateway).await? {
+        let disputed = i64::from(!announcement.links.contains(&known));
+        let update = sqlx::query("UPDATE links SET disputed = $1 WHERE name = $2");
+        let update = update.bind(disputed).bind(name);
+        update.execute(tx.connection()).await?;
+    }
+    let update = "UPDATE gateways SET problem = $1 WHERE name = $2 AND problem <> $1";
+    let update = sqlx::query(update).bind(problem.detail.clone());
+    let update = update.bind(gateway.to_owned());
+    if update.execute(tx.connection()).await?.rows_affected() > 0 {
+        let note = EventNote {
+            gateway: gateway.to_owned(),
+            reason: problem.detail.clone(),
+            ..EventNote::default()
+        };
+        tx.note(EventKind::AnnouncementRefused, note).await?;
+    }
+    Ok(())
 }
 
 async fn known_links(
@@ -129,6 +200,14 @@ async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(
     let rows = rows.fetch_all(tx.connection()).await?;
     for row in &rows {
         let stored = Stored::of(row)?;
+        if link.classes.contains(&stored.slice.name) {
+            let name = &stored.slice.name;
+            let detail = format!(
+                "the policy of link `{}` has a class `{name}`, and there is a slice of that name: rename the class",
+                link.name
+            );
+            return Err(Refusal::conflict(detail).into());
+        }
         admit(tx, &mut capacity, link, &stored).await?;
     }
     if let Some(state) = capacity.link_mut(&link.name) {

@@ -1,41 +1,61 @@
 //! What a gateway has to carry out.
 
+use super::instance::Instance;
+use crate::refusal::Refusal;
 use crate::slices::{Stored, gateway_slice};
-use crate::store::{CHANGES_KEPT, RowExt, Store, number};
+use crate::store::{CHANGES_KEPT, Failed, RowExt, Store, number};
 use slicewise_api::{Desired, GatewayChange, GatewaySlice, SliceState};
 use sqlx::AnyConnection;
 
 /// Changes of one answer, about.
 const CHANGES_MAX: i64 = 1_000;
 
-/// What changed for `gateway` after generation `after`, or everything; `None` if the gateway is not known.
+/// Whether every change for a gateway after generation `after` is kept. `since`: the generation of its first announcement.
+pub(super) fn is_recent(after: u64, since: u64, generation: u64) -> bool {
+    // A number from the future is one of another history.
+    after > 0 && after >= since && after <= generation && generation - after < CHANGES_KEPT
+}
+
+/// Whether an answer says more than that nothing changed.
+pub(crate) fn is_news(desired: &Desired, after: u64) -> bool {
+    match &desired.snapshot {
+        // There was no generation yet.
+        Some(slices) => {
+            desired.generation != after || !slices.is_empty() || !desired.draining.is_empty()
+        }
+        None => !desired.changes.is_empty(),
+    }
+}
+
+/// What changed for `gateway` after generation `after`, or everything.
+///
+/// # Errors
+/// If the gateway is not known, or is another process than the one that asks.
 pub(crate) async fn desired(
     store: &Store,
     gateway: &str,
+    instance: &Instance,
     after: u64,
-) -> Result<Option<Desired>, sqlx::Error> {
+) -> Result<Desired, Failed> {
     let mut transaction = store.read().await?;
     let connection = &mut *transaction;
-    let select = sqlx::query("SELECT name FROM gateways WHERE name = $1");
+    let select = sqlx::query("SELECT since, instance FROM gateways WHERE name = $1");
     let known = select
         .bind(gateway.to_owned())
         .fetch_optional(&mut *connection)
         .await?;
-    if known.is_none() {
-        return Ok(None);
-    }
+    let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
+    instance.check(gateway, &known)?;
     let row = sqlx::query("SELECT generation FROM state WHERE id = 1");
     let generation = row
         .fetch_one(&mut *connection)
         .await?
         .natural("generation")?;
-    // A number from the future is one of another history.
-    let is_recent = after > 0 && after <= generation && generation - after < CHANGES_KEPT;
-    let found = match is_recent {
-        true => changes(connection, gateway, after, generation).await?,
-        false => snapshot(connection, gateway, generation).await?,
+    let found = match is_recent(after, known.natural("since")?, generation) {
+        true => changes(connection, gateway, after, generation).await,
+        false => snapshot(connection, gateway, generation).await,
     };
-    Ok(Some(found))
+    Ok(found?)
 }
 
 async fn changes(
@@ -44,19 +64,24 @@ async fn changes(
     after: u64,
     generation: u64,
 ) -> Result<Desired, sqlx::Error> {
-    // Whole generations: where a limit cuts one in two, up to the one before; one alone is shorter than the limit.
-    let select = "SELECT generation FROM gateway_changes WHERE gateway = $1 AND generation > $2 \
-                  ORDER BY generation, position LIMIT 1 OFFSET $3";
-    let select = sqlx::query(select)
-        .bind(gateway.to_owned())
-        .bind(number(after));
-    let cut = select
-        .bind(CHANGES_MAX)
-        .fetch_optional(&mut *connection)
-        .await?;
-    let until = match cut {
-        Some(row) => row.natural("generation")?.saturating_sub(1).max(after + 1),
-        None => generation,
+    // Whole generations: where a limit cuts one in two, up to the one before; one that is longer than the limit comes whole.
+    let mut bounds = [None, None];
+    for (bound, offset) in bounds.iter_mut().zip([CHANGES_MAX, 0]) {
+        let select = "SELECT generation FROM gateway_changes WHERE gateway = $1 AND generation > $2 \
+                      ORDER BY generation, position LIMIT 1 OFFSET $3";
+        let select = sqlx::query(select)
+            .bind(gateway.to_owned())
+            .bind(number(after))
+            .bind(offset);
+        let row = select.fetch_optional(&mut *connection).await?;
+        *bound = row.map(|row| row.natural("generation")).transpose()?;
+        if bound.is_none() {
+            break;
+        }
+    }
+    let until = match bounds {
+        [Some(cut), Some(first)] => cut.saturating_sub(1).max(first),
+        _ => generation,
     };
     let select = "SELECT slice, body FROM gateway_changes WHERE gateway = $1 AND generation > $2 AND generation <= $3 \
                   ORDER BY generation, position";

@@ -24,13 +24,14 @@ pub(crate) async fn link(
     connection: &mut AnyConnection,
     name: &str,
 ) -> Result<Option<LinkRecord>, sqlx::Error> {
-    let select = sqlx::query("SELECT announcement FROM links WHERE name = $1");
+    let select = sqlx::query("SELECT announcement, disputed FROM links WHERE name = $1");
     let row = select
         .bind(name.to_owned())
         .fetch_optional(&mut *connection)
         .await?;
     let Some(row) = row else { return Ok(None) };
     let announcement: LinkAnnouncement = row.json("announcement")?;
+    let disputed = row.integer("disputed")? != 0;
     let names = std::iter::once(name.to_owned()).collect();
     let mut capacity = Capacity::load(connection, &names).await?;
     let record = capacity.link_mut(name).map(|state| {
@@ -40,6 +41,7 @@ pub(crate) async fn link(
             gateway: state.gateway.clone(),
             forward: direction(&announcement.forward, forward),
             backward: direction(&announcement.backward, backward),
+            disputed,
         }
     });
     Ok(record)

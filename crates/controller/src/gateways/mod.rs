@@ -4,14 +4,16 @@ mod acknowledge;
 mod announce;
 mod counters;
 mod desired;
+mod instance;
 mod links;
 mod presence;
 
 pub(crate) use acknowledge::acknowledge;
-pub(crate) use announce::announce;
+pub(crate) use announce::{announce, note_refused};
 pub(crate) use counters::{
     Counters, counters_of_several, link_counters, save_counters, slice_counters, want_flows,
 };
-pub(crate) use desired::desired;
+pub(crate) use desired::{desired, is_news};
+pub(crate) use instance::Instance;
 pub(crate) use links::{link, links};
 pub(crate) use presence::{CONNECTED_MS, forget_gateway, gateways, mark_absent, require, touch};

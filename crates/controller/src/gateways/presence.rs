@@ -1,6 +1,7 @@
 //! Which gateways are there.
 
 use super::acknowledge::finish;
+use super::instance::Instance;
 use crate::refusal::Refusal;
 use crate::store::{EventNote, Failed, RowExt, Tx, now_ms, number};
 use slicewise_api::{EventKind, GatewayRecord};
@@ -35,6 +36,7 @@ pub(crate) async fn gateways(
             seen_at_ms,
             // Clocks of several controllers may differ, and one may jump.
             connected: row.integer("connected")? != 0 && now.abs_diff(seen_at_ms) < CONNECTED_MS,
+            problem: row.maybe_text("problem")?,
         })
     };
     rows.iter().map(record).collect()
@@ -81,13 +83,19 @@ async fn note(tx: &mut Tx, kind: EventKind, gateway: &str) -> Result<(), sqlx::E
 
 /// Forget a gateway that never comes back: its slices must have been removed, and count as gone from it.
 pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT name FROM gateways WHERE name = $1");
+    let select = sqlx::query("SELECT connected FROM gateways WHERE name = $1");
     let known = select
         .bind(gateway.to_owned())
         .fetch_optional(tx.connection())
         .await?;
-    if known.is_none() {
+    let Some(known) = known else {
         return Err(Refusal::not_found("gateway", gateway).into());
+    };
+    if known.integer("connected")? != 0 {
+        let detail = format!(
+            "gateway `{gateway}` is connected, so frames of slices may wait in it: stop it, and forget it when it was not heard of for 10 s"
+        );
+        return Err(Refusal::conflict(detail).into());
     }
     let select =
         sqlx::query("SELECT slice, draining FROM slice_hops WHERE gateway = $1 ORDER BY slice");
@@ -96,32 +104,17 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
         .fetch_all(tx.connection())
         .await?;
     for row in &rows {
-        let slice = row.text("slice")?;
         if row.integer("draining")? == 0 {
+            let slice = row.text("slice")?;
             let detail =
                 format!("slice `{slice}` passes gateway `{gateway}`: remove its slices first");
             return Err(Refusal::conflict(detail).into());
         }
-        let update =
-            sqlx::query("UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway = $2");
-        let update = update.bind(slice.clone()).bind(gateway.to_owned());
-        update.execute(tx.connection()).await?;
-        finish(tx, &slice).await?;
     }
-    let rest =
-        sqlx::query("SELECT slice FROM slice_hops WHERE gateway = $1 ORDER BY slice LIMIT 1");
-    if let Some(row) = rest
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?
-    {
-        let detail = format!(
-            "slice `{}` still drains in another gateway: try again when it is gone",
-            row.text("slice")?
-        );
-        return Err(Refusal::conflict(detail).into());
-    }
+    // Slices that drain in other gateways, too, have nothing here any more.
     for delete in [
+        "DELETE FROM slice_matches WHERE link IN (SELECT name FROM links WHERE gateway = $1)",
+        "DELETE FROM slice_hops WHERE gateway = $1",
         "DELETE FROM class_sums WHERE link IN (SELECT name FROM links WHERE gateway = $1)",
         "DELETE FROM links WHERE gateway = $1",
         "DELETE FROM gateway_changes WHERE gateway = $1",
@@ -133,18 +126,19 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
             .execute(tx.connection())
             .await?;
     }
+    for row in &rows {
+        finish(tx, &row.text("slice")?).await?;
+    }
     Ok(())
 }
 
-/// The gateway has announced itself.
-pub(crate) async fn require(tx: &mut Tx, gateway: &str) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT name FROM gateways WHERE name = $1");
+/// The gateway has announced itself, and is the process that asks.
+pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> Result<(), Failed> {
+    let select = sqlx::query("SELECT instance FROM gateways WHERE name = $1");
     let known = select
         .bind(gateway.to_owned())
         .fetch_optional(tx.connection())
         .await?;
-    match known {
-        Some(_) => Ok(()),
-        None => Err(Refusal::not_found("gateway", gateway).into()),
-    }
+    let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
+    Ok(instance.check(gateway, &known)?)
 }

@@ -2,6 +2,7 @@
 
 use super::Shared;
 use crate::administration::hash;
+use crate::gateways::Instance;
 use crate::refusal::Refusal;
 use crate::slices::Guard;
 use crate::store::Request;
@@ -12,12 +13,15 @@ use axum::http::{HeaderMap, header};
 use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use slicewise_api::INSTANCE_HEADER;
 use std::time::Duration;
 
 /// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
 pub(super) const BODY_BYTES_MAX: usize = 16 << 20;
 /// How long a body may take.
 const BODY_PATIENCE: Duration = Duration::from_secs(20);
+/// The longest identifier of a gateway.
+const INSTANCE_CHARS_MAX: usize = 64;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
 
@@ -48,6 +52,25 @@ impl FromRequestParts<Shared> for Numbered {
         match number.and_then(|number| u64::try_from(number).ok()) {
             Some(number) => Ok(Self(number)),
             None => Err(Refusal::not_found("generation", &text)),
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Instance {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refusal> {
+        let Some(value) = parts.headers.get(INSTANCE_HEADER) else {
+            return Ok(Self(None));
+        };
+        let text = value.to_str().unwrap_or_default();
+        let is_valid = (1..=INSTANCE_CHARS_MAX).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        match is_valid {
+            true => Ok(Self(Some(text.to_owned()))),
+            false => Err(Refusal::malformed(format!(
+                "`{INSTANCE_HEADER}` is no identifier: expected 1 to {INSTANCE_CHARS_MAX} letters and digits"
+            ))),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Links, counters, and what gateways ask and say.
 
 use super::Shared;
-use super::answer::{Replied, json, of_store};
+use super::answer::{Replied, failed, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::openapi::Problems;
 use super::slices::visible;
 use crate::actor::Actor;
-use crate::gateways::{self as known, CONNECTED_MS};
+use crate::gateways::{self as known, CONNECTED_MS, Instance};
 use crate::log;
 use crate::refusal::Refusal;
 use crate::rules;
@@ -166,13 +166,15 @@ pub(super) async fn gateways(
     json(&found.map_err(|error| of_store(&error))?)
 }
 
-/// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409.
+/// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409, and so is a second gateway
+/// of a name (header `Gateway-Instance`).
 #[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "Noted.", body = Announced), Problems))]
 pub(super) async fn announce(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
     Named(name): Named,
+    instance: Instance,
     asked: Asked,
     Json {
         value: announcement,
@@ -182,21 +184,32 @@ pub(super) async fn announce(
     actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(Refusal::invalid)?;
     let request = asked.request(&actor.name, &hash);
-    let work = work(move |tx| {
+    let refused = (name.clone(), instance.clone(), announcement.clone());
+    let announced = work(move |tx| {
         Box::pin(async move {
-            let announced = known::announce(tx, &name, &announcement).await?;
+            let announced = known::announce(tx, &name, &instance, &announcement).await?;
             Answer::json(200, &announced)
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    let done = app.store.writer().change(request, announced).await;
+    if let Err(refusal) = &done
+        && refusal.problem.status == 409
+    {
+        let ((name, instance, announcement), problem) = (refused, refusal.problem.clone());
+        let noted = work(move |tx| {
+            Box::pin(async move {
+                known::note_refused(tx, &name, &instance, &announcement, &problem).await?;
+                Ok(Answer::empty())
+            })
+        });
+        // What is refused is announced again, and noted then.
+        let _ = app.store.writer().change(Request::default(), noted).await;
+    }
+    Ok(done?.into_response())
 }
 
-/// Forget a gateway that does not come back, with its links. Its slices must have been removed before; those that drain count as gone.
+/// Forget a gateway that does not come back, with its links. Its slices must have been removed before; those that drain count as gone:
+/// whoever asks for this vouches that the gateway forwards no more. One that is connected is refused with 409.
 #[utoipa::path(delete, path = "/v1/gateways/{name}", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 204, description = "Forgotten."), Problems))]
 pub(super) async fn forget(
@@ -243,6 +256,7 @@ pub(super) async fn desired(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
     Named(name): Named,
+    instance: Instance,
     Parameters(asked): Parameters<DesiredParameters>,
 ) -> Replied {
     actor.may_be_gateway(&name)?;
@@ -260,10 +274,9 @@ pub(super) async fn desired(
     let mut touched: Option<Instant> = None;
     loop {
         watch.borrow_and_update();
-        let found = known::desired(&app.store, &name, after).await;
-        let found = found.map_err(|error| of_store(&error))?;
-        let found = found.ok_or_else(|| Refusal::not_found("gateway", &name))?;
-        if found.snapshot.is_some() || !found.changes.is_empty() || Instant::now() >= deadline {
+        let found = known::desired(&app.store, &name, &instance, after).await;
+        let found = found.map_err(failed)?;
+        if known::is_news(&found, after) || Instant::now() >= deadline {
             return json(&found);
         }
         if touched.is_none_or(|at| at.elapsed() >= TOUCH) {
@@ -298,13 +311,14 @@ pub(super) async fn acknowledge(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
     Named(name): Named,
+    instance: Instance,
     Json { value: said, .. }: Json<Acknowledgement>,
 ) -> Replied {
     actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let work = work(move |tx| {
         Box::pin(async move {
-            known::acknowledge(tx, &name, &said).await?;
+            known::acknowledge(tx, &name, &instance, &said).await?;
             Ok(Answer::empty())
         })
     });
@@ -323,6 +337,7 @@ pub(super) async fn report_counters(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
     Named(name): Named,
+    instance: Instance,
     Json { value: report, .. }: Json<CounterReport>,
 ) -> Replied {
     actor.may_be_gateway(&name)?;
@@ -336,7 +351,7 @@ pub(super) async fn report_counters(
     let gateway = name.clone();
     let work = work(move |tx| {
         Box::pin(async move {
-            known::require(tx, &gateway).await?;
+            known::require(tx, &gateway, &instance).await?;
             let answer = known::save_counters(tx, &gateway, body, &events).await?;
             known::touch(tx, &gateway).await?;
             Answer::json(200, &answer)

@@ -304,7 +304,7 @@ async fn account(
         }
         if let Some(tenant) = tenants.get_mut(&after.tenant) {
             if let Some(before) = &one.before {
-                tenant.subtract(&before.slice);
+                tenant.subtract(&before.slice)?;
             }
             tenant.add(after);
         }
@@ -387,7 +387,7 @@ async fn admit(
     // What changes is given back first: the order within a batch does not matter.
     for one in planned.iter() {
         if let (Some(before), Some(after)) = (&one.before, &one.after) {
-            capacity.release(&before.slice, &one.hops);
+            capacity.release(&before.slice, &one.hops)?;
             overlap::forget(&mut *connection, &after.name).await?;
         }
     }
@@ -398,11 +398,23 @@ async fn admit(
             return Err(noted(refusal).into());
         }
         overlap::save(&mut *connection, after).await?;
+        check_classes(&capacity, after).map_err(noted)?;
         let classes = capacity.try_admit(after);
         one.classes = classes.map_err(|offer| noted(Refusal::admission(*offer)))?;
         one.bounds = capacity.bounds(after, &one.classes);
     }
     Ok(capacity)
+}
+
+/// No gateway of the path has a class of this name.
+pub(super) fn check_classes(capacity: &Capacity, slice: &Slice) -> Result<(), Refusal> {
+    let Some(gateway) = capacity.with_class_of(slice) else {
+        return Ok(());
+    };
+    let name = &slice.name;
+    let detail =
+        format!("gateway `{gateway}` has a class `{name}` of its own: choose another name");
+    Err(Refusal::conflict(detail))
 }
 
 /// The refusal of a slice that has packets in common with another one.

@@ -14,12 +14,18 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
     links: BTreeMap<String, LinkState>,
+    /// What slices that were given back had, forward and backward.
+    released: BTreeMap<String, [Option<GuaranteeRequest>; 2]>,
 }
 
 /// A link, and what is promised of it.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkState {
     pub(crate) gateway: String,
+    /// Names that no slice can have.
+    classes: Vec<String>,
+    /// Its gateway announces it otherwise, and was refused: nothing more is promised of it.
+    is_disputed: bool,
     /// Forward and backward.
     pub(crate) directions: [DirectionState; 2],
 }
@@ -86,14 +92,19 @@ impl DirectionState {
         Ok(class)
     }
 
-    fn subtract(&mut self, class: usize, terms: &Terms) {
+    /// `None` if the sums are less than what was promised: they are wrong, and nothing may be promised by them.
+    #[must_use]
+    fn subtract(&mut self, class: usize, terms: &Terms) -> Option<()> {
         self.admission = None;
         if let (Some(sums), Some(guarantee)) = (self.sums.get_mut(class), terms.guarantee) {
-            sums.slices = sums.slices.saturating_sub(1);
-            sums.rate_bps = sums.rate_bps.saturating_sub(guarantee.rate_bps);
-            sums.burst_bytes = sums.burst_bytes.saturating_sub(guarantee.burst_bytes);
+            *sums = Sums {
+                slices: sums.slices.checked_sub(1)?,
+                rate_bps: sums.rate_bps.checked_sub(guarantee.rate_bps)?,
+                burst_bytes: sums.burst_bytes.checked_sub(guarantee.burst_bytes)?,
+            };
             self.changed.insert(class);
         }
+        Some(())
     }
 
     /// The bound of a class at this link: its delay, and the width of a bucket.
@@ -157,7 +168,7 @@ impl Capacity {
     ) -> Result<Self, sqlx::Error> {
         let mut capacity = Self::default();
         for name in names {
-            let select = "SELECT gateway, announcement FROM links WHERE name = $1";
+            let select = "SELECT gateway, announcement, disputed FROM links WHERE name = $1";
             let row = sqlx::query(select).bind(name.clone());
             let Some(row) = row.fetch_optional(&mut *connection).await? else {
                 continue;
@@ -166,6 +177,7 @@ impl Capacity {
             let gateway = row.text("gateway")?;
             capacity.insert(&announcement, &gateway)?;
             if let Some(link) = capacity.links.get_mut(name) {
+                link.is_disputed = row.integer("disputed")? != 0;
                 for (index, direction) in link.directions.iter_mut().enumerate() {
                     direction.load_sums(&mut *connection, name, index).await?;
                 }
@@ -187,6 +199,8 @@ impl Capacity {
         let gateway = gateway.to_owned();
         let link = LinkState {
             gateway,
+            classes: announcement.classes.clone(),
+            is_disputed: false,
             directions,
         };
         self.links.insert(announcement.name.clone(), link);
@@ -201,18 +215,31 @@ impl Capacity {
         self.links.get_mut(name)
     }
 
+    /// The gateway on the path of `slice` that has a class of its name.
+    pub(crate) fn with_class_of(&self, slice: &Slice) -> Option<&str> {
+        let links = slice.path.iter().filter_map(|name| self.links.get(name));
+        let mut with = links.filter(|link| link.classes.contains(&slice.name));
+        with.next().map(|link| link.gateway.as_str())
+    }
+
     /// Give back what `slice` has on its hops.
-    pub(crate) fn release(&mut self, slice: &Slice, hops: &[Hop]) {
+    ///
+    /// # Errors
+    /// If the sums of a link are less than that.
+    pub(crate) fn release(&mut self, slice: &Slice, hops: &[Hop]) -> Result<(), sqlx::Error> {
+        self.released.insert(slice.name.clone(), requests(slice));
         for hop in hops {
             if let Some(link) = self.links.get_mut(&hop.link) {
                 let terms = [&slice.forward, &slice.backward];
                 for (index, direction) in link.directions.iter_mut().enumerate() {
                     if let (Some(class), Some(terms)) = (hop.classes[index], terms[index]) {
-                        direction.subtract(class, terms);
+                        let left = direction.subtract(class, terms);
+                        left.ok_or_else(|| wrong_sums("link", &hop.link, &slice.name))?;
                     }
                 }
             }
         }
+        Ok(())
     }
 
     /// Admit both directions on every link of the path, or nothing. For each link the delay classes.
@@ -224,6 +251,7 @@ impl Capacity {
         slice: &Slice,
     ) -> Result<Vec<[Option<usize>; 2]>, Box<OfferAnswer>> {
         let requests = requests(slice);
+        let before = self.released.get(&slice.name).copied().unwrap_or_default();
         // Nothing is counted before every link was tested: each is on the path once.
         for (index, request) in requests.iter().enumerate() {
             let Some(request) = request else { continue };
@@ -231,13 +259,17 @@ impl Capacity {
                 let Some(link) = self.links.get_mut(name) else {
                     continue;
                 };
+                let on = || RefusedOn {
+                    slice: slice.name.clone(),
+                    link: name.clone(),
+                    direction: direction(index),
+                };
+                if link.is_disputed && !before[index].is_some_and(|had| is_within(request, &had)) {
+                    return Err(Box::new(disputed(on(), &link.gateway)));
+                }
                 let mut admission = link.directions[index].admission().clone();
                 if let Err(refusal) = admission.try_admit(request) {
-                    let on = RefusedOn {
-                        slice: slice.name.clone(),
-                        link: name.clone(),
-                        direction: direction(index),
-                    };
+                    let on = on();
                     let refused = self.refused(slice, index, request, &refusal.problem, on);
                     return Err(Box::new(refused));
                 }
@@ -340,7 +372,7 @@ impl Capacity {
             for (name, own) in slice.path.iter().zip(classes) {
                 let (class, link) = (own[index]?, self.links.get(name)?);
                 let before: u64 = sum.unwrap_or(0);
-                sum = Some(before.saturating_add(bound_of(&link.directions[index], class)));
+                sum = Some(before.saturating_add(link.directions[index].bound(class)));
             }
             sum
         };
@@ -351,20 +383,46 @@ impl Capacity {
     }
 }
 
-/// The bound of a delay class at a link, nanoseconds.
-pub(crate) fn bound_of(direction: &DirectionState, class: usize) -> u64 {
-    direction.bound(class)
+/// Whether a guarantee is no more than another one.
+fn is_within(request: &GuaranteeRequest, had: &GuaranteeRequest) -> bool {
+    let is_later = match (request.delay, had.delay) {
+        (Some(delay), Some(had)) => delay >= had,
+        (delay, had) => delay == had,
+    };
+    request.rate <= had.rate && request.burst <= had.burst && is_later
 }
 
-/// Give back what one direction of a hop has.
-pub(crate) async fn subtract_hop(
+/// The refusal of more on a link that is announced with less than what is promised.
+fn disputed(on: RefusedOn, gateway: &str) -> OfferAnswer {
+    let reason = format!(
+        "link `{}`: gateway `{gateway}` announces it otherwise than before, and so that what is promised does not fit: nothing more \
+         is promised of it until slices are removed or it is announced as before",
+        on.link
+    );
+    OfferAnswer {
+        reason: Some(reason),
+        refused_on: Some(on),
+        ..OfferAnswer::default()
+    }
+}
+
+/// The store has less than what is to be given back.
+pub(super) fn wrong_sums(what: &str, name: &str, slice: &str) -> sqlx::Error {
+    sqlx::Error::Protocol(format!(
+        "the sums of {what} `{name}` are less than what slice `{slice}` has of them: the store was changed by something else; \
+         restore a backup"
+    ))
+}
+
+/// Give back what a slice has on its hops.
+pub(crate) async fn subtract_hops(
     connection: &mut AnyConnection,
     slice: &Slice,
     hops: &[Hop],
 ) -> Result<(), sqlx::Error> {
     let names = hops.iter().map(|hop| hop.link.clone()).collect();
     let mut capacity = Capacity::load(&mut *connection, &names).await?;
-    capacity.release(slice, hops);
+    capacity.release(slice, hops)?;
     capacity.save(connection).await
 }
 
@@ -404,5 +462,39 @@ fn alternatives_text(offer: &OfferAnswer, request: &GuaranteeRequest) -> String 
         None => "no smaller rate, smaller burst or longer delay alone would be accepted".to_owned(),
         Some((last, [])) => format!("{last} would be accepted"),
         Some((last, others)) => format!("{}, or {last}, would be accepted", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sums_below_what_a_slice_has_are_an_error() {
+        let direction = json!({"rate_bps": 100_000_000, "largest_frame_bytes": 1_522,
+            "shortest_delay_ns": 10_000, "longest_delay_ns": 100_000_000});
+        let link = json!({"name": "uplink", "forward": direction, "backward": direction});
+        let link: LinkAnnouncement = serde_json::from_value(link).unwrap();
+        let slice = json!({"name": "gold", "path": ["uplink"], "matches": [{"vlan": 1}],
+            "forward": {"guarantee": {"rate_bps": 1_000_000, "burst_bytes": 3_000, "delay_ns": 50_000_000}}});
+        let slice: Slice = serde_json::from_value(slice).unwrap();
+        let mut capacity = Capacity::default();
+        capacity.insert(&link, "gw").unwrap();
+        let classes = capacity.try_admit(&slice).unwrap();
+        let hops = [Hop {
+            slice: "gold".to_owned(),
+            link: "uplink".to_owned(),
+            gateway: "gw".to_owned(),
+            classes: classes[0],
+            acknowledged: true,
+            problem: None,
+        }];
+        capacity.release(&slice, &hops).unwrap();
+        let wrong = capacity.release(&slice, &hops).unwrap_err();
+        assert!(
+            wrong.to_string().contains("the sums of link `uplink`"),
+            "{wrong}"
+        );
     }
 }

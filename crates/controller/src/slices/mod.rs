@@ -9,7 +9,7 @@ mod overlap;
 mod stored;
 
 pub(crate) use apply::{Applied, Guard, apply};
-pub(crate) use capacity::{Capacity, DirectionState, requests, subtract_hop};
+pub(crate) use capacity::{Capacity, DirectionState, requests, subtract_hops};
 pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;

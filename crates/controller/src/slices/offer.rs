@@ -1,6 +1,8 @@
 //! Offers: what would be accepted. Nothing is changed.
 
-use super::apply::{check_change, check_quota, overlapping, resolve_path, tenant_of};
+use super::apply::{
+    check_change, check_classes, check_quota, overlapping, resolve_path, tenant_of,
+};
 use super::capacity::{Capacity, requests};
 use super::stored::{Hop, Stored};
 use crate::actor::Actor;
@@ -53,9 +55,10 @@ async fn considered(
     let mut capacity = Capacity::load(&mut *connection, &links).await?;
     if let Some(before) = &before {
         let hops = Hop::load(&mut *connection, &slice.name).await?;
-        capacity.release(&before.slice, &hops);
-        tenant.subtract(&before.slice);
+        capacity.release(&before.slice, &hops)?;
+        tenant.subtract(&before.slice)?;
     }
+    check_classes(&capacity, slice)?;
     let requests = requests(slice);
     let asked = requests.iter().position(Option::is_some);
     let mut offer = match (asked, asked.and_then(|index| requests[index])) {

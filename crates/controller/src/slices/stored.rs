@@ -1,5 +1,6 @@
 //! Slices and tenants as the store has them.
 
+use super::capacity::wrong_sums;
 use crate::store::{Row, RowExt, number};
 use slicewise_api::{Bounds, Slice, SliceProblem, SliceRecord, SliceState};
 use sqlx::AnyConnection;
@@ -183,9 +184,15 @@ impl TenantState {
         self.rate_bps = self.rate_bps.saturating_add(guaranteed(slice));
     }
 
-    pub(crate) fn subtract(&mut self, slice: &Slice) {
-        self.slices = self.slices.saturating_sub(1);
-        self.rate_bps = self.rate_bps.saturating_sub(guaranteed(slice));
+    /// # Errors
+    /// If it uses less than that.
+    pub(crate) fn subtract(&mut self, slice: &Slice) -> Result<(), sqlx::Error> {
+        let wrong = || wrong_sums("tenant", &self.name, &slice.name);
+        let slices = self.slices.checked_sub(1).ok_or_else(wrong)?;
+        let rate_bps = self.rate_bps.checked_sub(guaranteed(slice));
+        self.rate_bps = rate_bps.ok_or_else(wrong)?;
+        self.slices = slices;
+        Ok(())
     }
 }
 

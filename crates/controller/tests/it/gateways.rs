@@ -139,25 +139,6 @@ fn a_slice_that_a_gateway_refuses_is_not_installed_until_it_recovers() {
 }
 
 #[test]
-fn a_gateway_that_never_comes_back_is_forgotten_with_what_drains_in_it() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
-        client
-            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
-            .unwrap();
-        client
-            .remove_slice("gold", Precondition::None, None)
-            .unwrap();
-        assert_eq!(
-            server.ask("DELETE", "/v1/gateways/gw", &[], None).status,
-            204
-        );
-        assert_eq!(client.links().unwrap().len(), 0);
-        assert_eq!(client.slice("gold").unwrap_err().status(), Some(404));
-    }
-}
-
-#[test]
 fn counters_are_read_at_every_controller_and_flows_come_when_asked_for() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);

@@ -4,6 +4,7 @@
 mod api;
 mod crashes;
 mod description;
+mod gateway_state;
 mod gateways;
 mod operations;
 mod problems;

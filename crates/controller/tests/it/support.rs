@@ -275,12 +275,16 @@ pub fn link(name: &str) -> LinkAnnouncement {
         name: name.to_owned(),
         forward: direction.clone(),
         backward: direction,
+        classes: Vec::new(),
     }
 }
 
 pub fn announcement(links: &[&str]) -> GatewayAnnouncement {
     let links = links.iter().map(|name| link(name)).collect();
-    GatewayAnnouncement { links }
+    GatewayAnnouncement {
+        links,
+        reached: None,
+    }
 }
 
 /// One gateway `gw` with the link `uplink`.

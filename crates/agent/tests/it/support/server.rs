@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayChange, GatewaySlice};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -35,6 +35,11 @@ pub struct State {
     pub forgotten: u64,
     pub draining: Vec<String>,
     pub announced: Option<Value>,
+    /// Whether announcements are refused (409), and how many were.
+    pub refuses: bool,
+    pub refused: u64,
+    /// Which processes asked and said something.
+    pub instances: BTreeSet<String>,
     pub acknowledged: Acknowledgement,
     pub acknowledged_at: Option<Instant>,
     pub gone: Vec<String>,
@@ -123,7 +128,8 @@ fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
-    while let Some((target, body)) = request(&mut reader) {
+    while let Some((target, instance, body)) = request(&mut reader) {
+        shared.0.lock().unwrap().instances.extend(instance);
         let mood = shared.0.lock().unwrap().mood.clone();
         let (status, answer) = match mood {
             Mood::HangsUp => return,
@@ -149,11 +155,11 @@ fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     }
 }
 
-/// The method and path of the next request, and its body.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+/// The method and path of the next request, the process it comes from, and its body.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Option<String>, Vec<u8>)> {
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|&read| read > 0)?;
-    let mut length = 0;
+    let (mut length, mut instance) = (0, None);
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok().filter(|&read| read > 0)?;
@@ -164,16 +170,24 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
+        if let Some(value) = line.strip_prefix("gateway-instance:") {
+            instance = Some(value.trim().to_owned());
+        }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let (target, _) = first.rsplit_once(' ')?;
-    Some((target.to_owned(), body))
+    Some((target.to_owned(), instance, body))
 }
 
 fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, Vec<u8>) {
     let mut state = shared.0.lock().unwrap();
     let body = || serde_json::from_slice::<Value>(body).unwrap();
+    if target == "PUT /v1/gateways/edge" && state.refuses {
+        state.refused += 1;
+        let problem = json!({"title": "Conflict", "detail": "it holds less than is promised"});
+        return (409, problem.to_string().into());
+    }
     if target == "PUT /v1/gateways/edge" {
         state.announced = Some(body());
         let answer =
