@@ -470,4 +470,17 @@ mod tests {
             assert!(!find_transient(&vec![LEVEL; bins], BIN, cycle).steady_state_reached);
         }
     }
+
+    #[test]
+    fn ten_batches_and_four_cycles_are_enough_to_judge() {
+        for (bins, cycle, is_enough) in [
+            (50, Duration::ZERO, true),
+            (49, Duration::ZERO, false),
+            (160, CYCLE, true),
+            (159, CYCLE, false),
+        ] {
+            let found = find_transient(&vec![LEVEL; bins], BIN, cycle);
+            assert_eq!(found.steady_state_reached, is_enough, "{bins} bins");
+        }
+    }
 }

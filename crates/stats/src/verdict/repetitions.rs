@@ -216,4 +216,13 @@ mod tests {
         }
         assert_eq!(rare_share_excluded(6, 0.95), 0.4);
     }
+
+    #[test]
+    fn a_share_that_is_more_than_rare_is_shown_by_as_many_runs_as_the_binomial_test_needs() {
+        // With 0.1 of all runs, P(X >= 2 of 4) = 0.0523, P(X >= 2 of 5) = 0.0815, P(X >= 3 of 6) = 0.0159.
+        assert_eq!(rules(0.1).runs_to_decide_share((10, 5), 1), Some(6));
+        assert_eq!(rules(0.1).runs_to_decide_share((10, 0), 1), Some(29));
+        // One of many tests needs more.
+        assert!(rules(0.1).runs_to_decide_share((10, 5), 10) > Some(6));
+    }
 }

@@ -348,3 +348,14 @@ fn a_frame_behind_one_that_left_early_is_due_by_its_own_tokens() {
     assert!(third.guaranteed, "{third:?}");
     assert!(third.end <= 480_000 + 1_000_000 + 12_144, "{third:?}");
 }
+
+#[test]
+fn a_limited_slice_gets_its_maximum_beside_one_that_always_has_frames() {
+    let limited = with_maximum(best_effort(1), 100_000_000, 2 * LARGEST_FRAME);
+    let slices = [limited, best_effort(1)];
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    offer(&mut rig, &backlog(&slices, 10_000, &[LARGEST_FRAME]));
+    rig.send_until(100_000_000);
+    let limited = sent_bytes(&rig, 2)[0];
+    assert!((1_225_000..=1_255_000).contains(&limited), "{limited} B");
+}
