@@ -483,4 +483,17 @@ mod tests {
             assert_eq!(found.steady_state_reached, is_enough, "{bins} bins");
         }
     }
+
+    /// Only one cycle is left behind the best cut in the second half: that has no scatter to compare with.
+    #[test]
+    fn a_level_that_rises_with_each_cycle_of_the_second_half_is_not_steady() {
+        let cycle = 100;
+        let rising = series(|bin| {
+            let rises = (bin / cycle).saturating_sub(3).min(4) as u64;
+            let first_rise = u64::from(rises > 0);
+            LEVEL + LEVEL * (first_rise + rises) / 10
+        });
+        let found = find_transient(&rising, BIN, BIN * cycle as u64);
+        assert_eq!((found.end_ns, found.steady_state_reached), (0, false));
+    }
 }
