@@ -98,6 +98,9 @@ fn a_frame_that_no_credits_suffice_for_is_dropped_as_too_long() {
     assert_eq!(rig.offer(1, 12, 1_000), Verdict::Queued);
     rig.run_until(MS);
     assert_eq!(rig.departures.len(), 2);
+    let counters = rig.counters();
+    let of_first = &counters[0].1;
+    assert_eq!((of_first.dropped_too_long, of_first.dropped_full), (1, 0));
 }
 
 #[test]
