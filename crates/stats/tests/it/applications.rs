@@ -6,6 +6,7 @@ use slicewise_stats::application::{
     VideoFigures,
 };
 use slicewise_stats::application_summary::ApplicationQuantity;
+use slicewise_stats::description::Metric;
 use slicewise_stats::objective::Objective;
 use slicewise_stats::observations::Observations;
 use slicewise_stats::phase::PhaseRecord;
@@ -429,4 +430,32 @@ fn a_slice_whose_hosts_were_paused_is_held_back_and_reacts() {
         (slice.is_held_back, slice.reacts)
     };
     assert_eq!((of(0), of(1)), ((false, false), (true, true)));
+}
+
+#[test]
+fn published_figures_of_applications_are_the_quantities_of_summaries() {
+    for (metric, quantity) in [
+        (Metric::Goodput, ApplicationQuantity::Goodput),
+        (Metric::RttMean, ApplicationQuantity::RttMean),
+        (
+            Metric::RequestsAchieved,
+            ApplicationQuantity::RequestsAchieved,
+        ),
+        (
+            Metric::RequestLatencyMean,
+            ApplicationQuantity::RequestLatencyMean,
+        ),
+        (
+            Metric::RequestLatencyP99,
+            ApplicationQuantity::RequestLatencyP99,
+        ),
+        (
+            Metric::CompletionTimeMean,
+            ApplicationQuantity::CompletionTimeMean,
+        ),
+        (Metric::QualityMean, ApplicationQuantity::QualityMean),
+    ] {
+        assert_eq!(metric.of_applications(), Some(quantity));
+    }
+    assert_eq!(Metric::Throughput.of_applications(), None);
 }
