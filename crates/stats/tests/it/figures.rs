@@ -4,7 +4,7 @@ use crate::synthetic::{CRITICAL, Service, run, study};
 use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure, StudyDescription};
 use slicewise_stats::observations::RecordError;
 use slicewise_stats::published::{self, PublishedComparison, PublishedOutcome};
-use slicewise_stats::record::{CdfPoint, RunRecord};
+use slicewise_stats::record::{CdfPoint, RunRecord, Series};
 use slicewise_stats::summary::{self, Summary, SummaryBuilder};
 
 const RATE: f64 = 15.75e6;
@@ -387,4 +387,22 @@ fn a_record_keeps_its_counts_in_json_and_leaves_zeros_out() {
     let json = serde_json::to_string(&record).unwrap();
     let read: RunRecord = serde_json::from_str(&json).unwrap();
     assert_eq!(read, record);
+}
+
+#[test]
+fn each_series_has_to_have_one_value_per_interval() {
+    let study = two_policies();
+    let changes: [fn(&mut Series); 5] = [
+        |series| series.sent_bytes.truncate(7),
+        |series| series.received_bytes.truncate(7),
+        |series| series.served_bytes.truncate(7),
+        |series| series.lost_bytes.truncate(7),
+        |series| series.late_frames.push(1),
+    ];
+    for change in changes {
+        let mut record = records().remove(0);
+        change(&mut record.slices[CRITICAL].series);
+        let refused = summary::summarise(&study, &[record]).unwrap_err();
+        assert!(matches!(refused, RecordError::Damaged { .. }), "{refused}");
+    }
 }

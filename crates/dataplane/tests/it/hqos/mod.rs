@@ -6,7 +6,7 @@ mod random;
 pub(crate) mod rig;
 
 use rig::{CLASSES, MS, Rig, addressed, of_pipes, profile, subport};
-use slicewise_dataplane::hqos::{HqosPlace, HqosPlaces};
+use slicewise_dataplane::hqos::{HqosCounters, HqosPlace, HqosPlaces};
 use slicewise_dataplane::{DropReason, Verdict};
 use slicewise_model::HqosSpec;
 use slicewise_model::hqos::{BEST_EFFORT, HqosPipeRange};
@@ -171,4 +171,19 @@ fn a_pipe_without_a_profile_has_the_first() {
     let sent = rig.bytes_sent(|_| true, 0);
     let expected = 1_250_000 * 4 / 10 * 1_000 / 1_024;
     assert!(sent.abs_diff(expected) < expected / 50, "{sent} {expected}");
+}
+
+#[test]
+fn counters_of_queues_are_summed_one_by_one() {
+    let of = |factor| HqosCounters {
+        queued_frames: factor,
+        queued_bytes: 2 * factor,
+        waiting_frames: 3 * factor as u32,
+        dropped_full: 4 * factor,
+        dropped_early: 5 * factor,
+        dropped_too_long: 6 * factor,
+    };
+    let mut sum = of(10);
+    sum += of(7);
+    assert_eq!(sum, of(17));
 }
