@@ -413,3 +413,31 @@ impl FramePool {
         &self.slots[index as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queued_frame_keeps_all_that_it_was_made_of() {
+        for (dscp, ecn, colour, l3_offset) in [
+            (0, Ecn::NotEct, Colour::Green, 0),
+            (63, Ecn::Ect0, Colour::Red, 255),
+            (42, Ecn::Ce, Colour::Yellow, 22),
+        ] {
+            let frame = Frame {
+                handle: u64::MAX,
+                lengths: FrameLengths {
+                    l2_bytes: 1_518,
+                    l3_offset,
+                },
+                dscp,
+                ecn,
+                colour,
+            };
+            let queued = QueuedFrame::new(&frame, 7, Instant::from_nanos(9), 0);
+            assert_eq!(queued.frame(), frame);
+            assert_eq!((queued.class(), queued.arrival().nanos()), (7, 9));
+        }
+    }
+}

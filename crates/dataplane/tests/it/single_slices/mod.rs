@@ -191,6 +191,19 @@ fn a_change_that_fits_only_without_the_old_guarantee_says_so() {
 }
 
 #[test]
+fn a_guarantee_that_does_not_fit_at_all_is_refused_though_its_delay_is_longer() {
+    let fast = guaranteed(1_000, 9_000, Duration::from_millis(10));
+    let too_much = guaranteed(20_000, 9_000, Duration::from_millis(90));
+    let mut port = Port::new(&spec(&[(1..=1, fast)]), Some(LINK));
+    let error = apply(&mut port, change(&(1..=1), too_much)).unwrap_err();
+    assert!(matches!(error, SliceChangeError::Refused { .. }), "{error}");
+    // What it had is still reserved.
+    let of = |cir| guaranteed(cir, 3_000, Duration::from_millis(90));
+    assert!(apply(&mut port, add(&(2..=2), of(9_001))).is_err());
+    apply(&mut port, add(&(2..=2), of(8_900))).unwrap();
+}
+
+#[test]
 fn a_slice_that_is_added_waits_for_frames_of_class_default_before_it() {
     let mut port = Port::new(&spec(&[]), Some(LINK));
     let burst = |port: &mut Port, vlan, frames| {
