@@ -41,6 +41,7 @@ fn terms(vlan: u16, kbit: u64, delay_ms: u64) -> GatewayTerms {
         }),
         maximum: None,
         weight: 1,
+        flows: FlowTerms::default(),
     }
 }
 
