@@ -58,7 +58,9 @@ impl Decisions {
     fn weighed(&mut self, direction: usize, name: &str, now: Weighed) -> Option<String> {
         let weights = self.weights.get_mut(direction)?;
         let of_one = now.weight / now.flows.max(1);
-        let before = weights.insert(name.to_owned(), now.weight).unwrap_or(of_one);
+        let before = weights
+            .insert(name.to_owned(), now.weight)
+            .unwrap_or(of_one);
         let flows = match now.flows {
             0 => "no flow is active".to_owned(),
             1 => "1 flow is active".to_owned(),
@@ -184,7 +186,10 @@ mod tests {
             decisions.on_seen(0, "web", &weighed(flows), &TERMS);
         }
         decisions.on_seen(1, "web", &weighed(1), &TERMS);
-        insta::assert_snapshot!(reasons(&mut decisions), @"");
+        insta::assert_snapshot!(reasons(&mut decisions), @"
+        forward: weight 2 → 12: 6 flows are active
+        forward: weight 12 → 2: no flow is active
+        ");
     }
 
     #[test]
@@ -206,7 +211,11 @@ mod tests {
         see(1, 0, IpVersion::V4);
         see(0, 1, IpVersion::None);
         see(20, 2, IpVersion::V4);
-        insta::assert_snapshot!(reasons(&mut decisions), @"");
+        insta::assert_snapshot!(reasons(&mut decisions), @"
+        backward: 1 flow became an elephant, above 5 Mbit/s in 2 intervals of 100 ms in a row: udp 192.0.2.1:5000 → 192.0.2.2:80
+        backward: 1 flow ceased to be one, below 2.5 Mbit/s in 2 intervals of 100 ms in a row: not IP
+        backward: 20 flows became elephants, above 5 Mbit/s in 2 intervals of 100 ms in a row: udp 192.0.2.1:5000 → 192.0.2.2:80, udp 192.0.2.1:5001 → 192.0.2.2:80, udp 192.0.2.1:5002 → 192.0.2.2:80, and 17 more; 2 flows ceased to be elephants, below 2.5 Mbit/s in 2 intervals of 100 ms in a row: udp 192.0.2.1:5000 → 192.0.2.2:80, udp 192.0.2.1:5001 → 192.0.2.2:80
+        ");
     }
 
     #[test]
@@ -217,7 +226,7 @@ mod tests {
         }
         let events = decisions.take(|_| true);
         assert_eq!(events.len(), MOST_EVENTS + 1);
-        insta::assert_snapshot!(events[MOST_EVENTS].reason, @"");
+        insta::assert_snapshot!(events[MOST_EVENTS].reason, @"36 more decisions within a second are not listed");
         // What is gone is forgotten, and reported again.
         assert_eq!(decisions.take(|name| name != "s1").len(), 0);
         for number in 0..100 {

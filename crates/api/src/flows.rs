@@ -124,6 +124,11 @@ mod tests {
             let terms = read(json!({"elephants": elephants}));
             terms.check().unwrap_err().to_string()
         });
-        insta::assert_snapshot!(problems.join("\n"), @"");
+        insta::assert_snapshot!(problems.join("\n"), @"
+        /elephants/rate_bps: 0 is outside 1 to 100000000000000
+        /elephants/interval_ms: 0 is outside 1 to 3600000
+        /elephants/times: 1001 is outside 1 to 1000
+        /elephants/interval_ms: 1 Mbit/s does not send a frame of 1522 B in 12 ms: a longer interval or a higher rate is needed
+        ");
     }
 }

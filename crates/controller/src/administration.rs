@@ -87,7 +87,12 @@ pub(crate) async fn put_tenant(
 }
 
 /// Let the gateways of a tenant's slices know its weight. The slices themselves stay as they are.
-async fn reweigh(tx: &mut Tx, actor: &str, tenant: &TenantState, reason: &str) -> Result<(), Failed> {
+async fn reweigh(
+    tx: &mut Tx,
+    actor: &str,
+    tenant: &TenantState,
+    reason: &str,
+) -> Result<(), Failed> {
     let select = "SELECT s.*, h.link AS hop_link, h.gateway AS hop_gateway FROM slices s JOIN slice_hops h ON h.slice = s.name \
                   WHERE s.tenant = $1 AND s.state <> 'draining' ORDER BY s.name, h.hop";
     let select = sqlx::query(select).bind(tenant.name.clone());

@@ -54,7 +54,10 @@ pub struct PriorityLevels {
 
 impl PriorityLevels {
     /// One level with every code point.
-    pub const ONE: Self = Self { by_dscp: 0, last: 0 };
+    pub const ONE: Self = Self {
+        by_dscp: 0,
+        last: 0,
+    };
 
     /// `levels` levels, 1 to [`LEVELS_MAX`], with every code point on the last.
     pub(crate) fn new(levels: usize) -> Self {

@@ -385,7 +385,9 @@ impl Reconciler {
         let is_patient = now.saturating_since(since) < PATIENCE;
         state.tries = state.tries.saturating_add(1);
         let again = match error {
-            SliceChangeError::Draining { .. } | SliceChangeError::NotByFlow { .. } if is_patient => {
+            SliceChangeError::Draining { .. } | SliceChangeError::NotByFlow { .. }
+                if is_patient =>
+            {
                 Some(RETRY)
             }
             SliceChangeError::Refused {

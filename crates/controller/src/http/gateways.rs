@@ -277,7 +277,11 @@ pub(super) async fn desired(
         let _ = tokio::time::timeout_at(until, watch.changed()).await;
         let mut connection = app.store.pool().acquire().await;
         let connection = connection.as_mut().map_err(|error| of_store(error))?;
-        if !proof.is_good(connection).await.map_err(|error| of_store(&error))? {
+        if !proof
+            .is_good(connection)
+            .await
+            .map_err(|error| of_store(&error))?
+        {
             let detail = "this token was revoked while the gateway waited";
             return Err(Refusal::unauthorized(detail));
         }

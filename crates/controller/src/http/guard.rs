@@ -110,7 +110,10 @@ impl Proof {
     }
 
     /// Whether the same request would be admitted now: its token is not revoked, and no token is needed where it had none.
-    pub(super) async fn is_good(&self, connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    pub(super) async fn is_good(
+        &self,
+        connection: &mut AnyConnection,
+    ) -> Result<bool, sqlx::Error> {
         match &self.token {
             Some(token) => Ok(holder(connection, token).await?.as_ref() == Some(&self.actor)),
             None => Ok(!has_tokens(connection).await?),

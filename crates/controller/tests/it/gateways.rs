@@ -278,10 +278,7 @@ fn another_weight_of_a_tenant_reaches_its_gateways_at_once_and_no_others() {
         assert!(all.snapshot.unwrap().contains(put));
         assert_eq!(client.slice("own").unwrap().version, version);
         let newest = &client.generations(None, None).unwrap().items[0];
-        assert_eq!(
-            newest.reason.as_deref(),
-            Some("tenant `red`: weight 2 → 7")
-        );
+        assert_eq!(newest.reason.as_deref(), Some("tenant `red`: weight 2 → 7"));
         let events = client.events(0, None).unwrap().items;
         let last = events.last().unwrap();
         assert_eq!(last.kind, EventKind::Decision);

@@ -109,7 +109,9 @@ pub enum SliceChangeError {
         frames: u64,
     },
     /// Flows of the slice are to have queues of their own, and frames wait that came before they were told apart.
-    #[error("slice `{name}`: {frames} frames wait that came before its flows were told apart: repeat it later")]
+    #[error(
+        "slice `{name}`: {frames} frames wait that came before its flows were told apart: repeat it later"
+    )]
     NotByFlow {
         /// The slice.
         name: String,

@@ -81,8 +81,7 @@ impl Guaranteed {
         pool: &mut FramePool,
         now: Instant,
     ) {
-        let frames: Vec<QueuedFrame> =
-            std::iter::from_fn(|| self.pop_unserved(id, pool)).collect();
+        let frames: Vec<QueuedFrame> = std::iter::from_fn(|| self.pop_unserved(id, pool)).collect();
         let Some(slice) = self.slices.get_mut(id.0 as usize) else {
             return;
         };

@@ -161,7 +161,9 @@ impl Engine {
         now: Instant,
     ) -> ClassesCounted {
         let mut found = self.directions.get_mut(direction);
-        let flows = found.as_mut().map(|found| found.poll_flows(from, most, now));
+        let flows = found
+            .as_mut()
+            .map(|found| found.poll_flows(from, most, now));
         let found = found.as_deref();
         let (classes, next) = found
             .map(|direction| direction.classes_from(from, most))

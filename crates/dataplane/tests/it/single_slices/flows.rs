@@ -215,7 +215,8 @@ fn flows_get_queues_of_their_own_when_frames_from_before_have_left() {
     assert!(waiting > 40, "{waiting}");
     let refused = rig.set(1, by_flow()).unwrap_err().to_string();
     assert!(
-        refused.ends_with("frames wait that came before its flows were told apart: repeat it later"),
+        refused
+            .ends_with("frames wait that came before its flows were told apart: repeat it later"),
         "{refused}"
     );
     assert_eq!(rig.pipeline.backlog(), waiting);
@@ -261,7 +262,10 @@ fn an_elephant_does_not_delay_mice_of_its_slice_that_has_flow_queueing() {
     let [together, apart] = [None, Some(PATIENT)].map(largest);
     println!("mice wait at most {together} in one queue, {apart} in queues of their own");
     // The frame that is being sent, a turn of the elephant, and one of each mouse.
-    assert!(apart <= Duration::from_micros(2 * 1_200 + 10 * 160), "{apart}");
+    assert!(
+        apart <= Duration::from_micros(2 * 1_200 + 10 * 160),
+        "{apart}"
+    );
     assert!(together > Duration::from_millis(200), "{together}");
 }
 
