@@ -115,11 +115,13 @@ pub(crate) fn slice_params(
 /// What is done about the flows of a slice of a direction.
 ///
 /// # Errors
-/// If more flows can be above the rate of elephants than can be followed.
+/// If they are not valid, or more flows can be above the rate of elephants than can be followed.
 pub(crate) fn flows_params(
     terms: &FlowTerms,
     params: &DirectionParams,
 ) -> Result<SliceFlows, String> {
+    let checked = terms.check();
+    checked.map_err(|invalid| format!("flows: {invalid}"))?;
     let elephants = |terms: &ElephantTerms| {
         let (rate, link) = (BitRate::new(terms.rate_bps), params.link.rate);
         let flows = link.bits_per_second().div_ceil(terms.rate_bps.max(1));

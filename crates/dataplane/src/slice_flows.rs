@@ -119,10 +119,16 @@ impl FlowWatch {
         is_over.then(|| active.weighed().weight)
     }
 
-    /// What is known, and what has changed since this was last asked.
+    /// What is known, and what has changed since this was last asked. A slice that sends nothing has no active flows.
     pub(crate) fn report(&mut self, now: Instant) -> FlowsSeen {
+        let weighed = |active: &mut Active| {
+            if now >= active.end {
+                active.end_interval(now);
+            }
+            active.weighed()
+        };
         FlowsSeen {
-            weighed: self.active.as_ref().map(Active::weighed),
+            weighed: self.active.as_mut().map(weighed),
             elephants: self.elephants.as_mut().map(|watch| watch.report(now)),
         }
     }

@@ -51,7 +51,12 @@ impl Pipeline {
     /// [nothing is counted](SliceChange::Flows).
     pub fn poll_flows(&mut self, class: u32, now: Instant) -> Option<FlowsSeen> {
         let class = self.classes.get_mut(class as usize)?;
-        Some(class.flows_mut()?.report(now))
+        let seen = class.flows_mut()?.report(now);
+        if let Some(weighed) = seen.weighed {
+            let queue = class.queue;
+            self.tree.set_slice_weight(queue, weighed.weight);
+        }
+        Some(seen)
     }
 
     /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has

@@ -198,6 +198,10 @@ fn a_weight_counts_the_active_flows_until_it_does_not_any_more() {
     let whole = Change::Policy(policy.resolve(LINK).unwrap());
     drop(rig.pipeline.apply(whole, now).unwrap());
     assert_eq!(rig.seen(1).unwrap().weighed.unwrap().flows, 6);
+    // Nothing is sent any more.
+    rig.send_until(rig.now + 500_000_000);
+    let seen = rig.seen(1).unwrap().weighed.unwrap();
+    assert_eq!((seen.flows, seen.weight), (0, 2));
     rig.set(1, SliceFlows::default()).unwrap();
     assert_eq!(rig.seen(1), None);
 }
