@@ -481,8 +481,7 @@ fn resume_credit(
     }
 }
 
-/// Classes keep their counters by path; a removed class stays at the end while its frames wait.
-/// Returns old class index → new, and the counters of those that are gone.
+/// What was counted of the flows of a class goes on; its weight follows with the next frame after an interval.
 fn carry_flows(old: &mut ClassState, new: &mut ClassState) {
     let Some(old) = &mut old.special else { return };
     let Some(flows) = old.flows.take() else {
@@ -493,6 +492,8 @@ fn carry_flows(old: &mut ClassState, new: &mut ClassState) {
     special.by_flow_from = old.by_flow_from;
 }
 
+/// Classes keep their counters by path; a removed class stays at the end while its frames wait.
+/// Returns old class index → new, and the counters of those that are gone.
 fn carry_classes(
     pipeline: &mut Pipeline,
     new: &mut Slots<ClassState>,
