@@ -73,9 +73,9 @@ function entry(record, decisions, onChange) {
   const state = lent ? element("span", { class: "verdict is-above" }, icon("above"), "lends") : element("span", { class: "verdict is-quiet" }, icon("quiet"), "lends nothing");
   const since = record.lent_since_ms ? ` since ${moment(record.lent_since_ms)}` : "";
   return element("li", {},
-    element("div", { class: "generation-head" }, element("strong", {}, name), state, element("span", { class: "gap" }),
+    element("div", { class: "generation-head" }, element("strong", {}, name), state, element("span", { class: "both" },
       button("Change", () => openRuleDialog(record, onChange), { "aria-label": `Change rule ${name}` }),
-      button("Remove", () => openRemoveRuleDialog(record, onChange), { "aria-label": `Remove rule ${name}` })),
+      button("Remove", () => openRemoveRuleDialog(record, onChange), { "aria-label": `Remove rule ${name}` }))),
     element("p", {}, "If ", named(rule.from), ` leaves ${rate(rule.unused_bps)} of its guarantee ${rule.direction} unused${wait}, `, named(rule.to), ` may use it${rule.weight ? `, with weight ${rule.weight}` : ""}. Gateway ${record.gateway} decides by its reports.`),
     lent ? element("p", { class: "lent" }, `Lent${since}`, record.reason ? [": ", prose(record.reason)] : null) : null,
     decisions.length > 0 ? [element("p", { class: "quiet" }, "Last decisions"), element("ul", {}, decisions.map((event) => element("li", {}, element("span", { class: "quiet" }, `${moment(event.at_ms)} `), prose(event.reason ?? ""))))] : null);

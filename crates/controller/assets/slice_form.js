@@ -112,7 +112,7 @@ function matchRow(match, onRemove) {
   if (known !== "" && !protocols.some(([value]) => value === String(known))) protocols.push([String(known), `number ${known}`]);
   const protocol = choice("Protocol", protocols, String(known));
   const address = (key, label) => [key, field(label, { text: match[key] ?? "", placeholder: "192.0.2.0/24" })];
-  const port = (key, label) => [key, field(label, { text: match[key] ?? "", placeholder: "5201 or 5201-5209", parse: parsePorts })];
+  const port = (key, label) => [key, field(label, { text: match[key] ?? "", placeholder: "5201-5209", parse: parsePorts })];
   const fields = [address("source", "Source"), port("source_port", "Source port"), address("destination", "Destination"), port("destination_port", "Destination port")];
   const rare = RARE.map(([key, label, parse]) => [key, field(label, { text: match[key] === undefined || match[key] === null ? "" : String(match[key]), parse })]);
   const isOpen = rare.some(([, one]) => one.input.value !== "");

@@ -23,6 +23,7 @@ for (const node of document.querySelectorAll('body *')) {
     const [front, back] = [luminance(parse(getComputedStyle(node).color)), luminance(behind(node))];
     const contrast = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
     if (contrast < 4.5) found.push(`${contrast.toFixed(2)}:1 ${text.slice(0, 40)}`);
+    if (node.matches('.value') && node.scrollWidth > node.clientWidth) found.push(`shortened: ${text}`);
     const box = node.getBoundingClientRect();
     if (box.right > innerWidth + 1 && box.width > 1 && !node.closest('.table-frame')) found.push(`cut off: ${text.slice(0, 40)}`);
 }
