@@ -169,7 +169,9 @@ mod tests {
         };
         FlowsChanged {
             flows,
-            named: (0..flows.min(8) as u16).map(headers).collect(),
+            named: (0..u16::try_from(flows.min(8)).unwrap())
+                .map(headers)
+                .collect(),
         }
     }
 

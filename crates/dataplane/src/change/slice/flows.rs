@@ -8,7 +8,7 @@ impl Changing<'_> {
     /// Other terms for the flows of a slice.
     pub(super) fn flows(
         &mut self,
-        name: &String,
+        name: &str,
         flows: &SliceFlows,
     ) -> Result<SliceChanged, SliceChangeError> {
         let class = self.prepare_flows(name, flows)?;
@@ -39,7 +39,7 @@ impl Changing<'_> {
     /// flow; those that arrive do so from here on.
     pub(super) fn prepare_flows(
         &mut self,
-        name: &String,
+        name: &str,
         flows: &SliceFlows,
     ) -> Result<u32, SliceChangeError> {
         let (class, _) = self.find(name)?;
@@ -57,7 +57,7 @@ impl Changing<'_> {
         }
         let frames = special.by_flow_from.saturating_sub(counters.sent_frames);
         if flows.queue.is_some() && frames > 0 {
-            let name = name.clone();
+            let name = name.to_owned();
             return Err(SliceChangeError::NotByFlow { name, frames });
         }
         Ok(class)

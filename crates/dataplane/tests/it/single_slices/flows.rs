@@ -7,7 +7,7 @@ use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 
 /// It drops nothing for its delay.
-pub(super) const PATIENT: FlowQueueParams = FlowQueueParams {
+pub const PATIENT: FlowQueueParams = FlowQueueParams {
     flows: 64,
     target: Duration::from_millis(1_900),
     interval: Duration::from_millis(3_800),
@@ -16,7 +16,7 @@ pub(super) const PATIENT: FlowQueueParams = FlowQueueParams {
     levels: PriorityLevels::ONE,
 };
 
-pub(super) fn elephants(bytes: u64, millis: u64) -> ElephantsParams {
+pub fn elephants(bytes: u64, millis: u64) -> ElephantsParams {
     ElephantsParams {
         queue: String::new(),
         threshold: ByteCount::new(bytes),
@@ -111,7 +111,7 @@ impl Rig {
             if let Some(frame) = self.pipeline.poll_egress(now) {
                 let bytes = ByteCount::new(frame.lengths.l2_bytes.into());
                 self.link.send(bytes, now);
-                let (flow, arrived) = self.offered[(frame.handle >> 16) as usize];
+                let (flow, arrived) = self.offered[usize::try_from(frame.handle >> 16).unwrap()];
                 let sent = self.sent.entry((flow.vlan, flow.port)).or_default();
                 sent.push((at, at - arrived));
             }

@@ -1,6 +1,6 @@
 //! Changes of single slices while frames flow.
 
-mod flows;
+pub mod flows;
 mod random;
 
 use crate::support::*;
