@@ -44,6 +44,10 @@ pub(super) enum Effect {
 }
 
 /// What is to be done with a slice.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and it lives for a call"
+)]
 pub(super) enum Next {
     /// Ask for a change.
     Ask(Box<DirectedChange>, [Option<Effect>; 2]),
