@@ -1,6 +1,6 @@
 //! What a gateway and the controller tell each other.
 
-use crate::{Guarantee, Invalid, LinkAnnouncement, Match, Maximum, check_name};
+use crate::{FlowTerms, Guarantee, Invalid, LinkAnnouncement, Match, Maximum, check_name};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -117,6 +117,9 @@ pub struct GatewayTerms {
     pub maximum: Option<Maximum>,
     /// Weight of its share of the excess among the slices of its tenant.
     pub weight: u32,
+    /// What is done about its flows.
+    #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
+    pub flows: FlowTerms,
 }
 
 /// A gateway says what it has in force.

@@ -10,6 +10,7 @@ mod change;
 mod client;
 mod counters;
 mod event;
+mod flows;
 mod gateway;
 mod invalid;
 mod link;
@@ -29,6 +30,7 @@ pub use counters::{
     HopCounters, LinkCounters, LinkCountersRecord, SliceCounters, SliceCountersRecord, SliceFlows,
 };
 pub use event::{Event, EventKind, EventPage};
+pub use flows::{ElephantTerms, FlowTerms};
 pub use gateway::{
     Acknowledgement, Announced, Desired, GatewayAnnouncement, GatewayChange, GatewayRecord,
     GatewaySlice, GatewayTerms, RefusedSlice,

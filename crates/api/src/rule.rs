@@ -75,6 +75,12 @@ pub struct RuleRecord {
     pub gateway: String,
     /// Whether capacity is lent now.
     pub lent: bool,
+    /// Since when, milliseconds since 1970-01-01 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent_since_ms: Option<u64>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Slices: what is asked for, and what has become of it.
 
-use crate::{Invalid, Match, check_name, class_map};
+use crate::{FlowTerms, Invalid, Match, check_name, class_map};
 use serde::{Deserialize, Serialize};
 use slicewise_model::{GuaranteeRequest, MaximumParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -63,6 +63,9 @@ pub struct Terms {
     #[serde(default = "default_weight")]
     #[schema(minimum = 1, maximum = 65535)]
     pub weight: u32,
+    /// What is done about its flows.
+    #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
+    pub flows: FlowTerms,
 }
 
 const fn default_weight() -> u32 {
@@ -76,6 +79,7 @@ impl Default for Terms {
             guarantee: None,
             maximum: None,
             weight: 1,
+            flows: FlowTerms::default(),
         }
     }
 }
@@ -277,6 +281,9 @@ impl Terms {
     /// The first value that is not valid.
     pub fn check(&self) -> Result<(), Invalid> {
         within(self.weight.into(), WEIGHT_MAX.into(), "/weight")?;
+        self.flows
+            .check()
+            .map_err(|invalid| invalid.within("/flows"))?;
         if let Some(guarantee) = &self.guarantee {
             within(guarantee.rate_bps, RATE_MAX_BPS, "/guarantee/rate_bps")?;
             within(

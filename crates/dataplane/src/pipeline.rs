@@ -211,12 +211,21 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
+            let own = class.queue;
             let flow = if class.is_by_flow() {
-                self.flow_hash.of(headers)
+                let flow = self.flow_hash.of(headers);
+                if let Some(flows) = class.flows_mut() {
+                    let l2_bytes = frame.lengths.l2_bytes;
+                    let weight =
+                        flows.on_frame((headers, self.flow_hash, flow), l2_bytes, now, &self.tree);
+                    if let Some(weight) = weight {
+                        self.tree.set_slice_weight(own, weight);
+                    }
+                }
+                flow
             } else {
                 0
             };
-            let own = class.queue;
             let queue = match class.choice_mut() {
                 None => own,
                 Some(choice) => {

@@ -5,6 +5,7 @@ use crate::support::server::{Mood, Server};
 use crate::support::{slice, wait_until};
 use serde_json::json;
 use slicewise_agent::Agent;
+use slicewise_api::ElephantTerms;
 use std::fs;
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
         .unwrap()
         .rate_bps = u64::MAX;
     hostile.forward.as_mut().unwrap().weight = u32::MAX;
+    hostile.backward.as_mut().unwrap().flows.elephants = Some(ElephantTerms {
+        rate_bps: 0,
+        interval_ms: 0,
+        times: 0,
+    });
     let moods = [
         Mood::Says(500, b"{}".to_vec()),
         Mood::Says(200, b"\xff\xfe".to_vec()),

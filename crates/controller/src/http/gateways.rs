@@ -3,6 +3,7 @@
 use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
+use super::guard::Proof;
 use super::openapi::Problems;
 use super::slices::visible;
 use crate::actor::Actor;
@@ -242,6 +243,7 @@ pub(super) struct DesiredParameters {
 pub(super) async fn desired(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
+    Extension(proof): Extension<Proof>,
     Named(name): Named,
     Parameters(asked): Parameters<DesiredParameters>,
 ) -> Replied {
@@ -273,6 +275,16 @@ pub(super) async fn desired(
         let until = deadline.min(Instant::now() + TOUCH);
         // A generation that does not concern this gateway wakes it here, too: it looks again and waits on.
         let _ = tokio::time::timeout_at(until, watch.changed()).await;
+        let mut connection = app.store.pool().acquire().await;
+        let connection = connection.as_mut().map_err(|error| of_store(error))?;
+        if !proof
+            .is_good(connection)
+            .await
+            .map_err(|error| of_store(&error))?
+        {
+            let detail = "this token was revoked while the gateway waited";
+            return Err(Refusal::unauthorized(detail));
+        }
     }
 }
 

@@ -11,7 +11,9 @@ use crate::refusal::Refusal;
 use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
-use slicewise_api::{Batch, BatchAnswer, Change, Guarantee, Invalid, Match, Maximum, Slice, Terms};
+use slicewise_api::{
+    Batch, BatchAnswer, Change, FlowTerms, Guarantee, Invalid, Match, Maximum, Slice, Terms,
+};
 use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_model::{BurstSpec, ClassMap, ClassSpec, Condition, MatchMode, RateSpec};
 use utoipa::IntoParams;
@@ -94,6 +96,7 @@ fn slice(
             burst_bytes: burst(police.pbs),
         }),
         weight: 1,
+        flows: FlowTerms::default(),
     });
     Ok(Slice {
         name: class.name.clone(),

@@ -1,11 +1,12 @@
 //! Changes of single slices while frames flow.
 
+pub mod flows;
 mod random;
 
 use crate::support::*;
 use slicewise_dataplane::{
     Change, ClassCounters, DropReason, Frame, FrameOwner, NewSlice, SliceChange, SliceChangeError,
-    SliceChanged, Stale, Verdict,
+    SliceChanged, SliceFlows, Stale, Verdict,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec,
@@ -113,6 +114,13 @@ fn change(vlans: &RangeInclusive<u16>, kind: Kind) -> SliceChange {
 
 fn remove(vlans: &RangeInclusive<u16>) -> SliceChange {
     SliceChange::Remove { name: name(vlans) }
+}
+
+fn flows_of(vlans: &RangeInclusive<u16>, flows: SliceFlows) -> SliceChange {
+    SliceChange::Flows {
+        name: name(vlans),
+        flows: Box::new(flows),
+    }
 }
 
 fn apply(port: &mut Port, change: SliceChange) -> Result<SliceChanged, SliceChangeError> {
