@@ -5,6 +5,7 @@
 //! have consecutive numbers in the order in which they become visible, and no sum is tested that another transaction is about to change.
 
 mod backup;
+mod clock;
 mod location;
 mod migrate;
 mod rows;
@@ -12,6 +13,8 @@ mod transaction;
 mod writer;
 
 pub use backup::{BackupError, backup, restore};
+pub(crate) use clock::StoreClock;
+pub use clock::{Clock, SystemClock};
 pub use location::{Location, LocationError};
 pub(crate) use rows::{RowExt, number};
 pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
@@ -19,7 +22,8 @@ pub(crate) use writer::{CHANGES_KEPT, Request, Totals, Writer, work};
 
 use sqlx::any::{AnyPoolOptions, AnyRow};
 use sqlx::{AnyConnection, AnyPool, Executor};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Connections for reading.
@@ -85,6 +89,7 @@ pub struct Store {
     pool: AnyPool,
     dialect: Dialect,
     location: Location,
+    clock: StoreClock,
     writer: Writer,
     progress: watch::Sender<Progress>,
 }
@@ -95,6 +100,17 @@ impl Store {
     /// # Errors
     /// If it cannot be opened, or is of a newer version.
     pub async fn open(location: &Location) -> Result<Self, StoreError> {
+        Self::open_with_clock(location, Arc::new(SystemClock::default())).await
+    }
+
+    /// The same, with another clock than that of the system.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_with_clock(
+        location: &Location,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         location.prepare().map_err(|reason| StoreError::Open {
             location: location.to_string(),
@@ -114,11 +130,13 @@ impl Store {
         })?;
         migrate::migrate(&pool, dialect, location).await?;
         let (progress, _) = watch::channel(Progress::default());
-        let writer = Writer::start(pool.clone(), dialect, progress.clone());
+        let clock = StoreClock::new(clock);
+        let writer = Writer::start(pool.clone(), dialect, clock.clone(), progress.clone());
         let store = Self {
             pool,
             dialect,
             location: location.clone(),
+            clock,
             writer,
             progress,
         };
@@ -142,6 +160,10 @@ impl Store {
 
     pub(crate) fn pool(&self) -> &AnyPool {
         &self.pool
+    }
+
+    pub(crate) fn clock(&self) -> &StoreClock {
+        &self.clock
     }
 
     pub(crate) fn writer(&self) -> &Writer {
@@ -225,12 +247,6 @@ fn reason_of(error: &sqlx::Error) -> String {
         sqlx::Error::PoolTimedOut => "no connection within 5 s".to_owned(),
         other => other.to_string(),
     }
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0))
 }
 
 /// A row of any query.
