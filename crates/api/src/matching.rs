@@ -21,6 +21,7 @@ const DSCP_MAX: u8 = 63;
 /// and DSCP are those of the inner packet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(min_properties = 1)]
 pub struct Match {
     /// Source address or prefix, of IPv4 or IPv6.
     #[serde(default, skip_serializing_if = "Option::is_none")]

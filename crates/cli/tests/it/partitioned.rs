@@ -254,7 +254,7 @@ fn a_gateway_that_is_cut_off_forwards_on_and_both_converge_afterwards() {
     network.wait_until("the link is announced", || {
         client.links().is_ok_and(|links| !links.is_empty())
     });
-    let guarantee = json!({"rate_bps": 5_000_000, "burst_bytes": 30_000, "delay_ns": 50_000_000});
+    let guarantee = json!({"rate_bps": 3_000_000, "burst_bytes": 10_000, "delay_ns": 50_000_000});
     let put = |name: &str, port: u16| {
         let slice = slice(name, port, Some(guarantee.clone()));
         client.put_slice(&slice, Precondition::None, None).unwrap()

@@ -376,7 +376,7 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
         }
     };
     assert_eq!(refused.status(), Some(507));
-    insta::assert_snapshot!(refused, @"");
+    insta::assert_snapshot!(refused, @"the disk of the store is full; nothing was changed, and slices stay as they are: make room");
     let vlan = u16::try_from(made.len()).unwrap() + 1;
     let repeat = || {
         client.put_slice(

@@ -11,8 +11,8 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const WORKERS: u16 = 4;
@@ -172,9 +172,19 @@ fn nothing_acknowledged_is_lost_by_kill_9_of_postgresql_500_times() {
     killed_again_and_again(crate::crashes::kills());
 }
 
+/// What becomes of the commit of the next transaction about `gold`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Commit {
+    Answered,
+    /// It is carried out, and the connection breaks before the answer arrives.
+    Lost,
+    /// From it on nothing arrives, on any connection, and nobody is told.
+    Silent,
+}
+
 /// Passes on what a controller and PostgreSQL say to each other, over sockets in folders.
 struct Proxy {
-    is_losing: Arc<AtomicBool>,
+    commit: Arc<Mutex<Commit>>,
 }
 
 impl Proxy {
@@ -182,15 +192,24 @@ impl Proxy {
         let socket = |folder: &Path| folder.join(".s.PGSQL.5432");
         let listener = UnixListener::bind(socket(from)).unwrap();
         let to = socket(to);
-        let is_losing = Arc::new(AtomicBool::new(false));
-        let losing = Arc::clone(&is_losing);
+        let commit = Arc::new(Mutex::new(Commit::Answered));
+        let passing = Arc::clone(&commit);
         std::thread::spawn(move || {
+            let is_silent = Arc::new(AtomicBool::new(false));
             for client in listener.incoming().flatten() {
                 let server = UnixStream::connect(&to).unwrap();
-                pass_on(client, server, &losing);
+                pass_on(client, server, &passing, &is_silent);
             }
         });
-        Self { is_losing }
+        Self { commit }
+    }
+
+    fn set(&self, commit: Commit) {
+        *self.commit.lock().unwrap() = commit;
+    }
+
+    fn is(&self, commit: Commit) -> bool {
+        *self.commit.lock().unwrap() == commit
     }
 }
 
@@ -200,15 +219,19 @@ fn contains(bytes: &[u8], text: &str) -> bool {
         .any(|window| window == text.as_bytes())
 }
 
-/// While `is_losing`, the connection breaks when the commit of a transaction about `gold` has been answered, before the answer arrives.
-fn pass_on(client: UnixStream, server: UnixStream, is_losing: &Arc<AtomicBool>) {
+fn pass_on(
+    client: UnixStream,
+    server: UnixStream,
+    next: &Arc<Mutex<Commit>>,
+    is_silent: &Arc<AtomicBool>,
+) {
     let is_lost = Arc::new(AtomicBool::new(false));
     let copy = |from: &UnixStream, to: &UnixStream| {
         let pair = (from.try_clone().unwrap(), to.try_clone().unwrap());
         (pair.0, pair.1, Arc::clone(&is_lost))
     };
     let (mut from, mut to, lost) = copy(&client, &server);
-    let losing = Arc::clone(is_losing);
+    let (next, silent) = (Arc::clone(next), Arc::clone(is_silent));
     std::thread::spawn(move || {
         let (mut bytes, mut transaction) = (vec![0; 65_536], Vec::new());
         while let Ok(count @ 1..) = from.read(&mut bytes) {
@@ -217,11 +240,18 @@ fn pass_on(client: UnixStream, server: UnixStream, is_losing: &Arc<AtomicBool>) 
                 transaction.clear();
             }
             transaction.extend_from_slice(part);
-            if contains(part, "COMMIT")
-                && contains(&transaction, "gold")
-                && losing.swap(false, Ordering::Relaxed)
-            {
-                lost.store(true, Ordering::Relaxed);
+            if contains(part, "COMMIT") && contains(&transaction, "gold") {
+                let mut next = next.lock().unwrap();
+                lost.fetch_or(*next == Commit::Lost, Ordering::Relaxed);
+                silent.fetch_or(*next == Commit::Silent, Ordering::Relaxed);
+                if *next == Commit::Lost {
+                    *next = Commit::Answered;
+                }
+            }
+            while silent.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(10));
+                let is_silent = *next.lock().unwrap() == Commit::Silent;
+                silent.fetch_and(is_silent, Ordering::Relaxed);
             }
             if to.write_all(part).is_err() {
                 break;
@@ -242,26 +272,60 @@ fn pass_on(client: UnixStream, server: UnixStream, is_losing: &Arc<AtomicBool>) 
     });
 }
 
+/// A store of the cluster, with a proxy in the folder between.
+fn behind_proxy(cluster: &Cluster, folder: &Path) -> (Proxy, TestStore) {
+    let proxy = Proxy::start(folder, &cluster.folder);
+    let encoded = |path: &Path| path.to_str().unwrap().replace('/', "%2F");
+    let url = cluster.database();
+    let url = url.replace(&encoded(&cluster.folder), &encoded(folder));
+    (proxy, TestStore::at(Location::Postgres(url)))
+}
+
+#[test]
+fn while_postgresql_says_nothing_requests_are_refused_and_afterwards_it_goes_on() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (proxy, store) = behind_proxy(&cluster, folder.path());
+    let (server, client) = with_link(&store);
+    proxy.set(Commit::Silent);
+    let gold = slice("gold", 1, 10);
+    let refused = client.put_slice(&gold, Precondition::Absent, Some("key"));
+    assert_eq!(refused.unwrap_err().status(), Some(503));
+    assert_eq!(client.links().unwrap_err().status(), Some(503));
+    let ready = server.ask("GET", "/readyz", &[], None);
+    assert_eq!(ready.status, 503);
+    proxy.set(Commit::Answered);
+    wait_until("it is ready again", || {
+        server.ask("GET", "/readyz", &[], None).status == 200
+    });
+    let mut answered = Err(None);
+    wait_until("it is answered", || {
+        let made = client.put_slice(&gold, Precondition::Absent, Some("key"));
+        answered = made.map_err(|error| error.status());
+        answered != Err(Some(503))
+    });
+    assert!(answered.unwrap().created);
+    assert_eq!(client.generations(None, None).unwrap().items.len(), 1);
+}
+
 #[test]
 fn a_change_whose_commit_was_not_answered_is_repeated_with_its_key() {
     let Some(cluster) = Cluster::start() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let proxy = Proxy::start(folder.path(), &cluster.folder);
-    let encoded = |path: &Path| path.to_str().unwrap().replace('/', "%2F");
-    let url = cluster.database();
-    let url = url.replace(&encoded(&cluster.folder), &encoded(folder.path()));
-    let store = TestStore::at(Location::Postgres(url));
+    let (proxy, store) = behind_proxy(&cluster, folder.path());
     let (_server, client) = with_link(&store);
     let gold = slice("gold", 1, 10);
-    proxy.is_losing.store(true, Ordering::Relaxed);
+    proxy.set(Commit::Lost);
     let unanswered = client
         .put_slice(&gold, Precondition::Absent, Some("key"))
         .unwrap_err();
     assert_eq!(unanswered.status(), Some(503));
     assert!(unanswered.to_string().contains("repeat it"), "{unanswered}");
-    assert!(!proxy.is_losing.load(Ordering::Relaxed));
+    assert!(proxy.is(Commit::Answered));
     assert_eq!(
         client.slice("gold").unwrap().generation,
         1,
