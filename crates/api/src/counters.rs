@@ -129,10 +129,13 @@ pub struct FlowCounters {
     /// Destination address.
     pub destination: String,
     /// IP protocol number.
+    #[schema(maximum = 255)]
     pub protocol: u8,
     /// Source port; 0 if the protocol has none.
+    #[schema(maximum = 65535)]
     pub source_port: u16,
     /// Destination port; 0 if the protocol has none.
+    #[schema(maximum = 65535)]
     pub destination_port: u16,
     /// Frames.
     #[serde(deserialize_with = "count")]

@@ -21,7 +21,7 @@ pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
 pub(crate) use writer::{CHANGES_KEPT, Request, Totals, Writer, work};
 
 use sqlx::any::{AnyPoolOptions, AnyRow};
-use sqlx::{AnyConnection, AnyPool, Executor};
+use sqlx::{AnyConnection, AnyPool, Connection, Executor};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -120,6 +120,11 @@ impl Store {
         let options = AnyPoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(PATIENCE)
+            // SQLite ends a transaction on its own where the disk is full. The driver does not notice, and would begin no other
+            // one on this connection.
+            .before_acquire(|connection, _| {
+                Box::pin(async move { Ok(!connection.is_in_transaction()) })
+            })
             .after_connect(move |connection, _| {
                 Box::pin(async move { set_up(connection, dialect).await })
             });
@@ -251,3 +256,25 @@ fn reason_of(error: &sqlx::Error) -> String {
 
 /// A row of any query.
 pub(crate) type Row = AnyRow;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_transaction_that_sqlite_has_ended_on_its_own_leaves_no_connection_that_cannot_begin_another_one()
+     {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::Sqlite(folder.path().join("store.sqlite"));
+        let store = Store::open(&location).await.unwrap();
+        for _ in 0..20 {
+            let mut transaction = store.pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+            // What SQLite does where the disk is full.
+            transaction.execute("ROLLBACK").await.unwrap();
+            drop(transaction);
+            // It is returned by another task.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        store.close().await;
+    }
+}
