@@ -1,6 +1,6 @@
 //! Slices: what is asked for, and what has become of it.
 
-use crate::{FlowTerms, Invalid, Match, check_name, class_map};
+use crate::{FlowTerms, Invalid, Match, Name, check_name, class_map};
 use serde::{Deserialize, Serialize};
 use slicewise_model::{GuaranteeRequest, MaximumParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -32,7 +32,7 @@ pub struct Slice {
     pub tenant: String,
     /// The links it passes, in the forward direction. Empty: the only link there is.
     #[serde(default)]
-    #[schema(max_items = 16)]
+    #[schema(max_items = 16, value_type = Vec<Name>)]
     pub path: Vec<String>,
     /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices.
     #[schema(min_items = 1, max_items = 64)]

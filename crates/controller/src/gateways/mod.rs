@@ -14,4 +14,6 @@ pub(crate) use counters::{
 };
 pub(crate) use desired::desired;
 pub(crate) use links::{link, links};
-pub(crate) use presence::{CONNECTED_MS, forget_gateway, gateways, mark_absent, require, touch};
+pub(crate) use presence::{
+    CONNECTED, Presence, forget_gateway, gateways, mark_absent, require, touch,
+};

@@ -7,7 +7,7 @@ use super::guard::Proof;
 use super::openapi::Problems;
 use super::slices::visible;
 use crate::actor::Actor;
-use crate::gateways::{self as known, CONNECTED_MS};
+use crate::gateways::{self as known, CONNECTED};
 use crate::log;
 use crate::refusal::Refusal;
 use crate::rules;
@@ -28,7 +28,7 @@ use utoipa::IntoParams;
 /// The longest wait of a long poll.
 const WAIT_MAX_MS: u64 = 60_000;
 /// While a gateway waits, it is noted this often that it is there.
-const TOUCH: Duration = Duration::from_millis(CONNECTED_MS / 3);
+const TOUCH: Duration = Duration::from_secs(CONNECTED.as_secs() / 3);
 
 /// Every link.
 #[utoipa::path(get, path = "/v1/links", tag = "links", responses((status = 200, description = "Links.", body = Vec<LinkRecord>), Problems))]
@@ -356,7 +356,7 @@ pub(super) async fn report_counters(
     });
     let answer = app.store.writer().change(Request::default(), work).await?;
     follow_rules(&app, &name, &report).await;
-    app.counters.keep(&name, report);
+    app.counters.keep(app.store.clock(), &name, report);
     Ok(answer.into_response())
 }
 

@@ -14,7 +14,11 @@ use slicewise_api::Scope;
 use sqlx::AnyConnection;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take that does not wait for something to happen: more than a body and a transaction need. A store that is
+/// lost without a word (its network, its machine) is noticed by nothing else.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Headers of every answer.
 const HEADERS: [(HeaderName, &str); 4] = [
@@ -32,7 +36,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let done = AssertUnwindSafe(admitted(&app, request, next))
+    let done = AssertUnwindSafe(in_time(&app, request, next))
         .catch_unwind()
         .await;
     let mut response = match done {
@@ -63,13 +67,26 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     response
 }
 
+/// Whether the request waits for something to happen: a long poll, or a stream.
+fn waits(request: &Request) -> bool {
+    let path = request.uri().path();
+    path.ends_with("/desired") || path == "/v1/events"
+}
+
+async fn in_time(app: &Shared, request: Request, next: Next) -> Result<Response, Refusal> {
+    if waits(&request) {
+        return admitted(app, request, next).await;
+    }
+    let done = tokio::time::timeout(PATIENCE, admitted(app, request, next)).await;
+    done.unwrap_or_else(|_| Err(super::answer::of_store(&sqlx::Error::PoolTimedOut)))
+}
+
 async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Response, Refusal> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
     let path = request.uri().path();
     let needs_actor = path.starts_with("/v1/") || path == "/metrics";
-    let waits = path.ends_with("/desired") || path == "/v1/events";
-    let permit = match waits {
+    let permit = match waits(&request) {
         true => None,
         false => Some(app.limits.try_serve()?),
     };

@@ -16,7 +16,9 @@ use slicewise_api::{
 };
 use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_model::{BurstSpec, ClassMap, ClassSpec, Condition, MatchMode, RateSpec};
-use utoipa::IntoParams;
+use utoipa::openapi::schema::{ArrayBuilder, OneOfBuilder};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 /// Where the slices are.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -31,9 +33,22 @@ pub(super) struct RequestParameters {
     tenant: Option<String>,
 }
 
+/// Requests of P4-TINS in the description of the API: one, or a list.
+struct Requests;
+
+impl PartialSchema for Requests {
+    fn schema() -> RefOr<Schema> {
+        let one = || ObjectBuilder::new().schema_type(Type::Object);
+        let list = ArrayBuilder::new().items(one());
+        OneOfBuilder::new().item(one()).item(list).into()
+    }
+}
+
+impl ToSchema for Requests {}
+
 /// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction.
 #[utoipa::path(post, path = "/v1/slice-requests", tag = "slices", params(RequestParameters),
-    request_body(content = serde_json::Value, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
+    request_body(content = Requests, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn slice_requests(
     State(app): State<Shared>,

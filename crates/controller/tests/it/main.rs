@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod clocks;
+mod cluster;
 mod crashes;
 mod description;
 mod gateways;
+mod older_stores;
 mod operations;
+mod postgres_killed;
 mod problems;
 mod promises;
 mod rules;

@@ -6,6 +6,7 @@
 )]
 
 pub mod gateway;
+pub mod relay;
 pub mod server;
 
 use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms, Guarantee, Match};
