@@ -1,12 +1,13 @@
 //! The thread that decides.
 
 use crate::counters::{self, Counters};
+use crate::decisions::Decisions;
 use crate::mailbox::Mailbox;
 use crate::reconcile::Reconciler;
 use crate::session::{self, Announcement};
 use crate::store::{Kept, Opened, Record, StateError, Store};
 use crate::terms;
-use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement, GatewayEvent};
+use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement};
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::FlowsCounted;
 use slicewise_live::gateway::{Answer, Control, Controller, Ended, Request};
@@ -26,8 +27,6 @@ const WRITE_AGAIN: Duration = Duration::from_secs(1);
 const MOST_TOGETHER: usize = 4096;
 /// Slices whose flows are counted at a time.
 const MOST_FLOWS_WANTED: usize = 8;
-/// Events for the controller that wait for a report; later ones are only logged.
-const MOST_EVENTS: usize = 64;
 
 /// What an agent does, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +130,7 @@ impl Agent {
             counters: Counters::new(now),
             report_at: now.saturating_add(REPORT_EVERY),
             is_counting: false,
-            events: Vec::new(),
+            decisions: Decisions::default(),
             flows_wanted: Vec::new(),
         };
         // What is on the disk is in force before the controller is asked.
@@ -190,7 +189,7 @@ struct Deciding<'a> {
     counters: Counters,
     report_at: Instant,
     is_counting: bool,
-    events: Vec<GatewayEvent>,
+    decisions: Decisions,
     flows_wanted: Vec<String>,
 }
 
@@ -259,6 +258,11 @@ impl Deciding<'_> {
             Answer::Counted(counted) => {
                 let (direction, next) = (counted.direction, counted.next);
                 let reconciler = &self.reconciler;
+                for (name, seen) in &counted.flows {
+                    if let Some(terms) = reconciler.flows_in_force(name, direction) {
+                        self.decisions.on_seen(direction, name, seen, terms);
+                    }
+                }
                 self.counters
                     .on_counted(*counted, |name| reconciler.in_force(name).is_some());
                 match (next, direction) {
@@ -298,7 +302,10 @@ impl Deciding<'_> {
 
     fn report(&mut self, flows: Vec<FlowsCounted>) {
         self.is_counting = false;
-        let events = std::mem::take(&mut self.events);
+        let reconciler = &self.reconciler;
+        let events = self
+            .decisions
+            .take(|name| reconciler.in_force(name).is_some());
         let report = self.counters.report(&self.link, time::now());
         self.mailbox.count(CounterReport {
             flows: counters::flows(flows),
@@ -333,7 +340,8 @@ impl Deciding<'_> {
                 if self.write_at.is_none() {
                     let so = "slices are changed, but the controller is not told so until they are on the disk";
                     log::warn("state_not_written", &[("reason", &error), ("so", &so)]);
-                    self.note(None, format!("its state cannot be written: {error}"));
+                    let reason = format!("its state cannot be written: {error}");
+                    self.decisions.note(None, reason);
                 }
                 // The next attempt writes all of it.
                 self.unwritten.clear();
@@ -361,11 +369,5 @@ impl Deciding<'_> {
         }
         self.mailbox.acknowledge(acknowledgement.clone());
         self.told = Some(acknowledgement);
-    }
-
-    fn note(&mut self, slice: Option<String>, reason: String) {
-        if self.events.len() < MOST_EVENTS {
-            self.events.push(GatewayEvent { slice, reason });
-        }
     }
 }

@@ -227,6 +227,7 @@ mod tests {
         let mut all = Histogram::default();
         classes.iter().for_each(|(_, delay)| all.merge(delay));
         let counted = ClassesCounted {
+            flows: Vec::new(),
             direction: 0,
             delay: Some(all),
             classes,

@@ -10,6 +10,7 @@
 
 mod agent;
 mod counters;
+mod decisions;
 mod mailbox;
 mod reconcile;
 mod session;

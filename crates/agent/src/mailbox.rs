@@ -4,6 +4,9 @@ use slicewise_api::{Acknowledgement, CounterReport};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Events of a report: more are not taken by the controller.
+const MOST_EVENTS: usize = 100;
+
 /// Between the thread that decides and the one that tells.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
@@ -31,9 +34,15 @@ impl Mailbox {
         });
     }
 
-    /// Tell this, in place of what was not told yet.
-    pub(crate) fn count(&self, counters: CounterReport) {
-        self.change(|letters| letters.counters = Some(counters));
+    /// Tell this, in place of what was not told yet; its events are told, too, as far as there is room.
+    pub(crate) fn count(&self, mut counters: CounterReport) {
+        self.change(|letters| {
+            let untold = letters.counters.take().into_iter();
+            let mut events: Vec<_> = untold.flat_map(|report| report.events).collect();
+            events.append(&mut counters.events);
+            events.truncate(MOST_EVENTS);
+            letters.counters = Some(CounterReport { events, ..counters });
+        });
     }
 
     fn change(&self, change: impl FnOnce(&mut Letters)) {

@@ -14,7 +14,12 @@ const WAIT: Duration = Duration::from_secs(5);
 /// The first pause after a failure; each is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long an answer may take beside [`WAIT`]: then the connection counts as lost. After a failure it is twice as long, so that
+/// a controller which needs more for everything is waited for in the end.
+const FIRST_PATIENCE: Duration = Duration::from_secs(4);
+/// The longest.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(128);
 /// Answers without a change come no faster than this.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
 /// What was refused is announced again after this: slices that were removed may have made room.
@@ -49,14 +54,18 @@ impl Announcement {
     }
 }
 
-/// Pauses between attempts that fail.
+/// Pauses between attempts that fail, and how long each attempt waits.
 struct Backoff {
     pause: Duration,
+    patience: Duration,
 }
 
 impl Backoff {
     const fn new() -> Self {
-        Self { pause: FIRST_PAUSE }
+        Self {
+            pause: FIRST_PAUSE,
+            patience: FIRST_PATIENCE,
+        }
     }
 
     /// Wait. Several gateways that lost their controller at once come back at different moments.
@@ -67,10 +76,11 @@ impl Backoff {
         let spread = self.pause.mul_f64(f64::from(nanos % 1000) / 4000.0);
         std::thread::sleep(self.pause + spread);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.patience = (self.patience * 2).min(LONGEST_PATIENCE);
     }
 }
 
-fn client(params: &AgentParams, instance: &str) -> Result<Client, ClientError> {
+fn client(params: &AgentParams, instance: &str, backoff: &Backoff) -> Result<Client, ClientError> {
     let read = |file: &std::path::PathBuf| {
         std::fs::read_to_string(file).map_err(|error| {
             ClientError::Params(format!(
@@ -85,7 +95,9 @@ fn client(params: &AgentParams, instance: &str) -> Result<Client, ClientError> {
         token: token.map(|token| token.trim().to_owned()),
         authorities: params.certificate_authority.clone(),
     })?;
-    Ok(client.with_instance(instance))
+    Ok(client
+        .with_instance(instance)
+        .with_patience(backoff.patience))
 }
 
 /// Announce the gateway and ask for what is wanted, until the gateway stops. `after` is the generation that it has.
@@ -102,7 +114,7 @@ pub(crate) fn ask(
     // What was taken, also if everything has to be asked for again.
     let mut reached = after;
     loop {
-        let outcome = client(params, instance).and_then(|client| {
+        let outcome = client(params, instance, &backoff).and_then(|mut client| {
             let (version, announced) = announcement.get();
             let announced = GatewayAnnouncement {
                 reached: Some(reached),
@@ -130,6 +142,7 @@ pub(crate) fn ask(
                         if std::mem::take(&mut is_new) {
                             trouble.is_over(&params.url);
                             backoff = Backoff::new();
+                            client = client.with_patience(backoff.patience);
                         }
                     }
                     Some(Err(reason)) => {
@@ -207,7 +220,7 @@ pub(crate) fn report(
         let letters = mailbox.take(WAIT);
         let usable = match current.take() {
             Some(client) => Ok(client),
-            None => client(params, instance),
+            None => client(params, instance, &backoff),
         };
         let Ok(client) = usable else {
             // The other thread says why.
@@ -242,7 +255,7 @@ pub(crate) fn report(
                 return;
             }
         }
-        current = Some(client);
+        current = Some(client.with_patience(backoff.patience));
     }
 }
 

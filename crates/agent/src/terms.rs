@@ -1,13 +1,14 @@
 //! Slices and links in the words of the API, and in those of the data plane.
 
 use slicewise_api::{
-    Counts, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection, check_name, class_map,
+    Counts, ElephantTerms, FlowTerms, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection,
+    check_name, class_map,
 };
-use slicewise_dataplane::NewSlice;
+use slicewise_dataplane::{NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, GuaranteeRequest, GuaranteedParams, MaximumSpec, RateSpec,
-    SliceParams,
+    BurstSpec, CLASS_DEFAULT, Detector, ElephantsParams, FlowQueueParams, GuaranteeRequest,
+    GuaranteedParams, MaximumSpec, PriorityLevels, RateSpec, SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
@@ -15,6 +16,20 @@ use std::collections::BTreeSet;
 /// Why the policy of a direction takes no slices.
 const NO_SLICES: &str =
     "the policy of this direction has no slices: its discipline is not `guaranteed`";
+
+/// Queues of the flows of a slice, with numbers as in RFC 8290 (section 5.2), but for the target: that of a queue that drops
+/// nothing for its delay, so that what conforms to the guarantee is not lost.
+const FLOW_QUEUE: FlowQueueParams = FlowQueueParams {
+    flows: 1_024,
+    target: Duration::from_millis(1_900),
+    interval: Duration::from_millis(3_800),
+    quantum: 1_514,
+    ecn: false,
+    levels: PriorityLevels::ONE,
+};
+/// Fewest and most flows of a slice that are followed to find elephants.
+const FOLLOWED_MIN: u32 = 256;
+const FOLLOWED_MAX: u32 = 16_384;
 
 /// A link as its gateway announces it.
 ///
@@ -107,6 +122,42 @@ pub(crate) fn slice_params(
         common(params)?,
         params.link.rate,
     )
+}
+
+/// What is done about the flows of a slice of a direction.
+///
+/// # Errors
+/// If they are not valid, or more flows can be above the rate of elephants than can be followed.
+pub(crate) fn flows_params(
+    terms: &FlowTerms,
+    params: &DirectionParams,
+) -> Result<SliceFlows, String> {
+    let checked = terms.check();
+    checked.map_err(|invalid| format!("flows: {invalid}"))?;
+    let elephants = |terms: &ElephantTerms| {
+        let (rate, link) = (BitRate::new(terms.rate_bps), params.link.rate);
+        let flows = link.bits_per_second().div_ceil(terms.rate_bps.max(1));
+        let flows = u32::try_from(flows).unwrap_or(u32::MAX);
+        if flows > FOLLOWED_MAX {
+            return Err(format!(
+                "flows.elephants: {flows} flows above {rate} fit on a link of {link}, and {FOLLOWED_MAX} can be followed: a higher \
+                 rate is needed"
+            ));
+        }
+        Ok(ElephantsParams {
+            queue: String::new(),
+            threshold: ByteCount::new(terms.threshold_bytes()),
+            detector: Detector::HeavyHitters,
+            interval: Duration::from_millis(terms.interval_ms),
+            times: terms.times,
+            flows: flows.max(FOLLOWED_MIN),
+        })
+    };
+    Ok(SliceFlows {
+        weigh: terms.weight_per_flow,
+        queue: terms.flow_queueing.then_some(FLOW_QUEUE),
+        elephants: terms.elephants.as_ref().map(elephants).transpose()?,
+    })
 }
 
 /// Terms that are within both: the lower rate, the smaller burst, the longer delay. `None` if one of them has no guarantee.

@@ -7,6 +7,10 @@ use utoipa::ToSchema;
 /// One change of a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a batch has few, most of which put a slice"
+)]
 pub enum Change {
     /// Add the slice, or change the one of that name.
     Put(Slice),

@@ -1,7 +1,8 @@
 //! What gateways count.
 
 use crate::Direction;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -10,6 +11,7 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct CounterReport {
     /// The time that was counted, nanoseconds.
+    #[serde(deserialize_with = "count")]
     pub interval_ns: u64,
     /// Its links.
     #[serde(default)]
@@ -49,14 +51,16 @@ pub struct GatewayEvent {
 #[serde(deny_unknown_fields)]
 pub struct DirectionCounters {
     /// Frames sent.
+    #[serde(deserialize_with = "count")]
     pub sent_frames: u64,
     /// Bytes sent, L2 without FCS.
+    #[serde(deserialize_with = "count")]
     pub sent_bytes: u64,
     /// Frames dropped, by reason.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub dropped: BTreeMap<String, u64>,
     /// Frames that wait at the end of the interval.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "count")]
     pub waiting_frames: u64,
     /// Delay from arrival to departure; `None` if nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,10 +72,13 @@ pub struct DirectionCounters {
 #[serde(deny_unknown_fields)]
 pub struct DelayPercentiles {
     /// The median.
+    #[serde(deserialize_with = "count")]
     pub p50: u64,
     /// The 99th percentile.
+    #[serde(deserialize_with = "count")]
     pub p99: u64,
     /// The largest.
+    #[serde(deserialize_with = "count")]
     pub largest: u64,
 }
 
@@ -122,14 +129,19 @@ pub struct FlowCounters {
     /// Destination address.
     pub destination: String,
     /// IP protocol number.
+    #[schema(maximum = 255)]
     pub protocol: u8,
     /// Source port; 0 if the protocol has none.
+    #[schema(maximum = 65535)]
     pub source_port: u16,
     /// Destination port; 0 if the protocol has none.
+    #[schema(maximum = 65535)]
     pub destination_port: u16,
     /// Frames.
+    #[serde(deserialize_with = "count")]
     pub frames: u64,
     /// Bytes, L2 without FCS.
+    #[serde(deserialize_with = "count")]
     pub bytes: u64,
 }
 
@@ -180,4 +192,25 @@ pub struct LinkCountersRecord {
     pub backward: DirectionCounters,
     /// Its slices. A tenant sees its own only.
     pub slices: Vec<SliceCounters>,
+}
+
+/// A number of 63 bits, as the description of the API says.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number = u64::deserialize(deserializer)?;
+    within(number).map_err(D::Error::custom)
+}
+
+fn counts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, u64>, D::Error> {
+    let numbers = BTreeMap::<String, u64>::deserialize(deserializer)?;
+    match numbers.values().find_map(|&number| within(number).err()) {
+        Some(problem) => Err(D::Error::custom(problem)),
+        None => Ok(numbers),
+    }
+}
+
+fn within(number: u64) -> Result<u64, String> {
+    match i64::try_from(number) {
+        Ok(_) => Ok(number),
+        Err(_) => Err(format!("{number} is above {}", i64::MAX)),
+    }
 }

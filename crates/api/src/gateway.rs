@@ -1,6 +1,6 @@
 //! What a gateway and the controller tell each other.
 
-use crate::{Guarantee, Invalid, LinkAnnouncement, Match, Maximum, check_name};
+use crate::{FlowTerms, Guarantee, Invalid, LinkAnnouncement, Match, Maximum, Name, check_name};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -130,6 +130,9 @@ pub struct GatewayTerms {
     pub maximum: Option<Maximum>,
     /// Weight of its share of the excess among the slices of its tenant.
     pub weight: u32,
+    /// What is done about its flows.
+    #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
+    pub flows: FlowTerms,
 }
 
 /// A gateway says what it has in force.
@@ -143,9 +146,11 @@ pub struct Acknowledgement {
     pub refused: Vec<RefusedSlice>,
     /// Slices that were refused before and are in force now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Name>)]
     pub recovered: Vec<String>,
     /// Slices that were to be removed and of which no frame waits any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Name>)]
     pub gone: Vec<String>,
 }
 
@@ -176,6 +181,7 @@ impl Acknowledgement {
 #[serde(deny_unknown_fields)]
 pub struct RefusedSlice {
     /// The slice.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub slice: String,
     /// Why.
     pub reason: String,

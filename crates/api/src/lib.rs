@@ -10,6 +10,7 @@ mod change;
 mod client;
 mod counters;
 mod event;
+mod flows;
 mod gateway;
 mod invalid;
 mod link;
@@ -29,6 +30,7 @@ pub use counters::{
     HopCounters, LinkCounters, LinkCountersRecord, SliceCounters, SliceCountersRecord, SliceFlows,
 };
 pub use event::{Event, EventKind, EventPage};
+pub use flows::{ElephantTerms, FlowTerms};
 pub use gateway::{
     Acknowledgement, Announced, Desired, GatewayAnnouncement, GatewayChange, GatewayRecord,
     GatewaySlice, GatewayTerms, INSTANCE_HEADER, RefusedSlice,
@@ -47,8 +49,22 @@ pub use slice::{
     SliceState, Terms, WEIGHT_MAX,
 };
 
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+
 /// The longest name of a slice, link, gateway or tenant.
 pub const NAME_CHARS_MAX: usize = 63;
+
+/// A name in the description of the API.
+pub(crate) struct Name;
+
+impl utoipa::PartialSchema for Name {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String);
+        name.pattern(Some("^[a-z0-9][a-z0-9._-]{0,62}$")).into()
+    }
+}
+
+impl utoipa::ToSchema for Name {}
 
 /// Validate a name: `[a-z0-9][a-z0-9._-]{0,62}`.
 ///

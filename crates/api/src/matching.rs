@@ -21,14 +21,15 @@ const DSCP_MAX: u8 = 63;
 /// and DSCP are those of the inner packet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(min_properties = 1)]
 pub struct Match {
     /// Source address or prefix, of IPv4 or IPv6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "192.0.2.0/24", max_length = 64)]
+    #[schema(example = "192.0.2.0/24", min_length = 1, max_length = 64)]
     pub source: Option<String>,
     /// Destination address or prefix, of IPv4 or IPv6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "198.51.100.7", max_length = 64)]
+    #[schema(example = "198.51.100.7", min_length = 1, max_length = 64)]
     pub destination: Option<String>,
     /// IP protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]

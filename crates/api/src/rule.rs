@@ -15,13 +15,15 @@ const FOR_MAX_MS: u64 = 86_400_000;
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The slice that lends; it has a guarantee.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub from: String,
     /// The slice that borrows; the links that it shares with `from` make the rule apply.
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub to: String,
     /// In which direction.
     pub direction: Direction,
     /// How much of its guarantee `from` leaves unused, bit/s.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 9_223_372_036_854_775_807_u64)]
     pub unused_bps: u64,
     /// For how long, milliseconds; judged by the reports of the gateway, about one a second.
     #[schema(minimum = 0, maximum = 86_400_000)]
@@ -75,6 +77,12 @@ pub struct RuleRecord {
     pub gateway: String,
     /// Whether capacity is lent now.
     pub lent: bool,
+    /// Since when, milliseconds since 1970-01-01 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent_since_ms: Option<u64>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[cfg(test)]

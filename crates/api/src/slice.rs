@@ -1,6 +1,6 @@
 //! Slices: what is asked for, and what has become of it.
 
-use crate::{Invalid, Match, check_name, class_map};
+use crate::{FlowTerms, Invalid, Match, Name, check_name, class_map};
 use serde::{Deserialize, Serialize};
 use slicewise_model::{CLASS_DEFAULT, GuaranteeRequest, MaximumParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -32,7 +32,7 @@ pub struct Slice {
     pub tenant: String,
     /// The links it passes, in the forward direction. Empty: the only link there is.
     #[serde(default)]
-    #[schema(max_items = 16)]
+    #[schema(max_items = 16, value_type = Vec<Name>)]
     pub path: Vec<String>,
     /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices.
     /// Where these are changed, gateways drop the packets of the slice, old and new, until those that wait have left: a moment
@@ -65,6 +65,9 @@ pub struct Terms {
     #[serde(default = "default_weight")]
     #[schema(minimum = 1, maximum = 65535)]
     pub weight: u32,
+    /// What is done about its flows.
+    #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
+    pub flows: FlowTerms,
 }
 
 const fn default_weight() -> u32 {
@@ -78,6 +81,7 @@ impl Default for Terms {
             guarantee: None,
             maximum: None,
             weight: 1,
+            flows: FlowTerms::default(),
         }
     }
 }
@@ -285,6 +289,9 @@ impl Terms {
     /// The first value that is not valid.
     pub fn check(&self) -> Result<(), Invalid> {
         within(self.weight.into(), WEIGHT_MAX.into(), "/weight")?;
+        self.flows
+            .check()
+            .map_err(|invalid| invalid.within("/flows"))?;
         if let Some(guarantee) = &self.guarantee {
             within(guarantee.rate_bps, RATE_MAX_BPS, "/guarantee/rate_bps")?;
             within(

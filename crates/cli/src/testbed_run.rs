@@ -74,6 +74,9 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     }
     note_too_few_repetitions(&study);
     note_other_profiles(&study);
+    if let Some(note) = study.descriptors_without_effect() {
+        noteln!("note: {note}");
+    }
     tell_unsupported(&folder, &study, &asked_for, unsupported)?;
     let predicted = predict(options, &study, &folder, &runs, &interrupt)?;
     if predicted == Exit::Interrupted {

@@ -3,6 +3,7 @@
 import { address, read } from "./api.js";
 import { announce, button, byId, element, prose, write } from "./dom.js";
 import { openDialog } from "./dialogs.js";
+import { flowWords } from "./flow_fields.js";
 import { on } from "./model.js";
 import { count, counted, moment, rate, size, time } from "./quantities.js";
 import { restore } from "./undo.js";
@@ -111,6 +112,7 @@ function flat(slice) {
     set("delay", terms.guarantee?.delay_ns && time(terms.guarantee.delay_ns));
     set("maximum rate", terms.maximum && rate(terms.maximum.rate_bps));
     set("weight", String(terms.weight ?? 1));
+    set("flows", flowWords(terms.flows) || null);
   }
   return found;
 }

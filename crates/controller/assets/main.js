@@ -7,11 +7,12 @@ import * as historyView from "./history.js";
 import * as linksView from "./links.js";
 import { loadLinks, model, on, onReach, start } from "./model.js";
 import { counted } from "./quantities.js";
+import * as rulesView from "./rules.js";
 import * as sliceView from "./slice.js";
 import * as slicesView from "./slices.js";
 import { askForToken, forgetToken } from "./token_dialog.js";
 
-const VIEWS = { slices: slicesView, links: linksView, history: historyView, events: eventsView };
+const VIEWS = { slices: slicesView, links: linksView, rules: rulesView, history: historyView, events: eventsView };
 
 let leave = () => {};
 let shown = null;
@@ -58,6 +59,16 @@ function finding() {
   return write(byId("finding"), text);
 }
 
+/** Let a worker keep the files of this page: also those that were loaded before it was there. */
+async function keepFiles(workers) {
+  await workers.register("assets/worker.js", { scope: "/" });
+  if (workers.controller) return;
+  await new Promise((done) => workers.addEventListener("controllerchange", done, { once: true }));
+  const loaded = performance.getEntriesByType("resource").map((one) => new URL(one.name).pathname);
+  const files = new Set(["/", ...loaded.filter((path) => path.startsWith("/assets/"))]);
+  await Promise.all([...files].map((path) => fetch(path)));
+}
+
 function showAway() {
   const notice = byId("away");
   notice.hidden = !model.isAway;
@@ -74,7 +85,7 @@ const signOut = byId("sign-out");
 signOut.hidden = !api.token();
 signOut.addEventListener("click", forgetToken);
 // The page itself is there when the controller is not. Only over https or on this machine.
-navigator.serviceWorker?.register("assets/worker.js", { scope: "/" }).catch(() => {});
+if (navigator.serviceWorker) keepFiles(navigator.serviceWorker).catch(() => {});
 start().catch((error) => {
   if (error.status !== 401) write(byId("finding"), error.message);
 });

@@ -3,6 +3,7 @@
 import { Away } from "./api.js";
 import { chart } from "./chart.js";
 import { button, element, facts, mark, write } from "./dom.js";
+import { flowWords } from "./flow_fields.js";
 import { DIRECTIONS, arrow, reasonWords, reasonsOf, stateSign, verdictOf, verdictSign, worst } from "./measured.js";
 import { loadFlows, loadSlice, model, on, pathOf } from "./model.js";
 import { count, moment, percent, perSecond, rate, size, time } from "./quantities.js";
@@ -99,11 +100,11 @@ function description(slice) {
 }
 
 function termsTable(slice) {
-  const head = ["", "Guaranteed rate", "Burst", "Delay objective", "Bound of delay", "Maximum rate", "Weight"];
+  const head = ["", "Guaranteed rate", "Burst", "Delay objective", "Bound of delay", "Maximum rate", "Weight", "Flows"];
   const rows = DIRECTIONS.filter((direction) => slice[direction]).map((direction) => {
-    const { guarantee, maximum, weight } = slice[direction];
+    const { guarantee, maximum, weight, flows } = slice[direction];
     const bound = slice.bound_ns?.[direction];
-    const cells = [guarantee && rate(guarantee.rate_bps), guarantee && size(guarantee.burst_bytes), guarantee?.delay_ns && time(guarantee.delay_ns), bound && time(bound), maximum && rate(maximum.rate_bps), String(weight ?? 1)];
+    const cells = [guarantee && rate(guarantee.rate_bps), guarantee && size(guarantee.burst_bytes), guarantee?.delay_ns && time(guarantee.delay_ns), bound && time(bound), maximum && rate(maximum.rate_bps), String(weight ?? 1), flowWords(flows)];
     return element("tr", {}, element("th", { scope: "row" }, arrow(direction), element("span", { "aria-hidden": "true" }, ` ${direction}`)), cells.map((text, index) => element("td", { "data-label": head[index + 1] }, text || "–")));
   });
   return element("table", { class: "cards compact" }, element("thead", {}, element("tr", {}, head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, rows));

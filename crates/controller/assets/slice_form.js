@@ -1,6 +1,7 @@
 // The form of a slice: its name, path, packets and what is promised, read as the API takes it.
 
 import { button, element, identity } from "./dom.js";
+import { flowFields } from "./flow_fields.js";
 import { choice, field, parseName, parsePorts, wholeNumber } from "./fields.js";
 import { DIRECTIONS } from "./measured.js";
 import { model, pathOf } from "./model.js";
@@ -111,7 +112,7 @@ function matchRow(match, onRemove) {
   if (known !== "" && !protocols.some(([value]) => value === String(known))) protocols.push([String(known), `number ${known}`]);
   const protocol = choice("Protocol", protocols, String(known));
   const address = (key, label) => [key, field(label, { text: match[key] ?? "", placeholder: "192.0.2.0/24" })];
-  const port = (key, label) => [key, field(label, { text: match[key] ?? "", placeholder: "5201 or 5201-5209", parse: parsePorts })];
+  const port = (key, label) => [key, field(label, { text: match[key] ?? "", placeholder: "5201-5209", parse: parsePorts })];
   const fields = [address("source", "Source"), port("source_port", "Source port"), address("destination", "Destination"), port("destination_port", "Destination port")];
   const rare = RARE.map(([key, label, parse]) => [key, field(label, { text: match[key] === undefined || match[key] === null ? "" : String(match[key]), parse })]);
   const isOpen = rare.some(([, one]) => one.input.value !== "");
@@ -152,13 +153,14 @@ function termFields(direction, slice, path) {
   const maximum = quantity("Maximum rate", terms?.maximum?.rate_bps, parseRate, exactRate, "no maximum");
   const maximumBurst = quantity("Maximum burst", terms?.maximum?.burst_bytes, parseSize, exactSize, "");
   const weight = field("Weight in the excess", { parse: wholeNumber(1, 65_535), text: text(terms?.weight ?? 1, String) });
+  const flows = flowFields(terms?.flows);
   const on = element("input", { type: "checkbox", id: identity("direction") });
   on.checked = terms !== null || (slice === null && direction === "forward");
   const fields = element("div", { class: "fields" }, [rate, burst, delay, maximum, maximumBurst, weight].map((one) => one.node));
   const node = element("fieldset", { class: "terms" },
-    element("legend", {}, element("label", { for: on.id }, on, " ", word, " ", element("span", { "aria-hidden": "true" }, sign))), fields);
+    element("legend", {}, element("label", { for: on.id }, on, " ", word, " ", element("span", { "aria-hidden": "true" }, sign))), fields, flows.node);
   const show = () => {
-    fields.hidden = !on.checked;
+    fields.hidden = flows.node.hidden = !on.checked;
     const frame = largestFrame(path.links(), direction);
     burst.input.placeholder = maximumBurst.input.placeholder = exactSize(usualBurst(frame));
   };
@@ -174,6 +176,8 @@ function termFields(direction, slice, path) {
       if (!on.checked) return null;
       const usual = usualBurst(largestFrame(path.links(), direction));
       const found = { weight: weight.value() ?? 1 };
+      const ofFlows = flows.value();
+      if (ofFlows !== null) found.flows = ofFlows;
       const [guaranteed, objective, most] = [rate.value(), delay.value(), maximum.value()];
       if (guaranteed === null && (objective !== null || burst.value() !== null)) {
         throw Object.assign(new NotAQuantity("a burst or a delay needs a guaranteed rate"), { field: rate });

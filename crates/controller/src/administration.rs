@@ -2,11 +2,11 @@
 
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::slices::TenantState;
-use crate::store::{Failed, Row, RowExt, Tx, number};
+use crate::slices::{Stored, TenantState, gateway_slice};
+use crate::store::{EventNote, Failed, Row, RowExt, Tx, number};
 use sha2::{Digest, Sha256};
 use slicewise_api::{
-    AuditEntry, AuditPage, Invalid, NewToken, Scope, Tenant, TenantRecord, TokenCreated,
+    AuditEntry, AuditPage, EventKind, Invalid, NewToken, Scope, Tenant, TenantRecord, TokenCreated,
     TokenRecord, check_name,
 };
 use sqlx::AnyConnection;
@@ -56,9 +56,11 @@ pub(crate) async fn tenant(
     Ok(state.map(tenant_record))
 }
 
-/// Add or change a tenant. Whether it was added, and how it is now.
+/// Add or change a tenant; another weight is a generation for the gateways of its slices. Whether it was added, and how it is
+/// now.
 pub(crate) async fn put_tenant(
     tx: &mut Tx,
+    actor: &str,
     name: &str,
     tenant: &Tenant,
 ) -> Result<(bool, TenantRecord), Failed> {
@@ -76,7 +78,55 @@ pub(crate) async fn put_tenant(
     insert.execute(tx.connection()).await?;
     let after = TenantState::load(tx.connection(), name).await?;
     let after = after.ok_or(sqlx::Error::RowNotFound)?;
+    let weight_before = before.as_ref().map_or(after.weight, |before| before.weight);
+    if weight_before != after.weight {
+        let reason = format!("tenant `{name}`: weight {weight_before} → {}", after.weight);
+        reweigh(tx, actor, &after, &reason).await?;
+    }
     Ok((before.is_none(), tenant_record(after)))
+}
+
+/// Let the gateways of a tenant's slices know its weight. The slices themselves stay as they are.
+async fn reweigh(
+    tx: &mut Tx,
+    actor: &str,
+    tenant: &TenantState,
+    reason: &str,
+) -> Result<(), Failed> {
+    let select = "SELECT s.*, h.link AS hop_link, h.gateway AS hop_gateway FROM slices s JOIN slice_hops h ON h.slice = s.name \
+                  WHERE s.tenant = $1 AND s.state <> 'draining' ORDER BY s.name, h.hop";
+    let select = sqlx::query(select).bind(tenant.name.clone());
+    let rows = select.fetch_all(tx.connection()).await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let generation = tx.next_generation(actor, Some(reason)).await?;
+    for (position, row) in (0i64..).zip(&rows) {
+        let stored = Stored::of(row)?;
+        let body = gateway_slice(
+            &stored.slice,
+            &row.text("hop_link")?,
+            stored.generation,
+            tenant.weight,
+        );
+        let insert = "INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ($1, $2, $3, $4, $5)";
+        let insert = sqlx::query(insert)
+            .bind(row.text("hop_gateway")?)
+            .bind(number(generation))
+            .bind(position)
+            .bind(stored.slice.name)
+            .bind(serde_json::to_string(&body).map_err(Failed::encoding)?);
+        insert.execute(tx.connection()).await?;
+    }
+    let note = EventNote {
+        tenant: tenant.name.clone(),
+        generation: Some(generation),
+        actor: actor.to_owned(),
+        reason: reason.to_owned(),
+        ..EventNote::default()
+    };
+    tx.note(EventKind::Decision, note).await?;
+    Ok(())
 }
 
 /// Remove a tenant without slices.

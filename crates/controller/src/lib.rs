@@ -26,5 +26,6 @@ pub use process::{
     ControllerError, run, run_backup, run_restore, run_token_add, run_token_list, run_token_remove,
 };
 pub use store::{
-    BackupError, Dialect, Location, LocationError, Store, StoreError, backup, restore,
+    BackupError, Clock, Dialect, Location, LocationError, Store, StoreError, SystemClock, backup,
+    restore,
 };

@@ -20,12 +20,17 @@ use std::time::{Duration, Instant};
 const RULES_MAX: usize = 1_000;
 
 /// What a borrower had before, and what it has while it borrows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Loan {
     maximum_bps: Option<u64>,
     weight: u32,
     lent_maximum_bps: Option<u64>,
     lent_weight: u32,
+    /// When and why it was lent; not known of one that an earlier version lent.
+    #[serde(default)]
+    since_ms: Option<u64>,
+    #[serde(default)]
+    reason: Option<String>,
 }
 
 /// A rule of the store.
@@ -59,8 +64,11 @@ impl StoredRule {
     }
 
     fn record(self) -> RuleRecord {
+        let (lent, loan) = (self.loan.is_some(), self.loan.unwrap_or_default());
         RuleRecord {
-            lent: self.loan.is_some(),
+            lent,
+            lent_since_ms: loan.since_ms,
+            reason: loan.reason,
             name: self.name,
             rule: self.rule,
             gateway: self.gateway,
@@ -128,6 +136,8 @@ pub(crate) async fn put(tx: &mut Tx, name: &str, rule: Rule) -> Result<(bool, Ru
         rule,
         gateway,
         lent: false,
+        lent_since_ms: None,
+        reason: None,
     };
     Ok((is_new, record))
 }
@@ -252,7 +262,7 @@ impl Idle {
             reason,
         };
         let (from, unused) = (&rule.from, BitRate::new(rule.unused_bps));
-        match (stored.loan, use_of) {
+        match (&stored.loan, use_of) {
             (Some(_), None) if lender.is_none() => {
                 Some(decision(false, format!("slice `{from}` is gone")))
             }
@@ -356,6 +366,8 @@ async fn lend(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(), Fail
         weight: before.1,
         lent_maximum_bps: terms.maximum.map(|maximum| maximum.rate_bps),
         lent_weight: terms.weight,
+        since_ms: Some(tx.now_ms),
+        reason: Some(reason.to_owned()),
     };
     let what = format!("lent to `{}`: {reason}", rule.to);
     change(tx, stored, slice, &what).await?;
@@ -364,7 +376,7 @@ async fn lend(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(), Fail
 }
 
 async fn take_back(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(), Failed> {
-    let (rule, Some(loan)) = (&stored.rule, stored.loan) else {
+    let (rule, Some(loan)) = (&stored.rule, &stored.loan) else {
         return Ok(());
     };
     set_loan(tx, &stored.name, String::new()).await?;
@@ -500,12 +512,12 @@ mod tests {
         let loan = Loan {
             maximum_bps: None,
             weight: 1,
-            lent_maximum_bps: None,
             lent_weight: 4,
+            ..Loan::default()
         };
         let (idle, slice) = (Idle::default(), lender());
         let judge = |slice: Option<&Slice>, report: &CounterReport| {
-            idle.judge(&rule(Some(loan)), slice, report, Instant::now())
+            idle.judge(&rule(Some(loan.clone())), slice, report, Instant::now())
         };
         assert_eq!(judge(Some(&slice), &report(0, 0)), None);
         assert_eq!(judge(Some(&slice), &CounterReport::default()), None);

@@ -21,7 +21,7 @@ mod workload;
 
 use contender::Contender;
 use librte_sched::{LibrteSched, TrafficClass};
-use slicewise_dataplane::hqos::{Hqos, HqosPlace};
+use slicewise_dataplane::hqos::{Hqos, HqosOffer, HqosPlace};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{Ecn, Frame};
 use slicewise_model::hqos::{
@@ -45,18 +45,18 @@ const SHAPED_INTERVAL_NS: u64 =
 /// The port of the shaped scenario for the rate of a pipe.
 const SHAPED_PART: u64 = 8;
 
-/// Our scheduler with the packets of every pipe in one class.
-struct Pipes<const CLASS: usize> {
+/// Our scheduler with the packets of every pipe in one class, which is called as the library is, or `ASKED` for the next
+/// packet at the times that it announces, as a pipeline does.
+struct Pipes<const CLASS: usize, const ASKED: bool> {
     scheduler: Hqos,
     pool: FramePool,
     /// Shaped: packets that arrive before the steady state.
-    filling: usize,
+    filling: Option<usize>,
     /// Shaped: time that has passed beyond that of the workload.
     ahead_ns: u64,
+    /// Asked: when it was last.
+    asked_at: Instant,
 }
-
-type Strict = Pipes<0>;
-type BestEffort = Pipes<12>;
 
 fn params<const CLASS: usize>(pipes: u32, scenario: Scenario) -> HqosParams {
     let port = BitRate::new(LINK_BITS_PER_SECOND);
@@ -113,7 +113,7 @@ fn params<const CLASS: usize>(pipes: u32, scenario: Scenario) -> HqosParams {
     params
 }
 
-impl<const CLASS: usize> Contender for Pipes<CLASS> {
+impl<const CLASS: usize, const ASKED: bool> Contender for Pipes<CLASS, ASKED> {
     const NAME: &'static str = "hqos";
 
     fn new(slices: u32, scenario: Scenario) -> Self {
@@ -122,10 +122,11 @@ impl<const CLASS: usize> Contender for Pipes<CLASS> {
             scheduler: Hqos::new(&params, 1, Instant::ZERO),
             pool: FramePool::with_capacity(POOL_FRAMES),
             filling: match scenario {
-                Scenario::Shaped => (slices * workload::depth(scenario, slices)) as usize,
-                Scenario::Deep | Scenario::Shallow => usize::MAX,
+                Scenario::Shaped => Some((slices * workload::depth(scenario, slices)) as usize),
+                Scenario::Deep | Scenario::Shallow => None,
             },
             ahead_ns: 0,
+            asked_at: Instant::ZERO,
         }
     }
 
@@ -160,20 +161,40 @@ impl<const CLASS: usize> Contender for Pipes<CLASS> {
                 .is_ok()
         });
         let queued = queued.count();
-        self.filling = self.filling.saturating_sub(queued);
+        self.filling = self.filling.map(|left| left.saturating_sub(queued));
         queued
     }
 
     fn dequeue(&mut self, out: &mut Vec<(u32, u64)>, max: usize, now_ns: u64) {
+        if ASKED && self.filling.unwrap_or(0) == 0 {
+            return self.ask(out, max, Instant::from_nanos(now_ns));
+        }
         let now = Instant::from_nanos(now_ns + self.ahead_ns);
         self.scheduler.begin(now);
         for _ in 0..max {
             let Some(queued) = self.scheduler.next(&mut self.pool) else {
                 // As the peer does: nothing is left over from earlier, and is made up for.
-                self.ahead_ns += u64::from(self.filling == 0) * SHAPED_INTERVAL_NS;
+                self.ahead_ns += u64::from(self.filling == Some(0)) * SHAPED_INTERVAL_NS;
                 return;
             };
             out.push((queued.class(), queued.handle()));
+        }
+    }
+}
+
+impl<const CLASS: usize, const ASKED: bool> Pipes<CLASS, ASKED> {
+    /// Take so many packets, each when it may leave.
+    fn ask(&mut self, out: &mut Vec<(u32, u64)>, max: usize, now: Instant) {
+        self.asked_at = self.asked_at.max(now);
+        while out.len() < max {
+            match self.scheduler.select(&mut self.pool, self.asked_at) {
+                HqosOffer::Ready(_) => {
+                    let taken = self.scheduler.take();
+                    out.extend(taken.map(|queued| (queued.class(), queued.handle())));
+                }
+                HqosOffer::Wait(until) => self.asked_at = until,
+                HqosOffer::Empty => return,
+            }
         }
     }
 }
@@ -182,18 +203,28 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [_, "--run", class, scenario] => {
+        [_, "--run", calls, class, scenario] => {
             let scenario = Scenario::from_name(scenario).expect("the name of a scenario");
-            let packets = packets(scenario);
-            let measured = match *class {
-                "strict" => Workload::<Strict>::new(PIPES, scenario).measure(packets),
-                _ => Workload::<BestEffort>::new(PIPES, scenario).measure(packets),
+            let measured = match (*calls, *class) {
+                (LIKE_THE_LIBRARY, STRICT) => measured::<Pipes<0, false>>(scenario),
+                (LIKE_THE_LIBRARY, _) => measured::<Pipes<12, false>>(scenario),
+                (_, STRICT) => measured::<Pipes<0, true>>(scenario),
+                _ => measured::<Pipes<12, true>>(scenario),
             };
             println!("{}", measured.to_json());
         }
         [_, "--repeats", repeats, ..] => report(repeats.parse().expect("a number of runs")),
         _ => report(REPEATS),
     }
+}
+
+/// What a run of its own is told.
+const LIKE_THE_LIBRARY: &str = "like-the-library";
+const WHEN_ANNOUNCED: &str = "when-announced";
+const STRICT: &str = "strict";
+
+fn measured<C: Contender>(scenario: Scenario) -> Measurement {
+    Workload::<C>::new(PIPES, scenario).measure(packets(scenario))
 }
 
 fn packets(scenario: Scenario) -> u64 {
@@ -203,14 +234,14 @@ fn packets(scenario: Scenario) -> u64 {
     }
 }
 
-fn ours(scenario: Scenario, class: TrafficClass) -> Measurement {
+fn ours(calls: &str, scenario: Scenario, class: TrafficClass) -> Measurement {
     let itself = std::env::current_exe().expect("the path of this benchmark");
     let class = match class {
-        TrafficClass::Strict => "strict",
+        TrafficClass::Strict => STRICT,
         TrafficClass::BestEffort => "best-effort",
     };
     let output = Command::new(itself)
-        .args(["--run", class, scenario.name()])
+        .args(["--run", calls, class, scenario.name()])
         // Huge pages for allocations, as for the peer.
         .env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
         .output()
@@ -226,37 +257,48 @@ fn report(repeats: usize) {
         Ok(peer) => println!("peer: librte_sched of DPDK {}", peer.version),
         Err(why) => println!("peer: librte_sched is skipped, only our numbers follow: {why}"),
     }
-    println!("{PIPES} pipes, bursts of 64; medians of {repeats} runs, both sides in turn\n");
+    println!("{PIPES} pipes, bursts of 64; medians of {repeats} runs, both sides in turn");
+    println!("asked: a packet at a time, at the times that are announced, as a pipeline does\n");
     println!(
-        "scenario class        ns/packet  library  ratio   call µs  library   B/pipe  library"
+        "scenario class        ns/packet  library  ratio    asked   call µs  library   B/pipe  library"
     );
     for scenario in Scenario::ALL {
         for class in [TrafficClass::Strict, TrafficClass::BestEffort] {
-            let (mut own, mut its) = (Vec::new(), Vec::new());
+            let (mut own, mut asked, mut its) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..repeats {
-                own.push(ours(scenario, class));
-                if let Ok(peer) = &peer {
-                    its.extend(peer.run(scenario, PIPES, packets(scenario), class).ok());
+                own.push(ours(LIKE_THE_LIBRARY, scenario, class));
+                asked.push(ours(WHEN_ANNOUNCED, scenario, class));
+                let Ok(peer) = &peer else { continue };
+                match peer.run(scenario, PIPES, packets(scenario), class) {
+                    Ok(run) => its.push(run),
+                    Err(why) => eprintln!("librte_sched, {}: {why}", scenario.name()),
                 }
             }
-            let own = Measurement::median(&own).expect("at least one run");
+            let median = |runs: &[_]| Measurement::median(runs).expect("at least one run");
+            let own = [median(&own), median(&asked)];
             print_row(scenario, class, own, Measurement::median(&its));
         }
     }
 }
 
-fn print_row(scenario: Scenario, class: TrafficClass, own: Measurement, its: Option<Measurement>) {
+fn print_row(
+    scenario: Scenario,
+    class: TrafficClass,
+    [own, asked]: [Measurement; 2],
+    its: Option<Measurement>,
+) {
     let class = match class {
-        TrafficClass::Strict => "strict",
+        TrafficClass::Strict => STRICT,
         TrafficClass::BestEffort => "best effort",
     };
     let its = |quantity: fn(&Measurement) -> f64| its.as_ref().map_or(f64::NAN, quantity);
     println!(
-        "{:<8} {class:<12} {:>9.1} {:>8.1} {:>6.2} {:>9.1} {:>8.1} {:>8.0} {:>8.0}",
+        "{:<8} {class:<12} {:>9.1} {:>8.1} {:>6.2} {:>8.1} {:>9.1} {:>8.1} {:>8.0} {:>8.0}",
         scenario.name(),
         own.ns_per_packet,
         its(|run| run.ns_per_packet),
         own.ns_per_packet / its(|run| run.ns_per_packet),
+        asked.ns_per_packet,
         own.longest_call_us,
         its(|run| run.longest_call_us),
         own.bytes_per_slice,

@@ -11,7 +11,7 @@ use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// A flow is active if it sent a frame in the last interval of this length that is over, counted from time zero.
-const INTERVAL: Duration = Duration::from_millis(100);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 const BITS: u32 = 1 << FLOW_BITS;
 const WORDS: usize = (BITS / u64::BITS) as usize;
 /// Bits of an estimate after the binary point.
@@ -79,8 +79,7 @@ impl ActiveFlows {
             let flows = counted.sketch.take();
             counted.flows = if is_last { flows } else { 0 };
         }
-        let elapsed = now.nanos() % INTERVAL.nanos();
-        self.end = Instant::from_nanos(now.nanos() - elapsed).saturating_add(INTERVAL);
+        self.end = end_of_interval(now);
     }
 
     /// Give the nodes the weights of now. A queue without active flows has that of one.
@@ -112,9 +111,15 @@ impl ActiveFlows {
     }
 }
 
+/// When the interval that contains `now` is over.
+pub(crate) fn end_of_interval(now: Instant) -> Instant {
+    let elapsed = now.nanos() % INTERVAL.nanos();
+    Instant::from_nanos(now.nanos() - elapsed).saturating_add(INTERVAL)
+}
+
 /// How many distinct hashes were inserted, about.
 #[derive(Debug)]
-struct Sketch {
+pub(crate) struct Sketch {
     words: Box<[u64; WORDS]>,
     clear: u32,
     /// With [`FRACTION_BITS`].
@@ -122,7 +127,7 @@ struct Sketch {
 }
 
 impl Sketch {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             words: Box::new([0; WORDS]),
             clear: BITS,
@@ -130,7 +135,7 @@ impl Sketch {
         }
     }
 
-    fn insert(&mut self, hash: u16) {
+    pub(crate) fn insert(&mut self, hash: u16) {
         let bit = u32::from(hash) % BITS;
         let Some(word) = self.words.get_mut((bit / u64::BITS) as usize) else {
             return;
@@ -145,7 +150,7 @@ impl Sketch {
     }
 
     /// The estimate, rounded; it begins anew.
-    fn take(&mut self) -> u32 {
+    pub(crate) fn take(&mut self) -> u32 {
         let rounded = (self.estimate + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS;
         self.words.fill(0);
         self.clear = BITS;

@@ -429,6 +429,7 @@ impl Builder {
                     places,
                 })
             }),
+            ..Special::default()
         };
         let mut class = ClassState::new(context.path.clone(), queue, special);
         let bucket = |(rate, burst)| Box::new(TokenBucket::full(rate, burst, self.now));

@@ -481,6 +481,17 @@ fn resume_credit(
     }
 }
 
+/// What was counted of the flows of a class goes on; its weight follows with the next frame after an interval.
+fn carry_flows(old: &mut ClassState, new: &mut ClassState) {
+    let Some(old) = &mut old.special else { return };
+    let Some(flows) = old.flows.take() else {
+        return;
+    };
+    let special = new.special.get_or_insert_default();
+    (special.flows, special.by_flow) = (Some(flows), true);
+    special.by_flow_from = old.by_flow_from;
+}
+
 /// Classes keep their counters by path; a removed class stays at the end while its frames wait.
 /// Returns old class index → new, and the counters of those that are gone.
 fn carry_classes(
@@ -504,6 +515,7 @@ fn carry_classes(
                 bucket.resume_from(old, now);
             }
             successor.counters.absorb(&class.counters);
+            carry_flows(class, successor);
             index
         } else if class.counters.queued_frames > 0 {
             if named.is_empty() {

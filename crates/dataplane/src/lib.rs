@@ -22,6 +22,7 @@ pub mod meter;
 mod pipeline;
 pub mod queue;
 mod scheduler;
+mod slice_flows;
 mod slots;
 
 pub use bucket::TokenBucket;
@@ -31,8 +32,9 @@ pub use change::{
 };
 pub use classifier::{Classifier, InsertError};
 pub use counters::ClassCounters;
-pub use elephants::ElephantCounters;
+pub use elephants::{ElephantCounters, ElephantsSeen, FlowsChanged};
 pub use frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;
-pub use slicewise_wire::Ecn;
+pub use slice_flows::{FlowsSeen, SliceFlows, Weighed};
+pub use slicewise_wire::{Ecn, Headers, IpVersion};

@@ -76,6 +76,8 @@ pub struct Pipeline {
     pub(crate) random: Xoshiro256PlusPlus,
     /// [`Instant::MAX`] for never.
     pub(crate) next_poll: Instant,
+    /// The slot behind that of the frame that left last, [`u32::MAX`] without one.
+    behind: u32,
 }
 
 impl Pipeline {
@@ -120,6 +122,7 @@ impl Pipeline {
             flow_hash: FlowHash::new(seed),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             next_poll: Instant::MAX,
+            behind: u32::MAX,
         })
     }
 
@@ -208,12 +211,21 @@ impl Pipeline {
             if !has_memory(&frame, index) {
                 return Err(DropReason::BufferFull);
             }
+            let own = class.queue;
             let flow = if class.is_by_flow() {
-                self.flow_hash.of(headers)
+                let flow = self.flow_hash.of(headers);
+                if let Some(flows) = class.flows_mut() {
+                    let l2_bytes = frame.lengths.l2_bytes;
+                    let weight =
+                        flows.on_frame((headers, self.flow_hash, flow), l2_bytes, now, &self.tree);
+                    if let Some(weight) = weight {
+                        self.tree.set_slice_weight(own, weight);
+                    }
+                }
+                flow
             } else {
                 0
             };
-            let own = class.queue;
             let queue = match class.choice_mut() {
                 None => own,
                 Some(choice) => {
@@ -392,10 +404,19 @@ impl Pipeline {
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         let queued = self.tree.dequeue(&mut self.pool, now)?;
         count_sent(&mut self.classes, &queued);
+        self.behind = queued.behind();
         if self.aside > 0 {
             self.join_aside();
         }
         Some(departure(&queued))
+    }
+
+    /// The handle of the frame that was behind the one that [`poll_egress`](Self::poll_egress) returned last, in the same
+    /// queue: what belongs to it will soon be needed. Only a hint; [`u64::MAX`] without one.
+    #[inline]
+    #[must_use]
+    pub fn next_handle(&self) -> u64 {
+        self.pool.handle(self.behind)
     }
 
     /// Frames have left at `now`, and others may follow if there are `more`.
@@ -412,6 +433,13 @@ impl Pipeline {
             self.tree.poll_at(now)
         };
         self.count_dropped();
+    }
+
+    /// Whether [`poll_dropped`](Self::poll_dropped) returns a frame.
+    #[inline]
+    #[must_use]
+    pub const fn has_dropped(&self) -> bool {
+        self.pool.has_dropped()
     }
 
     /// A frame dropped after it was queued: its handle returns to the caller, and it is counted. If a

@@ -53,6 +53,12 @@ pub struct PriorityLevels {
 }
 
 impl PriorityLevels {
+    /// One level with every code point.
+    pub const ONE: Self = Self {
+        by_dscp: 0,
+        last: 0,
+    };
+
     /// `levels` levels, 1 to [`LEVELS_MAX`], with every code point on the last.
     pub(crate) fn new(levels: usize) -> Self {
         let last = u8::try_from(levels.clamp(1, LEVELS_MAX) - 1).unwrap_or(0);

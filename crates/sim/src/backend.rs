@@ -11,7 +11,7 @@ use crate::elephants::{self, elephants};
 use crate::endpoint::EndpointParams;
 use crate::impairment::Impairments;
 use crate::link::{Handover, LinkParams};
-use crate::losses::{dropped, losses_on_links};
+use crate::losses::{dropped, dropped_by_queue, losses_on_links};
 use crate::measurement::Measurement;
 use crate::network::{self, Network};
 use crate::observer::{FlowId, Observer};
@@ -221,7 +221,11 @@ impl Simulator {
                  shaped to almost nothing"
             )));
         }
-        let drops = [dropped(&network, &egress), gone.drops].concat();
+        // A change of policy may end one hierarchy and begin another.
+        let drops = match study.phases.is_empty() {
+            true => dropped_by_queue(&network, &egress),
+            false => [dropped(&network, &egress), gone.drops].concat(),
+        };
         let elephants =
             elephants::by_class([elephants(&network, &egress), gone.elephants].concat());
         let lost_on_links = losses_on_links(study, run, &network, &links);

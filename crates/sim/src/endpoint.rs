@@ -82,7 +82,11 @@ impl TransmitRing {
 
     #[inline]
     fn ring_of(&self, priority: u8) -> usize {
-        usize::from(priority) % self.rings.len()
+        if self.rings.len() == 1 {
+            0
+        } else {
+            usize::from(priority) % self.rings.len()
+        }
     }
 
     /// True if one more frame may be handed over. The frame that the transmitter is sending keeps its
@@ -106,7 +110,9 @@ impl TransmitRing {
         let ring = self.ring_of(priority);
         let ring = &mut self.rings[ring];
         ring.frames.push_back(frame);
-        ring.segments.extend(segment.copied());
+        if let Some(segment) = segment {
+            ring.segments.push_back(*segment);
+        }
         self.frames += 1;
     }
 
@@ -121,6 +127,12 @@ impl TransmitRing {
     #[inline]
     #[must_use]
     pub fn ready_at(&self) -> Instant {
+        if self.frames == 0 {
+            return Instant::MAX;
+        }
+        if let [only] = &*self.rings {
+            return only.paused_until;
+        }
         let waiting = self.rings.iter().filter(|ring| !ring.frames.is_empty());
         let ready = waiting.map(|ring| ring.paused_until);
         ready.min().unwrap_or(Instant::MAX)
@@ -129,12 +141,20 @@ impl TransmitRing {
     /// The frame that is sent next, at `now`.
     #[inline]
     pub fn pop(&mut self, now: Instant) -> Option<Packet> {
+        if self.rings.len() > 1 {
+            self.popped = self.first_ready(now)?;
+        }
+        let frame = self.rings[self.popped].frames.pop_front()?;
+        self.frames -= 1;
+        Some(frame)
+    }
+
+    /// Of several rings, the one whose frame was handed over first among those that are not paused.
+    fn first_ready(&self, now: Instant) -> Option<usize> {
         let rings = self.rings.iter().enumerate();
         let ready = rings.filter(|(_, ring)| ring.paused_until <= now);
         let heads = ready.filter_map(|(index, ring)| Some((ring.frames.front()?.sent_at, index)));
-        (_, self.popped) = heads.min()?;
-        self.frames -= 1;
-        self.rings[self.popped].frames.pop_front()
+        heads.min().map(|(_, ring)| ring)
     }
 
     /// What the frame holds that was popped last, which is of a connection.

@@ -5,9 +5,12 @@ use crate::impairment::Lost;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::topology::PortId;
+use slicewise_dataplane::hqos::{Hqos, HqosCounters, HqosPlace};
 use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
+use slicewise_model::hqos::queue_name;
 use slicewise_stats::record::{DropCount, LinkLoss};
 use slicewise_study::{RunSpec, ScenarioParams, Study};
+use std::collections::BTreeMap;
 
 /// Names of the links that a study has, in the order in which its network has them.
 pub(crate) const LINKS: [&str; 2] = ["ingress", "egress"];
@@ -23,6 +26,53 @@ pub(crate) fn dropped<O: Observer>(
         .flat_map(Pipeline::counters)
         .flat_map(drops_of)
         .collect()
+}
+
+/// The same of ports whose policies have not changed: what waits in a hierarchy by its queues, with the names and reasons of
+/// the device of `run --on dpdk`.
+pub(crate) fn dropped_by_queue<O: Observer>(
+    network: &Network<Plane, O>,
+    egress: &[PortId],
+) -> Vec<DropCount> {
+    let planes = egress.iter().filter_map(|port| network.forwarding(*port));
+    let mut drops = Vec::new();
+    for pipeline in planes.map(Plane::pipeline) {
+        let hierarchies: BTreeMap<u32, &Hqos> = pipeline.hierarchies().collect();
+        for (number, class) in (0..).zip(pipeline.counters()) {
+            let of_class = drops_of(class);
+            match hierarchies.get(&number) {
+                Some(hqos) => {
+                    drops
+                        .extend(of_class.filter(|drop| !OF_QUEUES.contains(&drop.reason.as_str())));
+                    drops.extend(hqos.counters().flat_map(drops_of_queue));
+                }
+                None => drops.extend(of_class),
+            }
+        }
+    }
+    drops
+}
+
+/// Reasons that a hierarchy counts by queue.
+const OF_QUEUES: [&str; 4] = [
+    DropReason::QueueFull.name(),
+    DropReason::RedEarly.name(),
+    DropReason::RedForced.name(),
+    DropReason::FrameTooLong.name(),
+];
+
+fn drops_of_queue((place, counters): (HqosPlace, HqosCounters)) -> impl Iterator<Item = DropCount> {
+    let reasons = [
+        (DropReason::QueueFull.name(), counters.dropped_full),
+        ("red", counters.dropped_early),
+        (DropReason::FrameTooLong.name(), counters.dropped_too_long),
+    ];
+    let reasons = reasons.into_iter().filter(|(_, frames)| *frames > 0);
+    reasons.map(move |(reason, frames)| DropCount {
+        class: queue_name(place.subport, place.pipe, place.queue),
+        reason: reason.to_owned(),
+        frames,
+    })
 }
 
 /// What a class dropped, by reason.

@@ -364,6 +364,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let mut poll_at = forwarding.poll_at().unwrap_or(Instant::MAX);
         if poll_at.max(ready_at) <= now {
             if let Some(frame) = forwarding.poll_egress(now) {
+                self.wires.packets.read_ahead(forwarding.next_handle());
                 let controls = &mut self.flow_controls;
                 flow_control::on_gone(
                     port,
@@ -389,6 +390,15 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// Report frames that a device dropped from its queues as lost.
     #[inline]
     fn lose_dropped(&mut self, number: u32, now: Instant) {
+        if let Egress::Forwarding(forwarding) = &self.ports[number as usize].egress
+            && forwarding.has_dropped()
+        {
+            self.lose_all_dropped(number, now);
+        }
+    }
+
+    #[cold]
+    fn lose_all_dropped(&mut self, number: u32, now: Instant) {
         let port = &mut self.ports[number as usize];
         while let Egress::Forwarding(forwarding) = &mut port.egress
             && let Some(frame) = forwarding.poll_dropped()

@@ -3,6 +3,7 @@
 use slicewise_transport::Segment;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
+use std::hint::black_box;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +150,17 @@ impl PacketStore {
     #[must_use]
     pub fn get(&self, id: PacketId) -> &Packet {
         &self.packets[id as usize]
+    }
+
+    /// Read what lies at `id`, a packet that will soon be needed or anything else, so that it is in the processor's
+    /// caches then.
+    #[inline]
+    pub fn read_ahead(&self, id: u64) {
+        let place = usize::try_from(id).unwrap_or(usize::MAX);
+        let packet = self.packets.get(place).map_or(0, |packet| packet.sequence);
+        let segment = self.segments.get(place).map_or(0, |held| held.sequence);
+        // Otherwise the compiler would remove loads with unused results.
+        black_box(packet ^ segment);
     }
 
     /// The packet at `id`, to change it.

@@ -228,6 +228,13 @@ mod tests {
         assert_eq!(merged, of(&[(1, 5), (5, 1), (9, 1)]));
     }
 
+    #[test]
+    fn points_of_a_cdf_are_as_far_apart_as_the_error_allows() {
+        let bins: Vec<_> = (1..=10).map(|edge| (edge, 1)).collect();
+        let points = of(&bins).cdf(3, u64::MAX);
+        assert_eq!(points, [CdfPoint(5, 0.5), CdfPoint(10, 1.0)]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]

@@ -470,4 +470,30 @@ mod tests {
             assert!(!find_transient(&vec![LEVEL; bins], BIN, cycle).steady_state_reached);
         }
     }
+
+    #[test]
+    fn ten_batches_and_four_cycles_are_enough_to_judge() {
+        for (bins, cycle, is_enough) in [
+            (50, Duration::ZERO, true),
+            (49, Duration::ZERO, false),
+            (160, CYCLE, true),
+            (159, CYCLE, false),
+        ] {
+            let found = find_transient(&vec![LEVEL; bins], BIN, cycle);
+            assert_eq!(found.steady_state_reached, is_enough, "{bins} bins");
+        }
+    }
+
+    /// Only one cycle is left behind the best cut in the second half: that has no scatter to compare with.
+    #[test]
+    fn a_level_that_rises_with_each_cycle_of_the_second_half_is_not_steady() {
+        let cycle = 100;
+        let rising = series(|bin| {
+            let rises = (bin / cycle).saturating_sub(3).min(4) as u64;
+            let first_rise = u64::from(rises > 0);
+            LEVEL + LEVEL * (first_rise + rises) / 10
+        });
+        let found = find_transient(&rising, BIN, BIN * cycle as u64);
+        assert_eq!((found.end_ns, found.steady_state_reached), (0, false));
+    }
 }

@@ -436,4 +436,24 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn outcomes_are_told_in_words() {
+        let told = [
+            PredictionOutcome::WithinInterval,
+            PredictionOutcome::WithinTolerance,
+            PredictionOutcome::Missed,
+            PredictionOutcome::NotDecided,
+        ]
+        .map(|outcome| outcome.to_string());
+        assert_eq!(
+            told,
+            [
+                "within the interval",
+                "within the tolerance",
+                "missed",
+                "not decided"
+            ]
+        );
+    }
 }

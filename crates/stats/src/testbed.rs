@@ -100,3 +100,22 @@ impl DepartureRecord {
         self.late_frames as f64 / self.frames as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::DepartureRecord;
+
+    #[test]
+    fn the_share_of_late_departures_is_of_those_that_left() {
+        let of = |frames, late_frames| {
+            let departures = DepartureRecord {
+                frames,
+                late_frames,
+                late_ns: 1_000,
+            };
+            departures.late_ratio()
+        };
+        assert!((of(8, 2) - 0.25).abs() < 1e-12);
+        assert!(of(0, 0).abs() < 1e-12);
+    }
+}

@@ -1,7 +1,7 @@
 //! A study made ready for real packets: a shorter profile, and a device that a testbed can be.
 
 use crate::device;
-use crate::params::{DutModel, DutParams, HostTiming, StudyLink};
+use crate::params::{DutModel, DutParams, HostTiming, QosSchedParams, StudyLink};
 use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
 use sha2::{Digest, Sha256};
@@ -245,6 +245,24 @@ impl Study {
         };
         self.digest = derived(&self.digest, profile);
         Ok(self)
+    }
+
+    /// On a testbed: where descriptors of a card are described, a sentence that says that its interfaces have their own.
+    #[must_use]
+    pub fn descriptors_without_effect(&self) -> Option<String> {
+        let own = self
+            .policies
+            .iter()
+            .filter_map(|policy| policy.device.as_ref());
+        let mut models = own.chain([&self.dut]).map(|device| device.model);
+        let sample = QosSchedParams::SAMPLE.ring.transmit;
+        let differs =
+            |model| matches!(model, DutModel::QosSched(threads) if threads.ring.transmit != sample);
+        models.any(differs).then(|| {
+            "`ring.transmit` has no effect on real packets: the rings of virtual interfaces have a size of their own, and \
+             nothing waits there for a link"
+                .to_owned()
+        })
     }
 }
 

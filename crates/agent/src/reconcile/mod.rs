@@ -12,7 +12,7 @@ mod tests;
 use crate::store::{Kept, Record};
 use slice::{Effect, Next, SliceState};
 use slicewise_api::{
-    Acknowledgement, Desired, GatewayChange, GatewaySlice, RefusedSlice, check_name,
+    Acknowledgement, Desired, FlowTerms, GatewayChange, GatewaySlice, RefusedSlice, check_name,
 };
 use slicewise_dataplane::{SliceChangeError, SliceChanged};
 use slicewise_live::DirectionParams;
@@ -403,7 +403,11 @@ impl Reconciler {
         let is_patient = now.saturating_since(since) < PATIENCE;
         state.tries = state.tries.saturating_add(1);
         let again = match error {
-            SliceChangeError::Draining { .. } if is_patient => Some(RETRY),
+            SliceChangeError::Draining { .. } | SliceChangeError::NotByFlow { .. }
+                if is_patient =>
+            {
+                Some(RETRY)
+            }
             SliceChangeError::Refused {
                 released_in: Some(time),
                 ..
@@ -504,6 +508,12 @@ impl Reconciler {
         let state = self.slices.get(name)?;
         let here = state.here.each_ref().map(Option::is_some);
         here.contains(&true).then_some(here)
+    }
+
+    /// What is done about the flows of a slice in a direction.
+    pub(crate) fn flows_in_force(&self, name: &str, direction: usize) -> Option<&FlowTerms> {
+        let here = self.slices.get(name)?.here.get(direction)?;
+        here.as_ref().map(|terms| &terms.flows)
     }
 
     /// Whether nothing is left to do.

@@ -1,7 +1,7 @@
 //! One slice: what is wanted of it, what is in force, and the step between.
 
 use crate::terms;
-use slicewise_api::{GatewaySlice, GatewayTerms};
+use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms};
 use slicewise_dataplane::SliceChange;
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::DirectedChange;
@@ -37,13 +37,19 @@ pub(super) struct SliceState {
 /// What a change makes of a direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// These terms are in force.
+    /// These terms are in force, with what was done about flows before.
     Has(GatewayTerms),
+    /// This is done about its flows.
+    Flows(FlowTerms),
     /// It is removed.
     Removed,
 }
 
 /// What is to be done with a slice.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and it lives for a call"
+)]
 pub(super) enum Next {
     /// Ask for a change.
     Ask(Box<DirectedChange>, [Option<Effect>; 2]),
@@ -53,6 +59,13 @@ pub(super) enum Next {
     Wait,
     /// It cannot be put in force.
     Refuse(String),
+}
+
+fn without_flows(terms: &GatewayTerms) -> GatewayTerms {
+    GatewayTerms {
+        flows: FlowTerms::default(),
+        ..terms.clone()
+    }
 }
 
 impl SliceState {
@@ -104,7 +117,7 @@ impl SliceState {
                     must_wait = true;
                     None
                 }
-                (None, Some(terms)) => Some(Effect::Has(terms.clone())),
+                (None, Some(terms)) => Some(Effect::Has(without_flows(terms))),
                 // Which packets it has and whose it is cannot change: it goes, and comes again.
                 (Some(here), Some(terms))
                     if here.matches != terms.matches || tenant.0 != self.tenant.0 =>
@@ -115,9 +128,19 @@ impl SliceState {
                 (Some(here), Some(terms)) => {
                     let is_stepping = self.step_down.get(direction) == Some(&true);
                     let lesser = || terms::lesser(here, terms).filter(|_| is_stepping);
+                    let flows = terms.flows;
                     let terms = lesser().unwrap_or_else(|| terms.clone());
+                    // In a step of its own: it may have to wait for frames, and the others do not.
+                    let terms = GatewayTerms {
+                        flows: here.flows,
+                        ..terms
+                    };
                     let is_new = *here != terms || self.is_outdated || tenant != self.tenant;
-                    is_new.then_some(Effect::Has(terms))
+                    let is_by_flow = here.flows != flows;
+                    match is_new {
+                        true => Some(Effect::Has(terms)),
+                        false => is_by_flow.then_some(Effect::Flows(flows)),
+                    }
                 }
             };
         }
@@ -147,6 +170,10 @@ impl SliceState {
                 Some(Effect::Removed) => Some(SliceChange::Remove {
                     name: name.to_owned(),
                 }),
+                Some(Effect::Flows(flows)) => Some(SliceChange::Flows {
+                    name: name.to_owned(),
+                    flows: Box::new(terms::flows_params(flows, params)?),
+                }),
                 Some(Effect::Has(terms)) if here.is_some() => Some(SliceChange::Change {
                     name: name.to_owned(),
                     params: terms::slice_params(terms, params)?,
@@ -172,6 +199,11 @@ impl SliceState {
         for ((here, draining), effect) in places.zip(effects) {
             match effect {
                 Some(Effect::Has(terms)) => *here = Some(terms),
+                Some(Effect::Flows(flows)) => {
+                    if let Some(here) = here {
+                        here.flows = flows;
+                    }
+                }
                 Some(Effect::Removed) => {
                     *here = None;
                     *draining = true;

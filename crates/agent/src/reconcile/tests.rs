@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use slicewise_api::{GatewayTerms, Guarantee, Match};
+use slicewise_api::{ElephantTerms, GatewayTerms, Guarantee, Match};
 use slicewise_live::engine::Engine;
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::{EngineParams, Port};
@@ -41,6 +41,7 @@ fn terms(vlan: u16, kbit: u64, delay_ms: u64) -> GatewayTerms {
         }),
         maximum: None,
         weight: 1,
+        flows: FlowTerms::default(),
     }
 }
 
@@ -449,6 +450,71 @@ fn a_controller_with_an_older_store_is_followed() {
     assert_eq!([world.names(0), world.names(1)], [vec!["a"], vec![]]);
 }
 
+const ELEPHANTS: ElephantTerms = ElephantTerms {
+    rate_bps: 1_000_000,
+    interval_ms: 100,
+    times: 2,
+};
+
+#[test]
+fn flows_get_queues_of_their_own_and_count_when_frames_from_before_have_left_and_none_is_lost() {
+    let mut world = World::new(Kept::default());
+    let mut wanted = terms(1, 500, 50);
+    world.take(changes(1, vec![put("a", &wanted, 1)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    wanted.flows = FlowTerms {
+        weight_per_flow: true,
+        flow_queueing: true,
+        elephants: Some(ELEPHANTS),
+    };
+    wanted.weight = 3;
+    world.take(changes(2, vec![put("a", &wanted, 2)]));
+    let counted = |world: &mut World| world.engine.count_classes(0, 0, 32, world.now).flows;
+    assert_eq!(world.acknowledged(), 1);
+    assert_eq!(counted(&mut world), [], "frames wait that came before");
+    assert_eq!(world.reconciler.acknowledgement().refused, []);
+    world.pass(ms(100));
+    assert_eq!(world.acknowledged(), 2);
+    let seen = counted(&mut world);
+    let [(name, seen)] = &seen[..] else {
+        panic!("{seen:?}")
+    };
+    assert_eq!((name.as_str(), seen.weighed.unwrap().weight), ("a", 3));
+    assert!(seen.elephants.is_some());
+    // A reload keeps that.
+    let prepared = world
+        .engine
+        .basis()
+        .prepare(&directions(LINK), world.now)
+        .unwrap();
+    let _replaced = world.engine.commit(prepared, world.now).unwrap();
+    world.reconciler.on_reloaded(directions(LINK));
+    world.act();
+    assert_eq!(counted(&mut world).len(), 1);
+    wanted.flows = FlowTerms::default();
+    world.take(changes(3, vec![put("a", &wanted, 3)]));
+    assert_eq!((world.acknowledged(), counted(&mut world)), (3, vec![]));
+    let classes = world.engine.classes(0);
+    let dropped: u64 = classes.map(|(class, _)| class.dropped_total()).sum();
+    assert_eq!(dropped, 0);
+}
+
+#[test]
+fn elephants_that_are_more_than_can_be_followed_are_refused_with_the_reason() {
+    let mut world = World::new(Kept::default());
+    let mut wanted = terms(1, 500, 50);
+    wanted.flows.elephants = Some(ElephantTerms {
+        rate_bps: 500,
+        interval_ms: 30_000,
+        times: 1,
+    });
+    world.take(changes(1, vec![put("a", &wanted, 1)]));
+    let refused = world.reconciler.acknowledgement().refused;
+    insta::assert_snapshot!(refused[0].reason, @"flows.elephants: 20000 flows above 500 bit/s fit on a link of 10 Mbit/s, and 16384 can be followed: a higher rate is needed");
+    assert_eq!(world.acknowledged(), 1);
+}
+
 /// Which packets a slice has, how much, and in which directions.
 type Kind = (u8, u8, u8);
 
@@ -477,7 +543,12 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn wanted(name: u8, (vlan, kbit, ways): Kind, version: u64) -> GatewaySlice {
     let kbit = [0, 100, 900, 1_900][usize::from(kbit)];
-    let terms = terms(vlan.into(), kbit, 50);
+    let mut terms = terms(vlan.into(), kbit, 50);
+    terms.flows = FlowTerms {
+        weight_per_flow: version % 2 == 1,
+        flow_queueing: version / 2 % 2 == 1,
+        elephants: (version % 3 == 1).then_some(ELEPHANTS),
+    };
     let both = [
         (ways != 1).then(|| terms.clone()),
         (ways != 2).then_some(terms),

@@ -3,6 +3,7 @@
 use crate::support::gateway::{Gateway, VLANS};
 use crate::support::server::Server;
 use crate::support::{slice, wait_until};
+use slicewise_api::{ElephantTerms, FlowTerms};
 use std::time::Duration;
 
 #[test]
@@ -138,5 +139,47 @@ fn many_changes_under_traffic_lose_and_reorder_no_frame() {
     assert_eq!(server.with(|state| state.acknowledged.refused.clone()), []);
     let seen = gateway.stop();
     assert!(seen.arrived[&0] > 0);
+    assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
+}
+
+#[test]
+fn what_is_decided_about_flows_is_reported_with_its_reason_and_no_frame_is_lost_or_reordered() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    server.put(slice("a", 1, 1_000));
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    wait_until("it is in force", || server.acknowledged() == 1);
+    let mut by_flow = slice("a", 1, 1_000);
+    by_flow.forward.as_mut().unwrap().flows = FlowTerms {
+        weight_per_flow: true,
+        flow_queueing: true,
+        // Nine frames in one of the intervals of a minute: the traffic of this gateway is more on any machine.
+        elephants: Some(ElephantTerms {
+            rate_bps: 64_000,
+            interval_ms: 200,
+            times: 1,
+        }),
+    };
+    let generation = server.put(by_flow);
+    wait_until("its flows are told apart", || {
+        server.acknowledged() == generation
+    });
+    server.with(|state| assert_eq!(state.acknowledged.refused, []));
+    let reported = || {
+        server.with(|state| {
+            let events = state.counters.iter().flat_map(|report| &report.events);
+            let of_slice = events.filter(|event| event.slice.as_deref() == Some("a"));
+            of_slice
+                .map(|event| event.reason.clone())
+                .collect::<Vec<_>>()
+        })
+    };
+    wait_until("its flow is an elephant", || !reported().is_empty());
+    insta::assert_snapshot!(reported()[0], @"forward: 1 flow became an elephant, above 64 kbit/s in 200 ms: not IP");
+    let generation = server.put(slice("a", 1, 1_000));
+    wait_until("they are one queue again", || {
+        server.acknowledged() == generation
+    });
+    let seen = gateway.stop();
     assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
 }

@@ -1,10 +1,12 @@
 //! A controller that is away, wrong or hostile.
 
 use crate::support::gateway::{Gateway, params};
+use crate::support::relay::Relay;
 use crate::support::server::{Mood, Server};
 use crate::support::{slice, wait_until};
 use serde_json::json;
 use slicewise_agent::Agent;
+use slicewise_api::ElephantTerms;
 use std::fs;
 use std::time::Duration;
 
@@ -26,6 +28,11 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
         .unwrap()
         .rate_bps = u64::MAX;
     hostile.forward.as_mut().unwrap().weight = u32::MAX;
+    hostile.backward.as_mut().unwrap().flows.elephants = Some(ElephantTerms {
+        rate_bps: 0,
+        interval_ms: 0,
+        times: 0,
+    });
     let moods = [
         Mood::Says(500, b"{}".to_vec()),
         Mood::Says(200, b"\xff\xfe".to_vec()),
@@ -76,6 +83,32 @@ fn a_controller_that_does_not_answer_stops_nothing() {
     let seen = gateway.stop();
     assert!(seen.left[&1] > before);
     assert_eq!(seen.names[0], ["a"]);
+}
+
+#[test]
+fn a_network_that_loses_everything_without_a_word_is_noticed_and_followed_by_what_changed_meanwhile()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let relay = Relay::start(&server.url);
+    let gateway = Gateway::start(&relay.url, &folder.path().join("state")).unwrap();
+    server.put(slice("a", 1, 1_000));
+    wait_until("it is in force", || server.acknowledged() == 1);
+    relay.cut();
+    let before = relay.connections();
+    server.put(slice("b", 2, 1_000));
+    let generation = server.remove("a");
+    // Its connections are never answered again, not even when the network is back: it has to make others.
+    wait_until("it connects anew", || relay.connections() >= before + 2);
+    assert_eq!(server.acknowledged(), 1);
+    assert!(gateway.names().is_some_and(|names| names == ["a"]));
+    let sent = gateway.seen().left[&1];
+    wait_until("it forwards on", || gateway.seen().left[&1] > sent);
+    relay.mend();
+    wait_until("what changed is in force", || {
+        server.acknowledged() == generation && server.with(|state| state.gone == ["a"])
+    });
+    assert!(gateway.names().is_some_and(|names| names == ["b"]));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! What can be asked of a controller.
 
 use super::{
-    Call, Client, ClientError, PATIENCE, Precondition, SliceQuery, Versioned, encoded, headers,
-    with_query,
+    Call, Client, ClientError, Precondition, SliceQuery, Versioned, encoded, headers, with_query,
 };
 use crate::{
     Acknowledgement, Announced, Batch, BatchAnswer, CounterAnswer, CounterReport, Desired,
@@ -218,7 +217,7 @@ impl Client {
             wait.as_millis()
         );
         let call = Call {
-            patience: PATIENCE + wait,
+            wait,
             ..Call::new(Method::GET, path)
         };
         self.read(call).map(|(_, value)| value)

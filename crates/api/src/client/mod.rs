@@ -18,7 +18,7 @@ use ureq::{Agent, Body};
 /// How long an answer may take, beside the time that a long poll asks for.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long connecting may take.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// The largest answer: a snapshot of a million slices.
 const ANSWER_BYTES_MAX: u64 = 2 << 30;
 /// Where Debian and others keep the certificates of authorities.
@@ -152,6 +152,7 @@ pub struct Client {
     base: String,
     token: Option<String>,
     instance: Option<String>,
+    patience: Duration,
 }
 
 impl fmt::Debug for Client {
@@ -168,7 +169,8 @@ struct Call<'a> {
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Option<&'a [u8]>,
-    patience: Duration,
+    /// How long the answer is delayed because it was asked to.
+    wait: Duration,
 }
 
 impl Call<'_> {
@@ -178,7 +180,7 @@ impl Call<'_> {
             path: path.into(),
             headers: Vec::new(),
             body: None,
-            patience: PATIENCE,
+            wait: Duration::ZERO,
         }
     }
 }
@@ -218,6 +220,7 @@ impl Client {
             base,
             token: params.token.clone(),
             instance: None,
+            patience: PATIENCE,
         })
     }
 
@@ -226,6 +229,13 @@ impl Client {
     pub fn with_instance(self, instance: &str) -> Self {
         let instance = Some(instance.to_owned());
         Self { instance, ..self }
+    }
+
+    /// The same client, which waits this long for an answer, beside the time that a long poll asks for; otherwise 30 s. A
+    /// connection that is lost without a word is noticed by nothing else.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     fn unexpected(&self, reason: impl fmt::Display) -> ClientError {
@@ -253,6 +263,7 @@ impl Client {
             url: self.base.clone(),
             reason: error.to_string(),
         };
+        let patience = self.patience + call.wait;
         let wrong = |error: http::Error| ClientError::Params(format!("{}: {error}", self.base));
         let response = match call.body {
             Some(body) => {
@@ -260,13 +271,13 @@ impl Client {
                 let request = request.body(body).map_err(wrong)?;
                 let request = self.agent.configure_request(request);
                 self.agent
-                    .run(request.timeout_global(Some(call.patience)).build())
+                    .run(request.timeout_global(Some(patience)).build())
             }
             None => {
                 let request = request.body(()).map_err(wrong)?;
                 let request = self.agent.configure_request(request);
                 self.agent
-                    .run(request.timeout_global(Some(call.patience)).build())
+                    .run(request.timeout_global(Some(patience)).build())
             }
         };
         response.map_err(unreachable)
@@ -401,6 +412,23 @@ mod tests {
         assert!(!format!("{:?}", params("http://a")).contains("secret"));
         let client = Client::new(&params("http://a")).unwrap();
         assert!(!format!("{client:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_controller_that_says_nothing_is_left_when_patience_ends() {
+        // Connections are made, and nobody reads.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let client = Client::new(&params(&url)).unwrap();
+        let client = client.with_patience(Duration::from_millis(50));
+        for error in [
+            client.links().unwrap_err(),
+            client
+                .desired("gw", 1, Duration::from_millis(50))
+                .unwrap_err(),
+        ] {
+            assert!(error.is_temporary() && error.to_string().contains("timeout"));
+        }
     }
 
     #[test]

@@ -3,11 +3,12 @@
 
 use crate::support::{Sandbox, is_installed};
 use serde_json::{Value, json};
-use slicewise_api::{Client, ClientParams, Precondition, Slice, SliceQuery, SliceState};
+use slicewise_api::{Client, ClientParams, EventKind, Precondition, Slice, SliceQuery, SliceState};
 use std::fs::File;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Longer than anything here takes: only a test that fails waits so long.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -20,7 +21,7 @@ struct Ends {
     interfaces: [String; 2],
 }
 
-fn run(line: &str) -> Result<(), String> {
+pub fn run(line: &str) -> Result<(), String> {
     let mut words = line.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
     let output = command
@@ -101,7 +102,7 @@ impl Drop for Ends {
 }
 
 /// A process that is killed when this is dropped.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Running {
     fn kill(mut self) {
@@ -120,9 +121,31 @@ impl Drop for Running {
     }
 }
 
+/// Shifts the time of day of a process by the seconds that a file says, and leaves clocks that do not jump alone.
+const SHIFTED_CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int result = syscall(SYS_clock_gettime, clock, time);
+    char text[32] = "";
+    int file = clock == CLOCK_REALTIME ? open(getenv("SHIFT"), O_RDONLY) : -1;
+    if (file >= 0) {
+        if (read(file, text, sizeof text - 1) > 0) time->tv_sec += atol(text);
+        close(file);
+    }
+    return result;
+}
+"#;
+
 /// A controller and a gateway in a folder.
 struct Setup {
     sandbox: Sandbox,
+    /// Set for both.
+    environment: Vec<(&'static str, PathBuf)>,
     port: u16,
     client: Client,
 }
@@ -151,9 +174,29 @@ impl Setup {
         });
         Self {
             sandbox,
+            environment: Vec::new(),
             port,
             client: client.unwrap(),
         }
+    }
+
+    /// Run both under a clock that [`Self::shift`] moves; `false` without a C compiler.
+    fn shift_clocks(&mut self) -> bool {
+        self.sandbox.write("clock.c", SHIFTED_CLOCK);
+        let (library, shift) = (self.sandbox.path("clock.so"), self.sandbox.path("shift"));
+        let made = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .arg(self.sandbox.path("clock.c"))
+            .status();
+        self.environment = vec![("LD_PRELOAD", library), ("SHIFT", shift)];
+        made.is_ok_and(|made| made.success())
+    }
+
+    fn shift(&self, hours: i64) {
+        let new = self.sandbox.path("new");
+        std::fs::write(&new, (hours * 3600).to_string()).unwrap();
+        std::fs::rename(new, self.sandbox.path("shift")).unwrap();
     }
 
     fn start(&self, log: &str, arguments: &[&str]) -> Running {
@@ -163,6 +206,7 @@ impl Setup {
             .open(self.sandbox.path(log))
             .unwrap();
         let mut command = self.sandbox.command(arguments);
+        command.envs(self.environment.iter().cloned());
         command.stdout(Stdio::null()).stderr(log);
         Running(command.spawn().unwrap())
     }
@@ -222,7 +266,7 @@ impl Setup {
 }
 
 /// UDP to a port.
-fn slice(name: &str, port: u16, guarantee: Option<Value>) -> Slice {
+pub fn slice(name: &str, port: u16, guarantee: Option<Value>) -> Slice {
     let terms = json!({"guarantee": guarantee, "weight": 1});
     serde_json::from_value(json!({
         "name": name,
@@ -235,7 +279,7 @@ fn slice(name: &str, port: u16, guarantee: Option<Value>) -> Slice {
 }
 
 /// Percent of the packets that an iperf3 sender lost.
-fn lost_percent(report: &[u8]) -> f64 {
+pub fn lost_percent(report: &[u8]) -> f64 {
     let report: Value = serde_json::from_slice(report).unwrap();
     report["end"]["sum"]["lost_percent"].as_f64().unwrap()
 }
@@ -360,4 +404,47 @@ fn controller_and_gateway_that_are_killed_under_changes_converge() {
 #[ignore = "takes long"]
 fn controller_and_gateway_that_are_killed_five_hundred_times_converge() {
     kill_again_and_again("m", 500);
+}
+
+#[test]
+fn clocks_of_controller_and_gateway_that_jump_by_hours_change_nothing() {
+    let Some(ends) = Ends::new("j") else { return };
+    let mut setup = Setup::new(&ends);
+    if !setup.shift_clocks() {
+        println!("skipped: there is no C compiler to shift clocks with");
+        return;
+    }
+    let _controller = setup.controller();
+    let _gateway = setup.gateway();
+    setup.wait_for_link();
+    let mut shifts = Vec::new();
+    for (hours, port) in [5, -11, 24 * 400, 0].into_iter().zip(6000..) {
+        setup.shift(hours);
+        let wanted = slice(&format!("s{port}"), port, None);
+        let put = || {
+            let key = Some(wanted.name.as_str());
+            setup.client.put_slice(&wanted, Precondition::Absent, key)
+        };
+        let made = put().unwrap();
+        setup.wait_until_installed();
+        // Long enough for the controller to look for gateways that are gone.
+        std::thread::sleep(Duration::from_millis(2_500));
+        assert!(setup.client.gateways().unwrap()[0].connected);
+        setup.shift(hours + 30);
+        assert_eq!(put().unwrap(), made, "the key counts");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let shifted = i128::from(made.value.created_at_ms) - now.as_millis() as i128;
+        shifts.push(shifted as f64 / 3.6e6);
+    }
+    // The clock of the controller did jump.
+    let shifts: Vec<f64> = shifts.iter().map(|hours| hours.round()).collect();
+    assert_eq!(shifts, [5.0, -11.0, 9600.0, 0.0]);
+    let events = setup.client.events(0, None).unwrap().items;
+    let went = events
+        .iter()
+        .filter(|event| event.kind == EventKind::GatewayWent);
+    assert_eq!(went.count(), 0);
+    let history = setup.client.generations(None, None).unwrap().items;
+    let generations: Vec<u64> = history.iter().map(|one| one.generation).collect();
+    assert_eq!(generations, [4, 3, 2, 1]);
 }

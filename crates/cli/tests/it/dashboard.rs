@@ -1,13 +1,17 @@
 //! The dashboard in a real browser, driven by keys alone, against a real controller. A thread stands for the gateway: it puts
 //! everything in force that it is told.
 
-use crate::support::browser::{Browser, ENTER, SPACE, TAB};
+mod access;
+mod rules;
+mod views;
+
+use crate::support::browser::{Browser, ENTER, ESCAPE, SPACE, TAB};
 use crate::support::{Sandbox, text};
 use serde_json::Value;
 use slicewise_api::{
     Acknowledgement, Batch, Change, Client, ClientParams, CounterReport, Counts, DelayPercentiles,
     DirectionCounters, GatewayAnnouncement, GatewayChange, Guarantee, LinkAnnouncement,
-    LinkDirection, Match, Slice, SliceCounters, Terms,
+    LinkDirection, Match, Precondition, Slice, SliceCounters, Terms,
 };
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -20,7 +24,7 @@ use std::time::Duration;
 struct Controller {
     process: Child,
     url: String,
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
 }
 
 impl Controller {
@@ -54,14 +58,18 @@ impl Controller {
         Self {
             process,
             url,
-            _sandbox: sandbox,
+            sandbox,
         }
     }
 
     fn client(&self) -> Client {
+        self.client_with(None)
+    }
+
+    fn client_with(&self, token: Option<String>) -> Client {
         Client::new(&ClientParams {
             url: self.url.clone(),
-            token: None,
+            token,
             authorities: None,
         })
         .unwrap()
@@ -83,30 +91,7 @@ struct Gateway {
 
 impl Gateway {
     fn start(client: Client) -> Self {
-        let direction = LinkDirection {
-            rate_bps: 100_000_000,
-            counts: Counts::L1,
-            slices_count: Counts::L2,
-            largest_frame_bytes: 1514,
-            buffer_bytes: None,
-            shortest_delay_ns: 100_000,
-            longest_delay_ns: 10_000_000_000,
-        };
-        let link = LinkAnnouncement {
-            name: "uplink".to_owned(),
-            forward: direction.clone(),
-            backward: direction,
-            classes: Vec::new(),
-        };
-        client
-            .announce(
-                "edge",
-                &GatewayAnnouncement {
-                    links: vec![link],
-                    reached: None,
-                },
-            )
-            .unwrap();
+        announce(&client);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
@@ -121,6 +106,32 @@ impl Gateway {
             thread: Some(thread),
         }
     }
+}
+
+fn announce(client: &Client) {
+    let direction = LinkDirection {
+        rate_bps: 100_000_000,
+        counts: Counts::L1,
+        slices_count: Counts::L2,
+        largest_frame_bytes: 1514,
+        buffer_bytes: None,
+        shortest_delay_ns: 100_000,
+        longest_delay_ns: 10_000_000_000,
+    };
+    let link = LinkAnnouncement {
+        name: "uplink".to_owned(),
+        forward: direction.clone(),
+        backward: direction,
+    };
+    client
+        .announce(
+            "edge",
+            &GatewayAnnouncement {
+                links: vec![link],
+                reached: None,
+            },
+        )
+        .unwrap();
 }
 
 impl Drop for Gateway {
@@ -187,6 +198,32 @@ fn counted(slices: &[String]) -> CounterReport {
         slices: slices.collect(),
         ..CounterReport::default()
     }
+}
+
+/// A slice for UDP packets to a port, guaranteed so many Mbit/s.
+fn slice(name: &str, port: u16, mbit: u64) -> Slice {
+    Slice {
+        name: name.to_owned(),
+        tenant: "default".to_owned(),
+        path: Vec::new(),
+        matches: vec![Match {
+            destination_port: Some(port.to_string()),
+            ..Match::default()
+        }],
+        forward: Some(Terms {
+            guarantee: Some(Guarantee {
+                rate_bps: mbit * 1_000_000,
+                burst_bytes: 15_140,
+                delay_ns: Some(20_000_000),
+            }),
+            ..Terms::default()
+        }),
+        backward: None,
+    }
+}
+
+fn add(client: &Client, slice: &Slice) {
+    client.put_slice(slice, Precondition::Absent, None).unwrap();
 }
 
 /// Fill the form of a new slice by keys: its name, destination port and guaranteed rate.

@@ -2,7 +2,7 @@
 
 use crate::actor::Actor;
 use crate::slices::{Hop, Stored};
-use crate::store::{EventNote, Failed, RowExt, Store, Tx, now_ms, number};
+use crate::store::{EventNote, Failed, RowExt, Store, StoreClock, Tx, number};
 use slicewise_api::{
     CounterAnswer, CounterReport, DirectionCounters, EventKind, GatewayEvent, HopCounters,
     LinkCounters, LinkCountersRecord, SliceCountersRecord, check_name,
@@ -10,9 +10,10 @@ use slicewise_api::{
 use sqlx::AnyConnection;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-/// Own reports younger than this are used, milliseconds; otherwise the gateway may report to another controller by now.
-const OWN_MS: u64 = 3_000;
+/// Own reports younger than this are used; otherwise the gateway may report to another controller by now.
+const OWN: Duration = Duration::from_secs(3);
 /// How long flows of a slice are reported after somebody asked for them, milliseconds.
 const FLOWS_MS: u64 = 15_000;
 /// Most slices whose flows are asked for at a time.
@@ -45,23 +46,24 @@ impl Reported {
     }
 }
 
-/// Reports that came to this process.
+/// Reports that came to this process, and when by the clock that does not jump.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    reports: RwLock<HashMap<String, Arc<Reported>>>,
+    reports: RwLock<HashMap<String, (Duration, Arc<Reported>)>>,
 }
 
 impl Counters {
-    pub(crate) fn keep(&self, gateway: &str, report: CounterReport) {
-        let reported = Arc::new(Reported::new(now_ms(), report));
+    pub(crate) fn keep(&self, clock: &StoreClock, gateway: &str, report: CounterReport) {
+        let reported = Arc::new(Reported::new(clock.now_ms(), report));
         let mut reports = self.reports.write().unwrap_or_else(PoisonError::into_inner);
-        reports.insert(gateway.to_owned(), reported);
+        reports.insert(gateway.to_owned(), (clock.elapsed(), reported));
     }
 
-    fn own(&self, gateway: &str) -> Option<Arc<Reported>> {
+    fn own(&self, clock: &StoreClock, gateway: &str) -> Option<Arc<Reported>> {
         let reports = self.reports.read().unwrap_or_else(PoisonError::into_inner);
-        let found = reports.get(gateway)?;
-        (now_ms().abs_diff(found.at_ms) < OWN_MS).then(|| Arc::clone(found))
+        let (at, found) = reports.get(gateway)?;
+        let age = clock.elapsed().saturating_sub(*at);
+        (age < OWN).then(|| Arc::clone(found))
     }
 }
 
@@ -94,10 +96,10 @@ pub(crate) async fn save_counters(
         tx.note(EventKind::Decision, note).await?;
     }
     let select = "SELECT f.slice AS slice FROM flow_interests f JOIN slice_hops h ON h.slice = f.slice \
-                  WHERE h.gateway = $1 AND f.until_ms > $2 ORDER BY f.until_ms DESC LIMIT $3";
+                  WHERE h.gateway = $1 AND f.until_age_ms > $2 ORDER BY f.until_age_ms DESC LIMIT $3";
     let select = sqlx::query(select)
         .bind(gateway.to_owned())
-        .bind(number(now));
+        .bind(number(tx.age_ms));
     let rows = select.bind(FLOWS_MAX).fetch_all(tx.connection()).await?;
     let wanted = rows.iter().map(|row| row.text("slice"));
     Ok(CounterAnswer {
@@ -107,11 +109,11 @@ pub(crate) async fn save_counters(
 
 /// Somebody looks at the flows of a slice.
 pub(crate) async fn want_flows(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
-    let delete = sqlx::query("DELETE FROM flow_interests WHERE until_ms < $1");
-    let now = tx.now_ms;
+    let delete = sqlx::query("DELETE FROM flow_interests WHERE until_age_ms < $1");
+    let now = tx.age_ms;
     delete.bind(number(now)).execute(tx.connection()).await?;
-    let insert = "INSERT INTO flow_interests (slice, until_ms) VALUES ($1, $2) \
-                  ON CONFLICT (slice) DO UPDATE SET until_ms = excluded.until_ms";
+    let insert = "INSERT INTO flow_interests (slice, until_age_ms) VALUES ($1, $2) \
+                  ON CONFLICT (slice) DO UPDATE SET until_age_ms = excluded.until_age_ms";
     let insert = sqlx::query(insert)
         .bind(slice.to_owned())
         .bind(number(now + FLOWS_MS));
@@ -125,7 +127,7 @@ pub(crate) async fn read_counters(
     counters: &Counters,
     gateway: &str,
 ) -> Result<Option<Arc<Reported>>, sqlx::Error> {
-    if let Some(own) = counters.own(gateway) {
+    if let Some(own) = counters.own(store.clock(), gateway) {
         return Ok(Some(own));
     }
     let select = sqlx::query("SELECT at_ms, body FROM counters WHERE gateway = $1");

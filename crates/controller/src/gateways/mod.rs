@@ -16,4 +16,6 @@ pub(crate) use counters::{
 pub(crate) use desired::{desired, is_news};
 pub(crate) use instance::Instance;
 pub(crate) use links::{link, links};
-pub(crate) use presence::{CONNECTED_MS, forget_gateway, gateways, mark_absent, require, touch};
+pub(crate) use presence::{
+    CONNECTED, Presence, forget_gateway, gateways, mark_absent, require, touch,
+};

@@ -3,13 +3,58 @@
 use super::acknowledge::finish;
 use super::instance::Instance;
 use crate::refusal::Refusal;
-use crate::store::{EventNote, Failed, RowExt, Tx, now_ms, number};
+use crate::store::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{EventKind, GatewayRecord};
 use sqlx::AnyConnection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-/// A gateway that was not heard of for this long is gone, milliseconds.
-pub(crate) const CONNECTED_MS: u64 = 10_000;
+/// A gateway that was not heard of for this long is gone.
+pub(crate) const CONNECTED: Duration = Duration::from_secs(10);
+/// How often somebody has to look, so that it is known for how long a gateway was not heard of.
+const LOOK_WITHIN: Duration = Duration::from_secs(5);
+
+/// When a gateway was seen, as the store has it, and since when it has just this.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    seen_at_ms: u64,
+    since: Duration,
+}
+
+/// For how long gateways have not been heard of.
+///
+/// What counts is for how long the store has had the same moment for a gateway, whatever that moment is: clocks of controllers
+/// differ, and jump. Where nobody could look (the store was away, the machine was suspended), gateways could not say that they are
+/// there: it begins anew.
+#[derive(Debug, Default)]
+pub(crate) struct Presence {
+    heard: HashMap<String, Heard>,
+    looked: Duration,
+}
+
+impl Presence {
+    /// Those of `connected` gateways, with the moments when they were seen, that are gone at `now`, which only grows.
+    fn absent(&mut self, now: Duration, connected: Vec<(String, u64)>) -> Vec<String> {
+        if now.saturating_sub(self.looked) > LOOK_WITHIN {
+            self.heard.clear();
+        }
+        self.looked = now;
+        let before = std::mem::take(&mut self.heard);
+        let mut absent = Vec::new();
+        for (name, seen_at_ms) in connected {
+            let known = before.get(&name);
+            let known = known.filter(|known| known.seen_at_ms == seen_at_ms);
+            let since = known.map_or(now, |known| known.since);
+            if now.saturating_sub(since) >= CONNECTED {
+                absent.push(name);
+            } else {
+                self.heard.insert(name, Heard { seen_at_ms, since });
+            }
+        }
+        absent
+    }
+}
 
 /// Every gateway, by name.
 pub(crate) async fn gateways(
@@ -25,17 +70,14 @@ pub(crate) async fn gateways(
     }
     let select = sqlx::query("SELECT * FROM gateways ORDER BY name");
     let rows = select.fetch_all(connection).await?;
-    let now = now_ms();
     let record = |row: &crate::store::Row| {
         let name = row.text("name")?;
-        let seen_at_ms = row.natural("seen_at_ms")?;
         Ok(GatewayRecord {
             links: links.remove(&name).unwrap_or_default(),
             name,
             acknowledged: row.natural("acknowledged")?,
-            seen_at_ms,
-            // Clocks of several controllers may differ, and one may jump.
-            connected: row.integer("connected")? != 0 && now.abs_diff(seen_at_ms) < CONNECTED_MS,
+            seen_at_ms: row.natural("seen_at_ms")?,
+            connected: row.integer("connected")? != 0,
             problem: row.maybe_text("problem")?,
         })
     };
@@ -59,12 +101,23 @@ pub(crate) async fn touch(tx: &mut Tx, gateway: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Note gateways that have not been heard of. Of several controllers, one does.
-pub(crate) async fn mark_absent(tx: &mut Tx) -> Result<(), Failed> {
-    let since = number(tx.now_ms.saturating_sub(CONNECTED_MS));
-    let select = sqlx::query("SELECT name FROM gateways WHERE connected = 1 AND seen_at_ms < $1");
-    for row in select.bind(since).fetch_all(tx.connection()).await? {
-        let name = row.text("name")?;
+/// Note gateways that have not been heard of at `now`, which only grows. Of several controllers, one does.
+pub(crate) async fn mark_absent(
+    tx: &mut Tx,
+    presence: &Mutex<Presence>,
+    now: Duration,
+) -> Result<(), Failed> {
+    let select = sqlx::query("SELECT name, seen_at_ms FROM gateways WHERE connected = 1");
+    let rows = select.fetch_all(tx.connection()).await?;
+    let connected = rows
+        .iter()
+        .map(|row| Ok((row.text("name")?, row.natural("seen_at_ms")?)))
+        .collect::<Result<_, sqlx::Error>>()?;
+    let absent = presence
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .absent(now, connected);
+    for name in absent {
         let update = sqlx::query("UPDATE gateways SET connected = 0 WHERE name = $1");
         update.bind(name.clone()).execute(tx.connection()).await?;
         note(tx, EventKind::GatewayWent, &name).await?;
@@ -141,4 +194,42 @@ pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> 
         .await?;
     let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
     Ok(instance.check(gateway, &known)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(presence: &mut Presence, second: u64, seen_at_ms: u64) -> bool {
+        let connected = vec![("gw".to_owned(), seen_at_ms)];
+        let absent = presence.absent(Duration::from_secs(second), connected);
+        !absent.is_empty()
+    }
+
+    #[test]
+    fn a_gateway_is_gone_ten_seconds_after_it_was_heard_of_whatever_the_clock_says() {
+        const HOUR: u64 = 3_600_000;
+        let mut presence = Presence::default();
+        // It is heard of every two seconds; the clock jumps forward, and back further.
+        for (second, seen) in [(100, HOUR), (102, 9 * HOUR), (104, 10), (106, 2_010)] {
+            assert!(!at(&mut presence, second, seen), "{second}");
+        }
+        for second in [108, 110, 112, 114] {
+            assert!(!at(&mut presence, second, 2_010), "{second}");
+        }
+        assert!(at(&mut presence, 116, 2_010));
+    }
+
+    #[test]
+    fn gateways_are_not_gone_because_nobody_looked() {
+        let mut presence = Presence::default();
+        for second in [100, 102, 104] {
+            assert!(!at(&mut presence, second, 5));
+        }
+        // The store was away for a minute. Then it is heard of again, or not.
+        for second in [164, 166, 168, 170, 172] {
+            assert!(!at(&mut presence, second, 5), "{second}");
+        }
+        assert!(at(&mut presence, 174, 5));
+    }
 }

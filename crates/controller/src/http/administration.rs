@@ -72,7 +72,7 @@ pub(super) async fn put_tenant(
     let request = asked.request(&actor.name, &hash);
     let work = work(move |tx| {
         Box::pin(async move {
-            let (is_new, record) = store::put_tenant(tx, &name, &tenant).await?;
+            let (is_new, record) = store::put_tenant(tx, &actor.name, &name, &tenant).await?;
             Answer::json(if is_new { 201 } else { 200 }, &record)
         })
     });

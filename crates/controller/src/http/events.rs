@@ -3,6 +3,7 @@
 use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::Parameters;
+use super::guard::Proof;
 use super::openapi::Problems;
 use super::slices::page;
 use crate::actor::Actor;
@@ -18,12 +19,14 @@ use futures_util::stream;
 use serde::Deserialize;
 use slicewise_api::{Event, EventPage};
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use utoipa::IntoParams;
 
 /// Silence after which a comment shows that the stream is alive.
 const SILENCE: Duration = Duration::from_secs(15);
+/// How often a stream asks whether its token is still good.
+const PROOF: Duration = Duration::from_secs(1);
 
 /// Which events.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -49,6 +52,7 @@ pub(super) struct EventParameters {
 pub(super) async fn events(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
+    Extension(proof): Extension<Proof>,
     Parameters(asked): Parameters<EventParameters>,
     headers: HeaderMap,
 ) -> Replied {
@@ -58,7 +62,7 @@ pub(super) async fn events(
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok());
     if accept.is_some_and(|accept| accept.contains("text/event-stream")) {
-        return stream_of(app, actor, asked.after, &headers).await;
+        return stream_of(app, actor, proof, asked.after, &headers).await;
     }
     let mut connection = app
         .store
@@ -78,12 +82,20 @@ pub(super) async fn events(
 struct Streaming {
     app: Shared,
     actor: Actor,
+    proof: Proof,
     after: u64,
+    said: Instant,
     watch: watch::Receiver<Progress>,
     _permit: OwnedSemaphorePermit,
 }
 
-async fn stream_of(app: Shared, actor: Actor, after: Option<u64>, headers: &HeaderMap) -> Replied {
+async fn stream_of(
+    app: Shared,
+    actor: Actor,
+    proof: Proof,
+    after: Option<u64>,
+    headers: &HeaderMap,
+) -> Replied {
     let permit = app.limits.try_wait()?;
     let watch = app.store.watch();
     let last = match headers.get("last-event-id") {
@@ -110,7 +122,9 @@ async fn stream_of(app: Shared, actor: Actor, after: Option<u64>, headers: &Head
     let streaming = Streaming {
         app,
         actor,
+        proof,
         after,
+        said: Instant::now(),
         watch,
         _permit: permit,
     };
@@ -121,26 +135,34 @@ async fn stream_of(app: Shared, actor: Actor, after: Option<u64>, headers: &Head
     Ok(response)
 }
 
-/// The next piece of the stream. It ends where the store fails: the client connects again.
+/// The next piece of the stream. It ends where the store fails: the client connects again; and where its token is not good
+/// any more.
 async fn next(
     mut streaming: Streaming,
 ) -> Option<(Result<Bytes, std::convert::Infallible>, Streaming)> {
     loop {
         streaming.watch.borrow_and_update();
         let mut connection = streaming.app.store.pool().acquire().await.ok()?;
+        if !streaming.proof.is_good(&mut connection).await.ok()? {
+            return None;
+        }
         let page = events::list(&mut connection, &streaming.actor, streaming.after, PAGE_MAX)
             .await
             .ok()?;
         drop(connection);
         if let Some(last) = page.items.last() {
             streaming.after = last.number;
+            streaming.said = Instant::now();
             let text: String = page.items.iter().map(sse).collect();
             return Some((Ok(Bytes::from(text)), streaming));
         }
-        match tokio::time::timeout(SILENCE, streaming.watch.changed()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return None,
-            Err(_) => return Some((Ok(Bytes::from_static(b": nothing new\n\n")), streaming)),
+        if streaming.said.elapsed() >= SILENCE {
+            streaming.said = Instant::now();
+            return Some((Ok(Bytes::from_static(b": nothing new\n\n")), streaming));
+        }
+        // No event says that a token was revoked.
+        if let Ok(Err(_)) = tokio::time::timeout(PROOF, streaming.watch.changed()).await {
+            return None;
         }
     }
 }

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, header};
 use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use slicewise_api::INSTANCE_HEADER;
 use std::time::Duration;
 
@@ -200,12 +201,44 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(Refusal::malformed("the body is no JSON object"));
         }
-        let value = serde_json::from_slice(&bytes)
-            .map_err(|error| Refusal::malformed(error.to_string()))?;
+        let value = parsed(&bytes).map_err(|error| Refusal::malformed(error.to_string()))?;
         Ok(Self {
             value,
             hash: hash(&bytes),
         })
+    }
+}
+
+/// JSON has one kind of number: `1000000`, `1000000.0` and `1e6` are the same. Those that are written with a fraction or an exponent
+/// are tried as integers where nothing else is wrong.
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| {
+        if !error.to_string().contains("floating point") {
+            return Err(error);
+        }
+        let mut value: Value = serde_json::from_slice(bytes)?;
+        write_as_integers(&mut value);
+        T::deserialize(value).map_err(|_| error)
+    })
+}
+
+fn write_as_integers(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(write_as_integers),
+        Value::Object(members) => members.values_mut().for_each(write_as_integers),
+        Value::Number(number) => {
+            // Up to 2^53, every integer has a number of its own.
+            let exact = number
+                .as_f64()
+                .filter(|float| float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0);
+            let integer = exact.filter(|_| number.is_f64());
+            if let Some(integer) =
+                integer.and_then(|float| format!("{float:.0}").parse::<i64>().ok())
+            {
+                *value = Value::from(integer);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -3,10 +3,11 @@
 use super::Shared;
 use super::answer::{Replied, failed, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
+use super::guard::Proof;
 use super::openapi::Problems;
 use super::slices::visible;
 use crate::actor::Actor;
-use crate::gateways::{self as known, CONNECTED_MS, Instance};
+use crate::gateways::{self as known, CONNECTED, Instance};
 use crate::log;
 use crate::refusal::Refusal;
 use crate::rules;
@@ -27,7 +28,7 @@ use utoipa::IntoParams;
 /// The longest wait of a long poll.
 const WAIT_MAX_MS: u64 = 60_000;
 /// While a gateway waits, it is noted this often that it is there.
-const TOUCH: Duration = Duration::from_millis(CONNECTED_MS / 3);
+const TOUCH: Duration = Duration::from_secs(CONNECTED.as_secs() / 3);
 
 /// Every link.
 #[utoipa::path(get, path = "/v1/links", tag = "links", responses((status = 200, description = "Links.", body = Vec<LinkRecord>), Problems))]
@@ -255,6 +256,7 @@ pub(super) struct DesiredParameters {
 pub(super) async fn desired(
     State(app): State<Shared>,
     Extension(actor): Extension<Actor>,
+    Extension(proof): Extension<Proof>,
     Named(name): Named,
     instance: Instance,
     Parameters(asked): Parameters<DesiredParameters>,
@@ -286,6 +288,16 @@ pub(super) async fn desired(
         let until = deadline.min(Instant::now() + TOUCH);
         // A generation that does not concern this gateway wakes it here, too: it looks again and waits on.
         let _ = tokio::time::timeout_at(until, watch.changed()).await;
+        let mut connection = app.store.pool().acquire().await;
+        let connection = connection.as_mut().map_err(|error| of_store(error))?;
+        if !proof
+            .is_good(connection)
+            .await
+            .map_err(|error| of_store(&error))?
+        {
+            let detail = "this token was revoked while the gateway waited";
+            return Err(Refusal::unauthorized(detail));
+        }
     }
 }
 
@@ -359,7 +371,7 @@ pub(super) async fn report_counters(
     });
     let answer = app.store.writer().change(Request::default(), work).await?;
     follow_rules(&app, &name, &report).await;
-    app.counters.keep(&name, report);
+    app.counters.keep(app.store.clock(), &name, report);
     Ok(answer.into_response())
 }
 

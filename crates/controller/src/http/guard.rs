@@ -11,9 +11,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use slicewise_api::Scope;
+use sqlx::AnyConnection;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take that does not wait for something to happen: more than a body and a transaction need. A store that is
+/// lost without a word (its network, its machine) is noticed by nothing else.
+const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Headers of every answer.
 const HEADERS: [(HeaderName, &str); 4] = [
@@ -31,7 +36,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let done = AssertUnwindSafe(admitted(&app, request, next))
+    let done = AssertUnwindSafe(in_time(&app, request, next))
         .catch_unwind()
         .await;
     let mut response = match done {
@@ -62,13 +67,26 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     response
 }
 
+/// Whether the request waits for something to happen: a long poll, or a stream.
+fn waits(request: &Request) -> bool {
+    let path = request.uri().path();
+    path.ends_with("/desired") || path == "/v1/events"
+}
+
+async fn in_time(app: &Shared, request: Request, next: Next) -> Result<Response, Refusal> {
+    if waits(&request) {
+        return admitted(app, request, next).await;
+    }
+    let done = tokio::time::timeout(PATIENCE, admitted(app, request, next)).await;
+    done.unwrap_or_else(|_| Err(super::answer::of_store(&sqlx::Error::PoolTimedOut)))
+}
+
 async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Response, Refusal> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
     let path = request.uri().path();
     let needs_actor = path.starts_with("/v1/") || path == "/metrics";
-    let waits = path.ends_with("/desired") || path == "/v1/events";
-    let permit = match waits {
+    let permit = match waits(&request) {
         true => None,
         false => Some(app.limits.try_serve()?),
     };
@@ -81,6 +99,8 @@ async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Resp
         )
         .await?;
         app.limits.try_ask(&actor.name)?;
+        let proof = Proof::of(request.headers(), &actor);
+        request.extensions_mut().insert(proof);
         request.extensions_mut().insert(actor);
     } else {
         app.limits.try_ask(&format!("from {peer}"))?;
@@ -91,6 +111,40 @@ async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Resp
     Ok(response)
 }
 
+/// What a request was admitted by: answers that take long ask again whether it is still good.
+#[derive(Debug, Clone)]
+pub(super) struct Proof {
+    token: Option<String>,
+    actor: Actor,
+}
+
+impl Proof {
+    fn of(headers: &HeaderMap, actor: &Actor) -> Self {
+        Self {
+            token: bearer(headers).map(str::to_owned),
+            actor: actor.clone(),
+        }
+    }
+
+    /// Whether the same request would be admitted now: its token is not revoked, and no token is needed where it had none.
+    pub(super) async fn is_good(
+        &self,
+        connection: &mut AnyConnection,
+    ) -> Result<bool, sqlx::Error> {
+        match &self.token {
+            Some(token) => Ok(holder(connection, token).await?.as_ref() == Some(&self.actor)),
+            None => Ok(!has_tokens(connection).await?),
+        }
+    }
+}
+
+/// The token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (kind, token) = text.split_once(' ')?;
+    kind.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
 /// Who asks: the holder of the token, or, where none is needed, whoever is on this machine.
 async fn authenticated(
     app: &Shared,
@@ -99,14 +153,10 @@ async fn authenticated(
     peer: &str,
 ) -> Result<Actor, Refusal> {
     let store = |error: sqlx::Error| super::answer::of_store(&error);
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let text = value.to_str().unwrap_or_default();
-        let token = text
-            .split_once(' ')
-            .filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
+    if headers.contains_key(header::AUTHORIZATION) {
         let mut connection = app.store.pool().acquire().await.map_err(store)?;
-        let found = match token {
-            Some((_, token)) => holder(&mut connection, token.trim()).await.map_err(store)?,
+        let found = match bearer(headers) {
+            Some(token) => holder(&mut connection, token).await.map_err(store)?,
             None => None,
         };
         return match found {

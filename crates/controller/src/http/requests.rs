@@ -11,10 +11,14 @@ use crate::refusal::Refusal;
 use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
-use slicewise_api::{Batch, BatchAnswer, Change, Guarantee, Invalid, Match, Maximum, Slice, Terms};
+use slicewise_api::{
+    Batch, BatchAnswer, Change, FlowTerms, Guarantee, Invalid, Match, Maximum, Slice, Terms,
+};
 use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_model::{BurstSpec, ClassMap, ClassSpec, Condition, MatchMode, RateSpec};
-use utoipa::IntoParams;
+use utoipa::openapi::schema::{ArrayBuilder, OneOfBuilder};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 /// Where the slices are.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -29,9 +33,22 @@ pub(super) struct RequestParameters {
     tenant: Option<String>,
 }
 
+/// Requests of P4-TINS in the description of the API: one, or a list.
+struct Requests;
+
+impl PartialSchema for Requests {
+    fn schema() -> RefOr<Schema> {
+        let one = || ObjectBuilder::new().schema_type(Type::Object);
+        let list = ArrayBuilder::new().items(one());
+        OneOfBuilder::new().item(one()).item(list).into()
+    }
+}
+
+impl ToSchema for Requests {}
+
 /// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction.
 #[utoipa::path(post, path = "/v1/slice-requests", tag = "slices", params(RequestParameters),
-    request_body(content = serde_json::Value, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
+    request_body(content = Requests, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn slice_requests(
     State(app): State<Shared>,
@@ -94,6 +111,7 @@ fn slice(
             burst_bytes: burst(police.pbs),
         }),
         weight: 1,
+        flows: FlowTerms::default(),
     });
     Ok(Slice {
         name: class.name.clone(),

@@ -4,7 +4,7 @@ use super::limits::Limits;
 use super::metrics::Metrics;
 use super::{App, router};
 use crate::administration::has_tokens;
-use crate::gateways::{Counters, mark_absent};
+use crate::gateways::{Counters, Presence, mark_absent};
 use crate::log;
 use crate::rules::Idle;
 use crate::store::{Answer, Request, Store, work};
@@ -12,7 +12,7 @@ use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -222,11 +222,13 @@ async fn look(store: Store) {
 
 /// Note gateways that are gone.
 async fn presence(store: Store) {
+    let presence: Arc<Mutex<Presence>> = Arc::default();
     loop {
         tokio::time::sleep(PRESENCE_EVERY).await;
+        let (presence, now) = (Arc::clone(&presence), store.clock().elapsed());
         let work = work(move |tx| {
             Box::pin(async move {
-                mark_absent(tx).await?;
+                mark_absent(tx, &presence, now).await?;
                 Ok(Answer::empty())
             })
         });

@@ -143,9 +143,9 @@ pub(super) async fn visible(
 
 /// Add a slice, or change it. Refused with 409 and an offer if its guarantee cannot be kept.
 #[utoipa::path(put, path = "/v1/slices/{name}", tag = "slices", request_body = Slice,
-    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
-        ("If-None-Match" = Option<String>, Header, description = "`*`: only if the slice does not exist."),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, pattern = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#, description = "Only if the slice has this version."),
+        ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: only if the slice does not exist."),
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
     responses((status = 200, description = "Changed, or as it was.", body = SliceRecord, headers(("ETag" = String))),
         (status = 201, description = "Added.", body = SliceRecord, headers(("ETag" = String), ("Location" = String))), Problems))]
 pub(super) async fn put(
@@ -195,8 +195,8 @@ async fn one(tx: &mut Tx, name: &str, status: u16) -> Result<Answer, Failed> {
 
 /// Remove a slice. It drains: its capacity stays promised until its gateways have sent its last frames.
 #[utoipa::path(delete, path = "/v1/slices/{name}", tag = "slices",
-    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, description = "Only if the slice has this version."),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, pattern = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#, description = "Only if the slice has this version."),
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
     responses((status = 202, description = "It drains.", body = SliceRecord), Problems))]
 pub(super) async fn remove(
     State(app): State<Shared>,
@@ -226,7 +226,7 @@ pub(super) async fn remove(
 
 /// Carry out several changes, all or none.
 #[utoipa::path(post, path = "/v1/batches", tag = "slices", request_body = Batch,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn batch(
     State(app): State<Shared>,
@@ -343,7 +343,7 @@ pub(super) async fn generation(
 
 /// Return to the slices of a generation, as one batch; 0 is before the first.
 #[utoipa::path(post, path = "/v1/generations/{generation}/restore", tag = "history", params(("generation" = u64, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is carried out once.")),
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
     responses((status = 200, description = "All changes are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn restore(
     State(app): State<Shared>,

@@ -19,6 +19,7 @@ pub(crate) fn gateway_slice(
             }),
             maximum: terms.maximum,
             weight: terms.weight,
+            flows: terms.flows,
         })
     };
     GatewaySlice {

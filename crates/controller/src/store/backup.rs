@@ -166,7 +166,7 @@ pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
         })
     };
     let input = BufReader::new(File::open(file).map_err(failed)?);
-    let mut tx = Tx::begin(store.pool(), store.dialect())
+    let mut tx = Tx::begin(store.pool(), store.dialect(), store.clock())
         .await
         .map_err(statement)?;
     if !is_empty(tx.connection()).await.map_err(statement)? {

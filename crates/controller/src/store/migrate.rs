@@ -30,7 +30,7 @@ impl Migration {
 }
 
 /// In order. A file that was released never changes: to alter the schema, add one.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     Migration::same(1, include_str!("../../migrations/0001_first.sql")),
     Migration {
         version: 2,
@@ -38,6 +38,7 @@ const MIGRATIONS: [Migration; 4] = [
         postgres: include_str!("../../migrations/0002_audit_only_grows.postgres.sql"),
     },
     Migration::same(3, include_str!("../../migrations/0003_rules.sql")),
+    Migration::same(4, include_str!("../../migrations/0004_age.sql")),
     Migration::same(5, include_str!("../../migrations/0005_gateways.sql")),
 ];
 

@@ -5,6 +5,7 @@
 //! have consecutive numbers in the order in which they become visible, and no sum is tested that another transaction is about to change.
 
 mod backup;
+mod clock;
 mod location;
 mod migrate;
 mod rows;
@@ -12,14 +13,17 @@ mod transaction;
 mod writer;
 
 pub use backup::{BackupError, backup, restore};
+pub(crate) use clock::StoreClock;
+pub use clock::{Clock, SystemClock};
 pub use location::{Location, LocationError};
 pub(crate) use rows::{RowExt, number};
 pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
 pub(crate) use writer::{CHANGES_KEPT, Request, Totals, Writer, work};
 
 use sqlx::any::{AnyPoolOptions, AnyRow};
-use sqlx::{AnyConnection, AnyPool, Executor};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use sqlx::{AnyConnection, AnyPool, Connection, Executor};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Connections for reading.
@@ -85,6 +89,7 @@ pub struct Store {
     pool: AnyPool,
     dialect: Dialect,
     location: Location,
+    clock: StoreClock,
     writer: Writer,
     progress: watch::Sender<Progress>,
 }
@@ -95,6 +100,17 @@ impl Store {
     /// # Errors
     /// If it cannot be opened, or is of a newer version.
     pub async fn open(location: &Location) -> Result<Self, StoreError> {
+        Self::open_with_clock(location, Arc::new(SystemClock::default())).await
+    }
+
+    /// The same, with another clock than that of the system.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_with_clock(
+        location: &Location,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         location.prepare().map_err(|reason| StoreError::Open {
             location: location.to_string(),
@@ -104,6 +120,11 @@ impl Store {
         let options = AnyPoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(PATIENCE)
+            // SQLite ends a transaction on its own where the disk is full. The driver does not notice, and would begin no other
+            // one on this connection.
+            .before_acquire(|connection, _| {
+                Box::pin(async move { Ok(!connection.is_in_transaction()) })
+            })
             .after_connect(move |connection, _| {
                 Box::pin(async move { set_up(connection, dialect).await })
             });
@@ -114,11 +135,13 @@ impl Store {
         })?;
         migrate::migrate(&pool, dialect, location).await?;
         let (progress, _) = watch::channel(Progress::default());
-        let writer = Writer::start(pool.clone(), dialect, progress.clone());
+        let clock = StoreClock::new(clock);
+        let writer = Writer::start(pool.clone(), dialect, clock.clone(), progress.clone());
         let store = Self {
             pool,
             dialect,
             location: location.clone(),
+            clock,
             writer,
             progress,
         };
@@ -142,6 +165,10 @@ impl Store {
 
     pub(crate) fn pool(&self) -> &AnyPool {
         &self.pool
+    }
+
+    pub(crate) fn clock(&self) -> &StoreClock {
+        &self.clock
     }
 
     pub(crate) fn writer(&self) -> &Writer {
@@ -227,11 +254,27 @@ fn reason_of(error: &sqlx::Error) -> String {
     }
 }
 
-/// Milliseconds since 1970-01-01 UTC.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0))
-}
-
 /// A row of any query.
 pub(crate) type Row = AnyRow;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_transaction_that_sqlite_has_ended_on_its_own_leaves_no_connection_that_cannot_begin_another_one()
+     {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::Sqlite(folder.path().join("store.sqlite"));
+        let store = Store::open(&location).await.unwrap();
+        for _ in 0..20 {
+            let mut transaction = store.pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+            // What SQLite does where the disk is full.
+            transaction.execute("ROLLBACK").await.unwrap();
+            drop(transaction);
+            // It is returned by another task.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        store.close().await;
+    }
+}

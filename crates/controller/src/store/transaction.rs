@@ -1,6 +1,6 @@
 //! A transaction that changes the store.
 
-use super::{Dialect, RowExt, now_ms, number};
+use super::{Dialect, RowExt, StoreClock, number};
 use crate::refusal::Refusal;
 use slicewise_api::EventKind;
 use sqlx::{Any, AnyConnection, Transaction};
@@ -85,12 +85,19 @@ pub(super) struct Numbers {
 /// A transaction that excludes all others that change the store.
 pub(crate) struct Tx {
     transaction: Transaction<'static, Any>,
+    /// The time of day, which can jump: for people only.
     pub(crate) now_ms: u64,
+    /// The age of the store, which only grows.
+    pub(crate) age_ms: u64,
     pub(super) numbers: Numbers,
 }
 
 impl Tx {
-    pub(super) async fn begin(pool: &sqlx::AnyPool, dialect: Dialect) -> Result<Self, sqlx::Error> {
+    pub(super) async fn begin(
+        pool: &sqlx::AnyPool,
+        dialect: Dialect,
+        clock: &StoreClock,
+    ) -> Result<Self, sqlx::Error> {
         let (begin, lock) = match dialect {
             Dialect::Sqlite => ("BEGIN IMMEDIATE", "SELECT * FROM state WHERE id = 1"),
             Dialect::Postgres => ("BEGIN", "SELECT * FROM state WHERE id = 1 FOR UPDATE"),
@@ -104,7 +111,8 @@ impl Tx {
         };
         Ok(Self {
             transaction,
-            now_ms: now_ms(),
+            now_ms: clock.now_ms(),
+            age_ms: clock.age_ms(row.natural("age_ms")?),
             numbers,
         })
     }
@@ -202,11 +210,13 @@ impl Tx {
     /// Write the numbers given and commit.
     pub(super) async fn commit(mut self) -> Result<Numbers, sqlx::Error> {
         let numbers = self.numbers;
-        let update = "UPDATE state SET generation = $1, event = $2, audit = $3 WHERE id = 1";
+        let update =
+            "UPDATE state SET generation = $1, event = $2, audit = $3, age_ms = $4 WHERE id = 1";
         let update = sqlx::query(update)
             .bind(number(numbers.generation))
             .bind(number(numbers.event))
-            .bind(number(numbers.audit));
+            .bind(number(numbers.audit))
+            .bind(number(self.age_ms));
         update.execute(self.connection()).await?;
         self.transaction.commit().await?;
         Ok(numbers)

@@ -2,7 +2,7 @@
 //! commit durable does not limit the number of changes. A request is answered after the commit.
 
 use super::transaction::{Answer, Failed, Tx};
-use super::{Dialect, Progress, RowExt, announce, number};
+use super::{Dialect, Progress, RowExt, StoreClock, announce, number};
 use crate::log;
 use crate::refusal::Refusal;
 use futures_util::future::BoxFuture;
@@ -83,6 +83,7 @@ impl Writer {
     pub(super) fn start(
         pool: AnyPool,
         dialect: Dialect,
+        clock: StoreClock,
         progress: watch::Sender<Progress>,
     ) -> Self {
         let (jobs, waiting) = mpsc::channel(MOST_WAITING);
@@ -91,6 +92,7 @@ impl Writer {
         let task = Task {
             pool,
             dialect,
+            clock,
             progress,
             totals: Arc::clone(&totals),
         };
@@ -137,6 +139,7 @@ impl Writer {
 struct Task {
     pool: AnyPool,
     dialect: Dialect,
+    clock: StoreClock,
     progress: watch::Sender<Progress>,
     totals: Arc<Totals>,
 }
@@ -207,7 +210,7 @@ impl Task {
         tidy: bool,
         answers: &mut Answers,
     ) -> Result<(), sqlx::Error> {
-        let mut tx = Tx::begin(&self.pool, self.dialect).await?;
+        let mut tx = Tx::begin(&self.pool, self.dialect, &self.clock).await?;
         for Job {
             request,
             work,
@@ -293,8 +296,8 @@ async fn answered(
     hash: &str,
 ) -> Result<Option<Result<Answer, Refusal>>, sqlx::Error> {
     let select = "SELECT request_hash, status, version, body FROM idempotency \
-                  WHERE actor = $1 AND idempotency_key = $2 AND at_ms > $3";
-    let since = tx.now_ms.saturating_sub(ANSWER_KEPT_MS);
+                  WHERE actor = $1 AND idempotency_key = $2 AND at_age_ms >= $3";
+    let since = tx.age_ms.saturating_sub(ANSWER_KEPT_MS);
     let select = sqlx::query(select)
         .bind(actor.to_owned())
         .bind(key.to_owned());
@@ -336,16 +339,16 @@ async fn remember(
         }
     };
     // One that is too old to count may still be there.
-    let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_ms, status, version, body) \
+    let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_age_ms, status, version, body) \
                   VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (actor, idempotency_key) DO UPDATE SET \
-                  request_hash = excluded.request_hash, at_ms = excluded.at_ms, status = excluded.status, \
+                  request_hash = excluded.request_hash, at_age_ms = excluded.at_age_ms, status = excluded.status, \
                   version = excluded.version, body = excluded.body";
-    let now = tx.now_ms;
+    let age = tx.age_ms;
     let insert = sqlx::query(insert)
         .bind(actor.to_owned())
         .bind(key.to_owned())
         .bind(hash.to_owned())
-        .bind(number(now))
+        .bind(number(age))
         .bind(i64::from(status))
         .bind(version.map_or(-1, number))
         .bind(body);
@@ -354,10 +357,10 @@ async fn remember(
 
 /// Forget what is no longer needed.
 async fn tidy_up(tx: &mut Tx) -> Result<(), sqlx::Error> {
-    let since = tx.now_ms.saturating_sub(ANSWER_KEPT_MS);
+    let since = tx.age_ms.saturating_sub(ANSWER_KEPT_MS);
     let numbers = tx.numbers;
     for (delete, below) in [
-        ("DELETE FROM idempotency WHERE at_ms < $1", since),
+        ("DELETE FROM idempotency WHERE at_age_ms < $1", since),
         (
             "DELETE FROM events WHERE number < $1",
             numbers.event.saturating_sub(EVENTS_KEPT),

@@ -47,10 +47,10 @@ fn start(store: &TestStore, listen: &str) -> Child {
 }
 
 /// The same numbers every time.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -170,6 +170,14 @@ fn killed_again_and_again(store: &TestStore, times: u32) {
     println!("{times} times, generation {generation}");
 }
 
+/// How often the tests that take long kill.
+pub fn kills() -> u32 {
+    std::env::var("SLICEWISE_KILLS")
+        .ok()
+        .and_then(|times| times.parse().ok())
+        .unwrap_or(500)
+}
+
 #[test]
 fn nothing_acknowledged_is_lost_by_kill_9() {
     for store in TestStore::each() {
@@ -180,11 +188,7 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
 #[test]
 #[ignore = "takes about ten minutes; SLICEWISE_KILLS says how often (default 500)"]
 fn nothing_acknowledged_is_lost_by_kill_9_500_times() {
-    let times = std::env::var("SLICEWISE_KILLS")
-        .ok()
-        .and_then(|times| times.parse().ok())
-        .unwrap_or(500);
     for store in TestStore::each() {
-        killed_again_and_again(&store, times);
+        killed_again_and_again(&store, kills());
     }
 }

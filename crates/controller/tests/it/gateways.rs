@@ -4,7 +4,7 @@ use crate::support::{Server, TestStore, announcement, slice, with_link};
 use serde_json::json;
 use slicewise_api::{
     Acknowledgement, CounterReport, Desired, EventKind, GatewayChange, Precondition, RefusedSlice,
-    SliceState,
+    SliceState, Tenant,
 };
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -218,4 +218,56 @@ fn events_are_streamed_and_continued() {
         .put_slice(&slice("b", 2, 1), Precondition::None, None)
         .unwrap();
     assert_eq!(lines.next().unwrap(), "id: 3");
+}
+
+#[test]
+fn another_weight_of_a_tenant_reaches_its_gateways_at_once_and_no_others() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        client
+            .announce("far", &announcement(&["downlink"]))
+            .unwrap();
+        let weighed = |weight| Tenant {
+            weight,
+            ..Tenant::default()
+        };
+        client.put_tenant("red", &weighed(2)).unwrap();
+        let mut own = slice("own", 1, 1);
+        own.tenant = "red".to_owned();
+        own.path = vec!["uplink".to_owned()];
+        let mut other = slice("other", 2, 1);
+        other.path = vec!["uplink".to_owned()];
+        for slice in [&own, &other] {
+            client.put_slice(slice, Precondition::None, None).unwrap();
+        }
+        let version = client.slice("own").unwrap().version;
+        // As it was: no generation.
+        client.put_tenant("red", &weighed(2)).unwrap();
+        let before = client.desired("gw", 0, Duration::ZERO).unwrap().generation;
+        assert_eq!(before, 2);
+        client.put_tenant("red", &weighed(7)).unwrap();
+        let found = client.desired("gw", before, Duration::ZERO).unwrap();
+        assert_eq!(found.generation, before + 1);
+        let [GatewayChange::Put(put)] = &found.changes[..] else {
+            panic!("{:?}", found.changes);
+        };
+        assert_eq!((put.name.as_str(), put.tenant_weight), ("own", 7));
+        let elsewhere = client.desired("far", before, Duration::ZERO).unwrap();
+        assert_eq!(elsewhere.changes, []);
+        // Whoever asks for everything gets the same.
+        let all = client.desired("gw", 0, Duration::ZERO).unwrap();
+        assert!(all.snapshot.unwrap().contains(put));
+        assert_eq!(client.slice("own").unwrap().version, version);
+        let newest = &client.generations(None, None).unwrap().items[0];
+        assert_eq!(newest.reason.as_deref(), Some("tenant `red`: weight 2 → 7"));
+        let events = client.events(0, None).unwrap().items;
+        let last = events.last().unwrap();
+        assert_eq!(last.kind, EventKind::Decision);
+        assert_eq!(last.generation, Some(before + 1));
+        // Without slices there is nothing to tell.
+        client.put_tenant("blue", &weighed(3)).unwrap();
+        client.put_tenant("blue", &weighed(4)).unwrap();
+        let after = client.desired("gw", 0, Duration::ZERO).unwrap().generation;
+        assert_eq!(after, before + 1);
+    }
 }

@@ -2,12 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod clocks;
+mod cluster;
 mod crashes;
 mod description;
 mod gateway_state;
 mod gateways;
+mod older_stores;
 mod operations;
+mod postgres_killed;
 mod problems;
 mod promises;
 mod rules;
+mod streams;
 mod support;

@@ -1,6 +1,6 @@
 //! Tokens, backups, stores of other versions, health.
 
-use crate::support::{Server, TestStore, announcement, params, slice, with_link};
+use crate::support::{Server, TestStore, announcement, execute, params, slice, with_link};
 use slicewise_api::{
     Client, ClientParams, NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant,
 };
@@ -290,7 +290,7 @@ fn a_backup_that_is_not_whole_changes_nothing() {
 fn a_store_of_a_newer_version_is_refused_and_not_changed() {
     for store in TestStore::each() {
         drop(Server::start(&store));
-        sql(&store, "UPDATE schema_version SET version = 99");
+        execute(&store, "UPDATE schema_version SET version = 99".to_owned()).unwrap();
         let refused = run(&store.location, &params("127.0.0.1:0".parse().unwrap())).unwrap_err();
         assert!(refused.is_mistake());
         let text = refused.to_string();
@@ -307,7 +307,10 @@ fn the_audit_log_only_grows() {
         let (_server, client) = with_link(&store);
         assert_eq!(client.audit(0).unwrap().items.len(), 1);
         for statement in ["DELETE FROM audit", "UPDATE audit SET actor = 'nobody'"] {
-            assert!(try_sql(&store, statement).is_err(), "{statement}");
+            assert!(
+                execute(&store, statement.to_owned()).is_err(),
+                "{statement}"
+            );
         }
         assert_eq!(client.audit(0).unwrap().items.len(), 1);
     }
@@ -330,6 +333,16 @@ impl SmallDisk {
     }
 }
 
+impl SmallDisk {
+    fn grow(&self) {
+        let grown = Command::new("mount")
+            .args(["-o", "remount,size=16m"])
+            .arg(self.0.path())
+            .status();
+        assert!(grown.unwrap().success());
+    }
+}
+
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
@@ -346,16 +359,33 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
     let store = TestStore::at(location);
     let (server, client) = with_link(&store);
     let mut made = Vec::new();
-    let refused = loop {
-        let vlan = u16::try_from(made.len()).unwrap() + 1;
+    let with_vlan = |vlan: u16| {
         let mut slice = slice(&format!("s{vlan}"), vlan, 1);
         slice.forward = Some(slicewise_api::Terms::default());
-        match client.put_slice(&slice, Precondition::None, None) {
+        slice
+    };
+    let refused = loop {
+        let vlan = u16::try_from(made.len()).unwrap() + 1;
+        match client.put_slice(
+            &with_vlan(vlan),
+            Precondition::None,
+            Some(&format!("{vlan}")),
+        ) {
             Ok(answer) => made.push(answer.value.name),
             Err(error) => break error,
         }
     };
-    assert_eq!(refused.status(), Some(507), "{refused}");
+    assert_eq!(refused.status(), Some(507));
+    insta::assert_snapshot!(refused, @"the disk of the store is full; nothing was changed, and slices stay as they are: make room");
+    let vlan = u16::try_from(made.len()).unwrap() + 1;
+    let repeat = || {
+        client.put_slice(
+            &with_vlan(vlan),
+            Precondition::None,
+            Some(&format!("{vlan}")),
+        )
+    };
+    assert_eq!(server.ask("GET", "/readyz", &[], None).status, 200);
     assert!(made.len() > 10);
     let names = |client: &Client| {
         let mut query = SliceQuery {
@@ -374,6 +404,18 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
     };
     made.sort();
     assert_eq!(names(&client), made, "reading goes on");
+    // Nothing of what was refused is there: neither a part of the slice, nor a generation, nor an answer for its key.
+    let newest = client.generations(None, Some(1)).unwrap().items;
+    assert_eq!(newest[0].generation, made.len() as u64);
+    crate::promises::check_promises(&client);
+    disk.grow();
+    let late = repeat().unwrap();
+    assert_eq!(
+        (late.created, late.value.generation),
+        (true, made.len() as u64 + 1)
+    );
+    made.push(late.value.name);
+    made.sort();
     drop(server);
     assert_eq!(names(&Server::start(&store).client()), made);
 }
@@ -494,25 +536,6 @@ fn a_certificate_that_cannot_be_read_is_named() {
         refused.to_string().contains("/nonexistent/certificate.pem"),
         "{refused}"
     );
-}
-
-fn sql(store: &TestStore, statement: &'static str) {
-    try_sql(store, statement).unwrap();
-}
-
-fn try_sql(store: &TestStore, statement: &'static str) -> Result<(), sqlx::Error> {
-    let url = match &store.location {
-        Location::Sqlite(path) => format!("sqlite://{}", path.display()),
-        Location::Postgres(url) => url.clone(),
-    };
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        sqlx::any::install_default_drivers();
-        let pool = sqlx::AnyPool::connect(&url).await?;
-        let done = sqlx::query(statement).execute(&pool).await.map(drop);
-        pool.close().await;
-        done
-    })
 }
 
 #[test]

@@ -273,3 +273,35 @@ fn who_asks_too_often_is_told_to_wait() {
         ("1", "application/problem+json")
     );
 }
+
+#[test]
+fn integers_may_be_written_as_any_json_number_and_have_63_bits() {
+    let store = TestStore::sqlite();
+    let (server, _client) = with_link(&store);
+    let put = |rate: &str| {
+        let body = format!(
+            r#"{{"name": "gold", "matches": [{{"vlan": 7.0}}],
+                "forward": {{"guarantee": {{"rate_bps": {rate}, "burst_bytes": 3044}}}}}}"#
+        );
+        ask(&server.url, "PUT", "/v1/slices/gold", &[], Some(&body))
+    };
+    for rate in ["1e6", "1000000.0", "1000000", "10.0E5"] {
+        let made = put(rate);
+        assert!(made.status < 300, "{rate}: {}", made.text);
+        let guarantee = &made.json["forward"]["guarantee"];
+        assert_eq!(guarantee["rate_bps"].as_u64(), Some(1_000_000), "{rate}");
+    }
+    for rate in ["1.5", "1e-1", "1e300", "-1e6"] {
+        let refused = put(rate);
+        assert_eq!(refused.status, 400, "{rate}: {}", refused.text);
+    }
+    for (count, status) in [("9223372036854775807", 200), ("9223372036854775808", 400)] {
+        let direction = format!(r#"{{"sent_frames": {count}, "sent_bytes": 0}}"#);
+        let body = format!(
+            r#"{{"interval_ns": 1, "slices": [{{"name": "gold", "forward": {direction}}}]}}"#
+        );
+        let path = "/v1/gateways/gw/counters";
+        let reply = ask(&server.url, "POST", path, &[], Some(&body));
+        assert_eq!(reply.status, status, "{}", reply.text);
+    }
+}

@@ -41,8 +41,8 @@ fn terms() -> impl Strategy<Value = Option<Terms>> {
                 burst_bytes,
                 delay_ns: delay.map(|delay| delay * 1_000_000),
             }),
-            maximum: None,
             weight,
+            ..Terms::default()
         })
     })
 }

@@ -71,13 +71,18 @@ fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
         assert_eq!(borrowed(&client), (10, 1), "less than 40 Mbit/s is left");
         report(&client, 10);
         assert_eq!(borrowed(&client), (50, 8));
-        assert!(client.rules().unwrap()[0].lent);
+        let lent = client.rules().unwrap().remove(0);
+        assert!(lent.lent && lent.lent_since_ms.is_some());
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(lent.reason.unwrap(), @"slice `lender` leaves 40 Mbit/s of its guarantee unused: 10 Mbit/s of 50 Mbit/s sent");
+        }
         let lender = client.slice("lender").unwrap();
         assert_eq!(lender.generation, 1, "its guarantee is never touched");
         report(&client, 10);
         report(&client, 30);
         assert_eq!(borrowed(&client), (10, 1));
-        assert!(!client.rules().unwrap()[0].lent);
+        let back = client.rules().unwrap().remove(0);
+        assert!(!back.lent && back.lent_since_ms.is_none() && back.reason.is_none());
 
         let events = client.events(0, None).unwrap().items;
         let decisions = events.iter().filter(|one| one.kind == EventKind::Decision);

@@ -1,81 +1,23 @@
 //! Stores, servers and requests for tests.
 
+use crate::cluster::Cluster;
 use serde_json::{Value, json};
 use slicewise_api::{
     Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
     LinkDirection, Match, Slice, Terms,
 };
-use slicewise_controller::{Location, ServeParams, Store, serve_on};
-use std::io::{BufRead, BufReader};
+use slicewise_controller::{Clock, Location, ServeParams, Store, SystemClock, serve_on};
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-const POSTGRES: &str = "/usr/lib/postgresql/15/bin/postgres";
-
-/// Ends with the process that holds its standard input, and then removes what it made.
-const SCRIPT: &str = r#"
-cd "$1" || exit 1
-as=""; [ "$(id -u)" = 0 ] && { chown postgres "$1"; as="runuser -u postgres --"; }
-bin=/usr/lib/postgresql/15/bin
-$as $bin/initdb -D "$1/data" -A trust -U postgres --no-sync > "$1/initdb.log" 2>&1 || exit 1
-$as $bin/postgres -D "$1/data" -k "$1" -c listen_addresses= -c max_connections=200 > "$1/postgres.log" 2>&1 < /dev/null &
-until $bin/pg_isready -q -h "$1" -U postgres; do sleep 0.1; done
-echo ready
-read -r _
-$as $bin/pg_ctl -D "$1/data" -m immediate stop > /dev/null 2>&1
-cd /; rm -rf "$1"
-"#;
-
-/// A cluster of PostgreSQL for all tests of this process.
-struct Cluster {
-    folder: PathBuf,
-    _process: Mutex<Child>,
-}
-
 static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
-static DATABASES: AtomicU32 = AtomicU32::new(0);
 
+/// For all tests of this process.
 fn cluster() -> Option<&'static Cluster> {
-    let start = || {
-        if !Path::new(POSTGRES).exists() {
-            println!(
-                "{POSTGRES} is missing: nothing is tested on PostgreSQL (Debian: postgresql-15)"
-            );
-            return None;
-        }
-        let folder = tempfile::Builder::new()
-            .prefix("slicewise-pg")
-            .tempdir()
-            .unwrap()
-            .keep();
-        let mut process = Command::new("sh")
-            .args(["-c", SCRIPT, "sh"])
-            .arg(&folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let output = process.stdout.as_mut().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
-        assert_eq!(
-            line,
-            "ready\n",
-            "PostgreSQL did not start: see {}",
-            folder.display()
-        );
-        Some(Cluster {
-            folder,
-            _process: Mutex::new(process),
-        })
-    };
-    CLUSTER.get_or_init(start).as_ref()
+    CLUSTER.get_or_init(Cluster::start).as_ref()
 }
 
 /// A store of its own for a test.
@@ -103,21 +45,8 @@ impl TestStore {
 
     /// `None` where there is no PostgreSQL.
     pub fn postgres() -> Option<Self> {
-        let cluster = cluster()?;
-        let name = format!("test{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-        let made = Command::new("/usr/lib/postgresql/15/bin/createdb")
-            .args(["-U", "postgres", "-h"])
-            .arg(&cluster.folder)
-            .arg(&name)
-            .status();
-        assert!(made.unwrap().success());
-        let host = cluster.folder.to_str().unwrap().replace('/', "%2F");
-        Some(Self {
-            location: Location::Postgres(format!(
-                "postgres://postgres@localhost/{name}?host={host}"
-            )),
-            _folder: None,
-        })
+        let url = cluster()?.database();
+        Some(Self::at(Location::Postgres(url)))
     }
 
     /// Every kind of store there is.
@@ -149,6 +78,19 @@ impl Server {
     }
 
     pub fn with(store: &TestStore, change: impl FnOnce(ServeParams) -> ServeParams) -> Self {
+        Self::launch(store, Arc::new(SystemClock::default()), change)
+    }
+
+    /// One that has this clock.
+    pub fn with_clock(store: &TestStore, clock: Arc<dyn Clock>) -> Self {
+        Self::launch(store, clock, |params| params)
+    }
+
+    fn launch(
+        store: &TestStore,
+        clock: Arc<dyn Clock>,
+        change: impl FnOnce(ServeParams) -> ServeParams,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let params = change(params(address));
@@ -157,7 +99,7 @@ impl Server {
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
-                let store = Store::open(&location).await.unwrap();
+                let store = Store::open_with_clock(&location, clock).await.unwrap();
                 let stopped = async { drop(stopped.await) };
                 serve_on(store, &params, listener, stopped).await.unwrap();
             });
@@ -330,4 +272,21 @@ pub fn batch(changes: Vec<Change>) -> Batch {
 
 pub fn slice_json(name: &str, vlan: u16, rate_mbps: u64) -> Value {
     json!(slice(name, vlan, rate_mbps))
+}
+
+/// Carry out statements of SQL, beside the controller.
+pub fn execute(store: &TestStore, sql: String) -> Result<(), sqlx::Error> {
+    let url = match &store.location {
+        Location::Sqlite(path) => format!("sqlite://{}?mode=rwc", path.display()),
+        Location::Postgres(url) => url.clone(),
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        sqlx::any::install_default_drivers();
+        let pool = sqlx::AnyPool::connect(&url).await?;
+        let statements = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+        let done = statements.execute(&pool).await.map(drop);
+        pool.close().await;
+        done
+    })
 }

@@ -5,6 +5,7 @@ use crate::counters::ClassCounters;
 use crate::elephants::Elephants;
 use crate::hqos::HqosPlaces;
 use crate::scheduler::QueueId;
+use crate::slice_flows::FlowWatch;
 use slicewise_model::Colour;
 
 /// A class without child, as the packet path sees it. Of most classes a frame needs only the first cache line.
@@ -22,7 +23,7 @@ pub(crate) struct ClassState {
 const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
 
 /// What happens to frames of a class before they are queued, if anything does.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Special {
     /// Outermost class first.
     pub(crate) ingress: Vec<Ingress>,
@@ -30,6 +31,10 @@ pub(crate) struct Special {
     pub(crate) by_flow: bool,
     /// Its queue is looked up for each frame.
     pub(crate) choice: Option<Box<Choice>>,
+    /// Its flows are counted. They are `by_flow` then.
+    pub(crate) flows: Option<Box<FlowWatch>>,
+    /// How many frames of it had been sent when the last left that does not carry the hash of its flow.
+    pub(crate) by_flow_from: u64,
 }
 
 /// How the queue of a frame is found, where it is not that of the class, or its flow is counted there.
@@ -57,8 +62,7 @@ impl Special {
         let ingress = vec![Ingress::Removed];
         let removed = Self {
             ingress,
-            by_flow: false,
-            choice: None,
+            ..Self::default()
         };
         removed.boxed()
     }
@@ -95,6 +99,11 @@ impl ClassState {
     #[inline]
     pub(crate) fn is_by_flow(&self) -> bool {
         self.special.as_ref().is_some_and(|special| special.by_flow)
+    }
+
+    /// What counts its flows.
+    pub(crate) fn flows_mut(&mut self) -> Option<&mut FlowWatch> {
+        self.special.as_mut()?.flows.as_deref_mut()
     }
 
     /// The places of its frames in a hierarchy.

@@ -264,6 +264,20 @@ impl Ledger {
         }
     }
 
+    /// The flow queue of a slice.
+    pub(crate) fn flow_queue(&self, class: u32) -> Option<FlowQueueParams> {
+        let slice = self.slices.get(class as usize)?.as_ref()?;
+        slice.rare.as_ref()?.flow_queue
+    }
+
+    pub(crate) fn set_flow_queue(&mut self, class: u32, flow_queue: Option<FlowQueueParams>) {
+        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
+            let police = slice.rare.take().and_then(|rare| rare.police);
+            let is_rare = police.is_some() || flow_queue.is_some();
+            slice.rare = is_rare.then(|| Box::new(Rare { police, flow_queue }));
+        }
+    }
+
     pub(crate) fn remove_name(&mut self, name: &str, class: u32) {
         self.names.remove(&[hash(name)], class);
     }

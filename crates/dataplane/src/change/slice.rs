@@ -4,6 +4,8 @@
 //! There is nothing to prepare: the test of a guarantee takes less than a microsecond. So a change is
 //! never stale, and a refused one leaves everything as it was.
 
+mod flows;
+
 use super::ledger::{Draining, Ledger};
 use super::reserved::NotReserved;
 use crate::build::{self, ClassState, Ingress, Special};
@@ -12,6 +14,7 @@ use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
 use crate::pipeline::Pipeline;
 use crate::queue::FramePool;
 use crate::scheduler::{Leaf, QueueId};
+use crate::slice_flows::SliceFlows;
 use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams, TenantParams};
 use slicewise_units::{Duration, Instant, Rounded};
 use std::sync::Arc;
@@ -33,6 +36,14 @@ pub enum SliceChange {
         name: String,
         /// From now on.
         params: SliceParams,
+    },
+    /// What is done about its flows. If they get queues of their own, or lose them, frames that wait move there, each flow in
+    /// its order: O(frames).
+    Flows {
+        /// The name of the slice.
+        name: String,
+        /// From now on.
+        flows: Box<SliceFlows>,
     },
     /// A slice less. Frames of it that wait leave under its guarantee; until the last has left, arriving
     /// ones are dropped ([`SliceRemoved`](crate::DropReason::SliceRemoved)), so that none overtakes.
@@ -92,6 +103,16 @@ pub enum SliceChangeError {
     /// The slice was removed, and has frames to send.
     #[error("slice `{name}` was removed, and {frames} frames of it still wait: repeat it later")]
     Draining {
+        /// The slice.
+        name: String,
+        /// How many.
+        frames: u64,
+    },
+    /// Flows of the slice are to have queues of their own, and frames wait that came before they were told apart.
+    #[error(
+        "slice `{name}`: {frames} frames wait that came before its flows were told apart: repeat it later"
+    )]
+    NotByFlow {
         /// The slice.
         name: String,
         /// How many.
@@ -173,6 +194,7 @@ pub(crate) fn change(
         match change {
             SliceChange::Add(slice) => changing.add(*slice),
             SliceChange::Change { name, params } => changing.change(name, &params),
+            SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
             SliceChange::Remove { name } => changing.remove(name),
         }
     });
@@ -193,6 +215,7 @@ pub(crate) fn check(
         match change {
             SliceChange::Add(slice) => changing.check_add(slice),
             SliceChange::Change { name, params } => changing.check_change(name, params),
+            SliceChange::Flows { name, flows } => changing.prepare_flows(name, flows).map(drop),
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
         }
     });
@@ -377,7 +400,7 @@ impl Changing<'_> {
         let special = Special {
             ingress: new.set_dscp.map(Ingress::SetDscp).into_iter().collect(),
             by_flow: new.flow_queue.is_some(),
-            choice: None,
+            ..Special::default()
         };
         let queue = QueueId::of_slice(self.ledger.leaf, slice);
         let state = ClassState::new(new.name.clone(), queue, special);
@@ -414,6 +437,7 @@ impl Changing<'_> {
         let new_room = build::room(params.queue_limit);
         self.pipeline.change_room(old_room, new_room);
         self.ledger.set_params(class, params);
+        self.weigh(class, params.weight);
         self.on_changed();
         Ok(SliceChanged { class, waiting: 0 })
     }

@@ -9,6 +9,7 @@ pub(crate) mod change;
 mod flow;
 mod flow_table;
 mod space_saving;
+mod watch;
 
 use crate::build::ClassState;
 use crate::frame::{DropReason, Frame};
@@ -23,6 +24,9 @@ use slicewise_units::Instant;
 use slicewise_wire::Headers;
 use space_saving::SpaceSaving;
 use std::collections::VecDeque;
+
+pub(crate) use watch::Watch;
+pub use watch::{ElephantsSeen, FlowsChanged};
 
 /// Most flows of a class with frames aside, in each direction. Others stay where they are until one of them has moved.
 const ASIDE_MAX: usize = 1 << 10;

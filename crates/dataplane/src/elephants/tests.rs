@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
-use super::Elephants;
+use super::{ElephantCounters, Elephants};
 use crate::scheduler::{QueueId, Tree};
 use proptest::prelude::*;
 use rand_core::Rng;
@@ -179,4 +179,17 @@ fn ten_thousand_mixes_give_no_false_positives_and_the_misses_of_the_page() {
         assert_eq!((all.false_positives, all.beyond_bound), (0, 0), "{all:?}");
         assert_eq!((all.elephants, all.misses), (23_052, misses), "{all:?}");
     }
+}
+
+#[test]
+fn counters_of_a_class_that_goes_on_are_added_to_those_before() {
+    let of = |factor| ElephantCounters {
+        tagged: factor,
+        moved: 2 * factor,
+        moved_back: 3 * factor,
+        unfollowed_frames: 4 * factor,
+    };
+    let mut counters = of(10);
+    counters.absorb(of(7));
+    assert_eq!(counters, of(17));
 }

@@ -53,6 +53,13 @@ impl Guaranteed {
         Ok(())
     }
 
+    /// Give a slice another weight in the excess, from its next turn on.
+    pub(crate) fn set_weight(&mut self, id: SliceId, weight: u32) {
+        if let Some(slice) = self.slices.get_mut(id.0 as usize) {
+            slice.set_weight(weight);
+        }
+    }
+
     /// A time by which every waiting frame of a slice is eligible, or has left; `None` if the slice has no
     /// guarantee, or is held behind another's frames.
     pub(crate) fn last_eligible(&self, id: SliceId, now: Instant) -> Option<Instant> {

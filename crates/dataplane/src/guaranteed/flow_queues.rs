@@ -9,7 +9,7 @@ use super::slice::{SliceState, Tier, cost};
 use super::{Guaranteed, SliceError, SliceId};
 use crate::frame::DropReason;
 use crate::queue::{FlowQueue, FramePool, QueuedFrame};
-use slicewise_model::{FlowQueueParams, SliceParams};
+use slicewise_model::{FlowQueueParams, QueueLimitParams, SliceParams};
 use slicewise_units::Instant;
 
 /// The flow queues of a scheduler's slices.
@@ -69,6 +69,36 @@ impl Guaranteed {
         let index = self.flow_queues.insert(queue);
         self.slices[id.0 as usize].set_flow_queue(index);
         Ok(id)
+    }
+
+    /// Have the frames of a slice wait by flow, or in one queue, from now on. Those that wait move, each flow in its order, and
+    /// every one must carry the hash of its flow. The first stays the first, so what is due when does not change. O(frames).
+    pub(crate) fn set_flow_queue(
+        &mut self,
+        id: SliceId,
+        flow_queue: Option<&FlowQueueParams>,
+        limit: QueueLimitParams,
+        pool: &mut FramePool,
+        now: Instant,
+    ) {
+        let frames: Vec<QueuedFrame> = std::iter::from_fn(|| self.pop_unserved(id, pool)).collect();
+        let Some(slice) = self.slices.get_mut(id.0 as usize) else {
+            return;
+        };
+        if let Some(old) = slice.flow_queue() {
+            self.flow_queues.remove(old);
+        }
+        match flow_queue {
+            None => slice.set_one_queue(limit),
+            Some(params) => {
+                let index = self.flow_queues.insert(FlowQueue::new(params, limit));
+                slice.set_flow_queue(index);
+            }
+        }
+        for queued in frames {
+            self.append(id, queued, pool);
+        }
+        self.stage_moved(id.0, pool, now);
     }
 
     /// Side effects since the last query.

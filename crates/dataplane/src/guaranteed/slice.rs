@@ -2,7 +2,7 @@
 
 use super::calendar::Links;
 use crate::queue::FramePool;
-use slicewise_model::SliceParams;
+use slicewise_model::{QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
 /// No slice, no frame.
@@ -218,6 +218,11 @@ pub(super) struct SliceState {
 /// Most bytes per turn, so that a deficit fits in 32 bits.
 const QUANTUM_MAX: u64 = 1 << 30;
 
+/// A weight as it is stored.
+fn weight(weight: u32) -> u16 {
+    u16::try_from(weight).unwrap_or(u16::MAX).max(1)
+}
+
 impl SliceState {
     pub(super) fn new(params: &SliceParams, now: u64) -> Self {
         let limit = params.queue_limit;
@@ -232,7 +237,7 @@ impl SliceState {
             parked: Links::NONE,
             deficit: 0,
             turn: 0,
-            weight: u16::try_from(params.weight).unwrap_or(u16::MAX).max(1),
+            weight: weight(params.weight),
             tenant: u16::try_from(params.tenant).unwrap_or(u16::MAX),
             class: params
                 .guarantee
@@ -268,6 +273,16 @@ impl SliceState {
         let eligible = old.tier == Tier::Eligible;
         self.committed.resume_from(&old.committed, eligible, now);
         self.peak.resume_from(&old.peak, false, now);
+    }
+
+    pub(super) fn set_weight(&mut self, new: u32) {
+        self.weight = weight(new);
+    }
+
+    /// Have its frames, of which it has none, wait in one queue.
+    pub(super) fn set_one_queue(&mut self, limit: QueueLimitParams) {
+        (self.head, self.tail) = (NIL, NIL);
+        self.limit_packets = limit.packets.max(1);
     }
 
     /// Have its frames wait in flow queue `index`.

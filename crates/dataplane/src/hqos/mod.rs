@@ -76,7 +76,7 @@ pub struct HqosCounters {
     pub queued_bytes: u64,
     /// Frames that wait.
     pub waiting_frames: u32,
-    /// Frames dropped because the queue, or the frame memory, was full.
+    /// Frames dropped because the queue was full.
     pub dropped_full: u64,
     /// Frames dropped by early detection.
     pub dropped_early: u64,
@@ -279,7 +279,8 @@ impl Hqos {
                 .sum::<usize>()
     }
 
-    /// Counters of the queues in which frames were queued or dropped.
+    /// Counters of the queues in which frames were queued or dropped. What frame memory had no room for is counted by class
+    /// alone.
     pub fn counters(&self) -> impl Iterator<Item = (HqosPlace, HqosCounters)> {
         (0..).zip(&self.subports).flat_map(|(subport, queues)| {
             let indices = 0u32..u32::try_from(queues.pipes() * QUEUES).unwrap_or(0);

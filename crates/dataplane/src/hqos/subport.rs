@@ -61,9 +61,9 @@ pub(super) struct Subport {
     queues: Queues,
     drops: Box<[Drops]>,
     /// What a frame can cost and leave, whatever its class and pipe.
-    fits: u64,
+    always_fits: u64,
     /// The most that a frame has cost.
-    largest: u64,
+    largest_cost: u64,
     /// Packets of each queue of a pipe.
     sizes: [u32; QUEUES],
     red: Option<Red>,
@@ -74,7 +74,7 @@ pub(super) struct Subport {
     /// Grinders that have a pipe.
     busy: u32,
     /// The first pipe that was visited without sending a frame since one was sent or a call began.
-    looped: u32,
+    pipe_loop: u32,
     /// It was visited again.
     is_exhausted: bool,
 }
@@ -92,9 +92,9 @@ struct Profile {
 #[repr(C, align(64))]
 struct Pipe {
     /// Credits of best effort in a period of the subport.
-    over: u64,
+    oversubscription_credits: u64,
     tokens: [u16; BEST_EFFORT_QUEUES],
-    /// The period of the subport for which `over` is.
+    /// The period of the subport for which `oversubscription_credits` are.
     period: u8,
     credits: Credits,
 }
@@ -136,7 +136,9 @@ impl Subport {
                 match reason {
                     DropReason::RedEarly | DropReason::RedForced => drops.early += 1,
                     DropReason::FrameTooLong => drops.too_long += 1,
-                    _ => drops.full += 1,
+                    DropReason::QueueFull => drops.full += 1,
+                    // Of frame memory, which all queues share.
+                    _ => {}
                 }
                 Err(reason)
             }
@@ -154,7 +156,10 @@ impl Subport {
         let class = class_of(queue);
         let (size, waiting) = (self.sizes[queue], self.queues[index].packets);
         let cost = u64::from(queued.lengths().l2_bytes) + u64::from(self.overhead);
-        if cost > self.fits && size > 0 && cost > self.profile(index / PIPE_QUEUES).longest[class] {
+        if cost > self.always_fits
+            && size > 0
+            && cost > self.profile(index / PIPE_QUEUES).longest[class]
+        {
             return Err(DropReason::FrameTooLong);
         }
         if let Some(red) = &mut self.red {
@@ -163,7 +168,7 @@ impl Subport {
         if waiting >= size {
             return Err(DropReason::QueueFull);
         }
-        self.largest = self.largest.max(cost);
+        self.largest_cost = self.largest_cost.max(cost);
         Ok(())
     }
 
@@ -214,13 +219,13 @@ impl Subport {
 
     /// Whether each frame that waits in `old` can leave from here.
     pub(super) const fn can_send_from(&self, old: &Self) -> bool {
-        self.fits >= old.largest
+        self.always_fits >= old.largest_cost
     }
 
     /// Keep the credits and counters of `old`, whose pipes are the same: the time of its port is `then`, and here it is
     /// `now`.
     pub(super) fn resume_from(&mut self, old: &mut Self, then: u64, now: u64) {
-        self.largest = old.largest;
+        self.largest_cost = old.largest_cost;
         old.credits.earn(&old.params, then);
         self.credits
             .resume_from(&old.credits, &self.params, then, now);
@@ -233,7 +238,8 @@ impl Subport {
             let pipe = &mut self.pipes[number];
             pipe.credits
                 .resume_from(&old.credits, &params.credits, then, now);
-            (pipe.over, pipe.period, pipe.tokens) = (old.over, old.period, old.tokens);
+            (pipe.oversubscription_credits, pipe.period, pipe.tokens) =
+                (old.oversubscription_credits, old.period, old.tokens);
         }
         for (new, old) in self.queues.iter_mut().zip(old.queues.iter_mut()) {
             (new.frames, new.bytes) = (old.frames, old.bytes);
@@ -244,7 +250,7 @@ impl Subport {
     /// A call of the library begins.
     #[inline]
     pub(super) const fn begin(&mut self) {
-        self.looped = NONE;
+        self.pipe_loop = NONE;
     }
 
     /// Let grinders take turns until a frame leaves; `None` when nothing more is found here in this call.
@@ -325,7 +331,7 @@ impl Subport {
         let is_best_effort = class == BEST_EFFORT;
         let suffices = pipe.credits.suffice(class, cost)
             && self.credits.suffice(class, cost)
-            && (!is_best_effort || cost <= pipe.over);
+            && (!is_best_effort || cost <= pipe.oversubscription_credits);
         if !suffices {
             return None;
         }
@@ -333,7 +339,7 @@ impl Subport {
         pipe.credits.spend(class, cost);
         port.on_departure(cost);
         if is_best_effort {
-            pipe.over -= cost;
+            pipe.oversubscription_credits -= cost;
         }
         Some(lengths)
     }
@@ -348,7 +354,7 @@ impl Subport {
     ) -> Option<QueuedFrame> {
         let queue = self.grinders[index].queue();
         let (queued, is_empty) = self.pop(queue, pool)?;
-        self.looped = NONE;
+        self.pipe_loop = NONE;
         let costs = self.profile(self.grinders[index].pipe).params.wrr_costs;
         let grinder = &mut self.grinders[index];
         let chosen = grinder.chosen;
@@ -392,8 +398,8 @@ impl Subport {
             self.read_frame(index, pool);
             Step::Fetch
         } else {
-            if !grinder.is_productive && self.looped == NONE {
-                self.looped = grinder.pipe;
+            if !grinder.is_productive && self.pipe_loop == NONE {
+                self.pipe_loop = grinder.pipe;
             }
             if self.next_pipe(index) {
                 Step::Credits
@@ -424,9 +430,9 @@ impl Subport {
             grinder.next_pipe = first / PIPE_QUEUES;
         }
         grinder.take_pipe();
-        if grinder.pipe == self.looped {
+        if grinder.pipe == self.pipe_loop {
             self.is_exhausted = true;
-            self.looped = NONE;
+            self.pipe_loop = NONE;
         }
         self.read_pipe(index);
         true
@@ -437,7 +443,7 @@ impl Subport {
     #[inline]
     fn read_pipe(&self, index: usize) {
         let grinder = &self.grinders[index];
-        let pipe = self.pipes[grinder.pipe as usize].over;
+        let pipe = self.pipes[grinder.pipe as usize].oversubscription_credits;
         let head = self.queues[grinder.first].head;
         std::hint::black_box((pipe, head));
     }
@@ -491,7 +497,7 @@ impl Subport {
             pipe.credits.renew(&profile.credits, time);
         }
         if pipe.period != self.oversubscription.period() {
-            pipe.over = self
+            pipe.oversubscription_credits = self
                 .oversubscription
                 .credits(profile.oversubscription_weight);
             pipe.period = self.oversubscription.period();

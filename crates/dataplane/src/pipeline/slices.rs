@@ -3,6 +3,7 @@
 use super::Pipeline;
 use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
 use crate::counters::ClassCounters;
+use crate::slice_flows::FlowsSeen;
 use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
@@ -44,6 +45,18 @@ impl Pipeline {
         now: Instant,
     ) -> Result<(), SliceChangeError> {
         slice::check(self, change, now)
+    }
+
+    /// What is known of the flows of a class, and what has changed since this was last asked; `None` where
+    /// [nothing is counted](SliceChange::Flows).
+    pub fn poll_flows(&mut self, class: u32, now: Instant) -> Option<FlowsSeen> {
+        let class = self.classes.get_mut(class as usize)?;
+        let seen = class.flows_mut()?.report(now);
+        if let Some(weighed) = seen.weighed {
+            let queue = class.queue;
+            self.tree.set_slice_weight(queue, weighed.weight);
+        }
+        Some(seen)
     }
 
     /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has

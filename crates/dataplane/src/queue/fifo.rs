@@ -150,3 +150,65 @@ impl FifoQueue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use rand_core::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use slicewise_model::{Colour, RedCurve};
+    use slicewise_units::{ByteCount, Duration};
+    use slicewise_wire::Ecn;
+
+    fn queued(at: Instant) -> QueuedFrame {
+        let frame = Frame {
+            handle: 0,
+            lengths: FrameLengths {
+                l2_bytes: 100,
+                l3_offset: 14,
+            },
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            colour: Colour::Green,
+        };
+        QueuedFrame::new(&frame, 0, at, 0)
+    }
+
+    #[test]
+    fn the_red_average_falls_only_from_when_the_last_frame_left() {
+        let limit = QueueLimitParams {
+            packets: 10,
+            bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
+        };
+        // Half of each sample counts, and an average of one packet drops all.
+        let step = RedCurve {
+            min_packets: 1,
+            max_packets: 1,
+            mark_denominator: 1,
+        };
+        let wred = WredParams {
+            curves: vec![step; 64],
+            exponential_weight: 1,
+            typical_transmission: Duration::from_micros(100),
+        };
+        let mut queue = FifoQueue::new(limit, Some(&wred));
+        let mut pool = FramePool::with_capacity(10);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut arrive = |queue: &mut FifoQueue, pool: &mut FramePool, millis| {
+            let at = Instant::ZERO + Duration::from_millis(millis);
+            queue.try_enqueue(pool, queued(at), &mut random)
+        };
+        assert_eq!(arrive(&mut queue, &mut pool, 0), Ok(true));
+        assert_eq!(arrive(&mut queue, &mut pool, 0), Ok(false));
+        let forced = Err(DropReason::RedForced);
+        assert_eq!(arrive(&mut queue, &mut pool, 0), forced);
+        for millis in [1, 1_000] {
+            let now = Instant::ZERO + Duration::from_millis(millis);
+            assert!(queue.dequeue(&mut pool, now).is_some());
+        }
+        assert_eq!(arrive(&mut queue, &mut pool, 1_000), forced);
+        assert_eq!(arrive(&mut queue, &mut pool, 1_001), Ok(true));
+    }
+}

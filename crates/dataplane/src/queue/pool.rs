@@ -4,6 +4,7 @@ use crate::frame::{DropReason, Dropped, Frame};
 use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
+use std::hint::black_box;
 
 /// A frame in a queue, with the class it was counted under. 32 bytes, so that two share a cache line.
 #[derive(Debug, Clone, Copy)]
@@ -113,6 +114,12 @@ impl QueuedFrame {
             ecn: self.ecn(),
             colour: self.tags.colour(),
         }
+    }
+
+    /// The slot behind it when it left its list.
+    #[inline]
+    pub(crate) const fn behind(&self) -> u32 {
+        self.next
     }
 
     /// The caller's handle of the frame.
@@ -372,6 +379,22 @@ impl FramePool {
         slot.map_or((0, NIL), |slot| (slot.handle, slot.next))
     }
 
+    /// The handle of the frame in a slot; [`u64::MAX`] for [`NIL`].
+    #[inline]
+    pub(crate) fn handle(&self, index: u32) -> u64 {
+        let slot = self.slots.get(index as usize);
+        slot.map_or(u64::MAX, |slot| slot.handle)
+    }
+
+    /// Read the slot behind a slot, which has been read itself, so that it is there when its turn comes.
+    #[inline]
+    pub(crate) fn read_ahead(&self, index: u32) {
+        let (_, behind) = self.fetch(index);
+        let (line, _) = self.fetch(behind);
+        // Otherwise the compiler would remove a load with an unused result.
+        black_box(line);
+    }
+
     /// The class of the frame in a slot; [`NIL`] where there is none.
     #[inline]
     pub(crate) fn class(&self, index: u32) -> u32 {
@@ -388,5 +411,33 @@ impl FramePool {
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &QueuedFrame {
         &self.slots[index as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queued_frame_keeps_all_that_it_was_made_of() {
+        for (dscp, ecn, colour, l3_offset) in [
+            (0, Ecn::NotEct, Colour::Green, 0),
+            (63, Ecn::Ect0, Colour::Red, 255),
+            (42, Ecn::Ce, Colour::Yellow, 22),
+        ] {
+            let frame = Frame {
+                handle: u64::MAX,
+                lengths: FrameLengths {
+                    l2_bytes: 1_518,
+                    l3_offset,
+                },
+                dscp,
+                ecn,
+                colour,
+            };
+            let queued = QueuedFrame::new(&frame, 7, Instant::from_nanos(9), 0);
+            assert_eq!(queued.frame(), frame);
+            assert_eq!((queued.class(), queued.arrival().nanos()), (7, 9));
+        }
     }
 }

@@ -131,6 +131,13 @@ impl Tree {
         Some(&mut self.leaves.get_mut(leaf as usize)?.leaf)
     }
 
+    /// Give a slice of a guaranteed scheduler another weight.
+    pub(crate) fn set_slice_weight(&mut self, queue: QueueId, weight: u32) {
+        if let Some(Leaf::Guaranteed(scheduler)) = self.leaf_mut(queue.leaf) {
+            scheduler.set_weight(queue.slice(), weight);
+        }
+    }
+
     /// A queue in order of arrival.
     pub(crate) fn fifo(&self, queue: QueueId) -> Option<&FifoQueue> {
         match &self.leaves.get(queue.leaf as usize)?.leaf {

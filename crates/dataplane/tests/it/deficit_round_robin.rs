@@ -8,6 +8,7 @@
 use crate::support::*;
 use proptest::prelude::*;
 use slicewise_model::{Discipline, PolicySpec, QueueLimitSpec};
+use slicewise_units::Instant;
 
 /// The longest frame of these tests, bytes, and the quantum of the least weight.
 const LONGEST: i64 = 1522;
@@ -157,4 +158,21 @@ fn a_kept_turn_is_used_ahead_of_others_and_no_quantum_is_added_meanwhile() {
         .map(|n| (n * millisecond, if firsts.contains(&n) { 1 } else { 2 }))
         .collect();
     assert_eq!(order, expected);
+}
+
+/// Its owner reads ahead what belongs to it.
+#[test]
+fn the_frame_behind_the_one_that_left_last_is_named() {
+    let mut port = Port::new(&drr(&[(1, 1), (2, 1)]), None);
+    for (vlan, bytes) in [(1, 100), (2, 200), (1, 300), (2, 400)] {
+        let _ = port.offer(Arrival { at: 0, vlan, bytes });
+    }
+    let now = Instant::ZERO;
+    let sent = std::iter::from_fn(|| {
+        let sent = port.pipeline.poll_egress(now)?;
+        Some((sent.handle >> 16, port.pipeline.next_handle()))
+    });
+    let none = u64::MAX;
+    let expected = [(0, 2 << 16 | 1), (2, none), (1, 3 << 16 | 2), (3, none)];
+    assert_eq!(sent.collect::<Vec<_>>(), expected);
 }

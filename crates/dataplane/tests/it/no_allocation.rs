@@ -3,8 +3,11 @@
 
 use crate::elephants;
 use crate::hqos::rig;
+use crate::single_slices::flows;
 use crate::support::{self, frame, headers, policy, rate, vlan_class};
-use slicewise_dataplane::{DropReason, Frame, FrameOwner, Verdict};
+use slicewise_dataplane::{
+    DropReason, Frame, FrameOwner, Pipeline, SliceChange, SliceFlows, Verdict,
+};
 use slicewise_model::hqos::HqosRedCurve;
 use slicewise_model::{
     Action, Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec, MaximumSpec,
@@ -132,6 +135,27 @@ fn elephants_allocate_nothing() {
 }
 
 #[test]
+fn counting_the_flows_of_a_slice_allocates_nothing() {
+    let mut spec = policy(vec![vlan_class(1), vlan_class(2)]);
+    spec.discipline = Discipline::Guaranteed;
+    for class in &mut spec.classes {
+        class.queue_limit = Some(QueueLimitSpec::Packets(40));
+    }
+    let mut pipeline = support::Port::new(&spec, Some(BitRate::new(1_000_000_000))).pipeline;
+    let flows = SliceFlows {
+        weigh: true,
+        queue: Some(flows::PATIENT),
+        elephants: Some(flows::elephants(10_000, 1)),
+    };
+    let change = SliceChange::Flows {
+        name: "vlan1".into(),
+        flows: Box::new(flows),
+    };
+    pipeline.change_slice(change, Instant::ZERO).unwrap();
+    assert_pipeline_allocates_nothing(&mut pipeline);
+}
+
+#[test]
 fn queues_chosen_by_colour_and_weighed_by_active_flows_allocate_nothing() {
     let counted = |name: &str| QueueSpec {
         per_flow: true,
@@ -175,7 +199,10 @@ impl FrameOwner for Dropped {
 
 fn assert_allocates_nothing(spec: &PolicySpec) {
     let mut pipeline = support::Port::new(spec, Some(BitRate::new(1_000_000_000))).pipeline;
+    assert_pipeline_allocates_nothing(&mut pipeline);
+}
 
+fn assert_pipeline_allocates_nothing(pipeline: &mut Pipeline) {
     let before = ALLOCATIONS.with(Cell::get);
     let (mut sent, mut dropped) = (0u32, 0u32);
     for sequence in 0..200_000u64 {

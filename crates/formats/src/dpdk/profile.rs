@@ -144,14 +144,16 @@ impl<'t> Sections<'t> {
     /// What the library refuses, where it is written.
     fn place(&self, error: &HqosError) -> TextError {
         let spelled = error.key.replacen(" red ", " wred ", 1);
-        let mut places = self.places().filter(|place| place.section == error.section);
-        let place = places.find(|place| place.key == error.key || place.key == spelled);
-        let section = || self.all().find(|it| it.section == error.section);
-        let span = place.map_or_else(
-            || section().map_or(BEGIN, |settings| settings.name.span),
-            |place| place.span,
-        );
-        TextError::at(span, format!("`{}` {}", error.key, error.problem))
+        let section = self.all().find(|it| it.section == error.section);
+        let place = section.and_then(|settings| {
+            let mut keys = [&error.key, &spelled].into_iter();
+            let value = keys.find_map(|key| settings.value_at(key, error.position));
+            let range = || settings.places().find(|(key, _)| *key == error.key);
+            value.or_else(|| range().map(|(_, span)| span))
+        });
+        let span = place.or_else(|| section.map(|settings| settings.name.span));
+        let message = format!("`{}` {}", error.key, error.problem);
+        TextError::at(span.unwrap_or(BEGIN), message)
     }
 
     fn spec(&self, report: &mut Report) -> (HqosSpec, Vec<TextNote>) {

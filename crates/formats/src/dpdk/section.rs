@@ -70,6 +70,14 @@ impl<'t> Settings<'t> {
         self.entries.get(key)
     }
 
+    /// Where the value of `key` is written, or one of its values.
+    pub(super) fn value_at(&self, key: &str, position: Option<usize>) -> Option<Span> {
+        let value = self.entry(key)?.value;
+        let parts = value.parts();
+        let part = position.and_then(|position| parts.get(position));
+        Some(part.map_or(value.span, |part| part.span))
+    }
+
     /// Where each key is written: that of the value.
     pub(super) fn places(&self) -> impl Iterator<Item = (String, Span)> {
         let ranges = self.ranges.iter().map(|range| {

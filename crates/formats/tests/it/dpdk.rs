@@ -262,11 +262,12 @@ fn what_the_library_refuses_is_named_where_it_is_written() {
     let refused = |name, old, new| mistakes(name, &[(old, new)]);
     assert_snapshot!(refused("equal-pipes", "tb rate = 1250000000", "tb rate = 1250000001"), @"13:11: `tb rate` is 1250000001 byte/s: must be 1 to 1250000000, the rate of the port (10 Gbit/s, which the link or its device has, and not the profile)");
     assert_snapshot!(refused("oversubscribed", "pipe 16-30", "pipe 15-30"), @"11:1: pipe 15 is in `pipe 0-15` (line 10) already: expected each pipe in one range");
-    assert_snapshot!(refused("equal-pipes", "sizes = 64 64", "sizes = 64 100"), @"9:15: `queue sizes` has 100 packets for traffic class 1: must be a power of two, or 0");
+    assert_snapshot!(refused("equal-pipes", "sizes = 64 64", "sizes = 64 100"), @"9:18: `queue sizes` has 100 packets for traffic class 1: must be a power of two, or 0");
+    assert_snapshot!(refused("equal-pipes", "weights = 1 1 1 1", "weights = 1 1 0 1"), @"48:25: `tc 12 wrr weights` have a 0: each weight must be 1 to 255");
     assert_snapshot!(refused("equal-pipes", "tc 7 rate = 305175", "tc 7 rate = 305176"), @"40:13: `tc 7 rate` is 305176 byte/s, more than the token bucket's 305175");
     assert_snapshot!(refused("equal-pipes", "subport = 4096", "subport = 4000"), @"8:31: `number of pipes per subport` is 4000: must be a power of two, at most 4096");
     assert_snapshot!(refused("equal-pipes", "pipe 0-4095", "pipe 0-4096"), @"10:1: `pipe 0-4096` must be a range of pipes from 0 to 4095");
-    assert_snapshot!(refused("early-detection", "tc 2 wred min = 48 40 32", "tc 2 wred min = 48 64 32"), @"62:17: `tc 2 red max` is 64: must be more than `tc 2 red min`, which is 64, and at most 1023");
+    assert_snapshot!(refused("early-detection", "tc 2 wred min = 48 40 32", "tc 2 wred min = 48 64 32"), @"62:20: `tc 2 red max` is 64: must be more than `tc 2 red min`, which is 64, and at most 1023");
     assert_snapshot!(refused("two-subports", "subports per port = 2", "subports per port = 3"), @"
     2:2: there is no `[subport 2]`: expected a section for each subport
     3:31: `3` is no power of two: expected 1, 2, 4 or 8 subports

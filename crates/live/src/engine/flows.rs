@@ -4,7 +4,7 @@
 
 use slicewise_wire::{Headers, IpVersion, LinkType, parse_frame};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Classes of a direction that can be watched at a time.
 pub(crate) const MOST_WATCHED: usize = 8;
@@ -24,6 +24,53 @@ pub struct FlowKey {
     pub source_port: u16,
     /// Destination port; 0 if there is none.
     pub destination_port: u16,
+}
+
+impl FlowKey {
+    /// The flow of a frame with these headers; `None` if it is not IP.
+    #[must_use]
+    pub fn of(headers: &Headers) -> Option<Self> {
+        let address = |address: u128| match headers.ip_version {
+            // It is in the low 32 bits.
+            IpVersion::V4 => u32::try_from(address & u128::from(u32::MAX))
+                .ok()
+                .map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
+            IpVersion::V6 => Some(IpAddr::V6(Ipv6Addr::from_bits(address))),
+            IpVersion::None => None,
+        };
+        let port = |port: u16| if headers.has_ports { port } else { 0 };
+        Some(Self {
+            source: address(headers.source)?,
+            destination: address(headers.destination)?,
+            protocol: headers.protocol,
+            source_port: port(headers.source_port),
+            destination_port: port(headers.destination_port),
+        })
+    }
+}
+
+impl std::fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.protocol {
+            1 => f.write_str("icmp")?,
+            6 => f.write_str("tcp")?,
+            17 => f.write_str("udp")?,
+            58 => f.write_str("icmpv6")?,
+            132 => f.write_str("sctp")?,
+            number => write!(f, "protocol {number}")?,
+        }
+        let ends = [
+            (self.source, self.source_port),
+            (self.destination, self.destination_port),
+        ];
+        for ((address, port), separator) in ends.into_iter().zip([" ", " → "]) {
+            match port {
+                0 => write!(f, "{separator}{address}")?,
+                port => write!(f, "{separator}{}", SocketAddr::new(address, port))?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a flow has sent.
@@ -56,7 +103,7 @@ impl Watched {
     #[cold]
     pub(crate) fn on_departure(&mut self, head: &[u8], length: u32) {
         let parsed = parse_frame(LinkType::ETHERNET, head, length);
-        let Some(key) = key(&parsed.headers) else {
+        let Some(key) = FlowKey::of(&parsed.headers) else {
             return;
         };
         if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&key) {
@@ -71,23 +118,4 @@ impl Watched {
     pub(crate) fn into_flows(self) -> Vec<(FlowKey, FlowCount)> {
         self.flows.into_iter().collect()
     }
-}
-
-fn key(headers: &Headers) -> Option<FlowKey> {
-    let address = |address: u128| match headers.ip_version {
-        // It is in the low 32 bits.
-        IpVersion::V4 => u32::try_from(address & u128::from(u32::MAX))
-            .ok()
-            .map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
-        IpVersion::V6 => Some(IpAddr::V6(Ipv6Addr::from_bits(address))),
-        IpVersion::None => None,
-    };
-    let port = |port: u16| if headers.has_ports { port } else { 0 };
-    Some(FlowKey {
-        source: address(headers.source)?,
-        destination: address(headers.destination)?,
-        protocol: headers.protocol,
-        source_port: port(headers.source_port),
-        destination_port: port(headers.destination_port),
-    })
 }

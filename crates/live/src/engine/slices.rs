@@ -3,7 +3,7 @@
 use super::flows::{FlowCount, FlowKey};
 use super::{Direction, Engine};
 use crate::histogram::Histogram;
-use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_dataplane::{ClassCounters, FlowsSeen, SliceChange, SliceChangeError, SliceChanged};
 use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
@@ -52,6 +52,8 @@ pub struct ClassesCounted {
     pub delay: Option<Histogram>,
     /// Each with how long its frames waited.
     pub classes: Vec<(ClassCounters, Histogram)>,
+    /// Slices among them whose [flows are counted](SliceChange::Flows), and what is known of these.
+    pub flows: Vec<(String, FlowsSeen)>,
     /// The number of the class to go on with; `None` after the last.
     pub next: Option<u32>,
 }
@@ -148,10 +150,21 @@ impl Engine {
         }
     }
 
-    /// What at most `most` classes of a direction have counted, from number `from` on. Work: O(`most`).
+    /// What at most `most` classes of a direction have counted, from number `from` on. Work: O(`most`), and O(elephants) of
+    /// slices where these are recognised.
     #[must_use]
-    pub fn count_classes(&self, direction: usize, from: u32, most: u32) -> ClassesCounted {
-        let found = self.directions.get(direction);
+    pub fn count_classes(
+        &mut self,
+        direction: usize,
+        from: u32,
+        most: u32,
+        now: Instant,
+    ) -> ClassesCounted {
+        let mut found = self.directions.get_mut(direction);
+        let flows = found
+            .as_mut()
+            .map(|found| found.poll_flows(from, most, now));
+        let found = found.as_deref();
         let (classes, next) = found
             .map(|direction| direction.classes_from(from, most))
             .unwrap_or_default();
@@ -160,6 +173,7 @@ impl Engine {
             direction,
             delay: delay.cloned(),
             classes,
+            flows: flows.unwrap_or_default(),
             next,
         }
     }

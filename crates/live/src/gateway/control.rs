@@ -143,7 +143,7 @@ impl Controlled {
                 Request::Change(change) => Answer::Changed(engine.change_slice(*change, now)),
                 Request::Flows(names) => Answer::Flows(engine.watch_flows(&names)),
                 Request::Count { direction, from } => {
-                    let counted = engine.count_classes(direction, from, MOST_COUNTED);
+                    let counted = engine.count_classes(direction, from, MOST_COUNTED, now);
                     (self.answers)(Answer::Counted(Box::new(counted)));
                     break;
                 }

@@ -145,7 +145,7 @@ impl HqosSpec {
             } else {
                 continue;
             };
-            return Err(error(section, "queue sizes", problem));
+            return Err(at(class, error(section, "queue sizes", problem)));
         }
         self.check_assigned(section, subport)?;
         if let Some(rates) = self.subport_profiles.get(subport.profile as usize) {
@@ -208,8 +208,9 @@ impl HqosSpec {
     fn check_red(&self) -> Result<(), HqosError> {
         let classes = self.red.iter().flat_map(|red| red.iter().enumerate());
         for (class, colours) in classes {
-            for curve in colours.iter().flatten() {
-                check_curve(class, curve)?;
+            for (colour, curve) in colours.iter().enumerate() {
+                let curve = curve.as_ref();
+                curve.map_or(Ok(()), |curve| check_curve(class, colour, curve))?;
             }
         }
         Ok(())
@@ -220,7 +221,16 @@ fn error(section: HqosSection, key: &str, problem: String) -> HqosError {
     HqosError {
         section,
         key: key.to_owned(),
+        position: None,
         problem,
+    }
+}
+
+/// The error is of one value among several.
+fn at(position: usize, error: HqosError) -> HqosError {
+    HqosError {
+        position: Some(position),
+        ..error
     }
 }
 
@@ -313,14 +323,14 @@ fn check_pipe_profile(
         let problem = "is 0: must be 1 to 255".to_owned();
         return Err(error(section, "tc 12 oversubscription weight", problem));
     }
-    if profile.wrr_weights.contains(&0) {
+    if let Some(queue) = profile.wrr_weights.iter().position(|weight| *weight == 0) {
         let problem = "have a 0: each weight must be 1 to 255".to_owned();
-        return Err(error(section, "tc 12 wrr weights", problem));
+        return Err(at(queue, error(section, "tc 12 wrr weights", problem)));
     }
     Ok(())
 }
 
-fn check_curve(class: usize, curve: &HqosRedCurve) -> Result<(), HqosError> {
+fn check_curve(class: usize, colour: usize, curve: &HqosRedCurve) -> Result<(), HqosError> {
     let (min, max) = (curve.min_packets, curve.max_packets);
     let (key, problem) = if min >= max || max > MAX_RED_THRESHOLD {
         let problem = format!(
@@ -343,7 +353,7 @@ fn check_curve(class: usize, curve: &HqosRedCurve) -> Result<(), HqosError> {
         return Ok(());
     };
     let key = format!("tc {class} red {key}");
-    Err(error(HqosSection::Red, &key, problem))
+    Err(at(colour, error(HqosSection::Red, &key, problem)))
 }
 
 fn credits(section: HqosSection, rates: &HqosRates, port: u64) -> Result<HqosCredits, HqosError> {

@@ -9,6 +9,8 @@ pub struct HqosError {
     /// The key as the file writes it: `tb rate`, `tc 3 rate`, `pipe 0-7`. Where the section itself is missing, its
     /// name.
     pub key: String,
+    /// Which of its values is wrong, from 0 on, where the key has several.
+    pub position: Option<usize>,
     /// What is wrong and what to do.
     pub problem: String,
 }

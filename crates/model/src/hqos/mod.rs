@@ -30,6 +30,19 @@ pub const MAX_SUBPORT_PROFILES: usize = 8;
 /// Colours that early detection tells apart: green, yellow, red.
 pub const COLOURS: usize = 3;
 
+/// A queue's name in results, from its subport, its pipe, and its number in the pipe: `subport 0 pipe 9 tc 3`, and for
+/// best effort, which has four, `subport 0 pipe 9 tc 12 queue 1`.
+#[must_use]
+pub fn queue_name(subport: u32, pipe: u32, queue: u32) -> String {
+    let number = queue as usize;
+    let class = number.min(BEST_EFFORT);
+    let name = format!("subport {subport} pipe {pipe} tc {class}");
+    match number.checked_sub(BEST_EFFORT) {
+        Some(queue) => format!("{name} queue {queue}"),
+        None => name,
+    }
+}
+
 /// The scheduler of a port, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HqosSpec {

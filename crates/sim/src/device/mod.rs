@@ -29,11 +29,15 @@ pub trait Forwarding {
 
     /// The next frame to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
-    /// A frame that was queued and has since been dropped; called after each of the two methods
-    /// above.
+    /// Whether frames that were queued have since been dropped; asked after each of the methods above.
+    fn has_dropped(&self) -> bool;
+    /// A frame that was queued and has since been dropped; called until there is none where
+    /// [`has_dropped`](Self::has_dropped) says so.
+    fn poll_dropped(&mut self) -> Option<Frame>;
+    /// The handle of a frame that will leave soon, of whose packet memory is read ahead; [`u64::MAX`] without one.
     #[inline]
-    fn poll_dropped(&mut self) -> Option<Frame> {
-        None
+    fn next_handle(&self) -> u64 {
+        u64::MAX
     }
     /// When to poll next; `None` while nothing waits.
     fn poll_at(&self) -> Option<Instant>;
@@ -55,8 +59,18 @@ impl Forwarding for Pipeline {
     }
 
     #[inline]
+    fn has_dropped(&self) -> bool {
+        self.has_dropped()
+    }
+
+    #[inline]
     fn poll_dropped(&mut self) -> Option<Frame> {
         self.poll_dropped().map(|dropped| dropped.frame)
+    }
+
+    #[inline]
+    fn next_handle(&self) -> u64 {
+        self.next_handle()
     }
 
     #[inline]
@@ -141,12 +155,28 @@ impl Forwarding for Plane {
     }
 
     #[inline]
+    fn has_dropped(&self) -> bool {
+        match self {
+            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => self.pipeline().has_dropped(),
+            Self::QosSched(threads) => threads.has_dropped(),
+        }
+    }
+
+    #[inline]
     fn poll_dropped(&mut self) -> Option<Frame> {
         match self {
             Self::Pipeline(pipeline) => Forwarding::poll_dropped(pipeline),
             Self::Switch(switch) => switch.poll_dropped(),
             Self::Tc(tc) => tc.poll_dropped(),
             Self::QosSched(threads) => threads.poll_dropped(),
+        }
+    }
+
+    #[inline]
+    fn next_handle(&self) -> u64 {
+        match self {
+            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => self.pipeline().next_handle(),
+            Self::QosSched(_) => u64::MAX,
         }
     }
 

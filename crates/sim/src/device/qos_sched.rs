@@ -199,6 +199,10 @@ impl Forwarding for QosSched {
         frame
     }
 
+    fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty() || self.pipeline.has_dropped()
+    }
+
     fn poll_dropped(&mut self) -> Option<Frame> {
         let dropped = self.dropped.pop_front();
         dropped.or_else(|| Forwarding::poll_dropped(&mut self.pipeline))

@@ -64,6 +64,11 @@ impl Forwarding for Switch {
     }
 
     #[inline]
+    fn has_dropped(&self) -> bool {
+        self.pipeline.has_dropped()
+    }
+
+    #[inline]
     fn poll_dropped(&mut self) -> Option<Frame> {
         Forwarding::poll_dropped(&mut self.pipeline)
     }

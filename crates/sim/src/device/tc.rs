@@ -76,6 +76,10 @@ impl Forwarding for Tc {
         Some(frame)
     }
 
+    fn has_dropped(&self) -> bool {
+        self.pipeline.has_dropped()
+    }
+
     fn poll_dropped(&mut self) -> Option<Frame> {
         Forwarding::poll_dropped(&mut self.pipeline)
     }

@@ -40,17 +40,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let segment = *self.wires.packets.segment(id);
         let packet = self.wires.packets.remove(id);
         let flow = u32::from(packet.flow);
-        let (connection, end) = self.transports.place(flow);
-        let Some(carried) = self.transports.connections.get(connection) else {
-            debug_assert!(false, "a packet of no connection");
-            return;
-        };
-        if packet.sequence < carried.ends[1 - end].first_packet {
+        if packet.sequence < self.transports.first_packet(flow) {
             // Of an earlier connection of this number.
             return;
         }
         let is_marked = packet.ecn() == Ecn::Ce;
-        let host = &self.transports.applications[carried.application as usize];
+        let (connection, _) = self.transports.place(flow);
+        let host = &self.transports.applications[self.transports.application_of(connection)];
         if host.behaviour.receive_offload {
             let recent = batch.len().saturating_sub(JOINED_AMONG);
             let mut recent = batch[recent..].iter_mut().rev();
@@ -70,8 +66,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     fn on_segment(&mut self, received: &Received, now: Instant) {
         let (number, end) = self.transports.place(received.flow);
+        let index = self.transports.application_of(number);
         let carried = &mut self.transports.connections[number];
-        let host = &mut self.transports.applications[carried.application as usize];
+        let host = &mut self.transports.applications[index];
         let connection = &mut carried.ends[end].connection;
         let before = Losses::of(connection.figures());
         connection.on_segment(&received.segment, received.is_marked, &host.behaviour, now);
@@ -93,9 +90,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Tell the application what has happened at an end of a connection.
     fn after(&mut self, number: usize, end: usize, arrived: u64, now: Instant) {
+        let index = self.transports.application_of(number);
         let carried = &mut self.transports.connections[number];
-        let index = carried.application;
-        let host = &mut self.transports.applications[index as usize];
+        let host = &mut self.transports.applications[index];
         let own = u32::try_from(number).unwrap_or(u32::MAX) - host.first_connection;
         let mut has_happened = false;
         if arrived > 0 && end == RECEIVER {
@@ -133,15 +130,16 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             has_happened = true;
         }
         if has_happened {
-            self.run_application(index, now);
+            self.run_application(u32::try_from(index).unwrap_or(u32::MAX), now);
         }
     }
 
     /// The timer of an end of a connection has expired.
     pub(crate) fn on_connection_timer(&mut self, index: u32, now: Instant) {
         let (number, end) = ((index / 2) as usize, (index % 2) as usize);
+        let index = self.transports.application_of(number);
         let carried = &mut self.transports.connections[number];
-        let host = &mut self.transports.applications[carried.application as usize];
+        let host = &mut self.transports.applications[index];
         let end_of = &mut carried.ends[end];
         end_of.wake_at = Instant::MAX;
         if end_of.connection.poll_at().is_some_and(|at| at <= now) {
@@ -216,13 +214,14 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                         *of_others = *own_port;
                     }
                 }
-                for (end, at) in [0, 1].into_iter().zip(&mut carried.ends) {
+                let first_packets = &mut self.transports.first_packets[2 * number..][..2];
+                for ((end, at), first) in (0..).zip(&mut carried.ends).zip(first_packets) {
                     at.connection = if end == opener {
                         Connection::open(behaviour)
                     } else {
                         Connection::listen(behaviour)
                     };
-                    at.first_packet = at.sent_packets;
+                    *first = at.sent_packets;
                     at.highest = 0;
                 }
                 (carried.is_open, carried.is_connected, carried.asked) = (true, false, None);
@@ -258,10 +257,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// Cut a segment into frames, and hand them to the adapter.
     fn send_segment(&mut self, number: usize, end: usize, segment: &Segment, now: Instant) {
         let transports = &mut self.transports;
-        let carried = &mut transports.connections[number];
-        let host = &transports.applications[carried.application as usize];
+        let host = &transports.applications[transports.application_of(number)];
         let (mss_bytes, header_bytes) = (host.behaviour.mss_bytes, host.header_bytes);
-        let port = carried.ends[end].port;
+        let port = transports.connections[number].ends[end].port;
         let flow = transports.first_flow + u32::try_from(2 * number + end).unwrap_or(u32::MAX);
         let headers = &self.flows[flow as usize].headers;
         let ecn = if segment.flags.has(Flags::ECT) {
@@ -296,17 +294,28 @@ impl Transports {
         (index / 2, 1 - index % 2)
     }
 
+    /// The position of a connection's application.
+    #[inline]
+    fn application_of(&self, number: usize) -> usize {
+        self.applications_of[number] as usize
+    }
+
+    /// Packets of a flow from this number on are of its present connection.
+    #[inline]
+    fn first_packet(&self, flow: u32) -> u64 {
+        self.first_packets[(flow - self.first_flow) as usize]
+    }
+
     /// A frame of a connection has left its adapter: the connection and end that waited for it to send more, if one did.
     #[inline]
     pub(crate) fn on_left(&mut self, packet: &Packet) -> Option<(usize, usize)> {
         let (number, to) = self.place(packet.flow.into());
-        let carried = &mut self.connections[number];
-        let host = &self.applications[carried.application as usize];
+        let host = &self.applications[self.application_of(number)];
         let data_bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
         if data_bytes == 0 {
             return None;
         }
-        let connection = &mut carried.ends[1 - to].connection;
+        let connection = &mut self.connections[number].ends[1 - to].connection;
         let has_room = connection.on_left(data_bytes.into(), &host.behaviour);
         has_room.then_some((number, 1 - to))
     }
@@ -314,9 +323,9 @@ impl Transports {
     /// The next segment that an end sends.
     #[inline]
     fn poll_transmit(&mut self, number: usize, end: usize, now: Instant) -> Option<Segment> {
-        let carried = &mut self.connections[number];
-        let host = &mut self.applications[carried.application as usize];
-        let at_end = &mut carried.ends[end];
+        let index = self.application_of(number);
+        let host = &mut self.applications[index];
+        let at_end = &mut self.connections[number].ends[end];
         let segment = at_end.connection.poll_transmit(&host.behaviour, now)?;
         if end == SENDER && segment.bytes > 0 {
             let is_resent = segment.sequence < at_end.highest;

@@ -61,6 +61,11 @@ pub(crate) struct Direction {
 pub struct Transports {
     applications: Vec<Host>,
     connections: Vec<Carried>,
+    /// The application of each connection, and by flow the first packet that is of the present connection: of those before
+    /// it, some may still be on their way. Looked at for every packet, and therefore apart from the connections, of which
+    /// there may be more than the processor's caches hold.
+    applications_of: Vec<u32>,
+    first_packets: Vec<u64>,
     /// The number of the flow that is the first direction of the first connection.
     first_flow: u32,
     /// Places of the timers of connections' ends, and of applications.
@@ -122,7 +127,6 @@ impl Ports {
 /// A connection and how it is used.
 #[derive(Debug)]
 struct Carried {
-    application: u32,
     ends: [End; 2],
     is_open: bool,
     is_connected: bool,
@@ -140,8 +144,6 @@ struct End {
     wake_at: Instant,
     /// Packets sent, those of earlier connections of this number included.
     sent_packets: u64,
-    /// Packets from this number on are of the present connection.
-    first_packet: u64,
     /// Behind the last position sent.
     highest: u64,
 }
@@ -153,7 +155,6 @@ impl End {
             port: 0,
             wake_at: Instant::MAX,
             sent_packets: 0,
-            first_packet: 0,
             highest: 0,
         }
     }
@@ -210,12 +211,13 @@ impl Transports {
                 measurement: TransportMeasurement::new(series, count),
             });
             all.connections.extend((0..count).map(|_| Carried {
-                application: index,
                 ends: [End::new(&behaviour), End::new(&behaviour)],
                 is_open: false,
                 is_connected: false,
                 asked: None,
             }));
+            all.applications_of.resize(all.connections.len(), index);
+            all.first_packets.resize(2 * all.connections.len(), 0);
         }
         all
     }

@@ -10,6 +10,7 @@ mod hosts;
 mod impairments;
 mod objectives;
 mod paths;
+mod pipes;
 mod populations;
 mod qos_sched;
 mod queue_lengths;

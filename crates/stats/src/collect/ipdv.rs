@@ -40,15 +40,18 @@ pub(super) struct Flow {
 pub(super) const WINDOW: usize = 64;
 
 impl Flow {
-    /// The packet sent before `packet`, if all packets of the flow so far arrived in order and without
-    /// loss. Otherwise `None`: use [`Self::neighbours`].
+    /// The packet sent before `packet`, if no packet received was sent later than that: then the one sent after
+    /// `packet` has not been received. Otherwise `None`: use [`Self::neighbours`].
     #[inline]
     fn predecessor(&mut self, packet: Received) -> Option<Received> {
         let before = self.newest?;
-        if self.window.is_some() || packet.sequence != before.sequence.wrapping_add(1) {
+        if packet.sequence != before.sequence.wrapping_add(1) {
             return None;
         }
         self.newest = Some(packet);
+        if let Some(window) = &mut self.window {
+            window[slot(packet.sequence)] = Some(packet);
+        }
         Some(before)
     }
 

@@ -176,3 +176,27 @@ fn count(fractions: &[f64], beyond: impl Fn(f64) -> bool) -> u32 {
     let beyond = fractions.iter().filter(|&&fraction| beyond(fraction));
     u32::try_from(beyond.count()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_beyond_the_threshold_ask_for_more_and_those_at_it_do_not() {
+        let margins = Margins {
+            rare_runs: 0.1,
+            reallocation_holds: 0.95,
+            reallocation_broken: 0.05,
+            ..Margins::default()
+        };
+        let rules = Rules::of(&margins);
+        let needed = rules.runs_to_exclude_rare(40, 1);
+        assert!(needed > rules.runs_to_exclude_rare(40, 0));
+        for (usual, at, beyond) in [(1.0, 0.95, 0.94), (0.0, 0.05, 0.06)] {
+            let mut fractions = [usual; 40];
+            (fractions[3], fractions[5], fractions[7]) = (at, at, beyond);
+            let sample = Sample::of(&fractions).unwrap();
+            assert_eq!(repetitions_needed(&margins, &fractions, &sample), needed);
+        }
+    }
+}

@@ -464,6 +464,7 @@ fn quantity(scale: Scale, value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::Interval;
 
     #[test]
     fn quantities_keep_three_digits_and_their_sign() {
@@ -480,5 +481,41 @@ mod tests {
         assert_eq!(signed(Scale::Nanoseconds, 412_345.0), "+412.3 µs");
         assert_eq!(signed(Scale::Nanoseconds, 2_000_000.0), "+2 ms");
         assert_eq!(quantity(Scale::RatioDifference, 0.001), "0.1 points");
+    }
+
+    fn with_p_value(p_value: Option<f64>, varies: bool) -> String {
+        let numbers = DecidedBy {
+            test: TestName::StudentMean,
+            scenario: None,
+            slice: "voice".to_owned(),
+            indicator: None,
+            reference: None,
+            treatment: None,
+            statistic: 0.3,
+            scale: Scale::Relative,
+            interval: Interval::UNBOUNDED,
+            margin: 0.25,
+            repetitions: 10,
+            repetitions_beyond: 9,
+            varies,
+            p_value,
+        };
+        numbers.worsening()
+    }
+
+    #[test]
+    fn a_probability_is_told_to_three_digits_where_repetitions_vary() {
+        let told = [
+            with_p_value(Some(0.000_999), true),
+            with_p_value(Some(0.001), true),
+            with_p_value(Some(0.001), false),
+            with_p_value(None, true),
+        ];
+        insta::assert_snapshot!(told.join("\n"), @r"
+        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student, p < 0.001)
+        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student, p = 0.001)
+        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student)
+        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student)
+        ");
     }
 }

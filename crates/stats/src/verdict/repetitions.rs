@@ -216,4 +216,27 @@ mod tests {
         }
         assert_eq!(rare_share_excluded(6, 0.95), 0.4);
     }
+
+    #[test]
+    fn a_share_that_is_more_than_rare_is_shown_by_as_many_runs_as_the_binomial_test_needs() {
+        // With 0.1 of all runs, P(X >= 2 of 4) = 0.0523, P(X >= 2 of 5) = 0.0815, P(X >= 3 of 6) = 0.0159.
+        assert_eq!(rules(0.1).runs_to_decide_share((10, 5), 1), Some(6));
+        assert_eq!(rules(0.1).runs_to_decide_share((10, 0), 1), Some(29));
+        // One of many tests needs more.
+        assert!(rules(0.1).runs_to_decide_share((10, 5), 10) > Some(6));
+    }
+
+    #[test]
+    fn a_worsening_that_is_one_of_many_needs_the_repetitions_of_holms_strictest_step() {
+        let contrast = |_| Contrast {
+            distance: 0.5,
+            variance: 1.0,
+        };
+        let needed = |tests| rules(0.1).runs_to_decide((10, 10), tests, Some(&contrast));
+        // The textbook's size of a one-sided test of half a standard deviation at 5 %.
+        assert_eq!(needed(1), Some(27));
+        let strict = power::fewest(|runs| power::suffices(runs, 0.5, 1.0, 0.995));
+        assert_eq!(needed(10), strict);
+        assert!(strict > Some(27));
+    }
 }

@@ -3,8 +3,10 @@
 use crate::synthetic::{BEST_EFFORT, CRITICAL, Service, run, study};
 use slicewise_stats::application::{
     ApplicationRecord, ApplicationSeries, FlowFigures, RequestFigures, TransportFigures,
+    VideoFigures,
 };
 use slicewise_stats::application_summary::ApplicationQuantity;
+use slicewise_stats::description::Metric;
 use slicewise_stats::objective::Objective;
 use slicewise_stats::observations::Observations;
 use slicewise_stats::phase::PhaseRecord;
@@ -376,4 +378,84 @@ fn damaged_figures_and_series_are_refused() {
         .latency
         .mean_ns = -1.0));
     assert!(refused(|of| of.series.goodput_bytes.push(1)));
+}
+
+#[test]
+fn every_quantity_of_video_is_its_own_figure_weighted_by_segments() {
+    let with = |segments, factor: f64| ApplicationRecord {
+        video: Some(VideoFigures {
+            clients: 1,
+            segments,
+            quality_mean: factor,
+            quality_least: 0.0,
+            bit_rate_mean: 2.0 * factor,
+            switches_per_minute: 3.0 * factor,
+            start_up_mean_ns: 4.0 * factor,
+            stalls: 0,
+            stalled_ratio: 5.0 * factor,
+        }),
+        ..bulk("player", "critical", 1e6)
+    };
+    // The mean factor is 1.75.
+    let records = [with(10, 1.0), with(30, 2.0)];
+    for (quantity, factor) in [
+        (ApplicationQuantity::QualityMean, 1.0),
+        (ApplicationQuantity::BitRateMean, 2.0),
+        (ApplicationQuantity::SwitchesPerMinute, 3.0),
+        (ApplicationQuantity::StartUpMean, 4.0),
+        (ApplicationQuantity::StalledRatio, 5.0),
+    ] {
+        let value = quantity.of(&records).unwrap();
+        assert!((value - 1.75 * factor).abs() < 1e-9, "{quantity:?} {value}");
+        assert_eq!(quantity.of(&[with(0, 1.0)]), None);
+    }
+    // Nobody began to play.
+    assert_eq!(ApplicationQuantity::StartUpMean.of(&[with(1, 0.0)]), None);
+    assert!(
+        ApplicationQuantity::StalledRatio
+            .of(&[with(1, 0.0)])
+            .is_some()
+    );
+}
+
+#[test]
+fn a_slice_whose_hosts_were_paused_is_held_back_and_reacts() {
+    let study = study(&[("p", None)], 1);
+    let of = |withheld| {
+        let mut record = run("p", "s0", 0, [Service::untroubled(15e6); 2], 0.0);
+        record.slices[CRITICAL].withheld_frames = withheld;
+        let mut observations = Observations::default();
+        observations.add(&study, &record).unwrap();
+        let slice = &observations.run(0, 0, 0).unwrap().slices[CRITICAL];
+        (slice.is_held_back, slice.reacts)
+    };
+    assert_eq!((of(0), of(1)), ((false, false), (true, true)));
+}
+
+#[test]
+fn published_figures_of_applications_are_the_quantities_of_summaries() {
+    for (metric, quantity) in [
+        (Metric::Goodput, ApplicationQuantity::Goodput),
+        (Metric::RttMean, ApplicationQuantity::RttMean),
+        (
+            Metric::RequestsAchieved,
+            ApplicationQuantity::RequestsAchieved,
+        ),
+        (
+            Metric::RequestLatencyMean,
+            ApplicationQuantity::RequestLatencyMean,
+        ),
+        (
+            Metric::RequestLatencyP99,
+            ApplicationQuantity::RequestLatencyP99,
+        ),
+        (
+            Metric::CompletionTimeMean,
+            ApplicationQuantity::CompletionTimeMean,
+        ),
+        (Metric::QualityMean, ApplicationQuantity::QualityMean),
+    ] {
+        assert_eq!(metric.of_applications(), Some(quantity));
+    }
+    assert_eq!(Metric::Throughput.of_applications(), None);
 }

@@ -3,12 +3,12 @@
 use crate::synthetic::{CRITICAL, Service, on_a_machine_with, run, study};
 use proptest::prelude::*;
 use slicewise_stats::description::StudyDescription;
-use slicewise_stats::record::RunRecord;
+use slicewise_stats::record::{Figures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::comparison::{
     Change, ComparedFigure, Results, ResultsComparison, compare,
 };
-use slicewise_stats::verdict::{Indicator, Outcome, TestName};
+use slicewise_stats::verdict::{Indicator, Outcome, Scale, TestName};
 
 const RUNS: u32 = 10;
 const POLICY: &str = "gold";
@@ -429,4 +429,73 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_no_run_has_is_not_compared() {
+    let compared_without = |change: fn(&mut Figures)| {
+        let mut a = runs(slower(1.0), RUNS, 1, 0.1);
+        (a.iter_mut()).for_each(|record| change(&mut record.slices[CRITICAL].steady));
+        let results = compared(&a, &a);
+        let of_critical = results.figures.iter();
+        of_critical
+            .filter(|f| f.numbers.slice == "critical")
+            .filter_map(|f| f.numbers.indicator)
+            .collect::<Vec<_>>()
+    };
+    // A slice that sends nothing has no share and no loss, either.
+    assert_eq!(compared_without(|of| of.sent_frames = 0), []);
+    assert_eq!(
+        compared_without(|of| of.delay.samples = 0),
+        [Indicator::Throughput, Indicator::LossRatio]
+    );
+}
+
+#[test]
+fn the_probability_told_is_that_of_the_outcome() {
+    let a = runs(slower(1.0), RUNS, 1, 0.1);
+    let results = compared(&a, &runs(slower(0.6), RUNS, 100, 0.1));
+    let better = figure(&results, Indicator::DelayMean);
+    assert_eq!(better.outcome, Change::Better);
+    assert_eq!(better.numbers.p_value, Some(better.p_better));
+    assert!(better.p_better != better.p_not_worse);
+
+    // A little better: to show that it is not better by more than the margin is harder.
+    let results = compared(&a, &runs(slower(0.95), RUNS, 100, 0.1));
+    let same = figure(&results, Indicator::DelayMean);
+    assert_eq!(same.outcome, Change::Same);
+    assert!(same.p_not_better > same.p_not_worse);
+    assert_eq!(same.numbers.p_value, Some(same.p_not_better));
+}
+
+#[test]
+fn a_delay_is_compared_in_time_where_the_resolution_is_the_larger_margin() {
+    // A quarter of 200 µs is 50 µs.
+    for (resolution_ns, scale, margin) in [
+        (49_000, Scale::Relative, 0.25),
+        (51_000, Scale::Nanoseconds, 51_000.0),
+    ] {
+        let mut study = one_cell();
+        study.margins.delay_resolution_ns = resolution_ns;
+        let a = runs(slower(1.0), RUNS, 1, 0.0);
+        let results = compared_in((&study, &a), (&study, &a));
+        let delay = &figure(&results, Indicator::DelayMean).numbers;
+        assert_eq!((delay.scale, delay.margin), (scale, margin));
+    }
+}
+
+#[test]
+fn a_repetition_without_frames_has_no_share_of_them() {
+    let without = |offered: fn(&mut Figures)| {
+        let mut a = runs(steady(15e6), RUNS, 1, 0.0);
+        offered(&mut a[3].slices[CRITICAL].steady);
+        let results = compared(&a, &runs(steady(10e6), RUNS, 1, 0.0));
+        [Indicator::ReceivedShare, Indicator::LossRatio]
+            .map(|indicator| figure(&results, indicator).repetitions_a)
+    };
+    assert_eq!(without(|of| of.sent_frames = 0), [RUNS, RUNS - 1]);
+    assert_eq!(
+        without(|of| of.offered_bits_per_second = 0.0),
+        [RUNS - 1, RUNS]
+    );
 }

@@ -4,7 +4,7 @@ use crate::synthetic::{CRITICAL, Service, run, study};
 use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure, StudyDescription};
 use slicewise_stats::observations::RecordError;
 use slicewise_stats::published::{self, PublishedComparison, PublishedOutcome};
-use slicewise_stats::record::{CdfPoint, RunRecord};
+use slicewise_stats::record::{CdfPoint, RunRecord, Series};
 use slicewise_stats::summary::{self, Summary, SummaryBuilder};
 
 const RATE: f64 = 15.75e6;
@@ -262,4 +262,147 @@ fn rejects_foreign_and_damaged_records() {
         twice,
         RecordError::Duplicate { repetition: 0, .. }
     ));
+}
+
+#[test]
+fn every_run_is_kept_once() {
+    let study = two_policies();
+    let mut builder = SummaryBuilder::new(&study);
+    assert!(builder.observations().is_empty());
+    let records = records();
+    (records.iter()).for_each(|record| builder.add(record).unwrap());
+    assert_eq!((builder.runs(), builder.observations().len()), (12, 12));
+    assert!(!builder.observations().is_empty());
+}
+
+#[test]
+fn the_mean_delay_of_whole_runs_counts_each_frame_once() {
+    let mut records = records();
+    for record in &mut records {
+        for (slice, (samples, mean_ns)) in
+            record.slices.iter_mut().zip([(100, 300e3), (300, 100e3)])
+        {
+            (slice.whole.delay.samples, slice.whole.delay.mean_ns) = (samples, mean_ns);
+        }
+    }
+    let mean = |slice: Option<&str>| {
+        let any = Expected::AtLeast { value: 0.0 };
+        let whole = PublishedFigure {
+            slice: slice.map(str::to_owned),
+            ..figure(Metric::DelayMeanWhole, any)
+        };
+        compare_in(&records, whole).ours.unwrap().value
+    };
+    assert!((mean(None) - 150e3).abs() < 1e-6);
+    assert!((mean(Some("critical")) - 300e3).abs() < 1e-6);
+}
+
+#[test]
+fn without_a_slice_named_sources_are_those_of_every_slice_and_frames_are_taken_together() {
+    let cells = |metric| {
+        let of_all = PublishedFigure {
+            slice: None,
+            ..figure(metric, Expected::AtLeast { value: 0.0 })
+        };
+        compare(of_all).cells
+    };
+    assert_eq!((cells(Metric::IatMean), cells(Metric::DelayMean)), (8, 4));
+}
+
+#[test]
+fn a_quantity_that_no_run_has_is_left_out_of_the_summary() {
+    let study = two_policies();
+    let of = |samples: u64| {
+        let mut records = records();
+        for record in &mut records {
+            let steady = &mut record.slices[CRITICAL].steady;
+            steady.sent_frames = samples;
+            steady.delay.samples = samples;
+            steady.variation.ipdv_samples = samples;
+        }
+        let summary = summary::summarise(&study, &records).unwrap();
+        summary.cells[0].slices[CRITICAL].steady.clone()
+    };
+    let has = |samples| {
+        let steady = of(samples);
+        [
+            steady.loss_ratio.is_some(),
+            steady.delay_mean_ns.is_some(),
+            steady.delay_min_ns.is_some(),
+            steady.pdv_max_ns.is_some(),
+            steady.ipdv_mean_ns.is_some(),
+        ]
+    };
+    assert_eq!((has(0), has(1)), ([false; 5], [true; 5]));
+}
+
+#[test]
+fn the_smallest_delay_is_compared_with_that_of_another_cell() {
+    let about = Expected::About {
+        value: 1.0,
+        tolerance: 1e-9,
+    };
+    let relative = PublishedFigure {
+        scenarios: vec!["s1".into()],
+        policies: vec!["b".into()],
+        relative_to: Some(Cell {
+            policy: None,
+            scenario: Some("s0".into()),
+        }),
+        ..figure(Metric::DelayMin, about)
+    };
+    assert_eq!(compare(relative).outcome, PublishedOutcome::Agrees);
+}
+
+#[test]
+fn a_figure_of_frames_that_were_never_there_is_not_measured() {
+    let mut records = records();
+    for slice in records.iter_mut().flat_map(|record| &mut record.slices) {
+        for figures in [&mut slice.steady, &mut slice.whole] {
+            (figures.sent_frames, figures.delay.samples) = (0, 0);
+        }
+    }
+    for metric in [
+        Metric::LossRatio,
+        Metric::DelayMean,
+        Metric::DelayMeanWhole,
+        Metric::DelayMin,
+        Metric::DelayP50,
+        Metric::DelayP99,
+        Metric::DelayMax,
+    ] {
+        let any = figure(metric, Expected::AtLeast { value: 0.0 });
+        let outcome = compare_in(&records, any).outcome;
+        assert_eq!(outcome, PublishedOutcome::NotMeasured, "{metric:?}");
+    }
+}
+
+#[test]
+fn a_record_keeps_its_counts_in_json_and_leaves_zeros_out() {
+    let mut record = records().remove(0);
+    let json = serde_json::to_string(&record).unwrap();
+    assert!(!json.contains("marked_frames") && !json.contains("withheld_frames"));
+    let slice = &mut record.slices[CRITICAL];
+    (slice.marked_frames, slice.withheld_frames) = (5, 7);
+    let json = serde_json::to_string(&record).unwrap();
+    let read: RunRecord = serde_json::from_str(&json).unwrap();
+    assert_eq!(read, record);
+}
+
+#[test]
+fn each_series_has_to_have_one_value_per_interval() {
+    let study = two_policies();
+    let changes: [fn(&mut Series); 5] = [
+        |series| series.sent_bytes.truncate(7),
+        |series| series.received_bytes.truncate(7),
+        |series| series.served_bytes.truncate(7),
+        |series| series.lost_bytes.truncate(7),
+        |series| series.late_frames.push(1),
+    ];
+    for change in changes {
+        let mut record = records().remove(0);
+        change(&mut record.slices[CRITICAL].series);
+        let refused = summary::summarise(&study, &[record]).unwrap_err();
+        assert!(matches!(refused, RecordError::Damaged { .. }), "{refused}");
+    }
 }

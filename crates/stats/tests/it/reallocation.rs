@@ -1,6 +1,7 @@
 //! How much of the spare capacity best effort gets, and what that comes to.
 
 use crate::synthetic::{BEST_EFFORT, CRITICAL, Service, run, study};
+use slicewise_stats::opportunity::Opportunity;
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome, ReallocationVerdict};
@@ -92,4 +93,53 @@ fn a_partial_verdict_near_a_threshold_says_how_many_repetitions_would_decide() {
         assert!((74..80).contains(&needed), "{needed}");
     }
     assert_eq!(judged(&[0.5, 0.6]).repetitions_needed, None);
+}
+
+/// Bytes that both slices together may send in an interval, which is what an ideal link keeps at most.
+const BOTH: u64 = 2 * SHARE;
+/// Intervals of a cycle.
+const CYCLE: usize = 40;
+/// What best effort sends at once at the beginning of each cycle: more than its share of that.
+const BURST: u64 = 8_000_000;
+
+/// A run in which best effort sends a burst in each cycle and nothing else is sent: what is served of it in each
+/// interval of the cycle, and the rest is lost at once.
+fn bursts(served: impl Fn(u64) -> u64) -> RunRecord {
+    let mut record = run("p", "s0", 0, [Service::untroubled(15e6); 2], 0.0);
+    record.slices[CRITICAL].series.sent_bytes.fill(0);
+    let series = &mut record.slices[BEST_EFFORT].series;
+    let of_cycle: u64 = (0..CYCLE as u64).map(&served).sum();
+    for bin in 0..series.sent_bytes.len() {
+        let begins = bin.is_multiple_of(CYCLE);
+        series.sent_bytes[bin] = if begins { BURST } else { 0 };
+        series.lost_bytes[bin] = if begins { BURST - of_cycle } else { 0 };
+        series.served_bytes[bin] = served((bin % CYCLE) as u64);
+    }
+    record
+}
+
+fn opportunity(record: &RunRecord) -> Opportunity {
+    let study = study(&[("p", None)], 1);
+    let mut builder = SummaryBuilder::new(&study);
+    builder.add(record).unwrap();
+    let run = builder.observations().run(0, 0, 0).unwrap();
+    run.opportunity
+}
+
+#[test]
+fn what_an_ideal_link_would_have_lost_was_not_available() {
+    // One interval's worth leaves at once and as much waits: far less than the share of best effort.
+    let lost = opportunity(&bursts(|bin| if bin < 2 { BOTH } else { 0 }));
+    assert_eq!(lost, Opportunity::default());
+    assert_eq!(lost.fraction(), None);
+}
+
+#[test]
+fn an_ideal_link_keeps_as_much_as_waited_on_this_one() {
+    let served = |bin: u64| BOTH.min(BURST.saturating_sub(bin * BOTH));
+    let kept = opportunity(&bursts(served));
+    let beyond_share = (BURST - CYCLE as u64 * SHARE) as f64;
+    assert_eq!((kept.windows, kept.seconds), (20, 40.0));
+    assert_eq!(kept.available_bytes, 20.0 * beyond_share);
+    assert_eq!(kept.fraction(), Some(1.0));
 }

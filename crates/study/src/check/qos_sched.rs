@@ -109,7 +109,7 @@ impl Checker<'_> {
         drain: Option<Positive>,
     ) -> DutModel {
         let params = threads(QosSchedParams::SAMPLE, burst, ring, drain);
-        self.check_threads(params, written.place("burst").unwrap_or(written.span));
+        self.check_threads(params, written);
         DutModel::QosSched(params)
     }
 
@@ -156,7 +156,7 @@ impl Checker<'_> {
                     _ => base,
                 };
                 let params = threads(base, spec.burst, spec.ring, spec.drain);
-                self.check_threads(params, written.place("burst").unwrap_or(written.span));
+                self.check_threads(params, written);
                 DutModel::QosSched(params)
             }
             (model, _) if fits(model) => {
@@ -181,8 +181,9 @@ impl Checker<'_> {
         })
     }
 
-    /// A burst fits in the ring that it goes through: the worker waits for room for all of it.
-    fn check_threads(&mut self, params: QosSchedParams, at: crate::file::Span) {
+    /// A burst fits in the ring that it goes through: the worker waits for room for all of it. And what is written has an
+    /// effect.
+    fn check_threads<T>(&mut self, params: QosSchedParams, written: &Placed<T>) {
         let room = params.ring.software.saturating_sub(1);
         if params.burst.dequeue > room {
             let message = format!(
@@ -190,7 +191,15 @@ impl Checker<'_> {
                 params.burst.dequeue, params.ring.software
             );
             let help = "lower `burst.dequeue`, or give a larger `ring.software`";
+            let at = written.place("burst").unwrap_or(written.span);
             self.problems.add_with_help(at, message, help);
+        }
+        if let Some(at) = written.place("ring")
+            && params.ring.receive != QosSchedParams::SAMPLE.ring.receive
+        {
+            let message = "`ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the \
+                           interface. What waits for the worker is in the ring of `ring.software`";
+            self.problems.warn(at, message);
         }
     }
 }

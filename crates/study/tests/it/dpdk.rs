@@ -217,6 +217,29 @@ fn threads_are_those_of_the_sample_application_unless_the_study_says_otherwise()
 }
 
 #[test]
+fn descriptors_of_the_receiving_interface_have_no_effect_which_is_said() {
+    let warned = |changes: &[(&str, &str)]| with(changes, PROFILE).unwrap().warnings().to_string();
+    let fewer = "dut: {model: qos_sched, ring: {receive: 256}}";
+    assert_snapshot!(warned(&[("dut: {model: qos_sched}", fewer)]), @"
+    warning: `ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the interface. What waits for the worker is in the ring of `ring.software`
+     --> study.yaml:3:25
+      |
+    3 | dut: {model: qos_sched, ring: {receive: 256}}
+      |                         ^^^^
+    ");
+    let own = "profile.cfg, dut: {ring: {receive: 256}}";
+    assert_snapshot!(warned(&[("profile.cfg", own)]), @"
+    warning: `ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the interface. What waits for the worker is in the ring of `ring.software`
+      --> study.yaml:13:38
+       |
+    13 |   profile: {dpdk: profile.cfg, dut: {ring: {receive: 256}}}
+       |                                      ^^^^
+    ");
+    let sample = "dut: {model: qos_sched, ring: {receive: 1024, transmit: 256}}";
+    assert_eq!(warned(&[("dut: {model: qos_sched}", sample)]), "");
+}
+
+#[test]
 fn settings_of_threads_that_cannot_be_are_refused() {
     let refused = |dut| threads(dut).unwrap_err();
     assert_snapshot!(refused("dut: {model: qos_sched, burst: 0}"), @"

@@ -60,6 +60,27 @@ fn a_study_without_threads_gets_those_of_the_sample_application() {
 }
 
 #[test]
+fn descriptors_of_a_card_have_no_effect_on_virtual_interfaces_which_is_said() {
+    assert_eq!(on(Pacing::Bursts).descriptors_without_effect(), None);
+    for (old, new) in [
+        ("burst: 16", "ring: {transmit: 256}"),
+        ("burst: 8", "ring: {transmit: 256}"),
+    ] {
+        let study = parse(&STUDY.replace(old, new)).unwrap();
+        let bursts = study.clone().into_testbed(Pacing::Bursts).unwrap();
+        assert!(
+            bursts
+                .descriptors_without_effect()
+                .unwrap()
+                .contains("`ring.transmit`"),
+            "{new}"
+        );
+        let departures = study.into_testbed(Pacing::Departures).unwrap();
+        assert_eq!(departures.descriptors_without_effect(), None);
+    }
+}
+
+#[test]
 fn other_devices_have_no_threads_and_the_rate_of_the_device_that_a_policy_is_on() {
     for pacing in [Pacing::Departures, Pacing::TokenBucket] {
         let study = on(pacing);

@@ -44,7 +44,7 @@ fn every_shipped_study_is_correct() {
     assert_eq!(
         names,
         [
-            "dpdk-hqos (11 cases)",
+            "dpdk-hqos (12 cases)",
             "million-slices",
             "p4-tins-100m (2 cases)",
             "p4-tins-case-study (6 cases)",

@@ -6,9 +6,10 @@
 )]
 
 pub mod gateway;
+pub mod relay;
 pub mod server;
 
-use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match};
+use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms, Guarantee, Match};
 use slicewise_live::DirectionParams;
 use slicewise_model::{Discipline, GuaranteedSpec, PolicySpec, Rate};
 use slicewise_units::BitRate;
@@ -48,6 +49,7 @@ pub fn slice(name: &str, vlan: u16, kbit: u64) -> GatewaySlice {
         }),
         maximum: None,
         weight: 1,
+        flows: FlowTerms::default(),
     };
     GatewaySlice {
         name: name.to_owned(),

@@ -11,6 +11,7 @@ use ureq::Agent;
 pub const TAB: char = '\u{e004}';
 pub const ENTER: char = '\u{e007}';
 pub const SPACE: char = ' ';
+pub const ESCAPE: char = '\u{e00c}';
 
 /// How long is waited for something that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -86,6 +87,25 @@ impl Browser {
 
     pub fn open(&self, url: &str) {
         self.post("/url", &json!({"url": url}));
+    }
+
+    /// Show pages at this size, in pixels, and in this colour scheme (`light` or `dark`), as the settings of a person would.
+    pub fn look(&self, width: u32, height: u32, scheme: &str) {
+        let command = |name: &str, parameters: Value| {
+            let body = json!({"cmd": name, "params": parameters});
+            self.post("/goog/cdp/execute", &body);
+        };
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        command("Emulation.setDeviceMetricsOverride", size);
+        let scheme = json!({"name": "prefers-color-scheme", "value": scheme});
+        let features = json!({"features": [scheme]});
+        command("Emulation.setEmulatedMedia", features);
+    }
+
+    /// Load the page again.
+    pub fn reload(&self) {
+        self.post("/refresh", &json!({}));
     }
 
     /// Press keys one after another, as a person would: whatever has the focus gets them.

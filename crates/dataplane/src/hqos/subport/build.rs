@@ -25,15 +25,15 @@ impl Subport {
             pipes: vec![Pipe::UNASSIGNED; pipes].into(),
             queues: Queues::of_pipes(pipes),
             drops: vec![Drops::default(); pipes * QUEUES].into(),
-            fits: 0,
-            largest: 0,
+            always_fits: 0,
+            largest_cost: 0,
             sizes: std::array::from_fn(|queue| u32::from(params.queue_sizes[class_of(queue)])),
             red: port.red.as_ref().map(|red| Red::new(red, pipes * QUEUES)),
             active: ActiveQueues::new(params.pipes * PIPE_QUEUES),
             grinders: Default::default(),
             groups: [NONE; GRINDERS],
             busy: 0,
-            looped: NONE,
+            pipe_loop: NONE,
             is_exhausted: false,
         };
         subport.assign(port, params);
@@ -55,7 +55,7 @@ impl Subport {
                 self.profile_of[pipe as usize] = range.profile.to_le_bytes()[0];
                 self.pipes[pipe as usize] = Pipe {
                     credits: Credits::new(&profile.credits),
-                    over: watermark,
+                    oversubscription_credits: watermark,
                     ..Pipe::UNASSIGNED
                 };
                 offered += best_effort_share(&profile.credits);
@@ -75,7 +75,7 @@ impl Subport {
             let classes = profile.longest.into_iter().zip(params.queue_sizes);
             classes.filter_map(|(longest, size)| (size > 0).then_some(longest))
         });
-        self.fits = longest.min().unwrap_or(0);
+        self.always_fits = longest.min().unwrap_or(0);
     }
 
     /// The most that a frame of each class in a pipe can cost and ever leave.
@@ -100,7 +100,7 @@ impl Subport {
 impl Pipe {
     const UNASSIGNED: Self = Self {
         credits: Credits::none(),
-        over: 0,
+        oversubscription_credits: 0,
         tokens: [0; BEST_EFFORT_QUEUES],
         period: 0,
     };

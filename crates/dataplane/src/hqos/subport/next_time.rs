@@ -52,7 +52,7 @@ impl Subport {
         let own = pipe.credits.suffice_at(params, class, cost);
         let common = self.credits.suffice_at(&self.params, class, cost);
         let has_period = pipe.period == self.oversubscription.period();
-        if class == BEST_EFFORT && cost > pipe.over && has_period {
+        if class == BEST_EFFORT && cost > pipe.oversubscription_credits && has_period {
             return own.max(common).max(self.credits.period_end());
         }
         own.max(common)

@@ -3,7 +3,7 @@
 use super::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum};
 use proptest::prelude::*;
 use slicewise_model::{GuaranteedParams, SliceParams};
-use slicewise_units::{Accounting, Duration};
+use slicewise_units::{Accounting, Duration, Instant};
 
 const LINK: u64 = 1_000_000_000;
 
@@ -263,4 +263,99 @@ fn a_maximum_of_l1_counts_preamble_gap_and_fcs_of_every_frame() {
         "{} in 20 ms",
         rig.sent.len() - burst
     );
+}
+
+#[test]
+fn a_slice_that_comes_back_takes_its_turn_behind_those_that_wait() {
+    let mut rig = Rig::new(&params(&[1]), &vec![best_effort(1); 3], LINK);
+    offer(
+        &mut rig,
+        &backlog(&[best_effort(1), best_effort(1)], 3, &[LARGEST_FRAME]),
+    );
+    // A turn is one largest frame: slice 0 has had one when slice 2 comes.
+    rig.send_until(1);
+    for _ in 0..2 {
+        rig.arrive(Arrival {
+            at: 1,
+            slice: 2,
+            bytes: LARGEST_FRAME,
+        })
+        .unwrap();
+    }
+    rig.send_until(u64::MAX);
+    let turns: Vec<u32> = rig.sent.iter().map(|sent| sent.slice).collect();
+    assert_eq!(turns, [0, 1, 0, 2, 1, 0, 2, 1]);
+}
+
+#[test]
+fn slices_that_have_to_wait_longer_than_the_calendar_do_not_hide_one_that_may_send() {
+    // Three wait for 12 s, further than the calendar reaches; the last for 2 s.
+    let slow = with_maximum(best_effort(1), 1_000, LARGEST_FRAME);
+    let last = with_maximum(best_effort(1), 6_072, LARGEST_FRAME);
+    let mut rig = Rig::new(&params(&[1]), &[slow, slow, slow, last], LINK);
+    let two_frames = |rig: &mut Rig, slice, at| {
+        for _ in 0..2 {
+            rig.arrive(Arrival {
+                at,
+                slice,
+                bytes: LARGEST_FRAME,
+            })
+            .unwrap();
+        }
+    };
+    for slice in 0..3 {
+        two_frames(&mut rig, slice, 0);
+    }
+    rig.send_until(1_000_000);
+    let now = 1_000_000_000;
+    two_frames(&mut rig, 3, now);
+    let mut next = |now| {
+        let sent = rig
+            .scheduler
+            .dequeue(&mut rig.pool, Instant::from_nanos(now));
+        sent.map(|(slice, _)| slice.index())
+    };
+    assert_eq!((next(now), next(now)), (Some(3), None));
+    // Nobody asked meanwhile: those that waited as long as the calendar reaches are found first.
+    assert_eq!(next(now + 2_100_000_000), Some(3));
+}
+
+#[test]
+fn a_frame_behind_one_that_left_early_is_due_by_its_own_tokens() {
+    // The second frame would be eligible after 12 ms, but leaves at once as excess. The third costs
+    // less, so it is eligible after 0.5 ms.
+    let own = guaranteed(1_000_000, LARGEST_FRAME, Duration::from_millis(1));
+    let mut rig = Rig::new(&params(&[1]), &[own, best_effort(50_000)], LINK);
+    for bytes in [LARGEST_FRAME, LARGEST_FRAME, 60] {
+        rig.arrive(Arrival {
+            at: 0,
+            slice: 0,
+            bytes,
+        })
+        .unwrap();
+    }
+    rig.send_until(1);
+    for _ in 0..2_000 {
+        rig.arrive(Arrival {
+            at: 1,
+            slice: 1,
+            bytes: LARGEST_FRAME,
+        })
+        .unwrap();
+    }
+    rig.send_until(20_000_000);
+    let third = rig.sent.iter().find(|sent| sent.handle == 2).unwrap();
+    assert!(third.guaranteed, "{third:?}");
+    assert!(third.end <= 480_000 + 1_000_000 + 12_144, "{third:?}");
+}
+
+#[test]
+fn a_limited_slice_gets_its_maximum_beside_one_that_always_has_frames() {
+    let limited = with_maximum(best_effort(1), 100_000_000, 2 * LARGEST_FRAME);
+    let slices = [limited, best_effort(1)];
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    offer(&mut rig, &backlog(&slices, 10_000, &[LARGEST_FRAME]));
+    rig.send_until(100_000_000);
+    let limited = sent_bytes(&rig, 2)[0];
+    assert!((1_225_000..=1_255_000).contains(&limited), "{limited} B");
 }

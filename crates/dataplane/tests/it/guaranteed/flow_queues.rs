@@ -3,7 +3,7 @@
 use super::rig::{Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, guaranteed, params};
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
-use slicewise_dataplane::guaranteed::SliceId;
+use slicewise_dataplane::guaranteed::{Selected, Selection, SliceId};
 use slicewise_model::{
     ClassSpec, Discipline, FlowQueueParams, FlowQueueSpec, PolicySpec, SliceParams,
 };
@@ -286,4 +286,58 @@ fn a_removed_slice_gives_its_flow_queue_back() {
     }
     assert_eq!(rig.sent.len(), 10);
     assert_eq!(rig.scheduler.slices(), 9);
+}
+
+/// The first frame is of the lowest level, all others of the highest.
+fn urgent_after_the_first(handle: u64) -> (u8, u16) {
+    (if handle == 0 { 0 } else { 46 }, 0)
+}
+
+fn first(rig: &mut Rig, at: u64) -> Selected {
+    match rig.scheduler.select(&rig.pool, Instant::from_nanos(at)) {
+        Selection::Ready(selected) => selected,
+        other => panic!("a frame may leave: {other:?}"),
+    }
+}
+
+#[test]
+fn a_frame_that_overtakes_within_its_slice_is_due_when_the_overtaken_one_was() {
+    let (mut rig, id) = rig(&levels(PATIENT));
+    rig.tag = urgent_after_the_first;
+    // Another slice's frame is due between the two of this one, counted from their arrivals.
+    for (at, slice) in [(0, id), (200_000, 0), (500_000, id)] {
+        rig.arrive(Arrival {
+            at,
+            slice,
+            bytes: 1_000,
+        })
+        .unwrap();
+    }
+    let selected = first(&mut rig, 500_000);
+    assert_eq!((selected.slice.index(), selected.guaranteed), (id, true));
+}
+
+#[test]
+fn a_short_frame_that_overtakes_one_without_tokens_may_use_those_that_are_there() {
+    let inner = levels(PATIENT);
+    let mut rig = Rig::new(&params(&[1]), &[best_effort(1)], LINK);
+    let own = guaranteed(1_000_000, LARGEST_FRAME, OBJECTIVE);
+    let id = rig
+        .scheduler
+        .add_flow_queued_slice(&own, &inner, Instant::ZERO)
+        .unwrap();
+    // All tokens are spent at first. The next frame earns its own in 12 ms.
+    rig.tag = |handle| (if handle < 2 { 0 } else { 46 }, 0);
+    let arrival = |at, bytes| Arrival {
+        at,
+        slice: id.index(),
+        bytes,
+    };
+    rig.arrive(arrival(0, LARGEST_FRAME)).unwrap();
+    rig.arrive(arrival(0, LARGEST_FRAME)).unwrap();
+    rig.send_until(1);
+    // In 1 ms it earns 125 B.
+    rig.arrive(arrival(1_000_000, 60)).unwrap();
+    let selected = first(&mut rig, 1_000_000);
+    assert_eq!((selected.lengths.l2_bytes, selected.guaranteed), (60, true));
 }

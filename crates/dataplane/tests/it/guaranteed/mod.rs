@@ -7,4 +7,5 @@ mod bound;
 mod burst;
 mod excess;
 mod flow_queues;
+mod lending;
 mod rig;

@@ -6,7 +6,7 @@ mod random;
 pub(crate) mod rig;
 
 use rig::{CLASSES, MS, Rig, addressed, of_pipes, profile, subport};
-use slicewise_dataplane::hqos::{HqosPlace, HqosPlaces};
+use slicewise_dataplane::hqos::{HqosCounters, HqosPlace, HqosPlaces};
 use slicewise_dataplane::{DropReason, Verdict};
 use slicewise_model::HqosSpec;
 use slicewise_model::hqos::{BEST_EFFORT, HqosPipeRange};
@@ -98,6 +98,9 @@ fn a_frame_that_no_credits_suffice_for_is_dropped_as_too_long() {
     assert_eq!(rig.offer(1, 12, 1_000), Verdict::Queued);
     rig.run_until(MS);
     assert_eq!(rig.departures.len(), 2);
+    let counters = rig.counters();
+    let of_first = &counters[0].1;
+    assert_eq!((of_first.dropped_too_long, of_first.dropped_full), (1, 0));
 }
 
 #[test]
@@ -168,4 +171,19 @@ fn a_pipe_without_a_profile_has_the_first() {
     let sent = rig.bytes_sent(|_| true, 0);
     let expected = 1_250_000 * 4 / 10 * 1_000 / 1_024;
     assert!(sent.abs_diff(expected) < expected / 50, "{sent} {expected}");
+}
+
+#[test]
+fn counters_of_queues_are_summed_one_by_one() {
+    let of = |factor| HqosCounters {
+        queued_frames: factor,
+        queued_bytes: 2 * factor,
+        waiting_frames: 3 * factor as u32,
+        dropped_full: 4 * factor,
+        dropped_early: 5 * factor,
+        dropped_too_long: 6 * factor,
+    };
+    let mut sum = of(10);
+    sum += of(7);
+    assert_eq!(sum, of(17));
 }

@@ -1,11 +1,12 @@
 //! Changes of single slices while frames flow.
 
+pub mod flows;
 mod random;
 
 use crate::support::*;
 use slicewise_dataplane::{
     Change, ClassCounters, DropReason, Frame, FrameOwner, NewSlice, SliceChange, SliceChangeError,
-    SliceChanged, Stale, Verdict,
+    SliceChanged, SliceFlows, Stale, Verdict,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec,
@@ -115,6 +116,13 @@ fn remove(vlans: &RangeInclusive<u16>) -> SliceChange {
     SliceChange::Remove { name: name(vlans) }
 }
 
+fn flows_of(vlans: &RangeInclusive<u16>, flows: SliceFlows) -> SliceChange {
+    SliceChange::Flows {
+        name: name(vlans),
+        flows: Box::new(flows),
+    }
+}
+
 fn apply(port: &mut Port, change: SliceChange) -> Result<SliceChanged, SliceChangeError> {
     let now = Instant::from_nanos(port.now());
     port.pipeline.change_slice(change, now)
@@ -188,6 +196,19 @@ fn a_change_that_fits_only_without_the_old_guarantee_says_so() {
     assert!(apply(&mut port, change(&(1..=1), slow)).is_err());
     port.run_until(ms(10).nanos());
     apply(&mut port, change(&(1..=1), slow)).unwrap();
+}
+
+#[test]
+fn a_guarantee_that_does_not_fit_at_all_is_refused_though_its_delay_is_longer() {
+    let fast = guaranteed(1_000, 9_000, Duration::from_millis(10));
+    let too_much = guaranteed(20_000, 9_000, Duration::from_millis(90));
+    let mut port = Port::new(&spec(&[(1..=1, fast)]), Some(LINK));
+    let error = apply(&mut port, change(&(1..=1), too_much)).unwrap_err();
+    assert!(matches!(error, SliceChangeError::Refused { .. }), "{error}");
+    // What it had is still reserved.
+    let of = |cir| guaranteed(cir, 3_000, Duration::from_millis(90));
+    assert!(apply(&mut port, add(&(2..=2), of(9_001))).is_err());
+    apply(&mut port, add(&(2..=2), of(8_900))).unwrap();
 }
 
 #[test]

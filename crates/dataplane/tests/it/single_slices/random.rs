@@ -9,6 +9,8 @@ enum Step {
     Offer(u16, u32, u64),
     Add(usize, Kind),
     Change(usize, Kind),
+    /// What is done about the flows of a slice: of a map, or of [`OWN`].
+    Flows(usize, SliceFlows),
     Remove(usize),
     Whole(Vec<(usize, Kind)>),
     Shaper(bool),
@@ -17,6 +19,22 @@ enum Step {
 
 /// The class maps that slices have: some overlap.
 const MAPS: [RangeInclusive<u16>; 6] = [0..=0, 1..=1, 2..=2, 1..=2, 0..=3, 3..=3];
+
+/// The VLAN of a slice that keeps to its guarantee.
+const OWN: u16 = 9;
+
+/// The class map at an index, or that of [`OWN`].
+fn map_at(index: usize) -> RangeInclusive<u16> {
+    MAPS.get(index).cloned().unwrap_or(OWN..=OWN)
+}
+
+fn slice_flows() -> impl Strategy<Value = SliceFlows> {
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(weigh, queue, elephants)| SliceFlows {
+        weigh,
+        queue: queue.then_some(flows::PATIENT),
+        elephants: elephants.then(|| flows::elephants(4_000, 10)),
+    })
+}
 
 fn kind() -> impl Strategy<Value = Kind> {
     let guarantee = prop::option::of((100u32..6_000, 1_522u32..20_000, 5u64..90));
@@ -40,6 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
         30 => (0u16..5, 60u32..1522, 0u64..1_500_000).prop_map(|(v, b, g)| Step::Offer(v, b, g)),
         3 => (map.clone(), kind()).prop_map(|(map, kind)| Step::Add(map, kind)),
         2 => (map.clone(), kind()).prop_map(|(map, kind)| Step::Change(map, kind)),
+        2 => (map.clone(), slice_flows()).prop_map(|(map, flows)| Step::Flows(map, flows)),
         3 => map.prop_map(Step::Remove),
         1 => whole.prop_map(Step::Whole),
         1 => any::<bool>().prop_map(Step::Shaper),
@@ -132,6 +151,23 @@ impl Model {
                 let changed = apply(&mut self.port, change(&MAPS[map], kind));
                 let is_unknown = matches!(changed, Err(SliceChangeError::Unknown { .. }));
                 assert_eq!(is_unknown, !is_live, "{changed:?}");
+            }
+            Step::Flows(map, flows) => {
+                let is_own = map >= MAPS.len();
+                let is_live = self.maps.contains(&map) && !self.draining.contains_key(&map);
+                let changed = apply(&mut self.port, flows_of(&map_at(map), flows));
+                match changed {
+                    Ok(_) => assert!(is_live || is_own),
+                    Err(SliceChangeError::NotByFlow { frames, .. }) => assert!(frames > 0),
+                    Err(SliceChangeError::Unknown { .. }) => assert!(!is_live && !is_own),
+                    Err(other) => panic!("{other}"),
+                }
+                if is_live || is_own {
+                    let class = self.port.pipeline.class_of(&name(&map_at(map)));
+                    let seen = self.port.pipeline.poll_flows(class.unwrap(), now);
+                    let weighed = seen.and_then(|seen| seen.weighed);
+                    assert!(weighed.is_none_or(|weighed| weighed.weight >= weighed.flows));
+                }
             }
             Step::Remove(map) => {
                 let is_live = self.maps.contains(&map) && !self.draining.contains_key(&map);
@@ -247,7 +283,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A slice within its guarantee, and others that come, change, send all they have at once, and go.
+    /// A slice within its guarantee, whose flows may have queues of their own, and others that come, change, send all they
+    /// have at once, and go.
     #[test]
     fn no_change_of_other_slices_delays_a_frame_beyond_its_bound(
         churn in prop::collection::vec(
@@ -256,6 +293,7 @@ proptest! {
                     (0..MAPS.len(), kind()).prop_map(|(map, kind)| Step::Add(map, kind)),
                     (0..MAPS.len(), kind()).prop_map(|(map, kind)| Step::Change(map, kind)),
                     (0..MAPS.len()).prop_map(Step::Remove),
+                    (0..=MAPS.len(), slice_flows()).prop_map(|(map, flows)| Step::Flows(map, flows)),
                 ],
                 prop::collection::vec((0u16..5, 1u32..30), 0..4),
                 0u64..8_000_000,
@@ -263,11 +301,10 @@ proptest! {
             1..150,
         )
     ) {
-        const VLAN: u16 = 9;
         let own = guaranteed(1_000, 3_000, Duration::from_millis(20));
         let mut model = Model::new();
-        model.port = Port::new(&spec(&[(VLAN..=VLAN, own)]), Some(LINK));
-        let classes = spec(&[(VLAN..=VLAN, own)]).resolve(LINK).unwrap();
+        model.port = Port::new(&spec(&[(OWN..=OWN, own)]), Some(LINK));
+        let classes = spec(&[(OWN..=OWN, own)]).resolve(LINK).unwrap();
         let delays = classes.guaranteed.unwrap().delay_classes;
         let class = classes.classes[0].slice.unwrap().guarantee.unwrap().class;
         let bound = delays.delay(class) + delays.bucket_width();
@@ -284,14 +321,14 @@ proptest! {
             if now >= conforming {
                 for _ in 0..2 {
                     arrivals.push(now);
-                    let _ = model.port.offer(Arrival { at: now, vlan: VLAN, bytes: 1_500 });
+                    let _ = model.port.offer(Arrival { at: now, vlan: OWN, bytes: 1_500 });
                 }
                 conforming = now + 24_000_000;
             }
             model.port.run_until(now + gap);
         }
         model.port.run_until(u64::MAX / 2);
-        let left = model.port.departures.iter().filter(|left| left.vlan == VLAN);
+        let left = model.port.departures.iter().filter(|left| left.vlan == OWN);
         let left: Vec<u64> = left.map(|left| left.at + 1_200_000).collect();
         prop_assert_eq!(left.len(), arrivals.len());
         for (arrived, left) in arrivals.iter().zip(left) {

@@ -214,9 +214,11 @@ impl Port {
     }
 
     fn collect_dropped(&mut self) {
-        while self.pipeline.poll_dropped().is_some() {
+        while self.pipeline.has_dropped() {
+            assert!(self.pipeline.poll_dropped().is_some());
             self.dropped += 1;
         }
+        assert!(self.pipeline.poll_dropped().is_none());
     }
 
     pub fn offer_all(&mut self, arrivals: &[Arrival]) {

@@ -5,7 +5,7 @@ use super::super::queues::chunks_of_queue;
 use super::Direction;
 use crate::frame_memory::{FrameMemory, ShareId};
 use crate::histogram::Histogram;
-use slicewise_dataplane::{ClassCounters, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_dataplane::{ClassCounters, FlowsSeen, SliceChange, SliceChangeError, SliceChanged};
 use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
@@ -32,7 +32,7 @@ impl Direction {
         let params = match change {
             SliceChange::Add(slice) => &mut slice.params,
             SliceChange::Change { params, .. } => params,
-            SliceChange::Remove { .. } => return Ok(()),
+            SliceChange::Flows { .. } | SliceChange::Remove { .. } => return Ok(()),
         };
         params.tenant = self.pipeline.tenant(tenant, now)?;
         Ok(())
@@ -54,6 +54,7 @@ impl Direction {
             SliceChange::Change { params, .. } => {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
             }
+            SliceChange::Flows { .. } => Follow::Nothing,
             SliceChange::Remove { name } => Follow::Remove(name.clone()),
         };
         let changed = self.pipeline.change_slice(change, now)?;
@@ -70,6 +71,7 @@ impl Direction {
                     .iter()
                     .for_each(|&share| memory.shares_mut().want(share, chunks));
             }
+            Follow::Nothing => {}
             Follow::Remove(name) => {
                 let share = self.shares.get_mut(class as usize).and_then(Option::take);
                 share
@@ -152,6 +154,22 @@ impl Direction {
         std::mem::replace(&mut self.watched, watched)
     }
 
+    /// What is known of the flows of slices that are counted, among at most `most` classes from number `from` on.
+    pub(in super::super) fn poll_flows(
+        &mut self,
+        from: u32,
+        most: u32,
+        now: Instant,
+    ) -> Vec<(String, FlowsSeen)> {
+        let classes = from..from.saturating_add(most);
+        let seen = classes.filter_map(|class| {
+            let seen = self.pipeline.poll_flows(class, now)?;
+            let name = &self.pipeline.class_counters(class)?.class;
+            Some((name.clone(), seen))
+        });
+        seen.collect()
+    }
+
     /// At most `most` classes from number `from` on, each with how long its frames waited, and the number of the next;
     /// `None` after the last.
     pub(in super::super) fn classes_from(
@@ -175,5 +193,6 @@ impl Direction {
 enum Follow {
     Add(String, u64),
     Change(u64),
+    Nothing,
     Remove(String),
 }

@@ -225,3 +225,14 @@ proptest! {
         prop_assert_eq!(record, known(&packets, 3, bin));
     }
 }
+
+#[test]
+fn bins_held_for_later_are_given_up_where_slices_are_added() {
+    // 300,000 bins of 1 µs fit for three slices; half a million are held for one.
+    let mut collector = open_ended(Duration::from_micros(1), 1);
+    feed(&mut collector, &[(0, 300 * MS, Some(1000))]);
+    collector.add_slice("b");
+    collector.add_slice("c");
+    assert!(collector.memory_bytes() < (80 << 20) + (8 << 20));
+    assert_eq!(finish(&mut collector).bin_ns, 1_000);
+}

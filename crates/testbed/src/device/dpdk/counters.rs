@@ -2,10 +2,8 @@
 
 use crate::device::DeviceFacts;
 use serde::Deserialize;
+use slicewise_model::hqos::queue_name;
 use slicewise_stats::record::DropCount;
-
-/// Queues below the best-effort class have one of each number; of that class there are four.
-const BEST_EFFORT: u32 = 12;
 
 /// A line of its output.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -85,7 +83,8 @@ impl Counters {
         };
         let of_queues = self.queues.iter().flat_map(|queue| {
             let reasons = [("queue_full", queue.full), ("red", queue.early)];
-            reasons.map(|(reason, frames)| dropped(queue.name(), reason, frames))
+            let name = queue_name(queue.subport, queue.pipe, queue.queue);
+            reasons.map(|(reason, frames)| dropped(name.clone(), reason, frames))
         });
         let rings = [
             ("ring", self.ring_full),
@@ -98,17 +97,6 @@ impl Counters {
             departures: None,
             drops: drops.collect(),
             missed_frames: self.missed,
-        }
-    }
-}
-
-impl QueueDrops {
-    fn name(&self) -> String {
-        let class = self.queue.min(BEST_EFFORT);
-        let pipe = format!("subport {} pipe {} tc {class}", self.subport, self.pipe);
-        match self.queue.checked_sub(BEST_EFFORT) {
-            Some(queue) => format!("{pipe} queue {queue}"),
-            None => pipe,
         }
     }
 }

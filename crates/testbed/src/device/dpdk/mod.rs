@@ -56,6 +56,14 @@ pub(super) fn supports(policy: &StudyPolicy, study: &Study) -> Result<(), String
     Ok(())
 }
 
+/// The profile that the program reads. It is not the text of the user: the program has no defaults of its own, so it runs what
+/// was read and checked.
+fn profile_text(policy: &StudyPolicy) -> Result<String, AttemptError> {
+    let written = dpdk::write(&policy.spec);
+    let written = written.map_err(|error| AttemptError::Unsupported(error.to_string()))?;
+    Ok(written.to_string())
+}
+
 /// What the profile file of a policy says, if it is one.
 fn profile(policy: &StudyPolicy) -> Option<&HqosParams> {
     let mut classes = policy.params.classes.iter();
@@ -79,10 +87,7 @@ impl DpdkDevice {
     ) -> Result<Self, AttemptError> {
         supports(policy, study).map_err(AttemptError::Unsupported)?;
         let file = folder.join("profile.cfg");
-        // Not the text of the user: the program has no defaults of its own, so it runs what was read and checked.
-        let written = dpdk::write(&policy.spec)
-            .map_err(|error| AttemptError::Unsupported(error.to_string()))?;
-        fs::write(&file, written.to_string()).map_err(AttemptError::failed("the profile"))?;
+        fs::write(&file, profile_text(policy)?).map_err(AttemptError::failed("the profile"))?;
         let mut command = Command::new(program.put_into(folder)?);
         command
             .args(["--in", LEFT, "--out", RIGHT, "--profile"])

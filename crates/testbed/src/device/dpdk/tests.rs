@@ -8,6 +8,7 @@ const OVERSUBSCRIBED: &str =
     include_str!("../../../../formats/tests/golden/dpdk/oversubscribed.cfg");
 const TWO_SUBPORTS: &str = include_str!("../../../../formats/tests/golden/dpdk/two-subports.cfg");
 const START_PROFILE: &str = include_str!("qos_sched/start_profile.c");
+const STEPS: &str = include_str!("qos_sched/steps.c");
 const STUDY: &str = "
 name: pipes
 link: {rate: 10 Gbit/s}
@@ -102,26 +103,145 @@ fn with_defaults() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Whether the library and what compiles against it are there. If not, the test is skipped, or fails where they are required.
+fn has_library() -> bool {
+    let Err(why) = DpdkProgram::find() else {
+        return true;
+    };
+    let required = std::env::var("SLICEWISE_REQUIRE").unwrap_or_default();
+    let is_required = required.split(',').any(|word| word == "dpdk");
+    assert!(!is_required, "SLICEWISE_REQUIRE={required}, but {why}");
+    eprintln!("skipped: {why}");
+    false
+}
+
+/// What a program in C that has `main` and is linked to the steps of the device says to `arguments`.
+fn said(folder: &Path, main: &str, arguments: &[String]) -> String {
+    let program = folder.join("program");
+    program::compile_test(folder, main, &program).unwrap();
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A file with the profile as the program gets it.
+fn written(folder: &Path, name: &str, profile: &str) -> String {
+    let file = folder.join(name);
+    let study = study(profile);
+    fs::write(&file, profile_text(&study.policies[0]).unwrap()).unwrap();
+    file.display().to_string()
+}
+
 #[test]
 fn the_library_takes_every_profile_as_it_is_written_for_it() {
-    if let Err(why) = DpdkProgram::find() {
-        return eprintln!("skipped: {why}");
+    if !has_library() {
+        return;
     }
     let left_out = with_defaults();
     let texts = [PROFILE, WITH_RED, OVERSUBSCRIBED, TWO_SUBPORTS, &left_out];
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("start-profile");
-    program::compile_test(folder.path(), START_PROFILE, &program).unwrap();
-    let mut command = Command::new(program);
-    for (number, text) in texts.into_iter().enumerate() {
-        let file = folder.path().join(format!("{number}.cfg"));
-        let study = study(text);
-        let written = dpdk::write(&study.policies[0].spec).unwrap();
-        fs::write(&file, written.to_string()).unwrap();
-        command.arg(file);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let answers = String::from_utf8(output.stdout).unwrap();
+    let names = texts.iter().enumerate();
+    let files = names.map(|(n, text)| written(folder.path(), &format!("{n}.cfg"), text));
+    let answers = said(folder.path(), START_PROFILE, &files.collect::<Vec<_>>());
     assert_eq!(answers, "starts\n".repeat(texts.len()));
+}
+
+#[test]
+fn frames_wait_where_their_headers_say_are_counted_where_they_are_dropped_and_held_while_nothing_is_sent()
+ {
+    if !has_library() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tagged = |vlan: u16, inner: u16, first: u8, last: u8| {
+        let before = "45000014".to_owned() + &"00".repeat(12);
+        format!("8100{vlan:04x}8100{inner:04x}0800{before}{first:02x}0000{last:02x}")
+    };
+    let frames = [
+        tagged(0, 5, 4, 3),
+        tagged(0, 4097, 2, 14),
+        tagged(1, 4, 3, 16),
+        "0800".to_owned(),
+        "86dd".to_owned() + &"ff".repeat(40),
+    ];
+    let says = |profile: &str| {
+        let profile = written(folder.path(), "profile.cfg", profile);
+        let arguments: Vec<String> = [profile].into_iter().chain(frames.clone()).collect();
+        said(folder.path(), STEPS, &arguments)
+    };
+    let plain = says(PROFILE);
+    let (steps, counters) = plain.trim_end().rsplit_once('\n').unwrap();
+    assert_snapshot!(steps, @"
+    subport 0 pipe 5 tc 3 queue 0 colour 0
+    subport 0 pipe 1 tc 12 queue 2 colour 2
+    subport 0 pipe 4 tc 0 queue 0 colour 2
+    subport 0 pipe 0 tc 0 queue 0 colour 0
+    subport 0 pipe 0 tc 0 queue 0 colour 0
+    worked: 1 1 1 1 0 and with room: 1
+    ");
+    // 100 frames, and a queue of 64.
+    let of_queue = |reason: &str, frames| {
+        (
+            "subport 0 pipe 5 tc 3".to_owned(),
+            reason.to_owned(),
+            frames,
+        )
+    };
+    assert_eq!(drops(counters), [of_queue("queue_full", 36)]);
+    let curve = |class: u32| {
+        let keys = [
+            "min = 4 4 4",
+            "max = 8 8 8",
+            "inv prob = 1 1 1",
+            "weight = 1 1 1",
+        ];
+        keys.map(|key| format!("tc {class} wred {key}\n")).concat()
+    };
+    let curves: String = (0..13).map(curve).collect();
+    let early = says(&format!("{PROFILE}[red]\n{curves}"));
+    let [(queue, reason, frames)] = drops(early.lines().last().unwrap()).try_into().unwrap();
+    assert_eq!(of_queue("red", frames), (queue, reason, frames));
+    // Between four and eight packets on average, and none beyond that.
+    assert!((85..=96).contains(&frames), "{frames}");
+}
+
+/// Class, reason and frames.
+fn drops(counters: &str) -> Vec<(String, String, u64)> {
+    let Some(Event::Counters(counters)) = Event::parse(counters) else {
+        panic!("{counters}");
+    };
+    let drops = counters.facts(String::new()).drops.into_iter();
+    drops
+        .map(|drop| (drop.class, drop.reason, drop.frames))
+        .collect()
+}
+
+#[test]
+fn the_program_ends_so_that_only_what_may_help_is_tried_again() {
+    if !has_library() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = DpdkProgram::default().put_into(folder.path()).unwrap();
+    let profile = written(folder.path(), "profile.cfg", PROFILE);
+    let ends = |arguments: &[&str]| {
+        let output = Command::new(&program).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        (output.status.code(), said)
+    };
+    let (code, said) = ends(&["--bursts", "0,1,1,1"]);
+    assert_eq!(code, Some(USELESS_TO_REPEAT));
+    assert_snapshot!(said, @"qos-sched: --bursts 0,1,1,1: four numbers from 1 to 1024, as 64,64,32,64");
+    let (code, said) = ends(&["--in", "no-such-in", "--out", "lo", "--profile", "no-file"]);
+    assert_eq!(code, Some(USELESS_TO_REPEAT));
+    assert_snapshot!(said, @"qos-sched: no-file cannot be read as a profile");
+    // Whoever may have packet sockets gets further.
+    let (code, said) = ends(&["--in", "no-such-in", "--out", "lo", "--profile", &profile]);
+    if said.contains("not permitted") {
+        assert_eq!(code, Some(USELESS_TO_REPEAT));
+        assert!(said.contains("run as root"), "{said}");
+    } else {
+        assert_eq!(code, Some(1));
+        assert_snapshot!(said, @"qos-sched: there is no interface no-such-in: leave the namespaces of a testbed alone, and start the study again");
+    }
 }

@@ -1,0 +1,97 @@
+//! Tokens, and the page while the controller is away.
+
+use super::*;
+
+/// Make a token of an administrator beside the running controller.
+fn token(controller: &Controller, name: &str) -> String {
+    let made = controller
+        .sandbox
+        .command(&[
+            "controller",
+            "token",
+            "add",
+            name,
+            "--scope",
+            "admin",
+            "--store",
+            "sqlite:controller.db",
+        ])
+        .output()
+        .unwrap();
+    let said = text(&made.stdout);
+    let token = said
+        .split_whitespace()
+        .find(|word| word.starts_with("slicewise_"));
+    token
+        .unwrap_or_else(|| panic!("{said}{}", text(&made.stderr)))
+        .to_owned()
+}
+
+const LISTED: &str = "return document.querySelector('tr[data-index] a')?.innerText === 'gold'";
+const ASKED: &str = "return document.activeElement.labels?.[0]?.innerText === 'Token'";
+
+#[test]
+fn a_token_is_asked_for_taken_forgotten_and_asked_for_again_when_it_is_revoked() {
+    let Some(browser) = Browser::start(360, 740) else {
+        return;
+    };
+    let controller = Controller::start();
+    announce(&controller.client());
+    add(&controller.client(), &slice("gold", 5201, 20));
+    let [first, second] = ["first", "second"].map(|name| token(&controller, name));
+    browser.open(&controller.url);
+    browser.wait_for(ASKED);
+    browser.wait_for_text("This controller wants a token.");
+    browser.press(&format!("wrong{ENTER}"));
+    browser.wait_for_text("this token is not known");
+    browser.wait_for(ASKED);
+    assert_eq!(browser.script(LISTED), false);
+    browser.press(&format!("{first}{ENTER}"));
+    browser.wait_for(LISTED);
+
+    browser.tab_to("Forget the token");
+    browser.press(&ENTER.to_string());
+    browser.wait_for_text("This controller wants a token.");
+    browser.wait_for(ASKED);
+    let kept = browser.script("return JSON.stringify(sessionStorage)");
+    let kept = kept.as_str().unwrap();
+    assert!(!kept.contains(&first) && !kept.contains("gold"), "{kept}");
+
+    browser.press(&format!("{first}{ENTER}"));
+    browser.wait_for(LISTED);
+    // Nothing is asked for in this view, but the stream of events ends.
+    browser.tab_to("Events");
+    browser.press(&ENTER.to_string());
+    browser.wait_for_text("Newest first");
+    let client = controller.client_with(Some(second));
+    client.remove_token("first").unwrap();
+    browser.wait_for(ASKED);
+    browser.wait_for_text("revoked");
+}
+
+#[test]
+fn a_page_that_was_opened_once_opens_again_while_the_controller_is_away() {
+    let Some(browser) = Browser::start(360, 740) else {
+        return;
+    };
+    let mut controller = Controller::start();
+    announce(&controller.client());
+    add(&controller.client(), &slice("gold", 5201, 20));
+    browser.open(&controller.url);
+    browser.wait_for(LISTED);
+    // The last of the files that are loaded, and the page itself.
+    for file in ["/", "/assets/rule_dialog.js", "/assets/dashboard.css"] {
+        browser.wait_for(&format!(
+            "return caches.match('{file}').then((found) => found !== undefined)"
+        ));
+    }
+    controller.process.kill().unwrap();
+    controller.process.wait().unwrap();
+    browser.reload();
+    browser.wait_for_text("The controller does not answer.");
+    browser.wait_for_text("Shown is what was known at");
+    browser.wait_for(LISTED);
+    browser.tab_to("Links");
+    browser.press(&ENTER.to_string());
+    browser.wait_for_text("20 Mbit/s promised of 100 Mbit/s");
+}

@@ -1,0 +1,60 @@
+//! The systemd unit of the controller.
+
+use crate::support::{Sandbox, is_installed, text};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+const UNIT: &str = include_str!("../../../../dist/slicewise-controller.service");
+/// Where the unit expects the command.
+const INSTALLED: &str = "/usr/local/bin/slicewise";
+
+#[test]
+fn the_command_of_the_unit_starts_with_its_state_directory_and_stops_when_told_to() {
+    let mut lines = UNIT.lines();
+    let start = lines.find_map(|line| line.strip_prefix("ExecStart="));
+    let arguments = start.unwrap().strip_prefix(INSTALLED).unwrap();
+    let sandbox = Sandbox::new();
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let mut command = sandbox.command(&arguments);
+    // The port of the unit may be in use here.
+    command.args(["--listen", "127.0.0.1:0"]);
+    command.env_clear();
+    command.env("STATE_DIRECTORY", sandbox.path("state"));
+    let mut controller = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(controller.stderr.take().unwrap()).lines();
+    let started = log.next().unwrap().unwrap();
+    assert!(started.contains("event=started"), "{started}");
+    assert!(
+        sandbox.path("state/controller.sqlite").exists(),
+        "{started}"
+    );
+    // What systemd sends.
+    let pid = controller.id().to_string();
+    let told = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(told.unwrap().success());
+    let stopped = log.next().unwrap().unwrap();
+    assert!(stopped.contains("event=stopped"), "{stopped}");
+    assert_eq!(controller.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn systemd_accepts_the_unit() {
+    if !is_installed("systemd-analyze") {
+        println!("skipped: systemd-analyze is not installed");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let name = "slicewise-controller.service";
+    sandbox.write(
+        name,
+        UNIT.replace(INSTALLED, env!("CARGO_BIN_EXE_slicewise")),
+    );
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", "--recursive-errors=no"])
+        .arg(sandbox.path(name))
+        .output()
+        .unwrap();
+    let said = text(&verified.stderr);
+    assert!(verified.status.success(), "{said}");
+    assert!(!said.contains(name), "{said}");
+}

@@ -1,0 +1,81 @@
+//! What is done about the flows of a slice.
+
+use super::{Changing, SliceChangeError, SliceChanged};
+use crate::scheduler::QueueId;
+use crate::slice_flows::{FlowWatch, SliceFlows};
+
+impl Changing<'_> {
+    /// Other terms for the flows of a slice.
+    pub(super) fn flows(
+        &mut self,
+        name: &str,
+        flows: &SliceFlows,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        let class = self.prepare_flows(name, flows)?;
+        let params = self.ledger.params(class);
+        if self.ledger.flow_queue(class) != flows.queue
+            && let Some(params) = params
+        {
+            let (now, slice) = (self.now, self.queue(class).slice());
+            let (scheduler, pool) = self.scheduler(name)?;
+            let queue = flows.queue.as_ref();
+            scheduler.set_flow_queue(slice, queue, params.queue_limit, pool, now);
+            self.ledger.set_flow_queue(class, flows.queue);
+        }
+        let weight = params.map_or(1, |params| params.weight);
+        if let Some(state) = self.pipeline.classes.get_mut(class as usize)
+            && let Some(special) = &mut state.special
+        {
+            let before = special.flows.take().map(|watch| *watch);
+            special.flows = FlowWatch::new(flows, weight, before).map(Box::new);
+            special.by_flow = flows.queue.is_some() || special.flows.is_some();
+        }
+        self.weigh(class, weight);
+        self.on_changed();
+        Ok(SliceChanged { class, waiting: 0 })
+    }
+
+    /// Whether that can be done now. Before flows get queues of their own, every frame that waits must carry the hash of its
+    /// flow; those that arrive do so from here on.
+    pub(super) fn prepare_flows(
+        &mut self,
+        name: &str,
+        flows: &SliceFlows,
+    ) -> Result<u32, SliceChangeError> {
+        let (class, _) = self.find(name)?;
+        let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
+            return Ok(class);
+        };
+        if *flows == SliceFlows::default() && state.special.is_none() {
+            return Ok(class);
+        }
+        let counters = &state.counters;
+        let special = state.special.get_or_insert_default();
+        if !special.by_flow {
+            special.by_flow = true;
+            special.by_flow_from = counters.sent_frames + counters.queued_frames;
+        }
+        let frames = special.by_flow_from.saturating_sub(counters.sent_frames);
+        if flows.queue.is_some() && frames > 0 {
+            let name = name.to_owned();
+            return Err(SliceChangeError::NotByFlow { name, frames });
+        }
+        Ok(class)
+    }
+
+    /// The slice of a class has this weight; its active flows may count in it.
+    pub(super) fn weigh(&mut self, class: u32, weight: u32) {
+        if let Some(state) = self.pipeline.classes.get_mut(class as usize)
+            && let Some(flows) = state.flows_mut()
+        {
+            let weight = flows.set_weight(weight);
+            let queue = state.queue;
+            self.pipeline.tree.set_slice_weight(queue, weight);
+        }
+    }
+
+    fn queue(&self, class: u32) -> QueueId {
+        let class = self.pipeline.classes.get(class as usize);
+        class.map_or(QueueId::NONE, |class| class.queue)
+    }
+}
