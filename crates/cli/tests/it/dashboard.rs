@@ -122,6 +122,7 @@ fn announce(client: &Client) {
         name: "uplink".to_owned(),
         forward: direction.clone(),
         backward: direction,
+        classes: Vec::new(),
     };
     client
         .announce(
