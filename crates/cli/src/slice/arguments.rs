@@ -114,7 +114,8 @@ pub struct DefinitionOptions {
     pub path: Option<Vec<String>>,
     /// Packets of the slice in the forward direction, as `protocol=udp,destination_port=5201`: `source` and `destination`
     /// (prefixes), `protocol`, `source_port`, `destination_port` (a port or `80-90`), `dscp`, `vlan`, `inner_vlan`, `teid`.
-    /// May be given several times: a packet belongs to the slice if any of them matches.
+    /// May be given several times: a packet belongs to the slice if any of them matches. Where `change` gives others, gateways
+    /// drop packets of the slice, old and new, until those that wait have left.
     #[arg(long = "match", value_name = "FIELDS")]
     pub matches: Vec<String>,
     #[command(flatten)]

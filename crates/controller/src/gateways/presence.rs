@@ -144,12 +144,6 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
     let Some(known) = known else {
         return Err(Refusal::not_found("gateway", gateway).into());
     };
-    if known.integer("connected")? != 0 {
-        let detail = format!(
-            "gateway `{gateway}` is connected, so frames of slices may wait in it: stop it, and forget it when it was not heard of for 10 s"
-        );
-        return Err(Refusal::conflict(detail).into());
-    }
     let select =
         sqlx::query("SELECT slice, draining FROM slice_hops WHERE gateway = $1 ORDER BY slice");
     let rows = select
@@ -163,6 +157,12 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
                 format!("slice `{slice}` passes gateway `{gateway}`: remove its slices first");
             return Err(Refusal::conflict(detail).into());
         }
+    }
+    if known.integer("connected")? != 0 {
+        let detail = format!(
+            "gateway `{gateway}` is connected, so frames of slices may wait in it: stop it, and forget it when it was not heard of for 10 s"
+        );
+        return Err(Refusal::conflict(detail).into());
     }
     // Slices that drain in other gateways, too, have nothing here any more.
     for delete in [
