@@ -2,8 +2,8 @@
 
 use crate::support::{Server, TestStore, announcement, slice, with_link};
 use slicewise_api::{
-    Acknowledgement, Client, Desired, EventKind, GatewayAnnouncement, Precondition, Slice,
-    SliceState,
+    Acknowledgement, Change, Client, Desired, EventKind, GatewayAnnouncement, Precondition, Slice,
+    SliceState, Tenant,
 };
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -283,5 +283,41 @@ fn names_of_classes_of_a_gateway_are_not_promised_to_slices() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(refused.unwrap_err(), @"the policy of link `uplink` has a class `video`, and there is a slice of that name: rename the class");
         }
+    }
+}
+
+#[test]
+fn a_generation_of_more_changes_than_an_answer_has_comes_whole_and_at_once() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        client
+            .announce("far", &announcement(&["downlink"]))
+            .unwrap();
+        let weighed = |weight| Tenant {
+            weight,
+            ..Tenant::default()
+        };
+        client.put_tenant("red", &weighed(2)).unwrap();
+        let of_red = |vlan: u16, link: &str| Slice {
+            tenant: "red".to_owned(),
+            path: vec![link.to_owned()],
+            forward: Some(slicewise_api::Terms::default()),
+            ..slice(&format!("s{vlan}"), vlan, 1)
+        };
+        for first in [0, 600] {
+            let changes = (first..first + 600).map(|vlan| Change::Put(of_red(vlan, "uplink")));
+            client
+                .batch(&crate::support::batch(changes.collect()), None)
+                .unwrap();
+        }
+        let after = everything(&client, "gw").generation;
+        // One that does not concern the gateway, and then one that concerns all of its slices.
+        put(&client, &of_red(2_000, "downlink"));
+        client.put_tenant("red", &weighed(7)).unwrap();
+        put(&client, &of_red(3_000, "uplink"));
+        let told = client.desired("gw", after, LONG).unwrap();
+        assert_eq!((told.generation, told.changes.len()), (after + 2, 1_200));
+        let told = client.desired("gw", told.generation, LONG).unwrap();
+        assert_eq!((told.generation, told.changes.len()), (after + 3, 1));
     }
 }
