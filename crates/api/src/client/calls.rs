@@ -13,6 +13,9 @@ use crate::{
 use std::time::Duration;
 use ureq::http::Method;
 
+/// How long a restore may take: it may change every slice there is.
+const RESTORE_PATIENCE: Duration = Duration::from_secs(600);
+
 impl Client {
     /// Every link.
     ///
@@ -165,6 +168,7 @@ impl Client {
         let path = format!("/v1/generations/{generation}/restore");
         let call = Call {
             headers: headers(Precondition::None, key),
+            patience: RESTORE_PATIENCE,
             ..Call::new(Method::POST, path)
         };
         self.read(call).map(|(_, value)| value)

@@ -2,11 +2,23 @@
 
 use crate::refusal::Refusal;
 use crate::slices::{Hop, Stored, TenantState, subtract_hop};
-use crate::store::{EventNote, Failed, RowExt, Tx, number};
+use crate::store::{EventNote, Failed, NAMES_TOGETHER, RowExt, Tx, named, number};
 use slicewise_api::{Acknowledgement, EventKind, SliceState};
+use sqlx::AssertSqlSafe;
 
 /// Longest reason of a refusal.
 const REASON_CHARS_MAX: usize = 500;
+
+/// Slices of a gateway up to a generation are in force.
+const IN_FORCE: &str = "UPDATE slice_hops SET acknowledged = 1 WHERE gateway = $1 AND acknowledged = 0 AND generation <= $2 \
+                        AND draining = 0 AND problem = '' RETURNING slice";
+/// The hop of one slice at a gateway. The gateway's name is appended to nothing, so that no index of gateways is used: it would find every slice
+/// of the gateway.
+const REFUSED: &str = "UPDATE slice_hops SET problem = $1, acknowledged = 0 \
+                       WHERE slice = $2 AND gateway || '' = $3 AND generation <= $4 AND draining = 0 AND problem <> $1";
+const RECOVERED: &str = "UPDATE slice_hops SET problem = '' WHERE slice = $1 AND gateway || '' = $2 AND generation <= $3";
+const GONE: &str = "UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway || '' = $2 AND draining = 1 \
+                    AND acknowledged = 0 AND generation <= $3";
 
 /// Note an acknowledgement. What is about slices that are not known, or about an earlier one of that name, is ignored.
 pub(crate) async fn acknowledge(
@@ -42,10 +54,9 @@ pub(crate) async fn acknowledge(
         .await?;
     }
     for name in &said.recovered {
-        let update = "UPDATE slice_hops SET problem = '' WHERE gateway = $1 AND slice = $2 AND generation <= $3";
-        let update = sqlx::query(update)
-            .bind(gateway.to_owned())
-            .bind(name.clone());
+        let update = sqlx::query(RECOVERED)
+            .bind(name.clone())
+            .bind(gateway.to_owned());
         update
             .bind(number(said.generation))
             .execute(tx.connection())
@@ -79,12 +90,10 @@ async fn refuse(
         true => "no reason given".to_owned(),
         false => reason,
     };
-    let update = "UPDATE slice_hops SET problem = $1, acknowledged = 0 \
-                  WHERE gateway = $2 AND slice = $3 AND generation <= $4 AND draining = 0 AND problem <> $1";
-    let update = sqlx::query(update)
+    let update = sqlx::query(REFUSED)
         .bind(reason.clone())
-        .bind(gateway.to_owned());
-    let update = update.bind(slice.to_owned()).bind(number(generation));
+        .bind(slice.to_owned());
+    let update = update.bind(gateway.to_owned()).bind(number(generation));
     if update.execute(tx.connection()).await?.rows_affected() == 0 {
         return Ok(());
     }
@@ -107,45 +116,45 @@ async fn refuse(
 
 /// Everything up to `generation` that was not refused is in force here.
 async fn in_force(tx: &mut Tx, gateway: &str, generation: u64) -> Result<(), Failed> {
-    let select = "SELECT slice FROM slice_hops WHERE gateway = $1 AND acknowledged = 0 AND generation <= $2 \
-                  AND draining = 0 AND problem = ''";
-    let select = sqlx::query(select)
+    let update = sqlx::query(IN_FORCE)
         .bind(gateway.to_owned())
         .bind(number(generation));
-    let rows = select.fetch_all(tx.connection()).await?;
-    for row in rows {
-        let slice = row.text("slice")?;
-        let update =
-            sqlx::query("UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway = $2");
-        let update = update.bind(slice.clone()).bind(gateway.to_owned());
-        update.execute(tx.connection()).await?;
-        let update = "UPDATE slices SET state = 'installed' WHERE name = $1 AND state = 'admitted' AND NOT EXISTS \
-                      (SELECT 1 FROM slice_hops h WHERE h.slice = $1 AND h.acknowledged = 0)";
-        let update = sqlx::query(update).bind(slice.clone());
-        if update.execute(tx.connection()).await?.rows_affected() == 0 {
-            continue;
+    let rows = update.fetch_all(tx.connection()).await?;
+    let names = rows.iter().map(|row| row.text("slice"));
+    let mut names: Vec<String> = names.collect::<Result<_, _>>()?;
+    names.sort_unstable();
+    for names in names.chunks(NAMES_TOGETHER) {
+        let update = "UPDATE slices SET state = 'installed' WHERE state = 'admitted' AND NOT EXISTS \
+                      (SELECT 1 FROM slice_hops h WHERE h.slice = slices.name AND h.acknowledged = 0) AND name";
+        let update = format!(
+            "{} RETURNING name, tenant, generation",
+            named(update, 1, names.len())
+        );
+        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
+        for name in names {
+            update = update.bind(name.clone());
         }
-        let select = sqlx::query("SELECT tenant, generation FROM slices WHERE name = $1");
-        let row = select
-            .bind(slice.clone())
-            .fetch_one(tx.connection())
-            .await?;
-        let note = EventNote {
-            slice,
-            tenant: row.text("tenant")?,
-            generation: row.maybe_natural("generation")?,
-            ..EventNote::default()
-        };
-        tx.note(EventKind::SliceInstalled, note).await?;
+        let mut notes = Vec::with_capacity(names.len());
+        for row in update.fetch_all(tx.connection()).await? {
+            notes.push(EventNote {
+                slice: row.text("name")?,
+                tenant: row.text("tenant")?,
+                generation: row.maybe_natural("generation")?,
+                ..EventNote::default()
+            });
+        }
+        // A statement returns rows in any order.
+        notes.sort_unstable_by(|a, b| a.slice.cmp(&b.slice));
+        for note in notes {
+            tx.note(EventKind::SliceInstalled, note).await?;
+        }
     }
     Ok(())
 }
 
 /// No frame of a removed slice waits in this gateway; after the last gateway, its capacity is free.
 async fn gone(tx: &mut Tx, gateway: &str, generation: u64, name: &str) -> Result<(), Failed> {
-    let update = "UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway = $2 AND draining = 1 \
-                  AND acknowledged = 0 AND generation <= $3";
-    let update = sqlx::query(update)
+    let update = sqlx::query(GONE)
         .bind(name.to_owned())
         .bind(gateway.to_owned());
     let update = update
@@ -193,4 +202,22 @@ pub(super) async fn finish(tx: &mut Tx, name: &str) -> Result<(), Failed> {
     };
     tx.note(EventKind::SliceGone, note).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+
+    #[test]
+    fn what_a_gateway_says_of_a_slice_is_noted_without_reading_its_other_slices() {
+        with_store(async |store| {
+            for statement in [REFUSED, RECOVERED, GONE] {
+                let plan = plan(store, statement).await;
+                let is_by_slice = plan.contains("(slice=?") || plan.contains("AND slice=?)");
+                assert!(is_by_slice && !plan.contains("SCAN"), "{statement}: {plan}");
+            }
+            insta::assert_snapshot!(plan(store, IN_FORCE).await, @"SEARCH slice_hops USING INDEX slice_hops_by_gateway (gateway=? AND acknowledged=? AND generation<?)");
+        });
+    }
 }

@@ -9,12 +9,13 @@ use slicewise_api::{
 };
 use sqlx::AnyConnection;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// Own reports younger than this are used, milliseconds; otherwise the gateway may report to another controller by now.
 const OWN_MS: u64 = 3_000;
-/// How long flows of a slice are reported after somebody asked for them, milliseconds.
-const FLOWS_MS: u64 = 15_000;
+/// How long flows of a slice are reported after somebody asked for them.
+const FLOWS_FOR: Duration = Duration::from_secs(15);
 /// Most slices whose flows are asked for at a time.
 const FLOWS_MAX: i64 = 16;
 /// Longest reason of an event.
@@ -45,10 +46,21 @@ impl Reported {
     }
 }
 
-/// Reports that came to this process.
+/// Reports that came to this process, and the slices whose flows were asked for here.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     reports: RwLock<HashMap<String, Arc<Reported>>>,
+    interests: Mutex<HashMap<String, Interest>>,
+}
+
+/// Somebody looks at the flows of a slice.
+#[derive(Debug)]
+struct Interest {
+    /// Those that it passes.
+    gateways: Vec<String>,
+    until: Instant,
+    /// Until when the other controllers know.
+    told_until: Option<Instant>,
 }
 
 impl Counters {
@@ -58,6 +70,40 @@ impl Counters {
         reports.insert(gateway.to_owned(), reported);
     }
 
+    /// Somebody looks at the flows of a slice with these hops. Whether other controllers must be told so: where a gateway reports to one of them,
+    /// half of the time that they know is over.
+    pub(crate) fn want_flows(&self, slice: &str, hops: &[Hop], now: Instant) -> bool {
+        let gateways: Vec<String> = hops.iter().map(|hop| hop.gateway.clone()).collect();
+        let is_heard = gateways.iter().all(|gateway| self.own(gateway).is_some());
+        let mut interests = self
+            .interests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        interests.retain(|_, interest| interest.until > now);
+        let before = interests.get(slice).and_then(|one| one.told_until);
+        let is_known = before.is_some_and(|until| until > now + FLOWS_FOR / 2);
+        let tells = !is_heard && !is_known;
+        let interest = Interest {
+            gateways,
+            until: now + FLOWS_FOR,
+            told_until: if tells { Some(now + FLOWS_FOR) } else { before },
+        };
+        interests.insert(slice.to_owned(), interest);
+        tells
+    }
+
+    /// Slices of a gateway whose flows were asked for here.
+    fn wanted(&self, gateway: &str, now: Instant) -> Vec<String> {
+        let interests = self
+            .interests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let wanted = interests.iter().filter(|(_, interest)| {
+            interest.until > now && interest.gateways.iter().any(|one| one == gateway)
+        });
+        wanted.map(|(slice, _)| slice.clone()).collect()
+    }
+
     fn own(&self, gateway: &str) -> Option<Arc<Reported>> {
         let reports = self.reports.read().unwrap_or_else(PoisonError::into_inner);
         let found = reports.get(gateway)?;
@@ -65,9 +111,11 @@ impl Counters {
     }
 }
 
-/// Keep a report for other controllers, note its events, and say whose flows are wanted.
+/// Keep a report for other controllers, note its events, and say whose flows are wanted: those that were asked for at other controllers, and
+/// those of `counters`.
 pub(crate) async fn save_counters(
     tx: &mut Tx,
+    counters: &Counters,
     gateway: &str,
     body: String,
     events: &[GatewayEvent],
@@ -93,28 +141,38 @@ pub(crate) async fn save_counters(
         };
         tx.note(EventKind::Decision, note).await?;
     }
-    let select = "SELECT f.slice AS slice FROM flow_interests f JOIN slice_hops h ON h.slice = f.slice \
-                  WHERE h.gateway = $1 AND f.until_ms > $2 ORDER BY f.until_ms DESC LIMIT $3";
-    let select = sqlx::query(select)
+    let select = sqlx::query(FLOWS_WANTED)
         .bind(gateway.to_owned())
         .bind(number(now));
     let rows = select.bind(FLOWS_MAX).fetch_all(tx.connection()).await?;
-    let wanted = rows.iter().map(|row| row.text("slice"));
+    let mut wanted = counters.wanted(gateway, Instant::now());
+    for row in &rows {
+        wanted.push(row.text("slice")?);
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.truncate(FLOWS_MAX.try_into().unwrap_or(usize::MAX));
     Ok(CounterAnswer {
-        flows_wanted: wanted.collect::<Result<_, _>>()?,
+        flows_wanted: wanted,
     })
 }
 
-/// Somebody looks at the flows of a slice.
-pub(crate) async fn want_flows(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
+/// From the few that are wanted to their gateways, and by no index of gateways: it would find every slice of the gateway.
+const FLOWS_WANTED: &str = "SELECT f.slice AS slice FROM flow_interests f WHERE f.until_ms > $2 AND EXISTS \
+                            (SELECT 1 FROM slice_hops h WHERE h.slice = f.slice AND h.gateway || '' = $1) \
+                            ORDER BY f.until_ms DESC LIMIT $3";
+
+/// Tell other controllers that somebody looks at the flows of a slice.
+pub(crate) async fn tell_interest(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
     let delete = sqlx::query("DELETE FROM flow_interests WHERE until_ms < $1");
     let now = tx.now_ms;
     delete.bind(number(now)).execute(tx.connection()).await?;
     let insert = "INSERT INTO flow_interests (slice, until_ms) VALUES ($1, $2) \
                   ON CONFLICT (slice) DO UPDATE SET until_ms = excluded.until_ms";
+    let flows_ms = u64::try_from(FLOWS_FOR.as_millis()).unwrap_or_default();
     let insert = sqlx::query(insert)
         .bind(slice.to_owned())
-        .bind(number(now + FLOWS_MS));
+        .bind(number(now + flows_ms));
     insert.execute(tx.connection()).await?;
     Ok(())
 }
@@ -300,4 +358,55 @@ async fn visible(
     }
     let rows = select.fetch_all(connection).await?;
     rows.iter().map(|row| row.text("slice")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+
+    fn hop(gateway: &str) -> Hop {
+        Hop {
+            slice: "gold".to_owned(),
+            link: "uplink".to_owned(),
+            gateway: gateway.to_owned(),
+            classes: [None, None],
+            acknowledged: true,
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_view_of_flows_writes_nothing_where_the_gateway_reports_here() {
+        let (counters, start) = (Counters::default(), Instant::now());
+        counters.keep("gw", CounterReport::default());
+        let hops = [hop("gw")];
+        let views = (0..60).map(|second| start + Duration::from_secs(second));
+        let written = views.filter(|&now| counters.want_flows("gold", &hops, now));
+        assert_eq!(written.count(), 0);
+        let later = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(counters.wanted("gw", later(59 + 14)), ["gold"]);
+        assert_eq!(counters.wanted("gw", later(59 + 15)).len(), 0);
+        assert_eq!(counters.wanted("other", later(59)).len(), 0);
+    }
+
+    #[test]
+    fn a_view_of_flows_is_written_a_few_times_where_the_gateway_reports_elsewhere() {
+        let (counters, start) = (Counters::default(), Instant::now());
+        counters.keep("near", CounterReport::default());
+        let hops = [hop("near"), hop("far")];
+        let views = (0..60).map(|second| start + Duration::from_secs(second));
+        let written = views.map(|now| counters.want_flows("gold", &hops, now));
+        let written: Vec<bool> = written.collect();
+        // Others know for 15 s: nobody looks in vain, and one of eight views writes.
+        let at = (0..60).filter(|&second| written[second]);
+        assert_eq!(at.collect::<Vec<_>>(), [0, 8, 16, 24, 32, 40, 48, 56]);
+    }
+
+    #[test]
+    fn whose_flows_are_wanted_is_found_without_reading_the_slices_of_a_gateway() {
+        with_store(async |store| {
+            insta::assert_snapshot!(plan(store, FLOWS_WANTED).await, @"");
+        });
+    }
 }

@@ -94,16 +94,6 @@ pub(super) async fn slice_counters(
     actor.may_read()?;
     visible(&app, &actor, &name).await?;
     let flows = asked.flows.unwrap_or(false);
-    if flows {
-        let slice = name.clone();
-        let work = work(move |tx| {
-            Box::pin(async move {
-                known::want_flows(tx, &slice).await?;
-                Ok(Answer::empty())
-            })
-        });
-        app.store.writer().change(Request::default(), work).await?;
-    }
     let mut connection = app
         .store
         .pool()
@@ -114,6 +104,20 @@ pub(super) async fn slice_counters(
         .await
         .map_err(|error| of_store(&error))?;
     drop(connection);
+    if flows
+        && app
+            .counters
+            .want_flows(&name, &hops, std::time::Instant::now())
+    {
+        let slice = name.clone();
+        let work = work(move |tx| {
+            Box::pin(async move {
+                known::tell_interest(tx, &slice).await?;
+                Ok(Answer::empty())
+            })
+        });
+        app.store.writer().change(Request::default(), work).await?;
+    }
     let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
     json(&found.map_err(|error| of_store(&error))?)
 }
@@ -333,11 +337,12 @@ pub(super) async fn report_counters(
         return Err(Refusal::malformed("a text has a NUL character"));
     }
     let events = report.events.clone();
-    let gateway = name.clone();
+    let (gateway, shared) = (name.clone(), Shared::clone(&app));
     let work = work(move |tx| {
         Box::pin(async move {
             known::require(tx, &gateway).await?;
-            let answer = known::save_counters(tx, &gateway, body, &events).await?;
+            let answer =
+                known::save_counters(tx, &shared.counters, &gateway, body, &events).await?;
             known::touch(tx, &gateway).await?;
             Answer::json(200, &answer)
         })

@@ -9,4 +9,5 @@ mod operations;
 mod problems;
 mod promises;
 mod rules;
+mod scale;
 mod support;
