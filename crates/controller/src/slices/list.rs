@@ -131,15 +131,35 @@ mod tests {
             ..ListQuery::default()
         };
         let (statement, values) = sql(&all);
-        insta::assert_snapshot!(statement, @"");
+        insta::assert_snapshot!(statement, @r#"SELECT * FROM slices WHERE name IN (SELECT name FROM (SELECT name FROM slices WHERE tenant = $2 AND name > $1 AND name LIKE $5 ESCAPE '\' INTERSECT SELECT name FROM slices WHERE state = $3 AND name > $1 INTERSECT SELECT slice AS name FROM slice_hops WHERE link = $4 AND slice > $1 ORDER BY name LIMIT $6) AS found) ORDER BY name"#);
         assert_eq!(values[3], r"%50\%\_%");
         with_store(async |store| {
-            insta::assert_snapshot!(plan(store, &statement).await, @"");
+            insta::assert_snapshot!(plan(store, &statement).await, @r#"
+SEARCH slices USING INDEX sqlite_autoindex_slices_1 (name=?)
+LIST SUBQUERY 4
+CO-ROUTINE found
+MERGE (INTERSECT)
+LEFT
+MERGE (INTERSECT)
+LEFT
+SEARCH slices USING COVERING INDEX slices_by_tenant (tenant=? AND name>?)
+RIGHT
+SEARCH slices USING COVERING INDEX slices_by_state (state=? AND name>?)
+RIGHT
+SEARCH slice_hops USING COVERING INDEX slice_hops_by_link (link=? AND slice>?)
+SCAN found
+CREATE BLOOM FILTER
+"#);
             let any = ListQuery {
                 name_contains: Some("x".to_owned()),
                 ..ListQuery::default()
             };
-            insta::assert_snapshot!(plan(store, &sql(&any).0).await, @"");
+            insta::assert_snapshot!(plan(store, &sql(&any).0).await, @r#"
+SEARCH slices USING INDEX sqlite_autoindex_slices_1 (name=?)
+LIST SUBQUERY 2
+SEARCH slices USING COVERING INDEX sqlite_autoindex_slices_1 (name>?)
+CREATE BLOOM FILTER
+"#);
         });
     }
 }

@@ -314,7 +314,13 @@ mod tests {
                     plans.push(plan.lines().next().unwrap_or_default().to_owned());
                 }
             }
-            insta::assert_snapshot!(plans.join("\n"), @"");
+            insta::assert_snapshot!(plans.join("\n"), @r#"
+SEARCH m USING INDEX slice_matches_by_destination (link=? AND destination_low>? AND destination_low<?)
+SEARCH m USING INDEX slice_matches_by_destination (link=? AND destination_low=?)
+SEARCH m USING INDEX slice_matches_by_source (link=? AND source_low>? AND source_low<?)
+SEARCH m USING INDEX slice_matches_by_source (link=? AND source_low=?)
+SEARCH m USING INDEX slice_matches_by_tag (link=? AND vlan=?)
+"#);
         });
     }
 }
