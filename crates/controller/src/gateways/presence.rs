@@ -107,7 +107,7 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
         );
         let update = update.bind(slice.clone()).bind(gateway.to_owned());
         update.execute(tx.connection()).await?;
-        finish(tx, &slice).await?;
+        finish(tx, &[slice]).await?;
     }
     let rest =
         sqlx::query("SELECT slice FROM slice_hops WHERE gateway = $1 ORDER BY slice LIMIT 1");
