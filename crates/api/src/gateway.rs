@@ -1,8 +1,6 @@
 //! What a gateway and the controller tell each other.
 
-use crate::{
-    FlowTerms, Guarantee, Invalid, LinkAnnouncement, Match, Maximum, Name, check_name,
-};
+use crate::{FlowTerms, Guarantee, Invalid, LinkAnnouncement, Match, Maximum, Name, check_name};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

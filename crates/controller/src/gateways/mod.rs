@@ -10,7 +10,7 @@ mod presence;
 pub(crate) use acknowledge::acknowledge;
 pub(crate) use announce::announce;
 pub(crate) use counters::{
-    Counters, counters_of_several, link_counters, save_counters, slice_counters, want_flows,
+    Counters, counters_of_several, link_counters, save_counters, slice_counters, tell_interest,
 };
 pub(crate) use desired::desired;
 pub(crate) use links::{link, links};

@@ -155,11 +155,12 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
                 format!("slice `{slice}` passes gateway `{gateway}`: remove its slices first");
             return Err(Refusal::conflict(detail).into());
         }
-        let update =
-            sqlx::query("UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway = $2");
+        let update = sqlx::query(
+            "UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway || '' = $2",
+        );
         let update = update.bind(slice.clone()).bind(gateway.to_owned());
         update.execute(tx.connection()).await?;
-        finish(tx, &slice).await?;
+        finish(tx, &[slice]).await?;
     }
     let rest =
         sqlx::query("SELECT slice FROM slice_hops WHERE gateway = $1 ORDER BY slice LIMIT 1");

@@ -95,16 +95,6 @@ pub(super) async fn slice_counters(
     actor.may_read()?;
     visible(&app, &actor, &name).await?;
     let flows = asked.flows.unwrap_or(false);
-    if flows {
-        let slice = name.clone();
-        let work = work(move |tx| {
-            Box::pin(async move {
-                known::want_flows(tx, &slice).await?;
-                Ok(Answer::empty())
-            })
-        });
-        app.store.writer().change(Request::default(), work).await?;
-    }
     let mut connection = app
         .store
         .pool()
@@ -115,6 +105,20 @@ pub(super) async fn slice_counters(
         .await
         .map_err(|error| of_store(&error))?;
     drop(connection);
+    if flows
+        && app
+            .counters
+            .want_flows(&name, &hops, app.store.clock().elapsed())
+    {
+        let slice = name.clone();
+        let work = work(move |tx| {
+            Box::pin(async move {
+                known::tell_interest(tx, &slice).await?;
+                Ok(Answer::empty())
+            })
+        });
+        app.store.writer().change(Request::default(), work).await?;
+    }
     let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
     json(&found.map_err(|error| of_store(&error))?)
 }
@@ -345,18 +349,21 @@ pub(super) async fn report_counters(
         return Err(Refusal::malformed("a text has a NUL character"));
     }
     let events = report.events.clone();
-    let gateway = name.clone();
+    let (gateway, shared) = (name.clone(), Shared::clone(&app));
+    let now = app.store.clock().elapsed();
     let work = work(move |tx| {
         Box::pin(async move {
             known::require(tx, &gateway).await?;
-            let answer = known::save_counters(tx, &gateway, body, &events).await?;
+            let answer =
+                known::save_counters(tx, (&shared.counters, now), &gateway, body, &events).await?;
             known::touch(tx, &gateway).await?;
             Answer::json(200, &answer)
         })
     });
     let answer = app.store.writer().change(Request::default(), work).await?;
     follow_rules(&app, &name, &report).await;
-    app.counters.keep(app.store.clock(), &name, report);
+    app.counters
+        .keep(now, app.store.clock().now_ms(), &name, report);
     Ok(answer.into_response())
 }
 

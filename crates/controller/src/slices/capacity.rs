@@ -356,18 +356,6 @@ pub(crate) fn bound_of(direction: &DirectionState, class: usize) -> u64 {
     direction.bound(class)
 }
 
-/// Give back what one direction of a hop has.
-pub(crate) async fn subtract_hop(
-    connection: &mut AnyConnection,
-    slice: &Slice,
-    hops: &[Hop],
-) -> Result<(), sqlx::Error> {
-    let names = hops.iter().map(|hop| hop.link.clone()).collect();
-    let mut capacity = Capacity::load(&mut *connection, &names).await?;
-    capacity.release(slice, hops);
-    capacity.save(connection).await
-}
-
 pub(crate) const fn direction(index: usize) -> Direction {
     match index {
         0 => Direction::Forward,

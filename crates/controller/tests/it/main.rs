@@ -13,5 +13,6 @@ mod postgres_killed;
 mod problems;
 mod promises;
 mod rules;
+mod scale;
 mod streams;
 mod support;
