@@ -166,11 +166,11 @@ const FLOWS_WANTED: &str = "SELECT f.slice AS slice FROM flow_interests f WHERE 
 
 /// Tell other controllers that somebody looks at the flows of a slice.
 pub(crate) async fn tell_interest(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
-    let delete = sqlx::query("DELETE FROM flow_interests WHERE until_ms < $1");
-    let now = tx.now_ms;
+    let delete = sqlx::query("DELETE FROM flow_interests WHERE until_age_ms < $1");
+    let now = tx.age_ms;
     delete.bind(number(now)).execute(tx.connection()).await?;
-    let insert = "INSERT INTO flow_interests (slice, until_ms) VALUES ($1, $2) \
-                  ON CONFLICT (slice) DO UPDATE SET until_ms = excluded.until_ms";
+    let insert = "INSERT INTO flow_interests (slice, until_age_ms) VALUES ($1, $2) \
+                  ON CONFLICT (slice) DO UPDATE SET until_age_ms = excluded.until_age_ms";
     let flows_ms = u64::try_from(FLOWS_FOR.as_millis()).unwrap_or_default();
     let insert = sqlx::query(insert)
         .bind(slice.to_owned())

@@ -269,6 +269,8 @@ pub(super) async fn desired(
         let found = known::desired(&app.store, &name, after).await;
         let found = found.map_err(|error| of_store(&error))?;
         let found = found.ok_or_else(|| Refusal::not_found("gateway", &name))?;
+        // Nothing that was committed after the token was revoked is told.
+        still_good(&app, &proof).await?;
         if found.snapshot.is_some() || !found.changes.is_empty() || Instant::now() >= deadline {
             return json(&found);
         }
@@ -279,16 +281,18 @@ pub(super) async fn desired(
         let until = deadline.min(Instant::now() + TOUCH);
         // A generation that does not concern this gateway wakes it here, too: it looks again and waits on.
         let _ = tokio::time::timeout_at(until, watch.changed()).await;
-        let mut connection = app.store.pool().acquire().await;
-        let connection = connection.as_mut().map_err(|error| of_store(error))?;
-        if !proof
-            .is_good(connection)
-            .await
-            .map_err(|error| of_store(&error))?
-        {
-            let detail = "this token was revoked while the gateway waited";
-            return Err(Refusal::unauthorized(detail));
-        }
+    }
+}
+
+async fn still_good(app: &Shared, proof: &Proof) -> Result<(), Refusal> {
+    let mut connection = app.store.pool().acquire().await;
+    let connection = connection.as_mut().map_err(|error| of_store(error))?;
+    let is_good = proof.is_good(connection).await;
+    match is_good.map_err(|error| of_store(&error))? {
+        true => Ok(()),
+        false => Err(Refusal::unauthorized(
+            "this token was revoked while the gateway waited",
+        )),
     }
 }
 
