@@ -47,7 +47,10 @@ pub struct Batch {
 pub struct BatchAnswer {
     /// The generation in which the batch is in the history. Where nothing differed, the current one.
     pub generation: u64,
-    /// The slices added or changed, and those removed, which drain.
+    /// How many slices were added, changed or removed.
+    #[serde(default)]
+    pub changed: u64,
+    /// The slices added or changed, and those removed, which drain. Of the slices that a restore changed, the first 1000 by name.
     pub slices: Vec<SliceRecord>,
 }
 

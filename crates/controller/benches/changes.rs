@@ -258,6 +258,40 @@ fn lists(client: &Client) {
                 ..any.clone()
             },
         ),
+        (
+            "of a link whose name contains (none)",
+            SliceQuery {
+                link: Some("uplink".into()),
+                name_contains: Some("nothing".into()),
+                ..any.clone()
+            },
+        ),
+        (
+            "of a tenant, a state and a link (none)",
+            SliceQuery {
+                tenant: Some("default".into()),
+                state: Some(slicewise_api::SliceState::Draining),
+                link: Some("uplink".into()),
+                ..any.clone()
+            },
+        ),
+        (
+            "of a tenant, a state and a link whose name contains (none)",
+            SliceQuery {
+                tenant: Some("default".into()),
+                state: Some(slicewise_api::SliceState::Admitted),
+                link: Some("uplink".into()),
+                name_contains: Some("nothing".into()),
+                ..any.clone()
+            },
+        ),
+        (
+            "all, the last 1000",
+            SliceQuery {
+                limit: Some(1000),
+                ..after("slice-098999")
+            },
+        ),
     ] {
         let times = (0..50).map(|_| {
             let started = Instant::now();

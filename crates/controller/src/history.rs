@@ -2,11 +2,11 @@
 
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::slices::{Applied, apply};
+use crate::slices::{Applied, apply_any};
 use crate::store::{Failed, Row, RowExt, Tx, number};
+use futures_util::TryStreamExt;
 use slicewise_api::{Change, GenerationPage, GenerationRecord, Slice, SliceChange};
 use sqlx::AnyConnection;
-use std::collections::BTreeMap;
 
 /// Generations of one part.
 pub(crate) const PAGE_MAX: u32 = 100;
@@ -110,51 +110,45 @@ pub(crate) async fn restore(tx: &mut Tx, actor: &Actor, to: u64) -> Result<Appli
     if to != 0 && found.is_none() {
         return Err(Refusal::not_found("generation", &to.to_string()).into());
     }
-    // What each slice was then is what it was before its first change since.
-    let select = "SELECT slice, before_body, after_body FROM changes WHERE generation > $1 ORDER BY generation, position";
-    let rows = sqlx::query(select)
-        .bind(number(to))
-        .fetch_all(tx.connection())
-        .await?;
-    let mut slices: BTreeMap<String, (Option<Slice>, Option<Slice>)> = BTreeMap::new();
-    for row in rows {
-        let (before, after) = (body(&row, "before_body")?, body(&row, "after_body")?);
-        let name = row.text("slice")?;
-        slices
-            .entry(name)
-            .and_modify(|(_, now)| now.clone_from(&after))
-            .or_insert((before, after));
-    }
-    let changes = slices
-        .into_iter()
-        .filter_map(|(name, (then, now))| match (then, now) {
-            (Some(then), now) if now.as_ref() != Some(&then) => Some(Change::Put(then)),
-            (None, Some(_)) => Some(Change::Remove(name)),
-            _ => None,
-        });
-    let changes: Vec<Change> = changes.collect();
+    let changes = changes_back(tx, to).await?;
     if changes.is_empty() {
         return Ok(Applied::nothing(tx.generation()));
     }
-    apply(
-        tx,
-        actor,
-        changes,
-        Some(&format!("restore of generation {to}")),
-        None,
-    )
-    .await
+    // However many there are: what was admitted once, part by part, is admitted again as a whole.
+    let reason = format!("restore of generation {to}");
+    apply_any(tx, actor, changes, Some(&reason), None).await
 }
 
-/// The slices that a generation changed.
+/// What to change so that slices are those of generation `to`, in the order of their names. Its memory is that of the slices that differ, however
+/// long the history is.
+async fn changes_back(tx: &mut Tx, to: u64) -> Result<Vec<Change>, Failed> {
+    // What each slice was then is what it was before its first change since. A slice that drains counts as removed.
+    let select = "SELECT f.slice AS slice, f.before_body AS before_body, COALESCE(s.body, '') AS now_body FROM \
+                  (SELECT slice, before_body, ROW_NUMBER() OVER (PARTITION BY slice ORDER BY generation) AS place \
+                  FROM changes WHERE generation > $1) AS f \
+                  LEFT JOIN slices s ON s.name = f.slice AND s.state <> 'draining' WHERE f.place = 1 ORDER BY f.slice";
+    let mut rows = sqlx::query(select).bind(number(to)).fetch(tx.connection());
+    let mut changes = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        match (body(&row, "before_body")?, body(&row, "now_body")?) {
+            (Some(then), now) if now.as_ref() != Some(&then) => changes.push(Change::Put(then)),
+            (None, Some(_)) => changes.push(Change::Remove(row.text("slice")?)),
+            _ => {}
+        }
+    }
+    Ok(changes)
+}
+
+/// The slices that a generation changed, at most so many.
 pub(crate) async fn names(
     connection: &mut AnyConnection,
     generation: u64,
+    limit: u32,
 ) -> Result<Vec<String>, sqlx::Error> {
-    let select = sqlx::query("SELECT slice FROM changes WHERE generation = $1 ORDER BY slice");
-    let rows = select
+    let select = "SELECT slice FROM changes WHERE generation = $1 ORDER BY slice LIMIT $2";
+    let select = sqlx::query(select)
         .bind(number(generation))
-        .fetch_all(connection)
-        .await?;
+        .bind(i64::from(limit));
+    let rows = select.fetch_all(connection).await?;
     rows.iter().map(|row| row.text("slice")).collect()
 }

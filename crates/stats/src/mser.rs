@@ -484,7 +484,6 @@ mod tests {
         }
     }
 
-    /// Only one cycle is left behind the best cut in the second half: that has no scatter to compare with.
     #[test]
     fn a_level_that_rises_with_each_cycle_of_the_second_half_is_not_steady() {
         let cycle = 100;

@@ -251,6 +251,9 @@ impl Connection {
         if let Some(outgoing) = outgoing {
             self.fill(&mut segment, outgoing, behaviour);
         }
+        if segment.bytes > 0 {
+            self.receiver.on_data_sent(behaviour, now);
+        }
         if self.state != State::SynSent {
             let is_syn = segment.flags.has(Flags::SYN);
             self.receiver.acknowledge(&mut segment);

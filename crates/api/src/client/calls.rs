@@ -12,6 +12,9 @@ use crate::{
 use std::time::Duration;
 use ureq::http::Method;
 
+/// How long a restore may take: it may change every slice there is.
+const RESTORE_WAIT: Duration = Duration::from_secs(600);
+
 impl Client {
     /// Every link.
     ///
@@ -164,6 +167,7 @@ impl Client {
         let path = format!("/v1/generations/{generation}/restore");
         let call = Call {
             headers: headers(Precondition::None, key),
+            wait: RESTORE_WAIT,
             ..Call::new(Method::POST, path)
         };
         self.read(call).map(|(_, value)| value)

@@ -169,7 +169,7 @@ struct Call<'a> {
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Option<&'a [u8]>,
-    /// How long the answer is delayed because it was asked to.
+    /// How long the answer may take beside the usual time: it was asked to wait, or there is much to do.
     wait: Duration,
 }
 

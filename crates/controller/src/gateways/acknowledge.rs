@@ -3,12 +3,25 @@
 use super::instance::Instance;
 use super::presence::require;
 use crate::refusal::Refusal;
-use crate::slices::{Hop, Stored, TenantState, subtract_hops};
-use crate::store::{EventNote, Failed, RowExt, Tx, number};
-use slicewise_api::{Acknowledgement, EventKind, SliceState};
+use crate::slices::{Capacity, Hop, Hops, Stored, TenantState};
+use crate::store::{EventNote, Failed, NAMES_TOGETHER, RowExt, Tx, named, number};
+use slicewise_api::{Acknowledgement, EventKind, Slice, SliceState};
+use sqlx::{AnyConnection, AssertSqlSafe};
+use std::collections::BTreeMap;
 
 /// Longest reason of a refusal.
 const REASON_CHARS_MAX: usize = 500;
+
+/// Slices of a gateway up to a generation are in force.
+const IN_FORCE: &str = "UPDATE slice_hops SET acknowledged = 1 WHERE gateway = $1 AND acknowledged = 0 AND generation <= $2 \
+                        AND draining = 0 AND problem = '' RETURNING slice";
+/// The hop of one slice at a gateway. The gateway's name is appended to nothing, so that no index of gateways is used: it would find every slice
+/// of the gateway.
+const REFUSED: &str = "UPDATE slice_hops SET problem = $1, acknowledged = 0 \
+                       WHERE slice = $2 AND gateway || '' = $3 AND generation <= $4 AND draining = 0 AND problem <> $1";
+const RECOVERED: &str = "UPDATE slice_hops SET problem = '' WHERE slice = $1 AND gateway || '' = $2 AND generation <= $3";
+const GONE: &str = "UPDATE slice_hops SET acknowledged = 1 WHERE gateway || '' = $1 AND draining = 1 AND acknowledged = 0 \
+                    AND generation <= $2 AND slice";
 
 /// Note an acknowledgement. What is about slices that are not known, or about an earlier one of that name, is ignored.
 pub(crate) async fn acknowledge(
@@ -38,19 +51,16 @@ pub(crate) async fn acknowledge(
         .await?;
     }
     for name in &said.recovered {
-        let update = "UPDATE slice_hops SET problem = '' WHERE gateway = $1 AND slice = $2 AND generation <= $3";
-        let update = sqlx::query(update)
-            .bind(gateway.to_owned())
-            .bind(name.clone());
+        let update = sqlx::query(RECOVERED)
+            .bind(name.clone())
+            .bind(gateway.to_owned());
         update
             .bind(number(said.generation))
             .execute(tx.connection())
             .await?;
     }
     in_force(tx, gateway, said.generation).await?;
-    for name in &said.gone {
-        gone(tx, gateway, said.generation, name).await?;
-    }
+    gone(tx, gateway, said.generation, &said.gone).await?;
     // One that comes late lowers nothing: what a gateway has lost is in its announcement.
     let update = "UPDATE gateways SET acknowledged = CASE WHEN acknowledged < $1 THEN $1 ELSE acknowledged END, \
                   seen_at_ms = $2 WHERE name = $3";
@@ -77,12 +87,10 @@ async fn refuse(
         true => "no reason given".to_owned(),
         false => reason,
     };
-    let update = "UPDATE slice_hops SET problem = $1, acknowledged = 0 \
-                  WHERE gateway = $2 AND slice = $3 AND generation <= $4 AND draining = 0 AND problem <> $1";
-    let update = sqlx::query(update)
+    let update = sqlx::query(REFUSED)
         .bind(reason.clone())
-        .bind(gateway.to_owned());
-    let update = update.bind(slice.to_owned()).bind(number(generation));
+        .bind(slice.to_owned());
+    let update = update.bind(gateway.to_owned()).bind(number(generation));
     if update.execute(tx.connection()).await?.rows_affected() == 0 {
         return Ok(());
     }
@@ -105,90 +113,141 @@ async fn refuse(
 
 /// Everything up to `generation` that was not refused is in force here.
 async fn in_force(tx: &mut Tx, gateway: &str, generation: u64) -> Result<(), Failed> {
-    let select = "SELECT slice FROM slice_hops WHERE gateway = $1 AND acknowledged = 0 AND generation <= $2 \
-                  AND draining = 0 AND problem = ''";
-    let select = sqlx::query(select)
+    let update = sqlx::query(IN_FORCE)
         .bind(gateway.to_owned())
         .bind(number(generation));
-    let rows = select.fetch_all(tx.connection()).await?;
-    for row in rows {
-        let slice = row.text("slice")?;
-        let update =
-            sqlx::query("UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway = $2");
-        let update = update.bind(slice.clone()).bind(gateway.to_owned());
-        update.execute(tx.connection()).await?;
-        let update = "UPDATE slices SET state = 'installed' WHERE name = $1 AND state = 'admitted' AND NOT EXISTS \
-                      (SELECT 1 FROM slice_hops h WHERE h.slice = $1 AND h.acknowledged = 0)";
-        let update = sqlx::query(update).bind(slice.clone());
-        if update.execute(tx.connection()).await?.rows_affected() == 0 {
-            continue;
+    let rows = update.fetch_all(tx.connection()).await?;
+    let names = rows.iter().map(|row| row.text("slice"));
+    let mut names: Vec<String> = names.collect::<Result<_, _>>()?;
+    names.sort_unstable();
+    for names in names.chunks(NAMES_TOGETHER) {
+        let update = "UPDATE slices SET state = 'installed' WHERE state = 'admitted' AND NOT EXISTS \
+                      (SELECT 1 FROM slice_hops h WHERE h.slice = slices.name AND h.acknowledged = 0) AND name";
+        let update = format!(
+            "{} RETURNING name, tenant, generation",
+            named(update, 1, names.len())
+        );
+        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
+        for name in names {
+            update = update.bind(name.clone());
         }
-        let select = sqlx::query("SELECT tenant, generation FROM slices WHERE name = $1");
-        let row = select
-            .bind(slice.clone())
-            .fetch_one(tx.connection())
-            .await?;
+        let mut notes = Vec::with_capacity(names.len());
+        for row in update.fetch_all(tx.connection()).await? {
+            notes.push(EventNote {
+                slice: row.text("name")?,
+                tenant: row.text("tenant")?,
+                generation: row.maybe_natural("generation")?,
+                ..EventNote::default()
+            });
+        }
+        // A statement returns rows in any order.
+        notes.sort_unstable_by(|a, b| a.slice.cmp(&b.slice));
+        for note in notes {
+            tx.note(EventKind::SliceInstalled, note).await?;
+        }
+    }
+    Ok(())
+}
+
+/// No frame of these removed slices waits in this gateway; after the last gateway, their capacity is free.
+async fn gone(tx: &mut Tx, gateway: &str, generation: u64, names: &[String]) -> Result<(), Failed> {
+    for names in names.chunks(NAMES_TOGETHER) {
+        let update = format!("{} RETURNING slice", named(GONE, 3, names.len()));
+        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
+        update = update.bind(gateway.to_owned()).bind(number(generation));
+        for name in names {
+            update = update.bind(name.clone());
+        }
+        let rows = update.fetch_all(tx.connection()).await?;
+        let found = rows.iter().map(|row| row.text("slice"));
+        let mut found: Vec<String> = found.collect::<Result<_, _>>()?;
+        found.sort_unstable();
+        finish(tx, &found).await?;
+    }
+    Ok(())
+}
+
+/// Of these slices, forget those that drain and of which every gateway has said that they are gone.
+pub(super) async fn finish(tx: &mut Tx, names: &[String]) -> Result<(), Failed> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let slices = Stored::load_several(tx.connection(), &names).await?;
+    let mut hops = Hop::load_several(tx.connection(), &names, Hops::All).await?;
+    let mut ended = Vec::new();
+    for (name, stored) in slices {
+        let hops = hops.remove(&name).unwrap_or_default();
+        if stored.state == SliceState::Draining && hops.iter().all(|hop| hop.acknowledged) {
+            ended.push((stored.slice, hops));
+        }
+    }
+    release(tx.connection(), &ended).await?;
+    for delete in [
+        "DELETE FROM slices WHERE name",
+        "DELETE FROM slice_hops WHERE slice",
+        "DELETE FROM slice_matches WHERE slice",
+        "DELETE FROM flow_interests WHERE slice",
+    ] {
+        for ended in ended.chunks(NAMES_TOGETHER) {
+            let delete = named(delete, 1, ended.len());
+            let mut delete = sqlx::query(AssertSqlSafe(delete)).persistent(ended.len() == 1);
+            for (slice, _) in ended {
+                delete = delete.bind(slice.name.clone());
+            }
+            delete.execute(tx.connection()).await?;
+        }
+    }
+    for (slice, _) in ended {
         let note = EventNote {
-            slice,
-            tenant: row.text("tenant")?,
-            generation: row.maybe_natural("generation")?,
+            slice: slice.name,
+            tenant: slice.tenant,
             ..EventNote::default()
         };
-        tx.note(EventKind::SliceInstalled, note).await?;
+        tx.note(EventKind::SliceGone, note).await?;
     }
     Ok(())
 }
 
-/// No frame of a removed slice waits in this gateway; after the last gateway, its capacity is free.
-async fn gone(tx: &mut Tx, gateway: &str, generation: u64, name: &str) -> Result<(), Failed> {
-    let update = "UPDATE slice_hops SET acknowledged = 1 WHERE slice = $1 AND gateway = $2 AND draining = 1 \
-                  AND acknowledged = 0 AND generation <= $3";
-    let update = sqlx::query(update)
-        .bind(name.to_owned())
-        .bind(gateway.to_owned());
-    let update = update
-        .bind(number(generation))
-        .execute(tx.connection())
-        .await?;
-    if update.rows_affected() == 0 {
-        return Ok(());
+/// Give back what these slices have of links and tenants.
+async fn release(
+    connection: &mut AnyConnection,
+    ended: &[(Slice, Vec<Hop>)],
+) -> Result<(), Failed> {
+    let links = ended.iter().flat_map(|(_, hops)| hops);
+    let links = links.map(|hop| hop.link.clone()).collect();
+    let mut capacity = Capacity::load(&mut *connection, &links).await?;
+    let mut tenants: BTreeMap<String, TenantState> = BTreeMap::new();
+    for (slice, hops) in ended {
+        capacity.release(slice, hops)?;
+        if !tenants.contains_key(&slice.tenant)
+            && let Some(tenant) = TenantState::load(&mut *connection, &slice.tenant).await?
+        {
+            tenants.insert(slice.tenant.clone(), tenant);
+        }
+        if let Some(tenant) = tenants.get_mut(&slice.tenant) {
+            tenant.subtract(slice)?;
+        }
     }
-    finish(tx, name).await
+    capacity.save(&mut *connection).await?;
+    for tenant in tenants.values() {
+        tenant.save_use(&mut *connection).await?;
+    }
+    Ok(())
 }
 
-/// Forget a slice that drains, once every gateway has said that it is gone.
-pub(super) async fn finish(tx: &mut Tx, name: &str) -> Result<(), Failed> {
-    let hops = Hop::load(tx.connection(), name).await?;
-    if hops.iter().any(|hop| !hop.acknowledged) {
-        return Ok(());
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+
+    #[test]
+    fn what_a_gateway_says_of_a_slice_is_noted_without_reading_its_other_slices() {
+        with_store(async |store| {
+            let gone = named(GONE, 3, 2);
+            for statement in [REFUSED, RECOVERED, &gone] {
+                let plan = plan(store, statement).await;
+                let is_by_slice = plan.contains("(slice=?") || plan.contains("AND slice=?)");
+                assert!(is_by_slice && !plan.contains("SCAN"), "{statement}: {plan}");
+            }
+            insta::assert_snapshot!(plan(store, IN_FORCE).await, @"SEARCH slice_hops USING INDEX slice_hops_by_gateway (gateway=? AND acknowledged=? AND generation<?)");
+        });
     }
-    let Some(stored) = Stored::load(tx.connection(), name).await? else {
-        return Ok(());
-    };
-    if stored.state != SliceState::Draining {
-        return Ok(());
-    }
-    subtract_hops(tx.connection(), &stored.slice, &hops).await?;
-    if let Some(mut tenant) = TenantState::load(tx.connection(), &stored.slice.tenant).await? {
-        tenant.subtract(&stored.slice)?;
-        tenant.save_use(tx.connection()).await?;
-    }
-    for delete in [
-        "DELETE FROM slices WHERE name = $1",
-        "DELETE FROM slice_hops WHERE slice = $1",
-        "DELETE FROM slice_matches WHERE slice = $1",
-        "DELETE FROM flow_interests WHERE slice = $1",
-    ] {
-        sqlx::query(delete)
-            .bind(name.to_owned())
-            .execute(tx.connection())
-            .await?;
-    }
-    let note = EventNote {
-        slice: name.to_owned(),
-        tenant: stored.slice.tenant,
-        ..EventNote::default()
-    };
-    tx.note(EventKind::SliceGone, note).await?;
-    Ok(())
 }

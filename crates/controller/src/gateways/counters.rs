@@ -2,20 +2,20 @@
 
 use crate::actor::Actor;
 use crate::slices::{Hop, Stored};
-use crate::store::{EventNote, Failed, RowExt, Store, StoreClock, Tx, number};
+use crate::store::{EventNote, Failed, RowExt, Store, Tx, number};
 use slicewise_api::{
     CounterAnswer, CounterReport, DirectionCounters, EventKind, GatewayEvent, HopCounters,
     LinkCounters, LinkCountersRecord, SliceCountersRecord, check_name,
 };
 use sqlx::AnyConnection;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Own reports younger than this are used; otherwise the gateway may report to another controller by now.
 const OWN: Duration = Duration::from_secs(3);
-/// How long flows of a slice are reported after somebody asked for them, milliseconds.
-const FLOWS_MS: u64 = 15_000;
+/// How long flows of a slice are reported after somebody asked for them.
+const FLOWS_FOR: Duration = Duration::from_secs(15);
 /// Most slices whose flows are asked for at a time.
 const FLOWS_MAX: i64 = 16;
 /// Longest reason of an event.
@@ -46,40 +46,88 @@ impl Reported {
     }
 }
 
-/// Reports that came to this process, and when by the clock that does not jump.
+/// Reports that came to this process, and the slices whose flows were asked for here; times are those of the clock that does not jump.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     reports: RwLock<HashMap<String, (Duration, Arc<Reported>)>>,
+    interests: Mutex<HashMap<String, Interest>>,
+}
+
+/// Somebody looks at the flows of a slice.
+#[derive(Debug)]
+struct Interest {
+    /// Those that it passes.
+    gateways: Vec<String>,
+    until: Duration,
+    /// Until when the other controllers know.
+    told_until: Option<Duration>,
 }
 
 impl Counters {
-    pub(crate) fn keep(&self, clock: &StoreClock, gateway: &str, report: CounterReport) {
-        let reported = Arc::new(Reported::new(clock.now_ms(), report));
+    /// A report came `now`, at `at_ms` of day.
+    pub(crate) fn keep(&self, now: Duration, at_ms: u64, gateway: &str, report: CounterReport) {
+        let reported = Arc::new(Reported::new(at_ms, report));
         let mut reports = self.reports.write().unwrap_or_else(PoisonError::into_inner);
-        reports.insert(gateway.to_owned(), (clock.elapsed(), reported));
+        reports.insert(gateway.to_owned(), (now, reported));
     }
 
-    fn own(&self, clock: &StoreClock, gateway: &str) -> Option<Arc<Reported>> {
+    /// Somebody looks at the flows of a slice with these hops. Whether other controllers must be told so: where a gateway reports to one of them,
+    /// half of the time that they know is over.
+    pub(crate) fn want_flows(&self, slice: &str, hops: &[Hop], now: Duration) -> bool {
+        let gateways: Vec<String> = hops.iter().map(|hop| hop.gateway.clone()).collect();
+        let is_heard = gateways
+            .iter()
+            .all(|gateway| self.own(gateway, now).is_some());
+        let mut interests = self
+            .interests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        interests.retain(|_, interest| interest.until > now);
+        let before = interests.get(slice).and_then(|one| one.told_until);
+        let is_known = before.is_some_and(|until| until > now + FLOWS_FOR / 2);
+        let tells = !is_heard && !is_known;
+        let interest = Interest {
+            gateways,
+            until: now + FLOWS_FOR,
+            told_until: if tells { Some(now + FLOWS_FOR) } else { before },
+        };
+        interests.insert(slice.to_owned(), interest);
+        tells
+    }
+
+    /// Slices of a gateway whose flows were asked for here.
+    fn wanted(&self, gateway: &str, now: Duration) -> Vec<String> {
+        let interests = self
+            .interests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let wanted = interests.iter().filter(|(_, interest)| {
+            interest.until > now && interest.gateways.iter().any(|one| one == gateway)
+        });
+        wanted.map(|(slice, _)| slice.clone()).collect()
+    }
+
+    fn own(&self, gateway: &str, now: Duration) -> Option<Arc<Reported>> {
         let reports = self.reports.read().unwrap_or_else(PoisonError::into_inner);
         let (at, found) = reports.get(gateway)?;
-        let age = clock.elapsed().saturating_sub(*at);
-        (age < OWN).then(|| Arc::clone(found))
+        (now.saturating_sub(*at) < OWN).then(|| Arc::clone(found))
     }
 }
 
-/// Keep a report for other controllers, note its events, and say whose flows are wanted.
+/// Keep a report for other controllers, note its events, and say whose flows are wanted: those that were asked for at other controllers, and
+/// those of `counters`.
 pub(crate) async fn save_counters(
     tx: &mut Tx,
+    (counters, now): (&Counters, Duration),
     gateway: &str,
     body: String,
     events: &[GatewayEvent],
 ) -> Result<CounterAnswer, Failed> {
     let insert = "INSERT INTO counters (gateway, at_ms, body) VALUES ($1, $2, $3) \
                   ON CONFLICT (gateway) DO UPDATE SET at_ms = excluded.at_ms, body = excluded.body";
-    let now = tx.now_ms;
     let insert = sqlx::query(insert)
         .bind(gateway.to_owned())
-        .bind(number(now));
+        .bind(number(tx.now_ms));
     insert.bind(body).execute(tx.connection()).await?;
     for event in events.iter().take(EVENTS_MAX) {
         let slice = event.slice.clone().unwrap_or_default();
@@ -95,28 +143,38 @@ pub(crate) async fn save_counters(
         };
         tx.note(EventKind::Decision, note).await?;
     }
-    let select = "SELECT f.slice AS slice FROM flow_interests f JOIN slice_hops h ON h.slice = f.slice \
-                  WHERE h.gateway = $1 AND f.until_age_ms > $2 ORDER BY f.until_age_ms DESC LIMIT $3";
-    let select = sqlx::query(select)
+    let select = sqlx::query(FLOWS_WANTED)
         .bind(gateway.to_owned())
         .bind(number(tx.age_ms));
     let rows = select.bind(FLOWS_MAX).fetch_all(tx.connection()).await?;
-    let wanted = rows.iter().map(|row| row.text("slice"));
+    let mut wanted = counters.wanted(gateway, now);
+    for row in &rows {
+        wanted.push(row.text("slice")?);
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted.truncate(FLOWS_MAX.try_into().unwrap_or(usize::MAX));
     Ok(CounterAnswer {
-        flows_wanted: wanted.collect::<Result<_, _>>()?,
+        flows_wanted: wanted,
     })
 }
 
-/// Somebody looks at the flows of a slice.
-pub(crate) async fn want_flows(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
+/// From the few that are wanted to their gateways, and by no index of gateways: it would find every slice of the gateway.
+const FLOWS_WANTED: &str = "SELECT f.slice AS slice FROM flow_interests f WHERE f.until_age_ms > $2 AND EXISTS \
+                            (SELECT 1 FROM slice_hops h WHERE h.slice = f.slice AND h.gateway || '' = $1) \
+                            ORDER BY f.until_age_ms DESC LIMIT $3";
+
+/// Tell other controllers that somebody looks at the flows of a slice.
+pub(crate) async fn tell_interest(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
     let delete = sqlx::query("DELETE FROM flow_interests WHERE until_age_ms < $1");
     let now = tx.age_ms;
     delete.bind(number(now)).execute(tx.connection()).await?;
     let insert = "INSERT INTO flow_interests (slice, until_age_ms) VALUES ($1, $2) \
                   ON CONFLICT (slice) DO UPDATE SET until_age_ms = excluded.until_age_ms";
+    let flows_ms = u64::try_from(FLOWS_FOR.as_millis()).unwrap_or_default();
     let insert = sqlx::query(insert)
         .bind(slice.to_owned())
-        .bind(number(now + FLOWS_MS));
+        .bind(number(now + flows_ms));
     insert.execute(tx.connection()).await?;
     Ok(())
 }
@@ -127,7 +185,7 @@ pub(crate) async fn read_counters(
     counters: &Counters,
     gateway: &str,
 ) -> Result<Option<Arc<Reported>>, sqlx::Error> {
-    if let Some(own) = counters.own(store.clock(), gateway) {
+    if let Some(own) = counters.own(gateway, store.clock().elapsed()) {
         return Ok(Some(own));
     }
     let select = sqlx::query("SELECT at_ms, body FROM counters WHERE gateway = $1");
@@ -302,4 +360,61 @@ async fn visible(
     }
     let rows = select.fetch_all(connection).await?;
     rows.iter().map(|row| row.text("slice")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+
+    fn hop(gateway: &str) -> Hop {
+        Hop {
+            slice: "gold".to_owned(),
+            link: "uplink".to_owned(),
+            gateway: gateway.to_owned(),
+            classes: [None, None],
+            acknowledged: true,
+            problem: None,
+        }
+    }
+
+    /// Whether each of 60 views, one a second, writes, where `heard` reports each second.
+    fn written(counters: &Counters, heard: &str, hops: &[Hop]) -> Vec<bool> {
+        let views = (0..60).map(|second| {
+            let now = Duration::from_secs(second);
+            counters.keep(now, 0, heard, CounterReport::default());
+            counters.want_flows("gold", hops, now)
+        });
+        views.collect()
+    }
+
+    #[test]
+    fn a_view_of_flows_writes_nothing_where_the_gateway_reports_here() {
+        let counters = Counters::default();
+        assert_eq!(written(&counters, "gw", &[hop("gw")]), [false; 60]);
+        let wanted = |gateway: &str, second| counters.wanted(gateway, Duration::from_secs(second));
+        assert_eq!(wanted("gw", 59 + 14), ["gold"]);
+        assert_eq!(wanted("gw", 59 + 15).len(), 0);
+        assert_eq!(wanted("other", 59).len(), 0);
+    }
+
+    #[test]
+    fn a_view_of_flows_is_written_a_few_times_where_the_gateway_reports_elsewhere() {
+        let hops = [hop("near"), hop("far")];
+        let written = written(&Counters::default(), "near", &hops);
+        // Others know for 15 s: nobody looks in vain, and one of eight views writes.
+        let at = (0..60).filter(|&second| written[second]);
+        assert_eq!(at.collect::<Vec<_>>(), [0, 8, 16, 24, 32, 40, 48, 56]);
+    }
+
+    #[test]
+    fn whose_flows_are_wanted_is_found_without_reading_the_slices_of_a_gateway() {
+        with_store(async |store| {
+            insta::assert_snapshot!(plan(store, FLOWS_WANTED).await, @r#"
+SCAN f
+SEARCH h EXISTS USING INDEX sqlite_autoindex_slice_hops_1 (slice=?)
+USE TEMP B-TREE FOR ORDER BY
+"#);
+        });
+    }
 }

@@ -179,10 +179,9 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
             .execute(tx.connection())
             .await?;
     }
-    for row in &rows {
-        finish(tx, &row.text("slice")?).await?;
-    }
-    Ok(())
+    let drained = rows.iter().map(|row| row.text("slice"));
+    let drained: Vec<String> = drained.collect::<Result<_, _>>()?;
+    finish(tx, &drained).await
 }
 
 /// The gateway has announced itself, and is the process that asks.

@@ -95,16 +95,6 @@ pub(super) async fn slice_counters(
     actor.may_read()?;
     visible(&app, &actor, &name).await?;
     let flows = asked.flows.unwrap_or(false);
-    if flows {
-        let slice = name.clone();
-        let work = work(move |tx| {
-            Box::pin(async move {
-                known::want_flows(tx, &slice).await?;
-                Ok(Answer::empty())
-            })
-        });
-        app.store.writer().change(Request::default(), work).await?;
-    }
     let mut connection = app
         .store
         .pool()
@@ -115,6 +105,20 @@ pub(super) async fn slice_counters(
         .await
         .map_err(|error| of_store(&error))?;
     drop(connection);
+    if flows
+        && app
+            .counters
+            .want_flows(&name, &hops, app.store.clock().elapsed())
+    {
+        let slice = name.clone();
+        let work = work(move |tx| {
+            Box::pin(async move {
+                known::tell_interest(tx, &slice).await?;
+                Ok(Answer::empty())
+            })
+        });
+        app.store.writer().change(Request::default(), work).await?;
+    }
     let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
     json(&found.map_err(|error| of_store(&error))?)
 }
@@ -278,6 +282,8 @@ pub(super) async fn desired(
         watch.borrow_and_update();
         let found = known::desired(&app.store, &name, &instance, after).await;
         let found = found.map_err(failed)?;
+        // Nothing that was committed after the token was revoked is told.
+        still_good(&app, &proof).await?;
         if known::is_news(&found, after) || Instant::now() >= deadline {
             return json(&found);
         }
@@ -288,16 +294,18 @@ pub(super) async fn desired(
         let until = deadline.min(Instant::now() + TOUCH);
         // A generation that does not concern this gateway wakes it here, too: it looks again and waits on.
         let _ = tokio::time::timeout_at(until, watch.changed()).await;
-        let mut connection = app.store.pool().acquire().await;
-        let connection = connection.as_mut().map_err(|error| of_store(error))?;
-        if !proof
-            .is_good(connection)
-            .await
-            .map_err(|error| of_store(&error))?
-        {
-            let detail = "this token was revoked while the gateway waited";
-            return Err(Refusal::unauthorized(detail));
-        }
+    }
+}
+
+async fn still_good(app: &Shared, proof: &Proof) -> Result<(), Refusal> {
+    let mut connection = app.store.pool().acquire().await;
+    let connection = connection.as_mut().map_err(|error| of_store(error))?;
+    let is_good = proof.is_good(connection).await;
+    match is_good.map_err(|error| of_store(&error))? {
+        true => Ok(()),
+        false => Err(Refusal::unauthorized(
+            "this token was revoked while the gateway waited",
+        )),
     }
 }
 
@@ -360,18 +368,21 @@ pub(super) async fn report_counters(
         return Err(Refusal::malformed("a text has a NUL character"));
     }
     let events = report.events.clone();
-    let gateway = name.clone();
+    let (gateway, shared) = (name.clone(), Shared::clone(&app));
+    let now = app.store.clock().elapsed();
     let work = work(move |tx| {
         Box::pin(async move {
             known::require(tx, &gateway, &instance).await?;
-            let answer = known::save_counters(tx, &gateway, body, &events).await?;
+            let answer =
+                known::save_counters(tx, (&shared.counters, now), &gateway, body, &events).await?;
             known::touch(tx, &gateway).await?;
             Answer::json(200, &answer)
         })
     });
     let answer = app.store.writer().change(Request::default(), work).await?;
     follow_rules(&app, &name, &report).await;
-    app.counters.keep(app.store.clock(), &name, report);
+    app.counters
+        .keep(now, app.store.clock().now_ms(), &name, report);
     Ok(answer.into_response())
 }
 

@@ -9,6 +9,7 @@ use crate::log;
 use crate::rules::Idle;
 use crate::store::{Answer, Request, Store, work};
 use axum_server::Handle;
+use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::RustlsConfig;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -172,9 +173,11 @@ pub async fn serve_on(
         ],
     );
     let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    // Without delay: parts of an answer, and events of a stream, would wait for the acknowledgement of the part before.
     let served = match &params.tls {
         None => {
-            let mut server = axum_server::from_tcp(listener)?.handle(handle);
+            let server = axum_server::from_tcp(listener)?.handle(handle);
+            let mut server = server.acceptor(NoDelayAcceptor::new());
             let http = server.http_builder();
             http.http1()
                 .timer(hyper_util::rt::TokioTimer::new())
@@ -183,7 +186,8 @@ pub async fn serve_on(
         }
         Some(tls) => {
             let config = tls_config(tls).await?;
-            let mut server = axum_server::from_tcp_rustls(listener, config)?.handle(handle);
+            let server = axum_server::from_tcp_rustls(listener, config)?.handle(handle);
+            let mut server = server.map(|tls| tls.acceptor(NoDelayAcceptor::new()));
             let http = server.http_builder();
             http.http1()
                 .timer(hyper_util::rt::TokioTimer::new())

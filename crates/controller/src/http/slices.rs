@@ -7,7 +7,7 @@ use super::openapi::Problems;
 use crate::actor::Actor;
 use crate::history;
 use crate::refusal::Refusal;
-use crate::slices::{self, Applied, ListQuery, PAGE_MAX};
+use crate::slices::{self, ListQuery, PAGE_MAX};
 use crate::store::{Answer, Failed, Request, Tx, work};
 use axum::Extension;
 use axum::extract::State;
@@ -255,7 +255,7 @@ pub(super) async fn carry_out(
                 .collect();
             let reason = batch.reason.as_deref();
             let applied = slices::apply(tx, &actor, batch.changes, reason, None).await?;
-            batch_answer(tx, applied, names).await
+            batch_answer(tx, applied.generation, applied.changed, &names).await
         })
     });
     Ok(app
@@ -266,17 +266,20 @@ pub(super) async fn carry_out(
         .into_response())
 }
 
-async fn batch_answer(tx: &mut Tx, applied: Applied, names: Vec<String>) -> Result<Answer, Failed> {
-    let mut found = Vec::with_capacity(names.len());
-    for name in names {
-        found.extend(slices::record(tx.connection(), &name).await?);
-    }
-    let generation = applied.generation;
+async fn batch_answer(
+    tx: &mut Tx,
+    generation: u64,
+    changed: u64,
+    names: &[String],
+) -> Result<Answer, Failed> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let slices = slices::records(tx.connection(), &names).await?;
     Answer::json(
         200,
         &BatchAnswer {
             generation,
-            slices: found,
+            changed,
+            slices,
         },
     )
 }
@@ -341,7 +344,7 @@ pub(super) async fn generation(
     json(&found.ok_or_else(|| Refusal::not_found("generation", &number.to_string()))?)
 }
 
-/// Return to the slices of a generation, as one batch; 0 is before the first.
+/// Return to the slices of a generation, as one batch of any size; 0 is before the first.
 #[utoipa::path(post, path = "/v1/generations/{generation}/restore", tag = "history", params(("generation" = u64, Path),
         ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
     responses((status = 200, description = "All changes are admitted.", body = BatchAnswer), Problems))]
@@ -355,13 +358,12 @@ pub(super) async fn restore(
     let request = asked.request(&actor.name, "");
     let work = work(move |tx| {
         Box::pin(async move {
-            let before = tx.generation();
             let applied = history::restore(tx, &actor, number).await?;
-            let names = match applied.generation > before {
-                true => history::names(tx.connection(), applied.generation).await?,
-                false => Vec::new(),
+            let names = match applied.changed {
+                0 => Vec::new(),
+                _ => history::names(tx.connection(), applied.generation, PAGE_MAX).await?,
             };
-            batch_answer(tx, applied, names).await
+            batch_answer(tx, applied.generation, applied.changed, &names).await
         })
     });
     Ok(app

@@ -1,13 +1,13 @@
 //! A batch of changes: admitted whole or not at all, and written down.
 
 use super::capacity::Capacity;
-use super::for_gateway::gateway_slice;
 use super::overlap;
-use super::stored::{Hop, Stored, TenantState, guaranteed};
+use super::stored::{Hop, Hops, Stored, TenantState, guaranteed};
+use super::write::{Writing, write};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::store::{EventNote, Failed, RowExt, Tx, number};
-use slicewise_api::{Bounds, Change, EventKind, Slice, SliceState};
+use crate::store::{Failed, RowExt, Tx};
+use slicewise_api::{Bounds, Change, Slice, SliceState, check_name};
 use slicewise_units::BitRate;
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +54,8 @@ impl Guard {
 pub(crate) struct Applied {
     /// The generation of the batch; the current one if nothing differed.
     pub(crate) generation: u64,
+    /// Slices that were added, changed or removed.
+    pub(crate) changed: u64,
     /// Slices that did not exist before.
     pub(crate) created: BTreeSet<String>,
 }
@@ -63,23 +65,24 @@ impl Applied {
     pub(crate) const fn nothing(generation: u64) -> Self {
         Self {
             generation,
+            changed: 0,
             created: BTreeSet::new(),
         }
     }
 }
 
 /// One change that is to be written down.
-struct Planned {
-    before: Option<Stored>,
-    hops: Vec<Hop>,
+pub(super) struct Planned {
+    pub(super) before: Option<Stored>,
+    pub(super) hops: Vec<Hop>,
     /// `None`: it is removed.
-    after: Option<Slice>,
-    classes: Vec<[Option<usize>; 2]>,
-    bounds: Bounds,
+    pub(super) after: Option<Slice>,
+    pub(super) classes: Vec<[Option<usize>; 2]>,
+    pub(super) bounds: Bounds,
 }
 
 impl Planned {
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         match (&self.after, &self.before) {
             (Some(slice), _) => &slice.name,
             (None, Some(stored)) => &stored.slice.name,
@@ -109,7 +112,24 @@ pub(crate) async fn apply(
     reason: Option<&str>,
     guard: Option<&Guard>,
 ) -> Result<Applied, Failed> {
-    check_sizes(&changes, reason)?;
+    if changes.is_empty() || changes.len() > CHANGES_MAX {
+        let detail = format!("{} changes: expected 1 to {CHANGES_MAX}", changes.len());
+        let invalid = slicewise_api::Invalid::new("/changes", detail);
+        return Err(Refusal::invalid(invalid).into());
+    }
+    apply_any(tx, actor, changes, reason, guard).await
+}
+
+/// As [`apply`], for any number of changes.
+pub(crate) async fn apply_any(
+    tx: &mut Tx,
+    actor: &Actor,
+    changes: Vec<Change>,
+    reason: Option<&str>,
+    guard: Option<&Guard>,
+) -> Result<Applied, Failed> {
+    check(&changes, reason)?;
+    let mut known = Known::load(tx.connection(), &changes).await?;
     let mut planned = Vec::with_capacity(changes.len());
     for (index, change) in changes.into_iter().enumerate() {
         let (place, guard) = match guard {
@@ -117,7 +137,7 @@ pub(crate) async fn apply(
             Some(guard) => (String::new(), guard.clone()),
             None => (format!("/changes/{index}/put"), Guard::default()),
         };
-        planned.extend(plan(tx.connection(), actor, change, &place, &guard).await?);
+        planned.extend(plan(&mut known, tx.connection(), actor, change, &place, &guard).await?);
     }
     if planned.is_empty() {
         return Ok(Applied::nothing(tx.generation()));
@@ -127,21 +147,22 @@ pub(crate) async fn apply(
     capacity.save(tx.connection()).await?;
     let generation = tx.next_generation(&actor.name, reason).await?;
     planned.sort_by_key(Planned::order);
-    for (position, one) in (0i64..).zip(&planned) {
-        write(tx, actor, one, generation, position, &capacity, &weights).await?;
-    }
+    let writing = Writing {
+        actor: &actor.name,
+        generation,
+        capacity: &capacity,
+        weights: &weights,
+    };
+    write(tx, &writing, &planned).await?;
     let created = planned.iter().filter(|one| one.before.is_none());
     Ok(Applied {
         generation,
+        changed: u64::try_from(planned.len()).unwrap_or(u64::MAX),
         created: created.map(|one| one.name().to_owned()).collect(),
     })
 }
 
-fn check_sizes(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> {
-    if changes.is_empty() || changes.len() > CHANGES_MAX {
-        let detail = format!("{} changes: expected 1 to {CHANGES_MAX}", changes.len());
-        return Err(slicewise_api::Invalid::new("/changes", detail).into());
-    }
+fn check(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> {
     if reason.is_some_and(|reason| reason.chars().count() > 1000) {
         return Err(slicewise_api::Invalid::new("/reason", "more than 1000 characters").into());
     }
@@ -159,8 +180,49 @@ fn check_sizes(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// What is there before the changes.
+struct Known {
+    slices: BTreeMap<String, Stored>,
+    hops: BTreeMap<String, Vec<Hop>>,
+    /// Paths that were found to exist; the empty one means the only link.
+    paths: BTreeMap<Vec<String>, Vec<String>>,
+}
+
+impl Known {
+    async fn load(connection: &mut AnyConnection, changes: &[Change]) -> Result<Self, sqlx::Error> {
+        // PostgreSQL has no text with every character; what is no name is refused later.
+        let names = changes.iter().map(Change::name);
+        let names: Vec<&str> = names.filter(|name| check_name(name, "").is_ok()).collect();
+        let slices = Stored::load_several(&mut *connection, &names).await?;
+        let names: Vec<&str> = slices.keys().map(String::as_str).collect();
+        let hops = Hop::load_several(connection, &names, Hops::All).await?;
+        Ok(Self {
+            slices,
+            hops,
+            paths: BTreeMap::new(),
+        })
+    }
+
+    /// As [`resolve_path`].
+    async fn resolve_path(
+        &mut self,
+        connection: &mut AnyConnection,
+        slice: &mut Slice,
+    ) -> Result<(), Failed> {
+        if let Some(path) = self.paths.get(&slice.path) {
+            slice.path.clone_from(path);
+            return Ok(());
+        }
+        let asked = slice.path.clone();
+        resolve_path(connection, slice).await?;
+        self.paths.insert(asked, slice.path.clone());
+        Ok(())
+    }
+}
+
 /// What one change comes to; `None` if nothing differs.
 async fn plan(
+    known: &mut Known,
     connection: &mut AnyConnection,
     actor: &Actor,
     change: Change,
@@ -168,7 +230,7 @@ async fn plan(
     guard: &Guard,
 ) -> Result<Option<Planned>, Failed> {
     let name = change.name().to_owned();
-    let before = Stored::load(&mut *connection, &name).await?;
+    let before = known.slices.remove(&name);
     let is_own = |tenant: &str| actor.tenant().is_none_or(|own| own == tenant);
     let is_foreign = before
         .as_ref()
@@ -196,7 +258,7 @@ async fn plan(
                 return Err(Refusal::conflict(detail).into());
             }
             guard.check(&name, before.as_ref())?;
-            resolve_path(&mut *connection, &mut slice).await?;
+            known.resolve_path(connection, &mut slice).await?;
             if let Some(stored) = &before {
                 check_change(stored, &slice)?;
                 if stored.slice == slice {
@@ -206,13 +268,9 @@ async fn plan(
             Some(slice)
         }
     };
-    let hops = match before {
-        Some(_) => Hop::load(connection, &name).await?,
-        None => Vec::new(),
-    };
     Ok(Some(Planned {
         before,
-        hops,
+        hops: known.hops.remove(&name).unwrap_or_default(),
         after,
         classes: Vec::new(),
         bounds: Bounds::default(),
@@ -385,12 +443,14 @@ async fn admit(
     }
     let mut capacity = Capacity::load(&mut *connection, &links).await?;
     // What changes is given back first: the order within a batch does not matter.
+    let mut changed = Vec::new();
     for one in planned.iter() {
         if let (Some(before), Some(after)) = (&one.before, &one.after) {
             capacity.release(&before.slice, &one.hops)?;
-            overlap::forget(&mut *connection, &after.name).await?;
+            changed.push(after.name.clone());
         }
     }
+    overlap::forget(&mut *connection, &changed).await?;
     for one in planned.iter_mut() {
         let Some(after) = &one.after else { continue };
         let noted = |refusal: Refusal| refusal.noted(&after.name, &after.tenant, &actor.name);
@@ -434,151 +494,4 @@ pub(super) async fn overlapping(
             slice.name
         ))
     }))
-}
-
-/// Write one change down: the slice, its hops, history, what its gateways have to do, and the event.
-async fn write(
-    tx: &mut Tx,
-    actor: &Actor,
-    one: &Planned,
-    generation: u64,
-    position: i64,
-    capacity: &Capacity,
-    weights: &BTreeMap<String, u32>,
-) -> Result<(), Failed> {
-    let name = one.name().to_owned();
-    let tenant = one
-        .after
-        .as_ref()
-        .or(one.before.as_ref().map(|stored| &stored.slice));
-    let tenant = tenant.map(|slice| slice.tenant.clone()).unwrap_or_default();
-    let gateways = match &one.after {
-        Some(after) => put(tx, actor, one, after, generation, capacity, weights).await?,
-        None => remove(tx, one, generation).await?,
-    };
-    for (gateway, body) in gateways {
-        let insert = "INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ($1, $2, $3, $4, $5)";
-        let insert = sqlx::query(insert)
-            .bind(gateway)
-            .bind(number(generation))
-            .bind(position);
-        insert
-            .bind(name.clone())
-            .bind(body)
-            .execute(tx.connection())
-            .await?;
-    }
-    let text = |slice: Option<&Slice>| match slice {
-        Some(slice) => serde_json::to_string(slice).map_err(Failed::encoding),
-        None => Ok(String::new()),
-    };
-    let insert = "INSERT INTO changes (generation, position, slice, tenant, before_body, after_body) \
-                  VALUES ($1, $2, $3, $4, $5, $6)";
-    let insert = sqlx::query(insert)
-        .bind(number(generation))
-        .bind(position)
-        .bind(name.clone())
-        .bind(tenant.clone())
-        .bind(text(one.before.as_ref().map(|stored| &stored.slice))?)
-        .bind(text(one.after.as_ref())?);
-    insert.execute(tx.connection()).await?;
-    let kind = match one.after {
-        Some(_) => EventKind::SliceAdmitted,
-        None => EventKind::SliceDraining,
-    };
-    let note = EventNote {
-        slice: name,
-        tenant,
-        generation: Some(generation),
-        actor: actor.name.clone(),
-        ..EventNote::default()
-    };
-    tx.note(kind, note).await?;
-    Ok(())
-}
-
-/// The slice and its hops. What each gateway has to put in force.
-async fn put(
-    tx: &mut Tx,
-    actor: &Actor,
-    one: &Planned,
-    after: &Slice,
-    generation: u64,
-    capacity: &Capacity,
-    weights: &BTreeMap<String, u32>,
-) -> Result<Vec<(String, String)>, Failed> {
-    let insert = "INSERT INTO slices (name, tenant, state, generation, body, bound_forward_ns, bound_backward_ns, created_by, \
-                  created_at_ms, changed_at_ms) VALUES ($1, $2, 'admitted', $3, $4, $5, $6, $7, $8, $8) \
-                  ON CONFLICT (name) DO UPDATE SET state = excluded.state, generation = excluded.generation, \
-                  body = excluded.body, bound_forward_ns = excluded.bound_forward_ns, \
-                  bound_backward_ns = excluded.bound_backward_ns, changed_at_ms = excluded.changed_at_ms";
-    let now = number(tx.now_ms);
-    let insert = sqlx::query(insert)
-        .bind(after.name.clone())
-        .bind(after.tenant.clone())
-        .bind(number(generation))
-        .bind(serde_json::to_string(after).map_err(Failed::encoding)?)
-        .bind(one.bounds.forward.map_or(-1, number))
-        .bind(one.bounds.backward.map_or(-1, number))
-        .bind(actor.name.clone())
-        .bind(now);
-    insert.execute(tx.connection()).await?;
-    let weight = weights.get(&after.tenant).copied().unwrap_or(1);
-    let mut gateways = Vec::with_capacity(after.path.len());
-    for (hop, (link, classes)) in (0i64..).zip(after.path.iter().zip(&one.classes)) {
-        let gateway = capacity
-            .link(link)
-            .map(|link| link.gateway.clone())
-            .unwrap_or_default();
-        let class = |index: usize| {
-            classes[index]
-                .and_then(|class| i64::try_from(class).ok())
-                .unwrap_or(-1)
-        };
-        let insert = "INSERT INTO slice_hops (slice, hop, link, gateway, generation, class_forward, class_backward, draining, \
-                      acknowledged, problem) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, '') ON CONFLICT (slice, hop) DO UPDATE SET \
-                      generation = excluded.generation, class_forward = excluded.class_forward, \
-                      class_backward = excluded.class_backward, draining = 0, acknowledged = 0, problem = ''";
-        let insert = sqlx::query(insert)
-            .bind(after.name.clone())
-            .bind(hop)
-            .bind(link.clone())
-            .bind(gateway.clone())
-            .bind(number(generation))
-            .bind(class(0))
-            .bind(class(1));
-        insert.execute(tx.connection()).await?;
-        let body = gateway_slice(after, link, generation, weight);
-        gateways.push((
-            gateway,
-            serde_json::to_string(&body).map_err(Failed::encoding)?,
-        ));
-    }
-    Ok(gateways)
-}
-
-/// The slice drains: everything it has stays promised. What each gateway has to remove.
-async fn remove(
-    tx: &mut Tx,
-    one: &Planned,
-    generation: u64,
-) -> Result<Vec<(String, String)>, Failed> {
-    let update =
-        "UPDATE slices SET state = 'draining', generation = $1, changed_at_ms = $2 WHERE name = $3";
-    let now = number(tx.now_ms);
-    let update = sqlx::query(update).bind(number(generation)).bind(now);
-    update
-        .bind(one.name().to_owned())
-        .execute(tx.connection())
-        .await?;
-    let update = "UPDATE slice_hops SET draining = 1, acknowledged = 0, problem = '', generation = $1 WHERE slice = $2";
-    let update = sqlx::query(update).bind(number(generation));
-    update
-        .bind(one.name().to_owned())
-        .execute(tx.connection())
-        .await?;
-    let hops = one.hops.iter();
-    Ok(hops
-        .map(|hop| (hop.gateway.clone(), String::new()))
-        .collect())
 }

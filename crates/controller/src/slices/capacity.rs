@@ -414,18 +414,6 @@ pub(super) fn wrong_sums(what: &str, name: &str, slice: &str) -> sqlx::Error {
     ))
 }
 
-/// Give back what a slice has on its hops.
-pub(crate) async fn subtract_hops(
-    connection: &mut AnyConnection,
-    slice: &Slice,
-    hops: &[Hop],
-) -> Result<(), sqlx::Error> {
-    let names = hops.iter().map(|hop| hop.link.clone()).collect();
-    let mut capacity = Capacity::load(&mut *connection, &names).await?;
-    capacity.release(slice, hops)?;
-    capacity.save(connection).await
-}
-
 pub(crate) const fn direction(index: usize) -> Direction {
     match index {
         0 => Direction::Forward,

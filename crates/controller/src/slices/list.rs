@@ -1,9 +1,8 @@
 //! Lists of slices, part by part in the order of their names.
 
-use super::stored::{Hop, Stored};
+use super::stored::{Hop, Hops, Stored};
 use slicewise_api::{SlicePage, SliceState};
 use sqlx::{AnyConnection, AssertSqlSafe};
-use std::collections::BTreeMap;
 
 /// Slices of one part.
 pub(crate) const PAGE_MAX: u32 = 1_000;
@@ -42,11 +41,12 @@ pub(crate) async fn list(
         .take(limit)
         .map(Stored::of)
         .collect::<Result<_, _>>()?;
-    let next = stored
+    let names: Vec<&str> = stored.iter().map(|one| one.slice.name.as_str()).collect();
+    let next = names
         .last()
         .filter(|_| has_more)
-        .map(|last| last.slice.name.clone());
-    let mut hops = open_hops(connection, &stored).await?;
+        .map(|&last| last.to_owned());
+    let mut hops = Hop::load_several(connection, &names, Hops::Open).await?;
     let items = stored.into_iter().map(|stored| {
         let own = hops.remove(&stored.slice.name).unwrap_or_default();
         stored.record(&own)
@@ -58,15 +58,32 @@ pub(crate) async fn list(
 }
 
 /// The statement, and values of its parameters from $2 on; $1 is the cursor and the last one the limit.
+///
+/// Each condition has an index in the order of names, and the names that fulfil all of them are found by merging these:
+/// no slice is read that is not listed. A join would read each one that fulfils the condition whose index is chosen.
 fn sql(query: &ListQuery) -> (String, Vec<String>) {
-    let mut sql = match query.link {
-        Some(_) => {
-            "SELECT s.* FROM slice_hops h JOIN slices s ON s.name = h.slice WHERE h.slice > $1"
-                .to_owned()
-        }
-        None => "SELECT s.* FROM slices s WHERE s.name > $1".to_owned(),
-    };
+    let by_column = [
+        ("SELECT name FROM slices WHERE tenant", query.tenant.clone()),
+        (
+            "SELECT name FROM slices WHERE state",
+            query.state.map(|state| state.name().to_owned()),
+        ),
+        (
+            "SELECT slice AS name FROM slice_hops WHERE link",
+            query.link.clone(),
+        ),
+    ];
     let mut values = Vec::new();
+    let mut selects: Vec<String> = Vec::new();
+    for (select, value) in by_column {
+        if let Some(value) = value {
+            values.push(value);
+            selects.push(format!("{select} = ${}", values.len() + 1));
+        }
+    }
+    if selects.is_empty() {
+        selects.push("SELECT name FROM slices WHERE 0 = 0".to_owned());
+    }
     let pattern = query.name_contains.as_deref().map(|text| {
         // No name has capitals; whether they count differs between stores.
         let text = text.to_ascii_lowercase();
@@ -76,55 +93,73 @@ fn sql(query: &ListQuery) -> (String, Vec<String>) {
             .replace('_', "\\_");
         format!("%{escaped}%")
     });
-    for (condition, value) in [
-        ("h.link = ", query.link.clone()),
-        ("s.tenant = ", query.tenant.clone()),
-        (
-            "s.state = ",
-            query.state.map(|state| state.name().to_owned()),
-        ),
-        ("s.name LIKE ", pattern),
-    ] {
-        if let Some(value) = value {
-            values.push(value);
-            sql.push_str(&format!(" AND {condition}${}", values.len() + 1));
-            if condition.ends_with("LIKE ") {
-                sql.push_str(" ESCAPE '\\'");
-            }
+    let has_pattern = pattern.is_some();
+    values.extend(pattern);
+    for (index, select) in selects.iter_mut().enumerate() {
+        let name = match select.starts_with("SELECT slice") {
+            true => "slice",
+            false => "name",
+        };
+        select.push_str(&format!(" AND {name} > $1"));
+        // What one of them leaves out, all do.
+        if has_pattern && index == 0 {
+            let place = values.len() + 1;
+            select.push_str(&format!(" AND {name} LIKE ${place} ESCAPE '\\'"));
         }
     }
-    let order = match query.link {
-        Some(_) => "h.slice",
-        None => "s.name",
-    };
-    sql.push_str(&format!(" ORDER BY {order} LIMIT ${}", values.len() + 2));
+    let sql = format!(
+        "SELECT * FROM slices WHERE name IN (SELECT name FROM ({} ORDER BY name LIMIT ${}) AS found) ORDER BY name",
+        selects.join(" INTERSECT "),
+        values.len() + 2
+    );
     (sql, values)
 }
 
-/// Hops that are not acknowledged, by slice.
-async fn open_hops(
-    connection: &mut AnyConnection,
-    stored: &[Stored],
-) -> Result<BTreeMap<String, Vec<Hop>>, sqlx::Error> {
-    let mut found: BTreeMap<String, Vec<Hop>> = BTreeMap::new();
-    if stored.is_empty() {
-        return Ok(found);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+
+    #[test]
+    fn slices_that_are_not_listed_are_not_read() {
+        let all = ListQuery {
+            limit: 100,
+            tenant: Some("a".to_owned()),
+            state: Some(SliceState::Installed),
+            link: Some("b".to_owned()),
+            name_contains: Some("50%_".to_owned()),
+            ..ListQuery::default()
+        };
+        let (statement, values) = sql(&all);
+        insta::assert_snapshot!(statement, @r#"SELECT * FROM slices WHERE name IN (SELECT name FROM (SELECT name FROM slices WHERE tenant = $2 AND name > $1 AND name LIKE $5 ESCAPE '\' INTERSECT SELECT name FROM slices WHERE state = $3 AND name > $1 INTERSECT SELECT slice AS name FROM slice_hops WHERE link = $4 AND slice > $1 ORDER BY name LIMIT $6) AS found) ORDER BY name"#);
+        assert_eq!(values[3], r"%50\%\_%");
+        with_store(async |store| {
+            insta::assert_snapshot!(plan(store, &statement).await, @r#"
+SEARCH slices USING INDEX sqlite_autoindex_slices_1 (name=?)
+LIST SUBQUERY 4
+CO-ROUTINE found
+MERGE (INTERSECT)
+LEFT
+MERGE (INTERSECT)
+LEFT
+SEARCH slices USING COVERING INDEX slices_by_tenant (tenant=? AND name>?)
+RIGHT
+SEARCH slices USING COVERING INDEX slices_by_state (state=? AND name>?)
+RIGHT
+SEARCH slice_hops USING COVERING INDEX slice_hops_by_link (link=? AND slice>?)
+SCAN found
+CREATE BLOOM FILTER
+"#);
+            let any = ListQuery {
+                name_contains: Some("x".to_owned()),
+                ..ListQuery::default()
+            };
+            insta::assert_snapshot!(plan(store, &sql(&any).0).await, @r#"
+SEARCH slices USING INDEX sqlite_autoindex_slices_1 (name=?)
+LIST SUBQUERY 2
+SEARCH slices USING COVERING INDEX sqlite_autoindex_slices_1 (name>?)
+CREATE BLOOM FILTER
+"#);
+        });
     }
-    let places: Vec<String> = (1..=stored.len())
-        .map(|place| format!("${place}"))
-        .collect();
-    let select = format!(
-        "SELECT * FROM slice_hops WHERE acknowledged = 0 AND slice IN ({}) ORDER BY slice, hop",
-        places.join(", ")
-    );
-    let mut select = sqlx::query(AssertSqlSafe(select));
-    for one in stored {
-        select = select.bind(one.slice.name.clone());
-    }
-    let rows = select.persistent(false).fetch_all(connection).await?;
-    for row in &rows {
-        let hop = Hop::of(row)?;
-        found.entry(hop.slice.clone()).or_default().push(hop);
-    }
-    Ok(found)
 }

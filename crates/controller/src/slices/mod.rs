@@ -7,10 +7,11 @@ mod list;
 mod offer;
 mod overlap;
 mod stored;
+mod write;
 
-pub(crate) use apply::{Applied, Guard, apply};
-pub(crate) use capacity::{Capacity, DirectionState, requests, subtract_hops};
+pub(crate) use apply::{Applied, Guard, apply, apply_any};
+pub(crate) use capacity::{Capacity, DirectionState, requests};
 pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;
-pub(crate) use stored::{Hop, Stored, TenantState, record};
+pub(crate) use stored::{Hop, Hops, Stored, TenantState, record, records};

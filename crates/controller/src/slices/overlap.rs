@@ -6,7 +6,7 @@
 //! those that it begins in: indexes find both.
 
 use crate::refusal::Refusal;
-use crate::store::{Failed, RowExt};
+use crate::store::{Failed, NAMES_TOGETHER, RowExt, named};
 use slicewise_api::{Invalid, Match, Slice};
 use slicewise_model::IpPrefix;
 use sqlx::{AnyConnection, AssertSqlSafe};
@@ -111,8 +111,8 @@ impl Ranges {
         })
     }
 
-    /// Conditions by which an index finds those that may meet it: each is one query.
-    fn candidates(&self) -> Vec<String> {
+    /// Conditions by which an index finds those that may meet it: each is one query, with the addresses that it has decided.
+    fn candidates(&self) -> Vec<(String, String)> {
         let by_prefix = |column: &str, addresses: &Addresses| {
             let within = format!(
                 "{column}_low BETWEEN '{}' AND '{}'",
@@ -121,19 +121,35 @@ impl Ranges {
             let lows = addresses.around();
             let lows: Vec<String> = lows.iter().map(|low| format!("'{low}'")).collect();
             let around = format!("{column}_low IN ({})", lows.join(", "));
-            vec![within, around]
+            // No condition on what `around` states exactly: by a range, an index would find every lower address.
+            let reaches = format!(" AND {column}_high >= '{}'", addresses.low);
+            vec![(within, String::new()), (around, reaches)]
+        };
+        // Appended to nothing: by a range of sources, an index would find more than by destinations.
+        let meets = |column: &str, addresses: &Addresses| {
+            let Addresses { low, high, prefix } = addresses;
+            match prefix {
+                Some(_) => {
+                    format!(" AND {column}_low || '' <= '{high}' AND {column}_high >= '{low}'")
+                }
+                None => String::new(),
+            }
         };
         if self.destination.prefix.is_some() {
-            return by_prefix("destination", &self.destination);
+            let mut found = by_prefix("destination", &self.destination);
+            for (_, rest) in &mut found {
+                rest.push_str(&meets("source", &self.source));
+            }
+            return found;
         }
         if self.source.prefix.is_some() {
             return by_prefix("source", &self.source);
         }
         // The conditions on tags are enough for an index.
-        vec!["0 = 0".to_owned()]
+        vec![("0 = 0".to_owned(), String::new())]
     }
 
-    /// What must hold for another match to have a packet in common. There is no text of a client in it.
+    /// What must hold of everything but addresses for another match to have a packet in common. There is no text of a client in it.
     fn condition(&self) -> String {
         let mut condition = String::new();
         for (column, value) in [
@@ -162,15 +178,6 @@ impl Ranges {
                 );
             }
         }
-        for (column, addresses) in [("source", &self.source), ("destination", &self.destination)] {
-            if addresses.prefix.is_some() {
-                let Addresses { low, high, .. } = addresses;
-                let _ = write!(
-                    condition,
-                    " AND {column}_low <= '{high}' AND {column}_high >= '{low}'"
-                );
-            }
-        }
         condition
     }
 }
@@ -180,23 +187,12 @@ pub(super) async fn overlapping(
     connection: &mut AnyConnection,
     slice: &Slice,
 ) -> Result<Option<(String, String)>, Failed> {
-    let directions = match (slice.forward.is_some(), slice.backward.is_some()) {
-        (true, true) => "",
-        (true, false) => " AND in_forward = 1",
-        _ => " AND in_backward = 1",
-    };
     for one in &slice.matches {
-        let ranges = Ranges::of(one).map_err(Refusal::invalid)?;
-        let condition = ranges.condition();
+        let statements = statements(slice, one).map_err(Refusal::invalid)?;
         for link in &slice.path {
-            for candidates in ranges.candidates() {
-                // A slice that the same batch adds has no row yet, and is of a tenant that the client may see.
-                let select = format!(
-                    "SELECT m.slice AS slice, COALESCE(s.tenant, $3) AS tenant FROM slice_matches m \
-                     LEFT JOIN slices s ON s.name = m.slice WHERE m.link = $1 AND m.slice <> $2 AND {candidates}{directions}{condition} LIMIT 1"
-                );
+            for statement in &statements {
                 // Its text differs every time: it is not worth being kept prepared.
-                let select = sqlx::query(AssertSqlSafe(select)).persistent(false);
+                let select = sqlx::query(AssertSqlSafe(statement.clone())).persistent(false);
                 let select = select
                     .bind(link.clone())
                     .bind(slice.name.clone())
@@ -210,14 +206,39 @@ pub(super) async fn overlapping(
     Ok(None)
 }
 
-/// Forget the matches of a slice.
-pub(crate) async fn forget(connection: &mut AnyConnection, slice: &str) -> Result<(), sqlx::Error> {
-    let delete = sqlx::query("DELETE FROM slice_matches WHERE slice = $1");
-    delete
-        .bind(slice.to_owned())
-        .execute(connection)
-        .await
-        .map(drop)
+/// They find the slices whose packets meet one match of `slice`: $1 is the link, $2 and $3 are name and tenant of the slice.
+fn statements(slice: &Slice, one: &Match) -> Result<Vec<String>, Invalid> {
+    let directions = match (slice.forward.is_some(), slice.backward.is_some()) {
+        (true, true) => "",
+        (true, false) => " AND in_forward = 1",
+        _ => " AND in_backward = 1",
+    };
+    let ranges = Ranges::of(one)?;
+    let condition = ranges.condition();
+    let statement = |(candidates, addresses)| {
+        // A slice that the same batch adds has no row yet, and is of a tenant that the client may see.
+        format!(
+            "SELECT m.slice AS slice, COALESCE(s.tenant, $3) AS tenant FROM slice_matches m \
+             LEFT JOIN slices s ON s.name = m.slice WHERE m.link = $1 AND m.slice <> $2 AND {candidates}{directions}{condition}{addresses} LIMIT 1"
+        )
+    };
+    Ok(ranges.candidates().into_iter().map(statement).collect())
+}
+
+/// Forget the matches of these slices.
+pub(super) async fn forget(
+    connection: &mut AnyConnection,
+    slices: &[String],
+) -> Result<(), sqlx::Error> {
+    for names in slices.chunks(NAMES_TOGETHER) {
+        let delete = named("DELETE FROM slice_matches WHERE slice", 1, names.len());
+        let mut delete = sqlx::query(AssertSqlSafe(delete)).persistent(names.len() == 1);
+        for name in names {
+            delete = delete.bind(name.clone());
+        }
+        delete.execute(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 /// Save the matches of a slice on every link of its path.
@@ -253,4 +274,53 @@ pub(super) async fn save(connection: &mut AnyConnection, slice: &Slice) -> Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+    use slicewise_api::Terms;
+
+    #[test]
+    fn slices_that_cannot_meet_a_match_are_not_read() {
+        let of = |matched: Match| Slice {
+            name: "a".to_owned(),
+            tenant: "default".to_owned(),
+            path: vec!["uplink".to_owned()],
+            matches: vec![matched],
+            forward: Some(Terms::default()),
+            backward: None,
+        };
+        let address = || Some("10.1.2.3".to_owned());
+        let by_destination = of(Match {
+            source: Some("10.0.0.0/8".to_owned()),
+            destination: address(),
+            ..Match::default()
+        });
+        let by_source = of(Match {
+            source: address(),
+            ..Match::default()
+        });
+        let by_tag = of(Match {
+            vlan: Some(5),
+            ..Match::default()
+        });
+        with_store(async |store| {
+            let mut plans = Vec::new();
+            for slice in [by_destination, by_source, by_tag] {
+                for statement in statements(&slice, &slice.matches[0]).unwrap() {
+                    let plan = plan(store, &statement).await;
+                    plans.push(plan.lines().next().unwrap_or_default().to_owned());
+                }
+            }
+            insta::assert_snapshot!(plans.join("\n"), @r#"
+SEARCH m USING INDEX slice_matches_by_destination (link=? AND destination_low>? AND destination_low<?)
+SEARCH m USING INDEX slice_matches_by_destination (link=? AND destination_low=?)
+SEARCH m USING INDEX slice_matches_by_source (link=? AND source_low>? AND source_low<?)
+SEARCH m USING INDEX slice_matches_by_source (link=? AND source_low=?)
+SEARCH m USING INDEX slice_matches_by_tag (link=? AND vlan=?)
+"#);
+        });
+    }
 }

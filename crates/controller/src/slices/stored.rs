@@ -1,9 +1,10 @@
 //! Slices and tenants as the store has them.
 
 use super::capacity::wrong_sums;
-use crate::store::{Row, RowExt, number};
+use crate::store::{NAMES_TOGETHER, Row, RowExt, named, number};
 use slicewise_api::{Bounds, Slice, SliceProblem, SliceRecord, SliceState};
-use sqlx::AnyConnection;
+use sqlx::{AnyConnection, AssertSqlSafe};
+use std::collections::BTreeMap;
 
 /// A slice of the store.
 #[derive(Debug, Clone)]
@@ -64,6 +65,22 @@ impl Stored {
         row.as_ref().map(Self::of).transpose()
     }
 
+    /// Those of these names that exist, by name.
+    pub(crate) async fn load_several(
+        connection: &mut AnyConnection,
+        names: &[&str],
+    ) -> Result<BTreeMap<String, Self>, sqlx::Error> {
+        let mut found = BTreeMap::new();
+        for names in names.chunks(NAMES_TOGETHER) {
+            let select = "SELECT * FROM slices WHERE name";
+            for row in select_named(&mut *connection, select, names).await? {
+                let stored = Self::of(&row)?;
+                found.insert(stored.slice.name.clone(), stored);
+            }
+        }
+        Ok(found)
+    }
+
     /// As clients see it; `hops` are its own.
     pub(crate) fn record(self, hops: &[Hop]) -> SliceRecord {
         let open = hops.iter().filter(|hop| !hop.acknowledged);
@@ -119,6 +136,69 @@ impl Hop {
         let rows = rows.fetch_all(connection).await?;
         rows.iter().map(Self::of).collect()
     }
+
+    /// The hops of several slices by slice, each in the order of its path.
+    pub(crate) async fn load_several(
+        connection: &mut AnyConnection,
+        slices: &[&str],
+        which: Hops,
+    ) -> Result<BTreeMap<String, Vec<Self>>, sqlx::Error> {
+        let select = match which {
+            Hops::All => "SELECT * FROM slice_hops WHERE slice",
+            Hops::Open => "SELECT * FROM slice_hops WHERE acknowledged = 0 AND slice",
+        };
+        let mut rows = Vec::new();
+        for names in slices.chunks(NAMES_TOGETHER) {
+            rows.extend(select_named(&mut *connection, select, names).await?);
+        }
+        let mut found: BTreeMap<String, Vec<(i64, Self)>> = BTreeMap::new();
+        for row in &rows {
+            let hop = Self::of(row)?;
+            let hops = found.entry(hop.slice.clone()).or_default();
+            hops.push((row.integer("hop")?, hop));
+        }
+        let in_order = |mut hops: Vec<(i64, Self)>| {
+            hops.sort_by_key(|&(position, _)| position);
+            hops.into_iter().map(|(_, hop)| hop).collect()
+        };
+        let found = found.into_iter();
+        Ok(found.map(|(slice, hops)| (slice, in_order(hops))).collect())
+    }
+}
+
+/// Which hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hops {
+    All,
+    /// Those that are not acknowledged.
+    Open,
+}
+
+async fn select_named(
+    connection: &mut AnyConnection,
+    select: &str,
+    names: &[&str],
+) -> Result<Vec<Row>, sqlx::Error> {
+    let select = named(select, 1, names.len());
+    let mut select = sqlx::query(AssertSqlSafe(select)).persistent(names.len() == 1);
+    for name in names {
+        select = select.bind((*name).to_owned());
+    }
+    select.fetch_all(connection).await
+}
+
+/// Slices as clients see them, in the order of `names`; those that do not exist are left out.
+pub(crate) async fn records(
+    connection: &mut AnyConnection,
+    names: &[&str],
+) -> Result<Vec<SliceRecord>, sqlx::Error> {
+    let mut slices = Stored::load_several(&mut *connection, names).await?;
+    let mut hops = Hop::load_several(connection, names, Hops::Open).await?;
+    let records = names.iter().filter_map(|&name| {
+        let stored = slices.remove(name)?;
+        Some(stored.record(&hops.remove(name).unwrap_or_default()))
+    });
+    Ok(records.collect())
 }
 
 /// A slice as clients see it.

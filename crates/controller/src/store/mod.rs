@@ -5,16 +5,22 @@
 //! have consecutive numbers in the order in which they become visible, and no sum is tested that another transaction is about to change.
 
 mod backup;
+mod checkpoint;
 mod clock;
+mod insert;
 mod location;
 mod migrate;
 mod rows;
+#[cfg(test)]
+pub(crate) mod testing;
+mod tidy;
 mod transaction;
 mod writer;
 
 pub use backup::{BackupError, backup, restore};
 pub(crate) use clock::StoreClock;
 pub use clock::{Clock, SystemClock};
+pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
 pub use location::{Location, LocationError};
 pub(crate) use rows::{RowExt, number};
 pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
@@ -86,7 +92,10 @@ pub(crate) struct Progress {
 /// An open store.
 #[derive(Debug, Clone)]
 pub struct Store {
+    /// For reading.
     pool: AnyPool,
+    /// For the writer.
+    own: AnyPool,
     dialect: Dialect,
     location: Location,
     clock: StoreClock,
@@ -117,28 +126,21 @@ impl Store {
             reason,
         })?;
         let dialect = location.dialect();
-        let options = AnyPoolOptions::new()
-            .max_connections(READERS)
-            .acquire_timeout(PATIENCE)
-            // SQLite ends a transaction on its own where the disk is full. The driver does not notice, and would begin no other
-            // one on this connection.
-            .before_acquire(|connection, _| {
-                Box::pin(async move { Ok(!connection.is_in_transaction()) })
-            })
-            .after_connect(move |connection, _| {
-                Box::pin(async move { set_up(connection, dialect).await })
-            });
-        let pool = options.connect(&location.url()).await.map_err(|error| {
-            let reason = reason_of(&error);
-            let location = location.to_string();
-            StoreError::Open { location, reason }
-        })?;
+        let pool = connect(location, READERS, Purpose::Reading).await?;
         migrate::migrate(&pool, dialect, location).await?;
+        let own = connect(location, 1, Purpose::Writing).await?;
         let (progress, _) = watch::channel(Progress::default());
         let clock = StoreClock::new(clock);
-        let writer = Writer::start(pool.clone(), dialect, clock.clone(), progress.clone());
+        let writer = Writer::start(
+            own.clone(),
+            pool.clone(),
+            dialect,
+            clock.clone(),
+            progress.clone(),
+        );
         let store = Self {
             pool,
+            own,
             dialect,
             location: location.clone(),
             clock,
@@ -210,6 +212,7 @@ impl Store {
     /// Close it: what was being written is finished first.
     pub async fn close(&self) {
         self.writer.stop().await;
+        self.own.close().await;
         self.pool.close().await;
     }
 }
@@ -226,7 +229,46 @@ fn announce(progress: &watch::Sender<Progress>, found: Progress) {
     });
 }
 
-async fn set_up(connection: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::Error> {
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Reading,
+    Writing,
+}
+
+async fn connect(
+    location: &Location,
+    connections: u32,
+    purpose: Purpose,
+) -> Result<AnyPool, StoreError> {
+    let dialect = location.dialect();
+    let options = AnyPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(PATIENCE)
+        // A connection to a file does not break while nobody uses it.
+        .test_before_acquire(dialect == Dialect::Postgres)
+        // SQLite ends a transaction on its own where the disk is full. The driver does not notice, and would begin no other
+        // one on this connection.
+        .before_acquire(|connection, _| {
+            Box::pin(async move { Ok(!connection.is_in_transaction()) })
+        })
+        .after_connect(move |connection, _| {
+            Box::pin(async move { set_up(connection, dialect, purpose).await })
+        });
+    options
+        .connect(&location.url())
+        .await
+        .map_err(|error| StoreError::Open {
+            location: location.to_string(),
+            reason: reason_of(&error),
+        })
+}
+
+async fn set_up(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    purpose: Purpose,
+) -> Result<(), sqlx::Error> {
     let statements: &[&'static str] = match dialect {
         Dialect::Sqlite => &[
             "PRAGMA busy_timeout = 10000",
@@ -240,7 +282,15 @@ async fn set_up(connection: &mut AnyConnection, dialect: Dialect) -> Result<(), 
             "SET idle_in_transaction_session_timeout = '10s'",
         ],
     };
-    for statement in statements {
+    let more: &[&'static str] = match (dialect, purpose) {
+        // The log is moved by another connection (`checkpoint`). 64 MiB hold what changes of 100,000 slices touch.
+        (Dialect::Sqlite, Purpose::Writing) => &[
+            "PRAGMA wal_autocheckpoint = 0",
+            "PRAGMA cache_size = -65536",
+        ],
+        _ => &[],
+    };
+    for statement in statements.iter().chain(more) {
         connection.execute(*statement).await?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! A transaction that changes the store.
 
+use super::insert::Insert;
 use super::{Dialect, RowExt, StoreClock, number};
 use crate::refusal::Refusal;
 use slicewise_api::EventKind;
@@ -90,6 +91,17 @@ pub(crate) struct Tx {
     /// The age of the store, which only grows.
     pub(crate) age_ms: u64,
     pub(super) numbers: Numbers,
+    /// Nothing of the transaction reads these two: they are written at its end, together.
+    events: Insert<9>,
+    audit: Insert<6>,
+}
+
+/// Where a request began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    numbers: Numbers,
+    events: usize,
+    audit: usize,
 }
 
 impl Tx {
@@ -114,6 +126,14 @@ impl Tx {
             now_ms: clock.now_ms(),
             age_ms: clock.age_ms(row.natural("age_ms")?),
             numbers,
+            events: Insert::new(
+                "INSERT INTO events (number, at_ms, kind, slice, tenant, gateway, generation, actor, reason)",
+                "",
+            ),
+            audit: Insert::new(
+                "INSERT INTO audit (number, at_ms, actor, request, status, detail)",
+                "",
+            ),
         })
     }
 
@@ -147,6 +167,22 @@ impl Tx {
         Ok(generation)
     }
 
+    /// Where the next request begins.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            numbers: self.numbers,
+            events: self.events.len(),
+            audit: self.audit.len(),
+        }
+    }
+
+    /// Forget what was numbered and noted since `mark`.
+    pub(super) fn return_to(&mut self, mark: Mark) {
+        self.numbers = mark.numbers;
+        self.events.truncate(mark.events);
+        self.audit.truncate(mark.audit);
+    }
+
     /// Continue with this generation, where the history of the gateways may be another one.
     pub(super) fn skip_to_generation(&mut self, generation: u64) {
         self.numbers.generation = generation;
@@ -169,47 +205,40 @@ impl Tx {
         note: EventNote,
     ) -> Result<(), sqlx::Error> {
         self.numbers.event += 1;
-        let insert = "INSERT INTO events (number, at_ms, kind, slice, tenant, gateway, generation, actor, reason) \
-                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         let kind =
             serde_json::to_value(kind).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-        let insert = sqlx::query(insert)
-            .bind(number(self.numbers.event))
-            .bind(number(self.now_ms))
-            .bind(kind.as_str().unwrap_or_default().to_owned())
-            .bind(note.slice)
-            .bind(note.tenant)
-            .bind(note.gateway)
-            .bind(note.generation.map_or(-1, number))
-            .bind(note.actor)
-            .bind(note.reason);
-        insert.execute(self.connection()).await.map(drop)
+        self.events.push([
+            self.numbers.event.into(),
+            self.now_ms.into(),
+            kind.as_str().unwrap_or_default().into(),
+            note.slice.into(),
+            note.tenant.into(),
+            note.gateway.into(),
+            note.generation.map_or(-1, number).into(),
+            note.actor.into(),
+            note.reason.into(),
+        ]);
+        Ok(())
     }
 
     /// Note who asked for what, and the answer.
-    pub(super) async fn audit(
-        &mut self,
-        actor: &str,
-        request: &str,
-        status: u16,
-        detail: &str,
-    ) -> Result<(), sqlx::Error> {
+    pub(super) fn audit(&mut self, actor: &str, request: &str, status: u16, detail: &str) {
         self.numbers.audit += 1;
-        let insert = "INSERT INTO audit (number, at_ms, actor, request, status, detail) \
-                      VALUES ($1, $2, $3, $4, $5, $6)";
-        let insert = sqlx::query(insert)
-            .bind(number(self.numbers.audit))
-            .bind(number(self.now_ms))
-            .bind(actor.to_owned())
-            .bind(request.to_owned())
-            .bind(i64::from(status))
-            .bind(detail.to_owned());
-        insert.execute(self.connection()).await.map(drop)
+        self.audit.push([
+            self.numbers.audit.into(),
+            self.now_ms.into(),
+            actor.into(),
+            request.into(),
+            i64::from(status).into(),
+            detail.into(),
+        ]);
     }
 
-    /// Write the numbers given and commit.
+    /// Write what was noted and the numbers given, and commit.
     pub(super) async fn commit(mut self) -> Result<Numbers, sqlx::Error> {
         let numbers = self.numbers;
+        self.events.save(&mut self.transaction).await?;
+        self.audit.save(&mut self.transaction).await?;
         let update =
             "UPDATE state SET generation = $1, event = $2, audit = $3, age_ms = $4 WHERE id = 1";
         let update = sqlx::query(update)

@@ -1,6 +1,8 @@
 //! One task that changes the store. Requests that wait share a transaction, so that a disk which takes milliseconds to make a
 //! commit durable does not limit the number of changes. A request is answered after the commit.
 
+use super::checkpoint::{self, Wanted};
+use super::tidy::{Kept, Tidy};
 use super::transaction::{Answer, Failed, Tx};
 use super::{Dialect, Progress, RowExt, StoreClock, announce, number};
 use crate::log;
@@ -24,8 +26,6 @@ const ANSWER_KEPT_MS: u64 = 24 * 3600 * 1000;
 const EVENTS_KEPT: u64 = 1_000_000;
 /// Generations that gateways can catch up with change by change.
 pub(crate) const CHANGES_KEPT: u64 = 100_000;
-/// Transactions between two times of tidying up.
-const TIDY_EVERY: u64 = 1_000;
 
 /// What a request does in the transaction.
 type Work = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send>;
@@ -80,8 +80,10 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
+    /// `pool` has one connection, which nobody else uses: so its cache stays valid. `readers` move the log.
     pub(super) fn start(
         pool: AnyPool,
+        readers: AnyPool,
         dialect: Dialect,
         clock: StoreClock,
         progress: watch::Sender<Progress>,
@@ -89,12 +91,24 @@ impl Writer {
         let (jobs, waiting) = mpsc::channel(MOST_WAITING);
         let (stop, stopped) = watch::channel(false);
         let totals = Arc::new(Totals::default());
+        let (commits, committed) = watch::channel(());
+        let long_log = Wanted::default();
+        if dialect == Dialect::Sqlite {
+            tokio::spawn(checkpoint::run(readers, committed, Arc::clone(&long_log)));
+        }
         let task = Task {
             pool,
             dialect,
             clock,
             progress,
             totals: Arc::clone(&totals),
+            commits,
+            long_log,
+            tidy: Tidy::new(Kept {
+                answers_ms: ANSWER_KEPT_MS,
+                events: EVENTS_KEPT,
+                generations: CHANGES_KEPT,
+            }),
         };
         let task = tokio::spawn(task.run(waiting, stopped));
         Self {
@@ -142,10 +156,14 @@ struct Task {
     clock: StoreClock,
     progress: watch::Sender<Progress>,
     totals: Arc<Totals>,
+    /// Tells of commits.
+    commits: watch::Sender<()>,
+    long_log: Wanted,
+    tidy: Tidy,
 }
 
 impl Task {
-    async fn run(self, mut waiting: mpsc::Receiver<Job>, mut stopped: watch::Receiver<bool>) {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Job>, mut stopped: watch::Receiver<bool>) {
         let mut jobs = Vec::with_capacity(MOST_TOGETHER);
         loop {
             tokio::select! {
@@ -154,23 +172,23 @@ impl Task {
                 _ = stopped.wait_for(|stop| *stop) => return,
             }
             let started = Instant::now();
-            let transactions = self.totals.transactions.fetch_add(1, Ordering::Relaxed);
+            self.totals.transactions.fetch_add(1, Ordering::Relaxed);
             let count = jobs.len() as u64;
             self.totals.requests.fetch_add(count, Ordering::Relaxed);
-            self.together(
-                std::mem::take(&mut jobs),
-                transactions.is_multiple_of(TIDY_EVERY),
-            )
-            .await;
+            self.together(std::mem::take(&mut jobs)).await;
             let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.totals.nanos.fetch_add(nanos, Ordering::Relaxed);
+            if self.long_log.swap(false, Ordering::Relaxed) {
+                // Where it fails, it is wanted again.
+                let _ = checkpoint::checkpoint(&self.pool).await;
+            }
         }
     }
 
     /// Carry out `jobs` in one transaction, and answer them.
-    async fn together(&self, jobs: Vec<Job>, tidy: bool) {
+    async fn together(&mut self, jobs: Vec<Job>) {
         let mut answers = Vec::with_capacity(jobs.len());
-        let done = self.attempt(jobs, tidy, &mut answers).await;
+        let done = self.attempt(jobs, &mut answers).await;
         match done {
             Ok(()) => {
                 for (waiting, answer) in answers {
@@ -191,23 +209,17 @@ impl Task {
         }
     }
 
-    async fn attempt(
-        &self,
-        jobs: Vec<Job>,
-        tidy: bool,
-        answers: &mut Answers,
-    ) -> Result<(), sqlx::Error> {
+    async fn attempt(&mut self, jobs: Vec<Job>, answers: &mut Answers) -> Result<(), sqlx::Error> {
         let mut jobs = jobs.into_iter();
-        let done = self.carry_out(&mut jobs, tidy, answers).await;
+        let done = self.carry_out(&mut jobs, answers).await;
         // After a failure, the others have not been tried: they share its fate, because the transaction is rolled back.
         answers.extend(jobs.map(|job| (job.answer, Err(Refusal::overloaded()))));
         done
     }
 
     async fn carry_out(
-        &self,
+        &mut self,
         jobs: &mut std::vec::IntoIter<Job>,
-        tidy: bool,
         answers: &mut Answers,
     ) -> Result<(), sqlx::Error> {
         let mut tx = Tx::begin(&self.pool, self.dialect, &self.clock).await?;
@@ -226,10 +238,9 @@ impl Task {
                 }
             }
         }
-        if tidy {
-            tidy_up(&mut tx).await?;
-        }
+        self.tidy.on_transaction(&mut tx).await?;
         let numbers = tx.commit().await?;
+        self.commits.send_replace(());
         let progress = Progress {
             generation: numbers.generation,
             event: numbers.event,
@@ -255,7 +266,7 @@ async fn one(
     {
         return Ok(before);
     }
-    let numbers = tx.numbers;
+    let mark = tx.mark();
     tx.connection().execute("SAVEPOINT request").await?;
     let result = match work(tx).await {
         Ok(answer) => Ok(answer),
@@ -263,7 +274,7 @@ async fn one(
             tx.connection()
                 .execute("ROLLBACK TO SAVEPOINT request")
                 .await?;
-            tx.numbers = numbers;
+            tx.return_to(mark);
             Err(*refusal)
         }
         Err(Failed::Store(error)) => return Err(error),
@@ -279,8 +290,7 @@ async fn one(
             Ok(answer) => (answer.status, ""),
             Err(refusal) => (refusal.problem.status, refusal.problem.detail.as_str()),
         };
-        tx.audit(&request.actor, &request.line, status, detail)
-            .await?;
+        tx.audit(&request.actor, &request.line, status, detail);
     }
     if let Some((key, hash)) = &request.key {
         remember(tx, &request.actor, key, hash, &result).await?;
@@ -353,27 +363,4 @@ async fn remember(
         .bind(version.map_or(-1, number))
         .bind(body);
     insert.execute(tx.connection()).await.map(drop)
-}
-
-/// Forget what is no longer needed.
-async fn tidy_up(tx: &mut Tx) -> Result<(), sqlx::Error> {
-    let since = tx.age_ms.saturating_sub(ANSWER_KEPT_MS);
-    let numbers = tx.numbers;
-    for (delete, below) in [
-        ("DELETE FROM idempotency WHERE at_age_ms < $1", since),
-        (
-            "DELETE FROM events WHERE number < $1",
-            numbers.event.saturating_sub(EVENTS_KEPT),
-        ),
-        (
-            "DELETE FROM gateway_changes WHERE generation < $1",
-            numbers.generation.saturating_sub(CHANGES_KEPT),
-        ),
-    ] {
-        sqlx::query(delete)
-            .bind(number(below))
-            .execute(tx.connection())
-            .await?;
-    }
-    Ok(())
 }

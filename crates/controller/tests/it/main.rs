@@ -14,5 +14,6 @@ mod postgres_killed;
 mod problems;
 mod promises;
 mod rules;
+mod scale;
 mod streams;
 mod support;

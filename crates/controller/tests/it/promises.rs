@@ -18,6 +18,7 @@ const LINKS: [(&str, &str); 2] = [("gw", "uplink"), ("far", "downlink")];
 
 /// Something that is asked.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
 enum Ask {
     Put(Slice),
     Remove(u16),

@@ -30,6 +30,8 @@ pub(crate) struct Receiver {
     is_ack_due: bool,
     ack_at: Option<Instant>,
     quick_acks: u32,
+    /// When data arrived last.
+    arrived_at: Option<Instant>,
     /// What arrived twice, to be said once.
     duplicate: Option<(u64, u64)>,
     /// An acknowledgement to be sent before marks change: up to where, and what it echoes.
@@ -58,6 +60,7 @@ impl Receiver {
             is_ack_due: false,
             ack_at: None,
             quick_acks: behaviour.quick_acks,
+            arrived_at: None,
             duplicate: None,
             before_change: None,
             is_echoing: false,
@@ -145,6 +148,7 @@ impl Receiver {
             self.is_ack_due = true;
             return;
         }
+        self.arrived_at = Some(now);
         let had_gap = !self.ranges.is_empty();
         let reached = self.ranges.take_from(end);
         let bytes = reached - self.next;
@@ -160,6 +164,14 @@ impl Receiver {
             self.is_ack_due = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(now.saturating_add(behaviour.ack_delay));
+        }
+    }
+
+    /// This end sends data. If it answers what has just arrived, its next answers will carry acknowledgements, too.
+    pub(crate) fn on_data_sent(&mut self, behaviour: &Behaviour, now: Instant) {
+        let answers = |at: Instant| now < at.saturating_add(behaviour.ack_delay);
+        if self.arrived_at.is_some_and(answers) {
+            self.quick_acks = 0;
         }
     }
 

@@ -42,12 +42,8 @@ impl Sender {
             Some(sent_at) => sent_at.max(now).saturating_add(self.rtt.rto()),
             None => now.saturating_add(self.rtt.rto()),
         };
-        let at = now.saturating_add(after);
-        self.timer = Some(if at < rto_at {
-            (Timer::Tail, at)
-        } else {
-            (Timer::Retransmission, rto_at)
-        });
+        // Not later than the time-out, and then instead of it: the time-out after a probe has its usual length.
+        self.timer = Some((Timer::Tail, now.saturating_add(after).min(rto_at)));
     }
 
     /// Section 7.3: new data if there is some, else the last segment again.

@@ -129,6 +129,25 @@ fn the_loss_of_a_tail_is_probed_for() {
     assert_eq!(script.end.figures().timeouts, 0);
 }
 
+/// RFC 8985, section 7.2: a probe is sent no later than the time-out would come, and that after it has its usual length.
+#[test]
+fn a_single_segment_is_probed_for_where_its_time_out_would_come() {
+    let mut script = Script::opened(linux(), Flags::SACK_PERMITTED);
+    script.write(MSS);
+    script.at(20);
+    script.acks(1_001);
+    script.write(500);
+    script.log();
+    script.at(1_000);
+    insta::assert_snapshot!(script.log(), @"
+    230 ms .   1001:1501 ack 1
+    440 ms .   1001:1501 ack 1
+    860 ms .   1001:1501 ack 1
+    ");
+    assert_eq!(script.end.figures().probes, 1);
+    assert_eq!(script.end.figures().timeouts, 2);
+}
+
 /// RFC 8985, section 6.3: what was sent less than a round trip before a time-out may still arrive.
 #[test]
 fn a_timeout_does_not_send_again_what_has_just_been_sent() {
@@ -248,6 +267,49 @@ fn every_second_segment_is_acknowledged_and_a_single_one_after_a_while() {
     insta::assert_snapshot!(script.log(), @r"
      12 ms .   1:1 ack 2001
     220 ms .   1:1 ack 3001
+    ");
+}
+
+/// An end that answers within 40 ms has its next acknowledgements go with its answers, as an interactive session on Linux.
+#[test]
+fn an_end_that_answers_acknowledges_its_first_request_alone_and_others_with_the_answer() {
+    let mut script = Script::listening(linux(), Flags::SACK_PERMITTED);
+    script.log();
+    for (request, at) in [(0, 100), (1, 700), (2, 1_300)] {
+        script.at(at);
+        script.sends(1 + request * 100, 100);
+        script.next = 101 + request * 100;
+        script.at(at + 1);
+        script.write(500);
+        script.at(at + 20);
+        script.acks(501 + request * 500);
+    }
+    insta::assert_snapshot!(script.log(), @"
+     100 ms .   1:1 ack 101
+     101 ms .   1:501 ack 101
+     701 ms .   501:1001 ack 201
+    1301 ms .   1001:1501 ack 301
+    ");
+    // What it does not answer is acknowledged after 40 ms.
+    script.sends(301, 100);
+    script.at(1_400);
+    insta::assert_snapshot!(script.log(), @"  1360 ms .   1501:1501 ack 401");
+    // An end that asks answers nothing, and goes on to acknowledge at once.
+    let mut client = Script::opened(linux(), Flags::SACK_PERMITTED);
+    client.at(100);
+    client.write(100);
+    client.at(120);
+    client.acks(101);
+    client.sends(1, 500);
+    client.at(700);
+    client.write(100);
+    client.at(720);
+    client.sends(501, 500);
+    insta::assert_snapshot!(client.log(), @"
+    100 ms .   1:101 ack 1
+    120 ms .   101:101 ack 501
+    700 ms .   101:201 ack 501
+    720 ms .   201:201 ack 1001
     ");
 }
 

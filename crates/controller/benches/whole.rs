@@ -1,0 +1,325 @@
+//! Changes of slices through API, controller (SQLite), agent and data plane, with numbered frames passing all the time: how many per second,
+//! how long after its answer each is in force, and whether a frame is lost or reordered. Beside them the store has 100,000 slices of another
+//! gateway.
+//!
+//! `cargo bench -p slicewise-controller --bench whole [changes]`
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+#[path = "../../agent/tests/it/support/mod.rs"]
+mod support;
+
+use slicewise_api::{
+    Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
+    LinkDirection, Match, Precondition, Slice, SliceQuery, SliceState, Terms,
+};
+use slicewise_controller::{Location, ServeParams, Store, serve_on};
+use slicewise_live::gateway::Answer;
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::gateway::{Gateway, VLANS};
+
+/// Changes in batches, unless another number is given.
+const CHANGES: u64 = 20_000;
+/// Changes of one batch.
+const BATCH: u64 = 1_000;
+/// Those who send batches, each about slices of its own. So the changes of a slice are carried out one by one.
+const BATCH_SENDERS: u64 = 2;
+/// Slices of another gateway.
+const OTHERS: u32 = 100_000;
+/// Single changes: per second, how many, and by how many senders.
+const RATE: u64 = 200;
+const SINGLE: u64 = 6_000;
+const SINGLE_SENDERS: u64 = 16;
+/// The first VLAN of slices that single changes are about.
+const SINGLE_VLAN: u16 = 3_000;
+/// Only a benchmark that fails waits so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The data plane's answers: how many changes were carried out and refused, and who wants to know of which class.
+#[derive(Default)]
+struct Seen {
+    carried_out: AtomicU64,
+    refused: AtomicU64,
+    /// Classes of the changes, while they are made known.
+    added: Mutex<Option<Sender<u32>>>,
+    waiting: Mutex<HashMap<u32, Sender<Instant>>>,
+}
+
+impl Seen {
+    fn on_answer(&self, answer: &Answer) {
+        let now = Instant::now();
+        match answer {
+            Answer::Changed(Ok(directions)) => {
+                self.carried_out.fetch_add(1, Ordering::Relaxed);
+                let Some(class) = directions[0].map(|changed| changed.class) else {
+                    return;
+                };
+                if let Some(added) = &*self.added.lock().unwrap() {
+                    added.send(class).unwrap();
+                }
+                if let Some(waiting) = self.waiting.lock().unwrap().get(&class) {
+                    waiting.send(now).unwrap();
+                }
+            }
+            Answer::Changed(Err(_)) => drop(self.refused.fetch_add(1, Ordering::Relaxed)),
+            _ => {}
+        }
+    }
+}
+
+fn main() {
+    let given = std::env::args()
+        .filter_map(|argument| argument.parse().ok())
+        .next();
+    let folder = tempfile::tempdir().unwrap();
+    let (url, client) = start(&Location::Sqlite(folder.path().join("store.sqlite")));
+    fill(&client);
+    let seen = Arc::new(Seen::default());
+    let answers = Arc::clone(&seen);
+    let state = folder.path().join("state");
+    let gateway = Gateway::start_with(&url, &state, move |answer| answers.on_answer(answer));
+    let gateway = gateway.unwrap();
+    wait_for("the gateway's link", || client.link("uplink").is_ok());
+    one_by_one(&client, &seen);
+    many(&client, given.unwrap_or(CHANGES));
+    let refused = seen.refused.load(Ordering::Relaxed);
+    let carried_out = seen.carried_out.load(Ordering::Relaxed);
+    let frames = gateway.stop();
+    let (arrived, left): (u64, u64) = (frames.arrived.values().sum(), frames.left.values().sum());
+    println!(
+        "in the data plane: {carried_out} changes, {refused} refused; {arrived} frames, {} lost, {} reordered",
+        arrived - left,
+        frames.reordered
+    );
+    assert_eq!((arrived, frames.reordered, refused), (left, 0, 0));
+}
+
+fn start(location: &Location) -> (String, Client) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = listener.local_addr().unwrap();
+    let params = ServeParams {
+        listen,
+        tls: None,
+        requests_per_second: 1_000_000,
+    };
+    let location = location.clone();
+    std::thread::spawn(move || {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let store = Store::open(&location).await.unwrap();
+            serve_on(store, &params, listener, std::future::pending())
+                .await
+                .unwrap();
+        });
+    });
+    let url = format!("http://{listen}");
+    let params = ClientParams {
+        url: url.clone(),
+        token: None,
+        authorities: None,
+    };
+    (url, Client::new(&params).unwrap())
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn slice(name: String, link: &str, matched: Match, kbit: u64) -> Slice {
+    let terms = Terms {
+        guarantee: Some(Guarantee {
+            rate_bps: kbit * 1_000,
+            burst_bytes: 1_522,
+            delay_ns: Some(50_000_000),
+        }),
+        ..Terms::default()
+    };
+    Slice {
+        name,
+        tenant: "default".to_owned(),
+        path: vec![link.to_owned()],
+        matches: vec![matched],
+        forward: Some(terms.clone()),
+        backward: Some(terms),
+    }
+}
+
+fn of_vlan(name: String, vlan: u16, kbit: u64) -> Slice {
+    let matched = Match {
+        vlan: Some(vlan),
+        ..Match::default()
+    };
+    slice(name, "uplink", matched, kbit)
+}
+
+fn batch(client: &Client, changes: Vec<Change>) -> u64 {
+    let batch = Batch {
+        changes,
+        reason: None,
+    };
+    client.batch(&batch, None).unwrap().generation
+}
+
+/// Slices of another gateway, which never comes.
+fn fill(client: &Client) {
+    let direction = LinkDirection {
+        rate_bps: 100_000_000_000,
+        counts: Counts::L1,
+        slices_count: Counts::L2,
+        largest_frame_bytes: 1_522,
+        buffer_bytes: None,
+        shortest_delay_ns: 10_000,
+        longest_delay_ns: 100_000_000,
+    };
+    let link = LinkAnnouncement {
+        name: "far".to_owned(),
+        forward: direction.clone(),
+        backward: direction,
+    };
+    let links = vec![link];
+    client
+        .announce("far", &GatewayAnnouncement { links })
+        .unwrap();
+    let indexes: Vec<u32> = (0..OTHERS).collect();
+    for part in indexes.chunks(1000) {
+        let put = |&index: &u32| {
+            let address = std::net::Ipv4Addr::from(0x0a00_0000 + index);
+            let matched = Match {
+                destination: Some(address.to_string()),
+                ..Match::default()
+            };
+            Change::Put(slice(format!("far-{index:06}"), "far", matched, 100))
+        };
+        batch(client, part.iter().map(put).collect());
+    }
+}
+
+/// 200 changes per second, each by its own request, whatever the answers take.
+fn one_by_one(client: &Client, seen: &Seen) {
+    let (added, classes) = channel();
+    *seen.added.lock().unwrap() = Some(added);
+    let mut senders: Vec<(Slice, Receiver<Instant>)> = Vec::new();
+    for vlan in (SINGLE_VLAN..).take(SINGLE_SENDERS.try_into().unwrap()) {
+        let slice = of_vlan(format!("single-{vlan}"), vlan, 100);
+        client.put_slice(&slice, Precondition::None, None).unwrap();
+        let class = classes.recv_timeout(PATIENCE).unwrap();
+        let (sender, in_force) = channel();
+        seen.waiting.lock().unwrap().insert(class, sender);
+        senders.push((slice, in_force));
+    }
+    *seen.added.lock().unwrap() = None;
+    let times = Mutex::new([Vec::new(), Vec::new(), Vec::new()]);
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for (sender, (mut slice, in_force)) in (0u64..).zip(senders) {
+            let (client, times) = (client.clone(), &times);
+            scope.spawn(move || {
+                for index in (sender..SINGLE).step_by(SINGLE_SENDERS.try_into().unwrap()) {
+                    let due = start + Duration::from_nanos(index * 1_000_000_000 / RATE);
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                    for terms in [&mut slice.forward, &mut slice.backward] {
+                        let guarantee = terms.as_mut().unwrap().guarantee.as_mut().unwrap();
+                        guarantee.rate_bps = 100_000 + 1_000 * (index % 97) + 1;
+                    }
+                    client.put_slice(&slice, Precondition::None, None).unwrap();
+                    let answered = Instant::now();
+                    let in_force = in_force.recv_timeout(PATIENCE).unwrap();
+                    let mut times = times.lock().unwrap();
+                    // From when it was due: a queue counts.
+                    times[0].push(answered - due);
+                    times[1].push(in_force.saturating_duration_since(answered));
+                    times[2].push(in_force - due);
+                }
+            });
+        }
+    });
+    seen.waiting.lock().unwrap().clear();
+    let per_second = SINGLE as f64 / start.elapsed().as_secs_f64();
+    println!("{SINGLE} changes one by one, {per_second:.0} per second, beside {OTHERS} slices:");
+    let what = ["due to answer", "answer to in force", "due to in force"];
+    for (what, times) in what.into_iter().zip(times.into_inner().unwrap()) {
+        show(what, times);
+    }
+}
+
+fn show(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1000].as_secs_f64() * 1e3;
+    println!(
+        "  {what}, ms: median {:.2}, 90 % {:.2}, 99 % {:.2}, 99.9 % {:.2}, most {:.2}",
+        at(500),
+        at(900),
+        at(990),
+        at(999),
+        at(1000)
+    );
+}
+
+/// Batches; each sender waits until the gateway has carried out its last one.
+fn many(client: &Client, changes: u64) {
+    let before = Instant::now();
+    let rounds = changes / BATCH / BATCH_SENDERS;
+    std::thread::scope(|scope| {
+        for sender in 0..BATCH_SENDERS {
+            let client = client.clone();
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    many_of(&client, sender, round);
+                }
+            });
+        }
+    });
+    let (took, done) = (
+        before.elapsed().as_secs_f64(),
+        rounds * BATCH * BATCH_SENDERS,
+    );
+    println!(
+        "{done} changes in batches of {BATCH}: {took:.1} s, {:.0} per second",
+        done as f64 / took
+    );
+}
+
+/// Slices with traffic change; the others come, change and go.
+fn many_of(client: &Client, sender: u64, round: u64) {
+    let own = |number: u64| number + sender * BATCH;
+    let busy = u64::from(VLANS) / BATCH_SENDERS;
+    let change = |number: u64| {
+        if number < busy {
+            let vlan = u16::try_from(number + sender * busy).unwrap();
+            return Change::Put(of_vlan(format!("busy-{vlan}"), vlan, 300 + round % 100));
+        }
+        let name = format!("other-{sender}-{number}");
+        match round % 3 {
+            2 => Change::Remove(name),
+            part => {
+                let vlan = u16::try_from(100 + own(number)).unwrap();
+                Change::Put(of_vlan(name, vlan, 1 + part + number % 5))
+            }
+        }
+    };
+    let generation = batch(client, (0..BATCH).map(change).collect());
+    wait_for("the batch is in force", || {
+        let gateways = client.gateways().unwrap();
+        let edge = gateways.iter().find(|gateway| gateway.name == "edge");
+        edge.is_some_and(|edge| edge.acknowledged >= generation)
+    });
+    if round % 3 == 2 {
+        let query = SliceQuery {
+            limit: Some(1),
+            state: Some(SliceState::Draining),
+            name_contains: Some(format!("other-{sender}-")),
+            ..SliceQuery::default()
+        };
+        wait_for("they are gone", || {
+            client.slices(&query).unwrap().items.is_empty()
+        });
+    }
+}

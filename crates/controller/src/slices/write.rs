@@ -1,0 +1,211 @@
+//! What a batch leaves in the store: slices, hops, history, what gateways have to do, and events.
+
+use super::apply::Planned;
+use super::capacity::Capacity;
+use super::for_gateway::gateway_slice;
+use crate::store::{EventNote, Failed, Insert, NAMES_TOGETHER, Tx, named, number};
+use slicewise_api::{EventKind, Slice};
+use sqlx::AssertSqlSafe;
+use std::collections::BTreeMap;
+
+/// Rows of a batch, which are written together.
+struct Rows {
+    slices: Insert<10>,
+    hops: Insert<10>,
+    changes: Insert<6>,
+    gateway_changes: Insert<5>,
+    draining: Vec<String>,
+}
+
+impl Rows {
+    fn new() -> Self {
+        Self {
+            slices: Insert::new(
+                "INSERT INTO slices (name, tenant, state, generation, body, bound_forward_ns, bound_backward_ns, created_by, \
+                 created_at_ms, changed_at_ms)",
+                "ON CONFLICT (name) DO UPDATE SET state = excluded.state, generation = excluded.generation, \
+                 body = excluded.body, bound_forward_ns = excluded.bound_forward_ns, \
+                 bound_backward_ns = excluded.bound_backward_ns, changed_at_ms = excluded.changed_at_ms",
+            ),
+            hops: Insert::new(
+                "INSERT INTO slice_hops (slice, hop, link, gateway, generation, class_forward, class_backward, draining, \
+                 acknowledged, problem)",
+                "ON CONFLICT (slice, hop) DO UPDATE SET generation = excluded.generation, \
+                 class_forward = excluded.class_forward, class_backward = excluded.class_backward, draining = 0, \
+                 acknowledged = 0, problem = ''",
+            ),
+            changes: Insert::new(
+                "INSERT INTO changes (generation, position, slice, tenant, before_body, after_body)",
+                "",
+            ),
+            gateway_changes: Insert::new(
+                "INSERT INTO gateway_changes (gateway, generation, position, slice, body)",
+                "",
+            ),
+            draining: Vec::new(),
+        }
+    }
+
+    async fn save(mut self, tx: &mut Tx, generation: u64) -> Result<(), sqlx::Error> {
+        self.slices.save(tx.connection()).await?;
+        self.hops.save(tx.connection()).await?;
+        drain(tx, &self.draining, generation).await?;
+        self.changes.save(tx.connection()).await?;
+        self.gateway_changes.save(tx.connection()).await
+    }
+}
+
+/// What every change of a batch has in common.
+pub(super) struct Writing<'a> {
+    pub(super) actor: &'a str,
+    pub(super) generation: u64,
+    pub(super) capacity: &'a Capacity,
+    /// Of tenants.
+    pub(super) weights: &'a BTreeMap<String, u32>,
+}
+
+/// Write `planned` down, in this order.
+pub(super) async fn write(
+    tx: &mut Tx,
+    writing: &Writing<'_>,
+    planned: &[Planned],
+) -> Result<(), Failed> {
+    let mut rows = Rows::new();
+    for (position, one) in (0i64..).zip(planned) {
+        let now = tx.now_ms;
+        let gateways = match &one.after {
+            Some(after) => put(&mut rows, writing, one, after, now)?,
+            None => {
+                rows.draining.push(one.name().to_owned());
+                let gateways = one.hops.iter().map(|hop| hop.gateway.clone());
+                // An empty body removes.
+                gateways.map(|gateway| (gateway, String::new())).collect()
+            }
+        };
+        for (gateway, body) in gateways {
+            rows.gateway_changes.push([
+                gateway.into(),
+                writing.generation.into(),
+                position.into(),
+                one.name().into(),
+                body.into(),
+            ]);
+        }
+        note(tx, &mut rows, writing, one, position).await?;
+    }
+    Ok(rows.save(tx, writing.generation).await?)
+}
+
+/// The slice and its hops. What each gateway has to put in force.
+fn put(
+    rows: &mut Rows,
+    writing: &Writing<'_>,
+    one: &Planned,
+    after: &Slice,
+    now_ms: u64,
+) -> Result<Vec<(String, String)>, Failed> {
+    let generation = writing.generation;
+    rows.slices.push([
+        after.name.as_str().into(),
+        after.tenant.as_str().into(),
+        "admitted".into(),
+        generation.into(),
+        text(after)?.into(),
+        one.bounds.forward.map_or(-1, number).into(),
+        one.bounds.backward.map_or(-1, number).into(),
+        writing.actor.into(),
+        now_ms.into(),
+        now_ms.into(),
+    ]);
+    let weight = writing.weights.get(&after.tenant).copied().unwrap_or(1);
+    let mut gateways = Vec::with_capacity(after.path.len());
+    for (hop, (link, classes)) in (0i64..).zip(after.path.iter().zip(&one.classes)) {
+        let gateway = writing.capacity.link(link);
+        let gateway = gateway.map(|link| link.gateway.clone()).unwrap_or_default();
+        let [forward, backward] = classes.map(|class| {
+            let class = class.and_then(|class| i64::try_from(class).ok());
+            class.unwrap_or(-1)
+        });
+        rows.hops.push([
+            after.name.as_str().into(),
+            hop.into(),
+            link.as_str().into(),
+            gateway.as_str().into(),
+            generation.into(),
+            forward.into(),
+            backward.into(),
+            0i64.into(),
+            0i64.into(),
+            "".into(),
+        ]);
+        let body = gateway_slice(after, link, generation, weight);
+        let body = serde_json::to_string(&body).map_err(Failed::encoding)?;
+        gateways.push((gateway, body));
+    }
+    Ok(gateways)
+}
+
+/// History and event.
+async fn note(
+    tx: &mut Tx,
+    rows: &mut Rows,
+    writing: &Writing<'_>,
+    one: &Planned,
+    position: i64,
+) -> Result<(), Failed> {
+    let before = one.before.as_ref().map(|stored| &stored.slice);
+    let tenant = one.after.as_ref().or(before);
+    let tenant = tenant.map(|slice| slice.tenant.clone()).unwrap_or_default();
+    rows.changes.push([
+        writing.generation.into(),
+        position.into(),
+        one.name().into(),
+        tenant.as_str().into(),
+        before.map_or_else(|| Ok(String::new()), text)?.into(),
+        one.after
+            .as_ref()
+            .map_or_else(|| Ok(String::new()), text)?
+            .into(),
+    ]);
+    let kind = match one.after {
+        Some(_) => EventKind::SliceAdmitted,
+        None => EventKind::SliceDraining,
+    };
+    let note = EventNote {
+        slice: one.name().to_owned(),
+        tenant,
+        generation: Some(writing.generation),
+        actor: writing.actor.to_owned(),
+        ..EventNote::default()
+    };
+    Ok(tx.note(kind, note).await?)
+}
+
+fn text(slice: &Slice) -> Result<String, Failed> {
+    serde_json::to_string(slice).map_err(Failed::encoding)
+}
+
+/// These slices drain: everything they have stays promised.
+async fn drain(tx: &mut Tx, names: &[String], generation: u64) -> Result<(), sqlx::Error> {
+    let now = number(tx.now_ms);
+    for names in names.chunks(NAMES_TOGETHER) {
+        let update =
+            "UPDATE slices SET state = 'draining', generation = $1, changed_at_ms = $2 WHERE name";
+        let update = named(update, 3, names.len());
+        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
+        update = update.bind(number(generation)).bind(now);
+        for name in names {
+            update = update.bind(name.clone());
+        }
+        update.execute(tx.connection()).await?;
+        let update = "UPDATE slice_hops SET draining = 1, acknowledged = 0, problem = '', generation = $1 WHERE slice";
+        let update = named(update, 2, names.len());
+        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
+        update = update.bind(number(generation));
+        for name in names {
+            update = update.bind(name.clone());
+        }
+        update.execute(tx.connection()).await?;
+    }
+    Ok(())
+}

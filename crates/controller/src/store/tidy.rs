@@ -1,0 +1,209 @@
+//! Forgetting what is no longer needed, a little with every few transactions: no request waits for more than a few milliseconds for it, however
+//! much there is to forget.
+
+use super::transaction::{Numbers, Tx};
+use super::{RowExt, number};
+
+/// Transactions between two times.
+const EVERY: u64 = 16;
+/// What is forgotten at least, where there is as much.
+const LEAST_EVENTS: u64 = 1_000;
+const LEAST_GENERATIONS: u64 = 16;
+/// Answers that are forgotten at most: as many as requests can have left since the last time.
+const MOST_ANSWERS: i64 = 1_024;
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept {
+    /// How long an answer is kept for its idempotency key, milliseconds.
+    pub(super) answers_ms: u64,
+    /// Events.
+    pub(super) events: u64,
+    /// Generations that gateways can catch up with change by change.
+    pub(super) generations: u64,
+}
+
+/// When it was done last, and how far the store was then.
+#[derive(Debug)]
+pub(super) struct Tidy {
+    kept: Kept,
+    transactions: u64,
+    numbers: Numbers,
+}
+
+impl Tidy {
+    pub(super) fn new(kept: Kept) -> Self {
+        Self {
+            kept,
+            transactions: 0,
+            numbers: Numbers::default(),
+        }
+    }
+
+    /// One more transaction is about to be committed.
+    pub(super) async fn on_transaction(&mut self, tx: &mut Tx) -> Result<(), sqlx::Error> {
+        let is_due = self.transactions.is_multiple_of(EVERY);
+        self.transactions += 1;
+        if !is_due {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.numbers, tx.numbers);
+        forget_answers(tx, self.kept.answers_ms).await?;
+        // Twice as much as there is new, so that it never falls behind.
+        let new = tx.numbers.event.saturating_sub(before.event);
+        let most = new.saturating_mul(2).saturating_add(LEAST_EVENTS);
+        forget_events(tx, self.kept.events, most).await?;
+        let new = tx.numbers.generation.saturating_sub(before.generation);
+        let most = new.saturating_mul(2).saturating_add(LEAST_GENERATIONS);
+        forget_changes(tx, self.kept.generations, most).await
+    }
+}
+
+async fn forget_answers(tx: &mut Tx, kept_ms: u64) -> Result<(), sqlx::Error> {
+    let delete = "DELETE FROM idempotency WHERE at_age_ms < $1 AND at_age_ms <= \
+                  (SELECT MAX(at_age_ms) FROM (SELECT at_age_ms FROM idempotency ORDER BY at_age_ms LIMIT $2) AS oldest)";
+    let since = tx.age_ms.saturating_sub(kept_ms);
+    let delete = sqlx::query(delete).bind(number(since)).bind(MOST_ANSWERS);
+    delete.execute(tx.connection()).await.map(drop)
+}
+
+async fn forget_events(tx: &mut Tx, kept: u64, most: u64) -> Result<(), sqlx::Error> {
+    let below = tx.numbers.event.saturating_sub(kept);
+    if below == 0 {
+        return Ok(());
+    }
+    let first = sqlx::query("SELECT number FROM events ORDER BY number LIMIT 1");
+    let Some(first) = first.fetch_optional(tx.connection()).await? else {
+        return Ok(());
+    };
+    let below = below.min(first.natural("number")?.saturating_add(most));
+    let delete = sqlx::query("DELETE FROM events WHERE number < $1").bind(number(below));
+    delete.execute(tx.connection()).await.map(drop)
+}
+
+/// By gateway: an index has them in this order.
+async fn forget_changes(tx: &mut Tx, kept: u64, most: u64) -> Result<(), sqlx::Error> {
+    let below = tx.numbers.generation.saturating_sub(kept);
+    if below == 0 {
+        return Ok(());
+    }
+    let firsts = "SELECT gateway, first FROM (SELECT g.name AS gateway, \
+                  (SELECT MIN(c.generation) FROM gateway_changes c WHERE c.gateway = g.name) AS first FROM gateways g) AS firsts \
+                  WHERE first < $1";
+    let firsts = sqlx::query(firsts).bind(number(below));
+    for row in firsts.fetch_all(tx.connection()).await? {
+        let below = below.min(row.natural("first")?.saturating_add(most));
+        let delete =
+            sqlx::query("DELETE FROM gateway_changes WHERE gateway = $1 AND generation < $2");
+        let delete = delete.bind(row.text("gateway")?).bind(number(below));
+        delete.execute(tx.connection()).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{change, number, with_store};
+    use crate::store::{EventNote, Store};
+    use slicewise_api::EventKind;
+
+    const KEPT: Kept = Kept {
+        answers_ms: 1_000,
+        events: 10,
+        generations: 5,
+    };
+
+    /// One event, generation and change for a gateway each, in one transaction.
+    async fn note(store: &Store, count: u64) {
+        change(store, move |tx| {
+            Box::pin(async move {
+                for _ in 0..count {
+                    tx.note(EventKind::Decision, EventNote::default()).await?;
+                    let generation = tx.next_generation("a", None).await?;
+                    let insert = sqlx::query("INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ('g', $1, 0, 's', '')");
+                    let insert = insert.bind(crate::store::number(generation));
+                    insert.execute(tx.connection()).await?;
+                }
+                Ok(())
+            })
+        })
+        .await;
+    }
+
+    async fn counts(store: &Store) -> [i64; 2] {
+        [
+            number(store, "SELECT COUNT(*) AS number FROM events").await,
+            number(store, "SELECT COUNT(*) AS number FROM gateway_changes").await,
+        ]
+    }
+
+    /// Tidy up, as in the transaction after `EVERY` others.
+    async fn tidy_up(store: &Store, mut tidy: Tidy) -> Tidy {
+        let (sender, tidied) = tokio::sync::oneshot::channel();
+        change(store, move |tx| {
+            Box::pin(async move {
+                for _ in 0..EVERY {
+                    tidy.on_transaction(tx).await?;
+                }
+                assert!(sender.send(tidy).is_ok());
+                Ok(())
+            })
+        })
+        .await;
+        tidied.await.unwrap()
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_what_is_older_goes_little_by_little() {
+        with_store(async |store| {
+            change(store, |tx| {
+                Box::pin(async move {
+                    let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected) VALUES ('g', 0, 0, 0)";
+                    sqlx::query(insert).execute(tx.connection()).await?;
+                    Ok(())
+                })
+            })
+            .await;
+            let mut tidy = Tidy::new(KEPT);
+            note(store, 3).await;
+            tidy = tidy_up(store, tidy).await;
+            assert_eq!(counts(store).await, [3, 3]);
+            // More than one time forgets.
+            note(store, 4_000).await;
+            tidy.numbers.generation = 4_003;
+            tidy.numbers.event = 4_003;
+            tidy = tidy_up(store, tidy).await;
+            assert_eq!(counts(store).await, [3_003, 4_003 - 16]);
+            note(store, 2_000).await;
+            // Twice what is new, and some.
+            tidy = tidy_up(store, tidy).await;
+            assert_eq!(counts(store).await, [11, 6_003 - 16 - 4_016]);
+            tidy.numbers.generation = 0;
+            tidy_up(store, tidy).await;
+            assert_eq!(counts(store).await, [11, 6]);
+        });
+    }
+
+    #[test]
+    fn answers_that_are_old_are_forgotten() {
+        with_store(async |store| {
+            change(store, |tx| {
+                Box::pin(async move {
+                    tx.age_ms += 10_000;
+                    for (key, age) in [("old", 1_001), ("older", 5_000), ("new", 900)] {
+                        let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_age_ms, status, version, body) \
+                                      VALUES ('a', $1, '', $2, 200, -1, '')";
+                        let at = crate::store::number(tx.age_ms - age);
+                        sqlx::query(insert).bind(key).bind(at).execute(tx.connection()).await?;
+                    }
+                    Tidy::new(KEPT).on_transaction(tx).await?;
+                    Ok(())
+                })
+            })
+            .await;
+            let left = "SELECT COUNT(*) AS number FROM idempotency";
+            assert_eq!(number(store, left).await, 1);
+        });
+    }
+}
