@@ -183,10 +183,17 @@ fn fill(client: &Client) {
         name: "far".to_owned(),
         forward: direction.clone(),
         backward: direction,
+        classes: Vec::new(),
     };
     let links = vec![link];
     client
-        .announce("far", &GatewayAnnouncement { links })
+        .announce(
+            "far",
+            &GatewayAnnouncement {
+                links,
+                reached: None,
+            },
+        )
         .unwrap();
     let indexes: Vec<u32> = (0..OTHERS).collect();
     for part in indexes.chunks(1000) {

@@ -192,7 +192,7 @@ pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> 
         .fetch_optional(tx.connection())
         .await?;
     let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
-    Ok(instance.check(gateway, &known)?)
+    instance.check(gateway, &known)
 }
 
 #[cfg(test)]

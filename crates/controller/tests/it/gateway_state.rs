@@ -38,11 +38,9 @@ fn wait_until_gone(client: &Client, gateways: &[&str]) {
     let start = Instant::now();
     let went = |name: &str| {
         let events = client.events(0, None).unwrap().items;
-        let own = events
-            .iter()
-            .filter(|event| event.gateway.as_deref() == Some(name));
-        own.last()
-            .is_some_and(|event| event.kind == EventKind::GatewayWent)
+        let mut newest = events.iter().rev();
+        let own = newest.find(|event| event.gateway.as_deref() == Some(name));
+        own.is_some_and(|event| event.kind == EventKind::GatewayWent)
     };
     while !gateways.iter().all(|name| went(name)) {
         assert!(start.elapsed() < PATIENCE, "{gateways:?} are never gone");
@@ -169,7 +167,8 @@ fn a_gateway_waits_also_before_the_first_generation() {
         let told = answered.recv_timeout(PATIENCE).unwrap();
         assert_eq!((told.generation, told.snapshot.unwrap().len()), (1, 1));
     }
-    let (_server, client) = with_link(&TestStore::sqlite());
+    let store = TestStore::sqlite();
+    let (_server, client) = with_link(&store);
     let told = client.desired("gw", 0, Duration::from_millis(1)).unwrap();
     assert_eq!(told.snapshot, Some(vec![]), "whatever it has must go");
 }
