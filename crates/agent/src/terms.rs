@@ -181,3 +181,39 @@ fn delay_ns(guarantee: &Guarantee) -> u64 {
         u64::try_from(nanos).unwrap_or(u64::MAX)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_api::Match;
+    use slicewise_model::{ClassSpec, Discipline, GuaranteedSpec, PolicySpec, Rate};
+
+    #[test]
+    fn classes_of_either_direction_are_announced_unless_no_slice_can_have_their_name() {
+        let params = |names: &[&str]| {
+            let class = |name: &&str| {
+                let matches = Match {
+                    vlan: Some(1),
+                    ..Match::default()
+                };
+                ClassSpec::new(class_map(name, &[matches]).unwrap())
+            };
+            let spec = PolicySpec {
+                name: "test".to_owned(),
+                classes: names.iter().map(class).collect(),
+                discipline: Discipline::Guaranteed,
+                guaranteed: Some(GuaranteedSpec::default()),
+                queues: Vec::new(),
+            };
+            let link = BitRate::new(10_000_000);
+            DirectionParams {
+                link: Rate::l2(link),
+                policy: spec.resolve(link).unwrap(),
+                seed: 1,
+            }
+        };
+        let both = [params(&["voice", "Video"]), params(&["voice", "data"])];
+        let announced = announcement("uplink", &both).unwrap();
+        assert_eq!(announced.classes, ["data", "voice"]);
+    }
+}
