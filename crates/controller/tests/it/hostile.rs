@@ -273,6 +273,8 @@ fn an_offer_is_within_the_quota_and_says_nothing_that_would_be_refused() {
                 "{} {:?} {is_more} {reason}",
                 offer.accepted, offer.largest_rate_bps
             )
+            .trim_end()
+            .to_owned()
         })
         .collect();
         insta::allow_duplicates! {
