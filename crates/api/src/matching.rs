@@ -54,7 +54,8 @@ pub struct Match {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 4094)]
     pub inner_vlan: Option<u16>,
-    /// Tunnel endpoint identifier of the GTP-U tunnel around the packet (3GPP TS 29.281).
+    /// Tunnel endpoint identifier of the GTP-U tunnel around the packet (3GPP TS 29.281). Each direction of a tunnel has its own, so a slice with it has
+    /// one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub teid: Option<u32>,

@@ -261,6 +261,12 @@ impl Slice {
             return Err(Invalid::new("/matches", problem));
         }
         class_map(&self.name, &self.matches).map_err(|invalid| invalid.within("/matches"))?;
+        // 3GPP TS 29.281, 4.2: each end of a tunnel gives it a number for the packets that it receives.
+        let tunnel = self.matches.iter().position(|one| one.teid.is_some());
+        if let (Some(index), Some(_), Some(_)) = (tunnel, &self.forward, &self.backward) {
+            let problem = "the two directions of a GTP-U tunnel have different TEIDs: add a slice for each direction";
+            return Err(Invalid::new(format!("/matches/{index}/teid"), problem));
+        }
         if self.forward.is_none() && self.backward.is_none() {
             let problem = "has neither `forward` nor `backward`: state at least one of them";
             return Err(Invalid::new("", problem));
@@ -392,6 +398,7 @@ mod tests {
             json!({"matches": []}),
             json!({"matches": [{"vlan": 1}, {"vlan": 5000}]}),
             json!({"forward": null}),
+            json!({"matches": [{"vlan": 1}, {"teid": 7}], "backward": {}}),
             json!({"forward": {"weight": 0}}),
             json!({"forward": {"guarantee": {"rate_bps": 0, "burst_bytes": 1}}}),
             json!({"forward": {"guarantee": {"rate_bps": 1, "burst_bytes": 1_000_000_001}}}),

@@ -25,6 +25,7 @@ pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
             controller::run(&location, &params).map_err(failure)?;
         }
         Some(ControllerAction::Backup { file }) => {
+            existing(&location)?;
             let rows = controller::run_backup(&location, file).map_err(failure)?;
             noteln!("{}: {rows} rows of {location}", file.display());
         }
@@ -32,9 +33,22 @@ pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
             let rows = controller::run_restore(&location, file).map_err(failure)?;
             noteln!("{location}: {rows} rows of {}", file.display());
         }
-        Some(ControllerAction::Token { action }) => token(&location, action)?,
+        Some(ControllerAction::Token { action }) => {
+            existing(&location)?;
+            token(&location, action)?;
+        }
     }
     Ok(Exit::Success)
+}
+
+/// A token for a store that no controller uses would be refused by the one that is meant.
+fn existing(location: &Location) -> Result<(), Failure> {
+    match location.exists() {
+        true => Ok(()),
+        false => Err(Failure::mistake(format!(
+            "there is no store {location}: state that of the controller with `--store`, as its service does, or start the controller once, which makes it"
+        ))),
+    }
 }
 
 fn token(location: &Location, action: &TokenAction) -> Result<(), Failure> {

@@ -74,7 +74,7 @@ function ask(number, newest) {
     async onSubmit() {
       dialog.main.disabled = true;
       try {
-        await restore(number);
+        await restore(number, newest);
         dialog.close();
         announce(`The slices are those of generation ${count(number)}.`);
       } catch (error) {

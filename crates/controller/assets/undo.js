@@ -12,12 +12,13 @@ export async function undo(generation) {
       announce(`Generation ${count(generation)} is no longer the newest: undo it in the history.`, { text: "History", run: () => location.assign("#/history") });
       return;
     }
-    await restore(generation - 1);
+    await restore(generation - 1, generation);
     announce(`Undone: the slices are those of generation ${count(generation - 1)}.`);
   } catch (error) {
     announce(`Not undone: ${error.message}`);
   }
 }
 
-export const restore = (generation) =>
-  request("POST", `/v1/generations/${generation}/restore`, { headers: { "idempotency-key": idempotencyKey() } });
+/** Refused (412) if `newest` is not the newest generation any more: nothing is undone that was not shown. */
+export const restore = (generation, newest) =>
+  request("POST", `/v1/generations/${generation}/restore`, { headers: { "idempotency-key": idempotencyKey(), "if-match": `"${newest}"` } });

@@ -2,7 +2,7 @@
 
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::slices::{Applied, apply_any};
+use crate::slices::{Applied, Guard, apply_any};
 use crate::store::{Failed, Row, RowExt, Tx, number};
 use futures_util::TryStreamExt;
 use slicewise_api::{Change, GenerationPage, GenerationRecord, Slice, SliceChange};
@@ -100,8 +100,25 @@ fn body(row: &Row, column: &str) -> Result<Option<Slice>, sqlx::Error> {
     }
 }
 
-/// Return to the slices of generation `to`, as one batch.
-pub(crate) async fn restore(tx: &mut Tx, actor: &Actor, to: u64) -> Result<Applied, Failed> {
+/// Return to the slices of generation `to`, as one batch, if the newest generation is one that `guard` states.
+pub(crate) async fn restore(
+    tx: &mut Tx,
+    actor: &Actor,
+    to: u64,
+    guard: &Guard,
+) -> Result<Applied, Failed> {
+    if let Some(expected) = &guard.versions {
+        let select =
+            sqlx::query("SELECT COALESCE(MAX(generation), 0) AS generation FROM generations");
+        let row = select.fetch_one(tx.connection()).await?;
+        let newest = row.natural("generation")?;
+        if !expected.contains(&newest) {
+            let detail = format!(
+                "generation {newest} is the newest by now: look at what has changed, and repeat the request if it still makes sense"
+            );
+            return Err(Refusal::precondition(detail).into());
+        }
+    }
     let select = sqlx::query("SELECT generation FROM generations WHERE generation = $1");
     let found = select
         .bind(number(to))

@@ -10,6 +10,8 @@ pub(crate) struct Refusal {
     pub(crate) problem: Box<Problem>,
     /// The event that it leaves, if any.
     pub(crate) note: Option<Box<EventNote>>,
+    /// Whether the audit log has it.
+    pub(crate) is_audited: bool,
 }
 
 impl Refusal {
@@ -24,7 +26,18 @@ impl Refusal {
                 offer: None,
             }),
             note: None,
+            is_audited: false,
         }
+    }
+
+    /// A panic.
+    pub(crate) fn defect() -> Self {
+        Self::new(
+            500,
+            "internal",
+            "The controller has a defect",
+            "the request met a defect of the controller, whose log has more; please report it",
+        )
     }
 
     /// The request cannot be read.

@@ -369,8 +369,7 @@ async fn lend(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(), Fail
         since_ms: Some(tx.now_ms),
         reason: Some(reason.to_owned()),
     };
-    let what = format!("lent to `{}`: {reason}", rule.to);
-    change(tx, stored, slice, &what).await?;
+    change(tx, stored, slice, &format!("lent to `{}`", rule.to), reason).await?;
     let loan = serde_json::to_string(&loan).map_err(Failed::encoding)?;
     set_loan(tx, &stored.name, loan).await
 }
@@ -396,8 +395,8 @@ async fn take_back(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(),
     if terms.weight == loan.lent_weight {
         terms.weight = loan.weight;
     }
-    let what = format!("taken back from `{}`: {reason}", rule.to);
-    change(tx, stored, slice, &what).await
+    let what = format!("taken back from `{}`", rule.to);
+    change(tx, stored, slice, &what, reason).await
 }
 
 /// The slice that borrows, if it is not draining or gone.
@@ -407,17 +406,27 @@ async fn borrower(tx: &mut Tx, rule: &Rule) -> Result<Option<Slice>, Failed> {
     Ok(found.map(|stored| stored.slice))
 }
 
-async fn change(tx: &mut Tx, stored: &StoredRule, slice: Slice, what: &str) -> Result<(), Failed> {
+async fn change(
+    tx: &mut Tx,
+    stored: &StoredRule,
+    slice: Slice,
+    what: &str,
+    reason: &str,
+) -> Result<(), Failed> {
     let (name, tenant) = (slice.name.clone(), slice.tenant.clone());
     let actor = stored.actor();
-    let applied = apply(tx, &actor, vec![Change::Put(slice)], Some(what), None).await?;
+    let whole = format!("{what}: {reason}");
+    let applied = apply(tx, &actor, vec![Change::Put(slice)], Some(&whole), None).await?;
+    // The tenant that borrows reads the event: what another tenant sends is not for it. The history has the whole reason.
+    let lender = Stored::load(tx.connection(), &stored.rule.from).await?;
+    let is_own = lender.is_some_and(|lender| lender.slice.tenant == tenant);
     let note = EventNote {
         slice: name,
         tenant,
         gateway: stored.gateway.clone(),
         generation: Some(applied.generation),
         actor: actor.name,
-        reason: what.to_owned(),
+        reason: if is_own { whole } else { what.to_owned() },
     };
     tx.note(EventKind::Decision, note).await?;
     Ok(())

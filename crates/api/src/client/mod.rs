@@ -199,6 +199,11 @@ impl Client {
                 params.url
             )));
         }
+        if !is_secure && params.token.is_some() && !is_loopback(&base) {
+            return Err(ClientError::Params(format!(
+                "{base}: a token would be sent in clear text to another machine: expected `https://`, or `http://` with `localhost` or a loopback address"
+            )));
+        }
         let mut tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
@@ -333,6 +338,17 @@ impl Client {
     }
 }
 
+/// Whether an `http` address is of this machine, whatever name servers say.
+fn is_loopback(base: &str) -> bool {
+    let uri: Result<http::Uri, _> = base.parse();
+    let host = uri.as_ref().ok().and_then(http::Uri::host);
+    let host = host.map(|host| host.trim_start_matches('[').trim_end_matches(']'));
+    host.is_some_and(|host| {
+        let address = host.parse::<std::net::IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
 fn headers(precondition: Precondition, key: Option<&str>) -> Vec<(&'static str, String)> {
     let mut headers = Vec::new();
     match precondition {
@@ -409,8 +425,8 @@ mod tests {
     fn parameters_are_encoded_and_secrets_are_not_shown() {
         let query = [("a", Some("x y/&")), ("b", None), ("c", Some("1"))];
         assert_eq!(with_query("/p", &query), "/p?a=x%20y%2F%26&c=1");
-        assert!(!format!("{:?}", params("http://a")).contains("secret"));
-        let client = Client::new(&params("http://a")).unwrap();
+        assert!(!format!("{:?}", params("http://localhost")).contains("secret"));
+        let client = Client::new(&params("http://localhost")).unwrap();
         assert!(!format!("{client:?}").contains("secret"));
     }
 
@@ -429,6 +445,32 @@ mod tests {
         ] {
             assert!(error.is_temporary() && error.to_string().contains("timeout"));
         }
+    }
+
+    #[test]
+    fn a_token_leaves_this_machine_over_tls_only() {
+        for near in [
+            "http://localhost:9650",
+            "http://127.8.0.1",
+            "http://[::1]:9650/",
+        ] {
+            Client::new(&params(near)).unwrap();
+        }
+        let far = [
+            "http://192.0.2.1:9650",
+            "http://localhost.example",
+            "http://user@192.0.2.1",
+        ];
+        for far in far {
+            assert!(Client::new(&params(far)).is_err(), "{far}");
+        }
+        let without = ClientParams {
+            token: None,
+            ..params("http://192.0.2.1:9650")
+        };
+        Client::new(&without).unwrap();
+        let error = Client::new(&params("http://192.0.2.1:9650")).unwrap_err();
+        insta::assert_snapshot!(error, @"http://192.0.2.1:9650: a token would be sent in clear text to another machine: expected `https://`, or `http://` with `localhost` or a loopback address");
     }
 
     #[test]

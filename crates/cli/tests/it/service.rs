@@ -58,3 +58,22 @@ fn systemd_accepts_the_unit() {
     assert!(verified.status.success(), "{said}");
     assert!(!said.contains(name), "{said}");
 }
+
+#[test]
+fn a_token_is_not_made_for_a_store_that_no_controller_has() {
+    let sandbox = Sandbox::new();
+    let store = format!("sqlite:{}", sandbox.path("other.sqlite").display());
+    for action in [
+        &["token", "add", "portal", "--scope", "admin"][..],
+        &["token", "list"],
+        &["backup", "file"],
+    ] {
+        let mut command = sandbox.command(&["controller", "--store", &store]);
+        let ended = command.args(action).output().unwrap();
+        assert_eq!(ended.status.code(), Some(2));
+        assert!(ended.stdout.is_empty());
+        let said = text(&ended.stderr);
+        assert!(said.contains("there is no store sqlite:"), "{said}");
+    }
+    assert!(!sandbox.path("other.sqlite").exists());
+}

@@ -133,6 +133,11 @@ pub(crate) async fn save_counters(
         let slice = event.slice.clone().unwrap_or_default();
         let is_name = check_name(&slice, "").is_ok();
         let slice = if is_name { slice } else { String::new() };
+        // A gateway says nothing of slices that do not pass it: the event would be read by another tenant.
+        let hops = Hop::load(tx.connection(), &slice).await?;
+        if !slice.is_empty() && hops.iter().all(|hop| hop.gateway != gateway) {
+            continue;
+        }
         let stored = Stored::load(tx.connection(), &slice).await?;
         let note = EventNote {
             slice,

@@ -69,7 +69,7 @@ pub(super) async fn put_tenant(
     }: Json<Tenant>,
 ) -> Replied {
     actor.may_administer()?;
-    let request = asked.request(&actor.name, &hash);
+    let request = asked.request(&actor, &hash);
     let work = work(move |tx| {
         Box::pin(async move {
             let (is_new, record) = store::put_tenant(tx, &actor.name, &name, &tenant).await?;
@@ -95,7 +95,7 @@ pub(super) async fn remove_tenant(
 ) -> Replied {
     actor.may_administer()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
-    let request = asked.request(&actor.name, "");
+    let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {
             store::remove_tenant(tx, &name).await?;
@@ -138,7 +138,7 @@ pub(super) async fn add_token(
 ) -> Replied {
     actor.may_administer()?;
     // The answer to a key would keep the token itself.
-    let request = asked.without_key(&actor.name)?;
+    let request = asked.without_key(&actor)?;
     let work = work(move |tx| {
         Box::pin(async move {
             let created = store::add_token(tx, &actor.name, &new).await?;
@@ -164,7 +164,7 @@ pub(super) async fn remove_token(
 ) -> Replied {
     actor.may_administer()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("token", &name))?;
-    let request = asked.request(&actor.name, "");
+    let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {
             store::remove_token(tx, &name).await?;

@@ -12,12 +12,20 @@ use slicewise_api::PROBLEM_TYPE;
 /// What handlers return.
 pub(super) type Replied = Result<Response, Refusal>;
 
+/// Why a request was refused that the audit log does not have yet.
+#[derive(Debug, Clone)]
+pub(super) struct NotAudited(pub(super) String);
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_string(&self.problem).unwrap_or_default();
         let mut response = with_type(status, PROBLEM_TYPE, body);
+        if !self.is_audited {
+            let detail = NotAudited(self.problem.detail);
+            response.extensions_mut().insert(detail);
+        }
         let headers = response.headers_mut();
         match status {
             StatusCode::UNAUTHORIZED => {

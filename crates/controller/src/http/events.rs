@@ -4,6 +4,7 @@ use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::Parameters;
 use super::guard::Proof;
+use super::limits::Place;
 use super::openapi::Problems;
 use super::slices::page;
 use crate::actor::Actor;
@@ -20,7 +21,7 @@ use serde::Deserialize;
 use slicewise_api::{Event, EventPage};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use utoipa::IntoParams;
 
 /// Silence after which a comment shows that the stream is alive.
@@ -58,10 +59,7 @@ pub(super) async fn events(
 ) -> Replied {
     actor.may_read()?;
     let limit = page(asked.limit, 100, PAGE_MAX)?;
-    let accept = headers
-        .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().ok());
-    if accept.is_some_and(|accept| accept.contains("text/event-stream")) {
+    if is_stream(&headers) {
         return stream_of(app, actor, proof, asked.after, &headers).await;
     }
     let mut connection = app
@@ -79,6 +77,13 @@ pub(super) async fn events(
     json(&page.map_err(|error| of_store(&error))?)
 }
 
+/// Whether events are asked for as a stream.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/event-stream"))
+}
+
 struct Streaming {
     app: Shared,
     actor: Actor,
@@ -86,7 +91,7 @@ struct Streaming {
     after: u64,
     said: Instant,
     watch: watch::Receiver<Progress>,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 async fn stream_of(
@@ -96,7 +101,7 @@ async fn stream_of(
     after: Option<u64>,
     headers: &HeaderMap,
 ) -> Replied {
-    let permit = app.limits.try_wait()?;
+    let place = app.limits.try_stream(&actor)?;
     let watch = app.store.watch();
     let last = match headers.get("last-event-id") {
         None => after,
@@ -109,16 +114,10 @@ async fn stream_of(
             }
         },
     };
-    let after = match last {
-        Some(last) => last,
-        None => {
-            app.store
-                .refresh()
-                .await
-                .map_err(|error| of_store(&error))?
-                .event
-        }
-    };
+    let newest = app.store.refresh().await;
+    let newest = newest.map_err(|error| of_store(&error))?.event;
+    // A number that the store has not given yet is one of before a backup was restored: such a stream would be silent until it is reached.
+    let after = last.map_or(newest, |last| last.min(newest));
     let streaming = Streaming {
         app,
         actor,
@@ -126,7 +125,7 @@ async fn stream_of(
         after,
         said: Instant::now(),
         watch,
-        _permit: permit,
+        _place: place,
     };
     let body = Body::from_stream(stream::unfold(streaming, next));
     let mut response = Response::new(body);

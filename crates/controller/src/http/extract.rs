@@ -1,6 +1,8 @@
 //! What handlers take from a request, with problem documents where it is wrong.
 
 use super::Shared;
+use super::limits::{Place, party};
+use crate::actor::Actor;
 use crate::administration::hash;
 use crate::gateways::Instance;
 use crate::refusal::Refusal;
@@ -15,10 +17,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use slicewise_api::INSTANCE_HEADER;
+use slicewise_api::Scope;
 use std::time::Duration;
 
 /// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
 pub(super) const BODY_BYTES_MAX: usize = 16 << 20;
+/// Most bytes of other bodies.
+const SMALL_BODY_BYTES_MAX: usize = 1 << 20;
 /// How long a body may take.
 const BODY_PATIENCE: Duration = Duration::from_secs(20);
 /// The longest identifier of a gateway.
@@ -90,6 +95,7 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Parameters<T> {
 }
 
 /// Who and what is asked, and under which conditions.
+#[derive(Debug, Clone)]
 pub(super) struct Asked {
     line: String,
     key: Option<String>,
@@ -100,23 +106,40 @@ impl FromRequestParts<Shared> for Asked {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refusal> {
+        let (path, guard) = (parts.uri.path(), guard(&parts.headers)?);
+        let is_restore = path.starts_with("/v1/generations/");
+        let is_slice = path.starts_with("/v1/slices/");
+        // RFC 9110, section 13.1: a condition that is not tested must not be taken for one that holds.
+        if guard != Guard::default() && !is_slice && (!is_restore || guard.absent) {
+            return Err(Refusal::malformed(
+                "`If-Match` and `If-None-Match` are for single slices, and `If-Match` for restoring a generation: this resource has no versions; send the request \
+                 without them",
+            ));
+        }
         Ok(Self {
-            line: format!("{} {}", parts.method, parts.uri.path()),
+            line: format!("{} {path}", parts.method),
             key: key(&parts.headers)?,
-            guard: guard(&parts.headers)?,
+            guard,
         })
     }
 }
 
 impl Asked {
     /// For the writer. `body` is the hash of what came with it.
-    pub(super) fn request(&self, actor: &str, body: &str) -> Request {
+    pub(super) fn request(&self, actor: &Actor, body: &str) -> Request {
         let key = self.key.as_ref().map(|key| {
-            let request = format!("{}\n{body}", self.line);
+            let mut request = format!("{}\n{body}", self.line);
+            if self.guard != Guard::default() {
+                request.push_str(&format!("\n{:?}", self.guard));
+            }
+            // Another token of the same name does not get what was for the one before.
+            if let Scope::Tenant(_) | Scope::Gateway(_) = &actor.scope {
+                request.push_str(&format!("\n{}", actor.scope));
+            }
             (key.clone(), hash(request.as_bytes()))
         });
         Request {
-            actor: actor.to_owned(),
+            actor: actor.name.clone(),
             line: self.line.clone(),
             key,
         }
@@ -125,7 +148,7 @@ impl Asked {
 
 impl Asked {
     /// For the writer, where an answer must not be kept.
-    pub(super) fn without_key(&self, actor: &str) -> Result<Request, Refusal> {
+    pub(super) fn without_key(&self, actor: &Actor) -> Result<Request, Refusal> {
         match self.key {
             Some(_) => Err(Refusal::malformed(
                 "this request takes no `Idempotency-Key`: its answer is not kept",
@@ -195,8 +218,8 @@ pub(super) struct Json<T> {
 impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: axum::extract::Request, _: &Shared) -> Result<Self, Refusal> {
-        let bytes = body(request).await?;
+    async fn from_request(request: axum::extract::Request, app: &Shared) -> Result<Self, Refusal> {
+        let bytes = body(app, request).await?;
         // Members without their names are no object, although they could be read as one.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(Refusal::malformed("the body is no JSON object"));
@@ -243,7 +266,10 @@ fn write_as_integers(value: &mut Value) {
 }
 
 /// A body of JSON as it came.
-pub(super) async fn body(request: axum::extract::Request) -> Result<Vec<u8>, Refusal> {
+pub(super) async fn body(
+    app: &Shared,
+    request: axum::extract::Request,
+) -> Result<Vec<u8>, Refusal> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -255,13 +281,22 @@ pub(super) async fn body(request: axum::extract::Request) -> Result<Vec<u8>, Ref
             format!("`Content-Type` is {kind:?}: expected `application/json`"),
         ));
     }
-    match tokio::time::timeout(BODY_PATIENCE, read(request.into_body())).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
-        Ok(Ok(None)) => Err(Refusal::new(
+    let path = request.uri().path();
+    let is_large = matches!(path, "/v1/batches" | "/v1/slice-requests");
+    let most = match is_large || path.starts_with("/v1/gateways/") {
+        true => BODY_BYTES_MAX,
+        false => SMALL_BODY_BYTES_MAX,
+    };
+    let who = request.extensions().get::<Actor>();
+    let mut room = app.limits.try_read(&who.map(party).unwrap_or_default())?;
+    match tokio::time::timeout(BODY_PATIENCE, read(request.into_body(), most, &mut room)).await {
+        Ok(Ok(Ok(Some(bytes)))) => Ok(bytes),
+        Ok(Ok(Err(refusal))) => Err(refusal),
+        Ok(Ok(Ok(None))) => Err(Refusal::new(
             413,
             "too-large",
             "The body is too large",
-            format!("expected at most {BODY_BYTES_MAX} bytes: send several smaller batches"),
+            format!("expected at most {most} bytes: send several smaller batches"),
         )),
         Ok(Err(error)) => Err(Refusal::malformed(format!(
             "the body did not come whole: {error}"
@@ -276,18 +311,27 @@ pub(super) async fn body(request: axum::extract::Request) -> Result<Vec<u8>, Ref
 }
 
 /// `None` if it is too large.
-async fn read(body: Body) -> Result<Option<Vec<u8>>, axum::Error> {
+async fn read(
+    body: Body,
+    most: usize,
+    room: &mut Place,
+) -> Result<Result<Option<Vec<u8>>, Refusal>, axum::Error> {
     let mut stream = body.into_data_stream();
     let (mut bytes, mut discarded) = (Vec::new(), 0);
     while let Some(part) = stream.try_next().await? {
-        match bytes.len() + part.len() <= BODY_BYTES_MAX {
-            true if discarded == 0 => bytes.extend_from_slice(&part),
+        match bytes.len() + part.len() <= most {
+            true if discarded == 0 => {
+                if let Err(refusal) = room.try_grow(part.len()) {
+                    return Ok(Err(refusal));
+                }
+                bytes.extend_from_slice(&part);
+            }
             // A client that still sends would not read an answer.
             _ if discarded < BODY_BYTES_MAX => discarded += part.len(),
-            _ => return Ok(None),
+            _ => return Ok(Ok(None)),
         }
     }
-    Ok((discarded == 0).then_some(bytes))
+    Ok(Ok((discarded == 0).then_some(bytes)))
 }
 
 /// A number behind `?`, of the 63 bits that the store has.

@@ -188,7 +188,7 @@ pub(super) async fn announce(
 ) -> Replied {
     actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(Refusal::invalid)?;
-    let request = asked.request(&actor.name, &hash);
+    let request = asked.request(&actor, &hash);
     let refused = (name.clone(), instance.clone(), announcement.clone());
     let announced = work(move |tx| {
         Box::pin(async move {
@@ -225,7 +225,7 @@ pub(super) async fn forget(
 ) -> Replied {
     actor.may_operate()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
-    let request = asked.request(&actor.name, "");
+    let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {
             known::forget_gateway(tx, &name).await?;
@@ -274,7 +274,7 @@ pub(super) async fn desired(
             "`wait_ms` is {wait}: expected at most {WAIT_MAX_MS}"
         )));
     }
-    let _permit = app.limits.try_wait()?;
+    let _place = app.limits.try_poll(&name)?;
     let deadline = Instant::now() + Duration::from_millis(wait);
     let mut watch = app.store.watch();
     let mut touched: Option<Instant> = None;

@@ -1,10 +1,13 @@
 //! Before every request: limits, who asks, and headers that protect browsers. A panic becomes an answer.
 
 use super::Shared;
+use super::answer::NotAudited;
+use super::limits::party;
 use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
+use crate::store::{Failed, work};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -36,25 +39,25 @@ const HEADERS: [(HeaderName, &str); 4] = [
 pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let done = AssertUnwindSafe(in_time(&app, request, next))
+    let mut who = None;
+    let done = AssertUnwindSafe(in_time(&app, request, next, &mut who))
         .catch_unwind()
         .await;
     let mut response = match done {
         Ok(Ok(response)) => response,
         Ok(Err(refusal)) => refusal.into_response(),
-        Err(_) => Refusal::new(
-            500,
-            "internal",
-            "The controller has a defect",
-            "the request met a defect of the controller, whose log has more; please report it",
-        )
-        .into_response(),
+        Err(_) => Refusal::defect().into_response(),
     };
     for (name, value) in HEADERS {
         let headers = response.headers_mut();
         headers
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
+    }
+    if !method.is_safe() && path != "/v1/offers" {
+        let refused = response.extensions().get::<NotAudited>().cloned();
+        let line = format!("{method} {path}");
+        note_refusal(&app, who, line, response.status().as_u16(), refused).await;
     }
     let status = response.status().as_u16();
     app.metrics.answered(status, started.elapsed());
@@ -67,30 +70,75 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     response
 }
 
+/// A request for a change that was refused before the writer had it is in the audit log, too: those for which the token was not enough are what such a log is read
+/// for. What was refused because there was too much is not: it would be more of it.
+async fn note_refusal(
+    app: &Shared,
+    who: Option<String>,
+    line: String,
+    status: u16,
+    refused: Option<NotAudited>,
+) {
+    let (Some(NotAudited(detail)), Some(actor)) = (refused, who) else {
+        return;
+    };
+    if !(400..500).contains(&status) || status == 429 || !app.limits.notes_refusal(&actor) {
+        return;
+    }
+    let request = crate::store::Request {
+        actor,
+        line,
+        key: None,
+    };
+    let refuse = work(move |_| {
+        let refusal = Refusal::new(status, "refused", "Refused", detail);
+        Box::pin(async move { Err(Failed::from(refusal)) })
+    });
+    // It is refused, as it says.
+    let _ = app.store.writer().change(request, refuse).await;
+}
+
 /// Whether the request waits for something to happen: a long poll, or a stream.
 fn waits(request: &Request) -> bool {
     let path = request.uri().path();
-    path.ends_with("/desired") || path == "/v1/events"
+    match path {
+        "/v1/events" => super::events::is_stream(request.headers()),
+        _ => path.starts_with("/v1/gateways/") && path.ends_with("/desired"),
+    }
 }
 
-async fn in_time(app: &Shared, request: Request, next: Next) -> Result<Response, Refusal> {
+async fn in_time(
+    app: &Shared,
+    request: Request,
+    next: Next,
+    who: &mut Option<String>,
+) -> Result<Response, Refusal> {
     if waits(&request) {
-        return admitted(app, request, next).await;
+        return admitted(app, request, next, who).await;
     }
-    let done = tokio::time::timeout(PATIENCE, admitted(app, request, next)).await;
+    let done = tokio::time::timeout(PATIENCE, admitted(app, request, next, who)).await;
     done.unwrap_or_else(|_| Err(super::answer::of_store(&sqlx::Error::PoolTimedOut)))
 }
 
-async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Response, Refusal> {
+/// `who` is who asks, as far as that is known.
+async fn admitted(
+    app: &Shared,
+    mut request: Request,
+    next: Next,
+    who: &mut Option<String>,
+) -> Result<Response, Refusal> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
     let path = request.uri().path();
     let needs_actor = path.starts_with("/v1/") || path == "/metrics";
-    let permit = match waits(&request) {
-        true => None,
-        false => Some(app.limits.try_serve()?),
+    let waits = waits(&request);
+    let serve = |who: &str| match waits {
+        true => Ok(None),
+        false => app.limits.try_serve(who).map(Some),
     };
+    let place;
     if needs_actor {
+        *who = Some(format!("from {peer}"));
         let actor = authenticated(
             app,
             &request.method().clone(),
@@ -98,16 +146,20 @@ async fn admitted(app: &Shared, mut request: Request, next: Next) -> Result<Resp
             &peer,
         )
         .await?;
+        *who = Some(actor.name.clone());
         app.limits.try_ask(&actor.name)?;
+        place = serve(&party(&actor))?;
         let proof = Proof::of(request.headers(), &actor);
         request.extensions_mut().insert(proof);
         request.extensions_mut().insert(actor);
     } else {
-        app.limits.try_ask(&format!("from {peer}"))?;
+        let from = format!("from {peer}");
+        app.limits.try_ask(&from)?;
         check_host(app, request.headers())?;
+        place = serve(&from)?;
     }
     let response = next.run(request).await;
-    drop(permit);
+    drop(place);
     Ok(response)
 }
 
@@ -171,9 +223,9 @@ async fn authenticated(
             }
         };
     }
+    app.limits.try_ask(&format!("from {peer}"))?;
     let mut connection = app.store.pool().acquire().await.map_err(store)?;
     if !app.is_loopback || has_tokens(&mut connection).await.map_err(store)? {
-        app.limits.try_ask(&format!("from {peer}"))?;
         let detail =
             "send `Authorization: Bearer TOKEN`; `slicewise controller token add` makes tokens";
         return Err(Refusal::unauthorized(detail));

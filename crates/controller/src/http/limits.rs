@@ -1,15 +1,22 @@
-//! Limits on the rate of requests and on how many are served at a time.
+//! Limits on the rate of requests, on how many are served at a time, and on what their bodies take.
 
+use crate::actor::Actor;
 use crate::refusal::Refusal;
+use slicewise_api::Scope;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests served at a time, without those that wait for something to happen.
-const AT_A_TIME: usize = 512;
-/// Requests that wait for something to happen: long polls and streams of events.
-const WAITING: usize = 4_096;
+/// Requests served at a time, of one party and in all, without those that wait for something to happen.
+const SERVED: [usize; 2] = [128, 512];
+/// Streams of events.
+const STREAMS: [usize; 2] = [128, 4_096];
+/// Long polls of one gateway and of all. They are apart from streams: whoever watches keeps no change from a gateway.
+const POLLS: [usize; 2] = [16, 4_096];
+/// Bytes of bodies that are being read or carried out.
+const BODY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
+/// Entries of refused requests that a party can leave in the audit log per second.
+const REFUSALS_PER_SECOND: f64 = 100.0;
 /// Who is remembered; beyond that, those who have not asked for a second are forgotten.
 const REMEMBERED: usize = 10_000;
 
@@ -17,8 +24,10 @@ const REMEMBERED: usize = 10_000;
 pub(crate) struct Limits {
     per_second: f64,
     buckets: Mutex<HashMap<String, Bucket>>,
-    serving: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    served: Arc<Places>,
+    streams: Arc<Places>,
+    polls: Arc<Places>,
+    body_bytes: Arc<Places>,
 }
 
 /// A token bucket that holds the requests of a second.
@@ -33,8 +42,10 @@ impl Limits {
         Self {
             per_second: f64::from(per_second.max(1)),
             buckets: Mutex::default(),
-            serving: Arc::new(Semaphore::new(AT_A_TIME)),
-            waiting: Arc::new(Semaphore::new(WAITING)),
+            served: Places::new("requests at a time", SERVED),
+            streams: Places::new("streams of events", STREAMS),
+            polls: Places::new("long polls", POLLS),
+            body_bytes: Places::new("bytes of bodies at a time", BODY_BYTES),
         }
     }
 
@@ -47,6 +58,13 @@ impl Limits {
     pub(super) fn try_guess(&self, who: &str) -> Result<(), Refusal> {
         let few = (self.per_second / 20.0).max(1.0);
         self.try_take(who, few, Instant::now())
+    }
+
+    /// Whether one more refused request of `who` is written down.
+    pub(super) fn notes_refusal(&self, who: &str) -> bool {
+        let share = self.per_second / REFUSALS_PER_SECOND;
+        let who = format!("refused {who}");
+        self.try_take(&who, share.max(1.0), Instant::now()).is_ok()
     }
 
     fn try_take(&self, who: &str, tokens: f64, now: Instant) -> Result<(), Refusal> {
@@ -73,18 +91,119 @@ impl Limits {
         Ok(())
     }
 
-    /// A place among those that are served.
-    pub(super) fn try_serve(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.serving)
-            .try_acquire_owned()
-            .map_err(|_| Refusal::overloaded())
+    /// A place of `who` among those that are served.
+    pub(super) fn try_serve(&self, who: &str) -> Result<Place, Refusal> {
+        self.served.try_take(who, 1)
     }
 
-    /// A place among those that wait.
-    pub(super) fn try_wait(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        Arc::clone(&self.waiting)
-            .try_acquire_owned()
-            .map_err(|_| Refusal::overloaded())
+    /// A place for a stream of events.
+    pub(super) fn try_stream(&self, actor: &Actor) -> Result<Place, Refusal> {
+        self.streams.try_take(&party(actor), 1)
+    }
+
+    /// A place for a gateway that waits.
+    pub(super) fn try_poll(&self, gateway: &str) -> Result<Place, Refusal> {
+        self.polls.try_take(gateway, 1)
+    }
+
+    /// Room for a body of `who`, which grows as it comes.
+    pub(super) fn try_read(&self, who: &str) -> Result<Place, Refusal> {
+        self.body_bytes.try_take(who, 0)
+    }
+}
+
+/// For whom places are counted: a tenant or a gateway has the same with any number of tokens.
+pub(super) fn party(actor: &Actor) -> String {
+    match &actor.scope {
+        Scope::Tenant(_) | Scope::Gateway(_) => actor.scope.to_string(),
+        _ => format!("token {}", actor.name),
+    }
+}
+
+/// Places for everybody, of which each party can take a part only.
+#[derive(Debug)]
+pub(super) struct Places {
+    what: &'static str,
+    each: usize,
+    all: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    of: HashMap<String, usize>,
+}
+
+/// Places of a party, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    who: String,
+    count: usize,
+}
+
+impl Places {
+    pub(super) fn new(what: &'static str, [each, all]: [usize; 2]) -> Arc<Self> {
+        Arc::new(Self {
+            what,
+            each,
+            all,
+            taken: Mutex::default(),
+        })
+    }
+
+    pub(super) fn try_take(self: &Arc<Self>, who: &str, count: usize) -> Result<Place, Refusal> {
+        let mut place = Place {
+            places: Arc::clone(self),
+            who: who.to_owned(),
+            count: 0,
+        };
+        place.try_grow(count)?;
+        Ok(place)
+    }
+}
+
+impl Place {
+    /// Take `count` more.
+    pub(super) fn try_grow(&mut self, count: usize) -> Result<(), Refusal> {
+        let Places {
+            what, each, all, ..
+        } = *self.places;
+        let mut taken = self
+            .places
+            .taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if taken.all + count > all {
+            return Err(Refusal::overloaded());
+        }
+        let own = taken.of.get(&self.who).copied().unwrap_or(0);
+        if own + count > each {
+            let detail = format!(
+                "`{}` has {own} {what}: at most {each} are its own",
+                self.who
+            );
+            return Err(Refusal::new(429, "too-many", "Too many requests", detail));
+        }
+        taken.all += count;
+        taken.of.insert(self.who.clone(), own + count);
+        self.count += count;
+        Ok(())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let taken = self.places.taken.lock();
+        let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
+        taken.all = taken.all.saturating_sub(self.count);
+        if let Some(own) = taken.of.get_mut(&self.who) {
+            *own = own.saturating_sub(self.count);
+            if *own == 0 {
+                taken.of.remove(&self.who);
+            }
+        }
     }
 }
 
@@ -92,6 +211,23 @@ impl Limits {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_party_that_takes_all_of_its_places_leaves_those_of_others() {
+        let places = Places::new("streams", [2, 5]);
+        let take = |who: &str| places.try_take(who, 1);
+        let (first, second) = (take("a").unwrap(), take("a").unwrap());
+        insta::assert_snapshot!(take("a").unwrap_err().problem, @"`a` has 2 streams: at most 2 are its own");
+        let others = [take("b").unwrap(), take("b").unwrap(), take("c").unwrap()];
+        assert_eq!(take("d").unwrap_err().problem.status, 503, "all are taken");
+        drop((first, second));
+        assert!(take("a").is_ok(), "they are given back");
+        drop(others);
+        let mut whole = places.try_take("a", 2).unwrap();
+        assert_eq!(whole.try_grow(1).unwrap_err().problem.status, 429);
+        drop(whole);
+        assert_eq!(places.taken.lock().unwrap().of.len(), 0);
+    }
 
     #[test]
     fn who_asks_too_often_waits_and_others_do_not() {

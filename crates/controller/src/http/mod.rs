@@ -3,6 +3,7 @@
 mod administration;
 mod answer;
 mod assets;
+mod connections;
 mod events;
 mod extract;
 mod gateways;

@@ -27,9 +27,12 @@ pub(super) async fn healthy() -> Response {
     text("text/plain", "ok\n".to_owned())
 }
 
-/// Whether the store answers.
+/// Whether the store answers, and changes are carried out.
 #[utoipa::path(get, path = "/readyz", tag = "operations", responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
 pub(super) async fn ready(State(app): State<Shared>) -> Replied {
+    if !app.store.writer().is_working() {
+        return Err(Refusal::defect());
+    }
     match tokio::time::timeout(PATIENCE, app.store.refresh()).await {
         Ok(Ok(_)) => Ok(text("text/plain", "ok\n".to_owned())),
         Ok(Err(error)) => Err(of_store(&error)),

@@ -57,7 +57,7 @@ pub(super) async fn slice_requests(
     asked: Asked,
     request: axum::extract::Request,
 ) -> Replied {
-    let bytes = body(request).await?;
+    let bytes = body(&app, request).await?;
     let own = actor.tenant().map(str::to_owned);
     let tenant = parameters
         .tenant
@@ -66,7 +66,7 @@ pub(super) async fn slice_requests(
     let path: Vec<String> = parameters.link.into_iter().collect();
     let changes = read(&bytes, &tenant, &path)?;
     let line = format!("{}\n{tenant}\n{}", hash(&bytes), path.join(","));
-    let request = asked.request(&actor.name, &line);
+    let request = asked.request(&actor, &line);
     let reason = Some("slice requests".to_owned());
     carry_out(&app, actor, request, Batch { changes, reason }).await
 }

@@ -52,7 +52,7 @@ pub(super) async fn put_rule(
     Json { value: rule, hash }: Json<Rule>,
 ) -> Replied {
     actor.may_operate()?;
-    let request = asked.request(&actor.name, &hash);
+    let request = asked.request(&actor, &hash);
     let work = work(move |tx| {
         Box::pin(async move {
             let (is_new, record) = store::put(tx, &name, rule).await?;
@@ -78,7 +78,7 @@ pub(super) async fn remove_rule(
 ) -> Replied {
     actor.may_operate()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
-    let request = asked.request(&actor.name, "");
+    let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {
             match store::remove(tx, &name, "the rule is removed").await? {

@@ -1,5 +1,6 @@
 //! The process: listen, serve, stop.
 
+use super::connections::Accepting;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::{App, router};
@@ -9,8 +10,9 @@ use crate::log;
 use crate::rules::Idle;
 use crate::store::{Answer, Request, Store, work};
 use axum_server::Handle;
-use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::RustlsConfig;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -177,21 +179,17 @@ pub async fn serve_on(
     let served = match &params.tls {
         None => {
             let server = axum_server::from_tcp(listener)?.handle(handle);
-            let mut server = server.acceptor(NoDelayAcceptor::new());
-            let http = server.http_builder();
-            http.http1()
-                .timer(hyper_util::rt::TokioTimer::new())
-                .header_read_timeout(HEAD_PATIENCE);
+            let mut server = server.acceptor(Accepting::default());
+            bound(server.http_builder());
+            let server = server.first_request_timeout(HEAD_PATIENCE);
             server.serve(service).await
         }
         Some(tls) => {
             let config = tls_config(tls).await?;
             let server = axum_server::from_tcp_rustls(listener, config)?.handle(handle);
-            let mut server = server.map(|tls| tls.acceptor(NoDelayAcceptor::new()));
-            let http = server.http_builder();
-            http.http1()
-                .timer(hyper_util::rt::TokioTimer::new())
-                .header_read_timeout(HEAD_PATIENCE);
+            let mut server = server.map(|tls| tls.acceptor(Accepting::default()));
+            bound(server.http_builder());
+            let server = server.first_request_timeout(HEAD_PATIENCE);
             server.serve(service).await
         }
     };
@@ -201,6 +199,17 @@ pub async fn serve_on(
     store.close().await;
     log::info("stopped", &[("pid", &pid)]);
     Ok(served?)
+}
+
+/// Connections that say nothing are closed: the first request is waited for by the server itself (`first_request_timeout`).
+fn bound(http: &mut Builder<TokioExecutor>) {
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE);
+    http.http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(HEAD_PATIENCE)
+        .keep_alive_timeout(HEAD_PATIENCE);
 }
 
 async fn tls_config(tls: &TlsParams) -> Result<RustlsConfig, ServeError> {

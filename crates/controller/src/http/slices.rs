@@ -165,7 +165,7 @@ pub(super) async fn put(
             "/name", detail,
         )));
     }
-    let request = asked.request(&actor.name, &hash);
+    let request = asked.request(&actor, &hash);
     let location = format!("/v1/slices/{name}");
     let work = work(move |tx| {
         Box::pin(async move {
@@ -208,7 +208,7 @@ pub(super) async fn remove(
     if slicewise_api::check_name(&name, "").is_err() {
         return Err(Refusal::not_found("slice", &name));
     }
-    let request = asked.request(&actor.name, "");
+    let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {
             let changes = vec![Change::Remove(name.clone())];
@@ -234,7 +234,7 @@ pub(super) async fn batch(
     asked: Asked,
     Json { value: batch, hash }: Json<Batch>,
 ) -> Replied {
-    let request = asked.request(&actor.name, &hash);
+    let request = asked.request(&actor, &hash);
     carry_out(&app, actor, request, batch).await
 }
 
@@ -346,6 +346,7 @@ pub(super) async fn generation(
 
 /// Return to the slices of a generation, as one batch of any size; 0 is before the first.
 #[utoipa::path(post, path = "/v1/generations/{generation}/restore", tag = "history", params(("generation" = u64, Path),
+        ("If-Match" = Option<String>, Header, description = "Only if this is the newest generation: nothing that others have changed since is undone."),
         ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
     responses((status = 200, description = "All changes are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn restore(
@@ -355,10 +356,10 @@ pub(super) async fn restore(
     asked: Asked,
 ) -> Replied {
     actor.may_operate()?;
-    let request = asked.request(&actor.name, "");
+    let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {
-            let applied = history::restore(tx, &actor, number).await?;
+            let applied = history::restore(tx, &actor, number, &asked.guard).await?;
             let names = match applied.changed {
                 0 => Vec::new(),
                 _ => history::names(tx.connection(), applied.generation, PAGE_MAX).await?,

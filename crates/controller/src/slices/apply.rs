@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Most changes of one batch.
 const CHANGES_MAX: usize = 1_000;
+/// Most matches of one batch, each counted once for every link of its slice: others wait while each is compared with those of the link.
+const COMPARED_MAX: usize = 4_096;
 
 /// What a request demands of a slice before it is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,7 +119,24 @@ pub(crate) async fn apply(
         let invalid = slicewise_api::Invalid::new("/changes", detail);
         return Err(Refusal::invalid(invalid).into());
     }
+    let compared = compared(&changes);
+    if compared > COMPARED_MAX {
+        let detail = format!(
+            "{compared} matches on links: expected at most {COMPARED_MAX}, where a match counts once for each link of its slice; send smaller batches"
+        );
+        let invalid = slicewise_api::Invalid::new("/changes", detail);
+        return Err(Refusal::invalid(invalid).into());
+    }
     apply_any(tx, actor, changes, reason, guard).await
+}
+
+/// Matches of all changes, each once for every link of its slice.
+fn compared(changes: &[Change]) -> usize {
+    let matches = |change: &Change| match change {
+        Change::Put(slice) => slice.matches.len().saturating_mul(slice.path.len().max(1)),
+        Change::Remove(_) => 0,
+    };
+    changes.iter().map(matches).fold(0, usize::saturating_add)
 }
 
 /// As [`apply`], for any number of changes.
@@ -128,15 +147,12 @@ pub(crate) async fn apply_any(
     reason: Option<&str>,
     guard: Option<&Guard>,
 ) -> Result<Applied, Failed> {
-    check(&changes, reason)?;
+    check(&changes, reason, guard.is_some())?;
     let mut known = Known::load(tx.connection(), &changes).await?;
     let mut planned = Vec::with_capacity(changes.len());
     for (index, change) in changes.into_iter().enumerate() {
-        let (place, guard) = match guard {
-            // The document is the slice itself.
-            Some(guard) => (String::new(), guard.clone()),
-            None => (format!("/changes/{index}/put"), Guard::default()),
-        };
+        let place = place(index, &change, guard.is_some());
+        let guard = guard.cloned().unwrap_or_default();
         planned.extend(plan(&mut known, tx.connection(), actor, change, &place, &guard).await?);
     }
     if planned.is_empty() {
@@ -162,7 +178,16 @@ pub(crate) async fn apply_any(
     })
 }
 
-fn check(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> {
+/// Where a change is in the document, which is the slice itself (`is_slice`) or a batch.
+fn place(index: usize, change: &Change, is_slice: bool) -> String {
+    match (is_slice, change) {
+        (true, _) => String::new(),
+        (false, Change::Put(_)) => format!("/changes/{index}/put"),
+        (false, Change::Remove(_)) => format!("/changes/{index}/remove"),
+    }
+}
+
+fn check(changes: &[Change], reason: Option<&str>, is_slice: bool) -> Result<(), Refusal> {
     if reason.is_some_and(|reason| reason.chars().count() > 1000) {
         return Err(slicewise_api::Invalid::new("/reason", "more than 1000 characters").into());
     }
@@ -172,6 +197,11 @@ fn check(changes: &[Change], reason: Option<&str>) -> Result<(), Refusal> {
     }
     let mut names = BTreeSet::new();
     for (index, change) in changes.iter().enumerate() {
+        let mut at = place(index, change, is_slice);
+        if matches!(change, Change::Put(_)) {
+            at.push_str("/name");
+        }
+        check_name(change.name(), &at)?;
         if !names.insert(change.name()) {
             let detail = format!("slice `{}` occurs twice in the batch", change.name());
             return Err(slicewise_api::Invalid::new(format!("/changes/{index}"), detail).into());
@@ -190,9 +220,7 @@ struct Known {
 
 impl Known {
     async fn load(connection: &mut AnyConnection, changes: &[Change]) -> Result<Self, sqlx::Error> {
-        // PostgreSQL has no text with every character; what is no name is refused later.
-        let names = changes.iter().map(Change::name);
-        let names: Vec<&str> = names.filter(|name| check_name(name, "").is_ok()).collect();
+        let names: Vec<&str> = changes.iter().map(Change::name).collect();
         let slices = Stored::load_several(&mut *connection, &names).await?;
         let names: Vec<&str> = slices.keys().map(String::as_str).collect();
         let hops = Hop::load_several(connection, &names, Hops::All).await?;
@@ -258,6 +286,9 @@ async fn plan(
                 return Err(Refusal::conflict(detail).into());
             }
             guard.check(&name, before.as_ref())?;
+            if let Some(stored) = before.as_ref().filter(|_| slice.path.is_empty()) {
+                slice.path.clone_from(&stored.slice.path);
+            }
             known.resolve_path(connection, &mut slice).await?;
             if let Some(stored) = &before {
                 check_change(stored, &slice)?;
@@ -455,7 +486,7 @@ async fn admit(
         let Some(after) = &one.after else { continue };
         let noted = |refusal: Refusal| refusal.noted(&after.name, &after.tenant, &actor.name);
         if let Some(refusal) = overlapping(&mut *connection, actor, after).await? {
-            return Err(noted(refusal).into());
+            return Err(refusal.into());
         }
         overlap::save(&mut *connection, after).await?;
         check_classes(&capacity, after).map_err(noted)?;
@@ -477,7 +508,8 @@ pub(super) fn check_classes(capacity: &Capacity, slice: &Slice) -> Result<(), Re
     Err(Refusal::conflict(detail))
 }
 
-/// The refusal of a slice that has packets in common with another one.
+/// The refusal of a slice that has packets in common with another one. The event that it leaves is read by the tenant of `slice`, whoever asked:
+/// it does not name slices of others.
 pub(super) async fn overlapping(
     connection: &mut AnyConnection,
     actor: &Actor,
@@ -485,13 +517,21 @@ pub(super) async fn overlapping(
 ) -> Result<Option<Refusal>, Failed> {
     let found = overlap::overlapping(connection, slice).await?;
     Ok(found.map(|(other, tenant)| {
-        let other = match actor.tenant() {
-            Some(own) if own != tenant => "a slice of another tenant".to_owned(),
-            _ => format!("slice `{other}`"),
+        let detail = |reader: Option<&str>| {
+            let other = match reader {
+                Some(own) if own != tenant => "a slice of another tenant".to_owned(),
+                _ => format!("slice `{other}`"),
+            };
+            format!(
+                "some packets that match slice `{}` belong to {other}: state header fields that tell them apart",
+                slice.name
+            )
         };
-        Refusal::overlap(format!(
-            "some packets that match slice `{}` belong to {other}: state header fields that tell them apart",
-            slice.name
-        ))
+        let refusal = Refusal::overlap(detail(actor.tenant()));
+        let mut refusal = refusal.noted(&slice.name, &slice.tenant, &actor.name);
+        if let Some(note) = &mut refusal.note {
+            note.reason = detail(Some(&slice.tenant));
+        }
+        refusal
     }))
 }

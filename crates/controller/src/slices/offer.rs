@@ -4,7 +4,7 @@ use super::apply::{
     check_change, check_classes, check_quota, overlapping, resolve_path, tenant_of,
 };
 use super::capacity::{Capacity, requests};
-use super::stored::{Hop, Stored};
+use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::store::Failed;
@@ -41,13 +41,18 @@ async fn considered(
     actor: &Actor,
     slice: &mut Slice,
 ) -> Result<OfferAnswer, Failed> {
-    resolve_path(&mut *connection, slice).await?;
     let before = Stored::load(&mut *connection, &slice.name).await?;
     if let Some(before) = &before {
         if actor.tenant().is_some_and(|own| own != before.slice.tenant) {
             let detail = format!("the name `{}` is taken: choose another one", slice.name);
             return Err(Refusal::conflict(detail).into());
         }
+        if slice.path.is_empty() {
+            slice.path.clone_from(&before.slice.path);
+        }
+    }
+    resolve_path(&mut *connection, slice).await?;
+    if let Some(before) = &before {
         check_change(before, slice)?;
     }
     let mut tenant = tenant_of(&mut *connection, slice).await?;
@@ -59,28 +64,45 @@ async fn considered(
         tenant.subtract(&before.slice)?;
     }
     check_classes(&capacity, slice)?;
+    let stored = before.as_ref().map(|before| &before.slice);
     let requests = requests(slice);
     let asked = requests.iter().position(Option::is_some);
     let mut offer = match (asked, asked.and_then(|index| requests[index])) {
-        (Some(index), Some(request)) => capacity.alternatives(slice, index, &request),
+        (Some(index), Some(request)) => {
+            let mut offer = capacity.alternatives(slice, index, &request);
+            let others = guaranteed(slice).saturating_sub(request.rate.bits_per_second());
+            let most = left_by_quota(&tenant, stored).map(|left| left.saturating_sub(others));
+            let largest = offer.largest_rate_bps;
+            let largest = largest.map(|rate| most.map_or(rate, |most| rate.min(most)));
+            offer.largest_rate_bps = largest.filter(|&rate| rate > 0);
+            offer
+        }
         _ => OfferAnswer::default(),
     };
+    tenant.add(slice);
+    // In the order in which a change is tested.
+    if let Err(refusal) = check_quota(&tenant, stored, slice) {
+        let is_rate = tenant.most_slices.is_none_or(|most| tenant.slices <= most);
+        return Ok(OfferAnswer {
+            reason: Some(refusal.problem.detail),
+            largest_rate_bps: offer.largest_rate_bps.filter(|_| is_rate),
+            ..OfferAnswer::default()
+        });
+    }
+    // No number would change that packets belong to another slice.
+    if let Some(refusal) = overlapping(&mut *connection, actor, slice).await? {
+        return Err(refusal.into());
+    }
     match capacity.try_admit(slice) {
         Err(refused) => return Ok(*refused),
         Ok(classes) => offer.bound_ns = Some(capacity.bounds(slice, &classes)),
     }
-    tenant.add(slice);
-    let stored = before.as_ref().map(|before| &before.slice);
-    let refused = match check_quota(&tenant, stored, slice) {
-        Err(refusal) => Some(refusal),
-        Ok(()) => overlapping(connection, actor, slice).await?,
-    };
-    match refused {
-        None => offer.accepted = true,
-        Some(refusal) => {
-            offer.bound_ns = None;
-            offer.reason = Some(refusal.problem.detail);
-        }
-    }
+    offer.accepted = true;
     Ok(offer)
+}
+
+/// What the quota of `tenant` leaves for a slice that is now `before` and not counted, bit/s; what it has already is never refused.
+fn left_by_quota(tenant: &TenantState, before: Option<&Slice>) -> Option<u64> {
+    let left = tenant.most_rate_bps?.saturating_sub(tenant.rate_bps);
+    Some(left.max(before.map_or(0, guaranteed)))
 }

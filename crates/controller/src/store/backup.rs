@@ -198,6 +198,7 @@ pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
         return Err(lines.wrong("the file ends too early: it is not whole"));
     }
     reissue(&mut tx).await.map_err(statement)?;
+    tx.write_down().await.map_err(statement)?;
     tx.commit().await.map_err(statement)?;
     Ok(lines.rows)
 }

@@ -51,6 +51,15 @@ impl Location {
         Ok(Self::Sqlite(folder.join(FILE)))
     }
 
+    /// Whether there is a store, as far as files say.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        match self {
+            Self::Sqlite(path) => path.exists(),
+            Self::Postgres(_) => true,
+        }
+    }
+
     pub(super) const fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,

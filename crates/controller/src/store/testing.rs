@@ -3,6 +3,7 @@
 use super::{Answer, Failed, Location, Request, RowExt, Store, Tx, work};
 use futures_util::future::BoxFuture;
 use sqlx::AssertSqlSafe;
+use std::sync::{Arc, Mutex};
 
 /// Do something with a new store.
 pub(crate) fn with_store<T>(test: impl AsyncFnOnce(&Store) -> T) -> T {
@@ -22,9 +23,12 @@ pub(crate) async fn change<W>(store: &Store, change: W)
 where
     W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<(), Failed>> + Send + 'static,
 {
+    // A test whose transaction fails is not carried out again.
+    let change = Arc::new(Mutex::new(Some(change)));
     let work = work(move |tx| {
         Box::pin(async move {
-            change(tx).await?;
+            let change = change.lock().unwrap().take();
+            change.unwrap()(tx).await?;
             Ok(Answer::empty())
         })
     });

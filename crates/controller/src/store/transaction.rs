@@ -230,12 +230,13 @@ impl Tx {
             actor.into(),
             request.into(),
             i64::from(status).into(),
-            detail.into(),
+            // PostgreSQL has no text with it.
+            detail.replace('\0', "\u{fffd}").into(),
         ]);
     }
 
-    /// Write what was noted and the numbers given, and commit.
-    pub(super) async fn commit(mut self) -> Result<Numbers, sqlx::Error> {
+    /// Write what was noted and the numbers given.
+    pub(super) async fn write_down(&mut self) -> Result<(), sqlx::Error> {
         let numbers = self.numbers;
         self.events.save(&mut self.transaction).await?;
         self.audit.save(&mut self.transaction).await?;
@@ -246,7 +247,12 @@ impl Tx {
             .bind(number(numbers.event))
             .bind(number(numbers.audit))
             .bind(number(self.age_ms));
-        update.execute(self.connection()).await?;
+        update.execute(self.connection()).await.map(drop)
+    }
+
+    /// Commit what is written down.
+    pub(super) async fn commit(self) -> Result<Numbers, sqlx::Error> {
+        let numbers = self.numbers;
         self.transaction.commit().await?;
         Ok(numbers)
     }

@@ -7,9 +7,11 @@ use super::transaction::{Answer, Failed, Tx};
 use super::{Dialect, Progress, RowExt, StoreClock, announce, number};
 use crate::log;
 use crate::refusal::Refusal;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use slicewise_api::EventKind;
 use sqlx::{AnyPool, Executor};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -27,13 +29,37 @@ const EVENTS_KEPT: u64 = 1_000_000;
 /// Generations that gateways can catch up with change by change.
 pub(crate) const CHANGES_KEPT: u64 = 100_000;
 
-/// What a request does in the transaction.
-type Work = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send>;
+/// What a request does in the transaction; the same again after a transaction that failed.
+trait Work: Send + Sync {
+    fn again(&self) -> Box<dyn Work>;
+    fn carry_out(self: Box<Self>, tx: &mut Tx) -> BoxFuture<'_, Result<Answer, Failed>>;
+}
+
+impl<W> Work for W
+where
+    W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    fn again(&self) -> Box<dyn Work> {
+        Box::new(self.clone())
+    }
+
+    fn carry_out(self: Box<Self>, tx: &mut Tx) -> BoxFuture<'_, Result<Answer, Failed>> {
+        self(tx)
+    }
+}
 
 /// `work` as [`Writer::change`] takes it.
 pub(crate) fn work<W>(work: W) -> W
 where
-    W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send + 'static,
+    W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
 {
     work
 }
@@ -51,7 +77,7 @@ pub(crate) struct Request {
 
 struct Job {
     request: Request,
-    work: Work,
+    work: Box<dyn Work>,
     answer: oneshot::Sender<Result<Answer, Refusal>>,
 }
 
@@ -126,10 +152,14 @@ impl Writer {
     /// Do `work` in a transaction, and answer when it is committed. Whatever becomes of the caller, it is done whole or not at all.
     pub(crate) async fn change<W>(&self, request: Request, work: W) -> Result<Answer, Refusal>
     where
-        W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>> + Send + 'static,
+        W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let work: Work = Box::new(work);
+        let work: Box<dyn Work> = Box::new(work);
         let job = Job {
             request,
             work,
@@ -139,6 +169,11 @@ impl Writer {
             return Err(Refusal::overloaded());
         }
         answered.await.unwrap_or_else(|_| Err(Refusal::stopping()))
+    }
+
+    /// Whether changes are carried out.
+    pub(crate) fn is_working(&self) -> bool {
+        !self.jobs.is_closed()
     }
 
     pub(super) async fn stop(&self) {
@@ -185,81 +220,115 @@ impl Task {
         }
     }
 
-    /// Carry out `jobs` in one transaction, and answer them.
+    /// Carry out `jobs` in one transaction, and answer them. Where one of them makes it fail, each is carried out on its own: so none fails because of another.
     async fn together(&mut self, jobs: Vec<Job>) {
-        let mut answers = Vec::with_capacity(jobs.len());
-        let done = self.attempt(jobs, &mut answers).await;
-        match done {
-            Ok(()) => {
-                for (waiting, answer) in answers {
+        match self.attempt(&jobs).await {
+            Ok(answers) => {
+                for (job, answer) in jobs.into_iter().zip(answers) {
                     // Who has left does not need the answer.
-                    let _ = waiting.send(answer);
+                    let _ = job.answer.send(answer);
                 }
             }
-            Err(error) => {
-                self.totals.failures.fetch_add(1, Ordering::Relaxed);
-                log::warn(
-                    "store_failed",
-                    &[("reason", &error), ("requests", &answers.len())],
-                );
-                for (waiting, _) in answers {
-                    let _ = waiting.send(Err(Refusal::store(&error)));
+            Err(Undone::Work(error)) if jobs.len() > 1 => {
+                self.failed(&error, jobs.len());
+                let mut jobs = jobs.into_iter();
+                for job in jobs.by_ref() {
+                    match self.attempt(std::slice::from_ref(&job)).await {
+                        Ok(answers) => {
+                            let answer = answers.into_iter().next();
+                            let answer = answer.unwrap_or_else(|| Err(Refusal::defect()));
+                            let _ = job.answer.send(answer);
+                        }
+                        Err(Undone::Work(error)) => self.refuse([job], &error),
+                        Err(Undone::Store(error)) => {
+                            self.refuse([job], &Failure::Store(error));
+                            break;
+                        }
+                    }
+                }
+                // The store does not answer: nobody waits for that many times.
+                let away = Failure::Store(sqlx::Error::PoolTimedOut);
+                let others: Vec<Job> = jobs.collect();
+                if !others.is_empty() {
+                    self.refuse(others, &away);
                 }
             }
+            Err(Undone::Work(failure)) => self.refuse(jobs, &failure),
+            Err(Undone::Store(error)) => self.refuse(jobs, &Failure::Store(error)),
         }
     }
 
-    async fn attempt(&mut self, jobs: Vec<Job>, answers: &mut Answers) -> Result<(), sqlx::Error> {
-        let mut jobs = jobs.into_iter();
-        let done = self.carry_out(&mut jobs, answers).await;
-        // After a failure, the others have not been tried: they share its fate, because the transaction is rolled back.
-        answers.extend(jobs.map(|job| (job.answer, Err(Refusal::overloaded()))));
-        done
+    fn failed(&self, failure: &Failure, requests: usize) {
+        self.totals.failures.fetch_add(1, Ordering::Relaxed);
+        let reason: &dyn std::fmt::Display = match failure {
+            Failure::Store(error) => error,
+            Failure::Panic => &"a request met a defect of the controller",
+        };
+        log::warn(
+            "store_failed",
+            &[("reason", &reason), ("requests", &requests)],
+        );
     }
 
-    async fn carry_out(
-        &mut self,
-        jobs: &mut std::vec::IntoIter<Job>,
-        answers: &mut Answers,
-    ) -> Result<(), sqlx::Error> {
-        let mut tx = Tx::begin(&self.pool, self.dialect, &self.clock).await?;
-        for Job {
-            request,
-            work,
-            answer,
-        } in jobs
-        {
-            let result = one(&mut tx, &request, work).await;
-            match result {
-                Ok(result) => answers.push((answer, result)),
-                Err(error) => {
-                    answers.push((answer, Err(Refusal::overloaded())));
-                    return Err(error);
-                }
-            }
+    fn refuse(&self, jobs: impl IntoIterator<Item = Job>, failure: &Failure) {
+        let jobs: Vec<Job> = jobs.into_iter().collect();
+        self.failed(failure, jobs.len());
+        for job in jobs {
+            let refusal = match failure {
+                Failure::Store(error) => Refusal::store(error),
+                Failure::Panic => Refusal::defect(),
+            };
+            let _ = job.answer.send(Err(refusal));
         }
-        self.tidy.on_transaction(&mut tx).await?;
-        let numbers = tx.commit().await?;
+    }
+
+    /// Carry out `jobs` in one transaction.
+    async fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Answer, Refusal>>, Undone> {
+        let tx = Tx::begin(&self.pool, self.dialect, &self.clock).await;
+        let mut tx = tx.map_err(Undone::Store)?;
+        let mut answers = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let done = one(&mut tx, &job.request, job.work.again());
+            let done = AssertUnwindSafe(done).catch_unwind().await;
+            let done = done.map_err(|_| Undone::Work(Failure::Panic))?;
+            answers.push(done.map_err(|error| Undone::Work(Failure::Store(error)))?);
+        }
+        self.tidy
+            .on_transaction(&mut tx)
+            .await
+            .map_err(Undone::Store)?;
+        let written = tx.write_down().await;
+        written.map_err(|error| Undone::Work(Failure::Store(error)))?;
+        // Whether it is committed is not known after an error: it is not carried out again.
+        let numbers = tx.commit().await.map_err(Undone::Store)?;
         self.commits.send_replace(());
         let progress = Progress {
             generation: numbers.generation,
             event: numbers.event,
         };
         announce(&self.progress, progress);
-        Ok(())
+        Ok(answers)
     }
 }
 
-type Answers = Vec<(
-    oneshot::Sender<Result<Answer, Refusal>>,
-    Result<Answer, Refusal>,
-)>;
+/// Why a transaction is not done.
+enum Undone {
+    /// A request failed, and nothing is committed.
+    Work(Failure),
+    /// The store did not begin, tidy or commit.
+    Store(sqlx::Error),
+}
+
+enum Failure {
+    Store(sqlx::Error),
+    Panic,
+}
 
 /// One request: a refused one leaves nothing but notes.
 async fn one(
     tx: &mut Tx,
     request: &Request,
-    work: Work,
+    work: Box<dyn Work>,
 ) -> Result<Result<Answer, Refusal>, sqlx::Error> {
     if let Some((key, hash)) = &request.key
         && let Some(before) = answered(tx, &request.actor, key, hash).await?
@@ -268,14 +337,17 @@ async fn one(
     }
     let mark = tx.mark();
     tx.connection().execute("SAVEPOINT request").await?;
-    let result = match work(tx).await {
+    let result = match work.carry_out(tx).await {
         Ok(answer) => Ok(answer),
         Err(Failed::Refused(refusal)) => {
             tx.connection()
                 .execute("ROLLBACK TO SAVEPOINT request")
                 .await?;
             tx.return_to(mark);
-            Err(*refusal)
+            Err(Refusal {
+                is_audited: !request.line.is_empty(),
+                ..*refusal
+            })
         }
         Err(Failed::Store(error)) => return Err(error),
     };
@@ -324,6 +396,7 @@ async fn answered(
         return Ok(Some(Err(Refusal {
             problem: row.json("body")?,
             note: None,
+            is_audited: true,
         })));
     }
     Ok(Some(Ok(Answer {
@@ -363,4 +436,74 @@ async fn remember(
         .bind(version.map_or(-1, number))
         .bind(body);
     insert.execute(tx.connection()).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::with_store;
+
+    /// Carried out in one transaction: those in `jobs` come while another one is carried out.
+    async fn together(
+        store: &crate::store::Store,
+        statements: [&'static str; 3],
+    ) -> [Result<Answer, Refusal>; 3] {
+        let (begun, begins) = oneshot::channel();
+        let (go, goes) = oneshot::channel::<()>();
+        let pair = Arc::new(std::sync::Mutex::new(Some((begun, goes))));
+        let first = work(move |_| {
+            let (begun, goes) = pair.lock().unwrap().take().unwrap();
+            Box::pin(async move {
+                begun.send(()).unwrap();
+                goes.await.unwrap();
+                Ok(Answer::empty())
+            })
+        });
+        let change = |statement: &'static str| {
+            let work = work(move |tx| {
+                Box::pin(async move {
+                    assert_ne!(statement, "panic");
+                    tx.connection().execute(statement).await?;
+                    Ok(Answer::empty())
+                })
+            });
+            store.writer().change(Request::default(), work)
+        };
+        let first = store.writer().change(Request::default(), first);
+        let others = async {
+            begins.await.unwrap();
+            let free = async {
+                // The three wait by now: they were begun before.
+                go.send(()).unwrap();
+            };
+            let [a, b, c] = statements.map(change);
+            let (a, b, c, ()) = tokio::join!(a, b, c, free);
+            [a, b, c]
+        };
+        let (first, others) = tokio::join!(first, others);
+        first.unwrap();
+        others
+    }
+
+    #[test]
+    fn a_request_that_fails_or_panics_does_not_take_others_along() {
+        with_store(async |store| {
+            let add = "INSERT INTO tenants (name, weight, most_slices, most_rate_bps, slices, rate_bps) VALUES ('red', 1, -1, -1, 0, 0)";
+            let change = "UPDATE tenants SET weight = weight + 1";
+            for (wrong, status) in [("INSERT INTO nothing VALUES (1)", 503), ("panic", 500)] {
+                let before = store.writer().totals().transactions.load(Ordering::Relaxed);
+                let [a, b, c] = together(store, [change, wrong, change]).await;
+                let after = store.writer().totals().transactions.load(Ordering::Relaxed);
+                assert_eq!(after - before, 2, "the three came together");
+                assert!(a.is_ok() && c.is_ok(), "{a:?} {c:?}");
+                assert_eq!(b.unwrap_err().problem.status, status);
+                assert!(store.writer().is_working());
+            }
+            let weight = "SELECT weight AS number FROM tenants WHERE name = 'default'";
+            let weight = crate::store::testing::number(store, weight).await;
+            assert_eq!(weight, 5, "each was carried out once");
+            let [added, again, _] = together(store, [add, add, change]).await;
+            assert_eq!((added.is_ok(), again.is_ok()), (true, false));
+        });
+    }
 }

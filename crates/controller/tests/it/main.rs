@@ -8,6 +8,7 @@ mod crashes;
 mod description;
 mod gateway_state;
 mod gateways;
+mod hostile;
 mod older_stores;
 mod operations;
 mod postgres_killed;

@@ -4,7 +4,7 @@
 use crate::support::{TestStore, guarantee, slice, with_link};
 use slicewise_api::{
     Client, CounterReport, Direction, DirectionCounters, EventKind, Maximum, Precondition, Rule,
-    Slice, SliceCounters,
+    Slice, SliceCounters, Tenant,
 };
 
 /// `lender` is guaranteed 50 Mbit/s; `borrower` may send 10 Mbit/s.
@@ -154,5 +154,43 @@ fn a_rule_that_cannot_be_kept_is_refused_with_its_reason() {
             409 slice `borrower` borrows by rule `night` already: a slice borrows by one rule in each direction
             ");
         }
+    }
+}
+
+#[test]
+fn a_tenant_that_borrows_is_not_told_what_another_one_sends() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let mut borrower = with_slices(&client);
+        client.put_tenant("red", &Tenant::default()).unwrap();
+        borrower.name = "other".to_owned();
+        borrower.tenant = "red".to_owned();
+        borrower.matches = slice("other", 3, 1).matches;
+        client
+            .put_slice(&borrower, Precondition::Absent, None)
+            .unwrap();
+        let rule = Rule {
+            to: "other".to_owned(),
+            ..rule()
+        };
+        client.put_rule("night", &rule).unwrap();
+        report(&client, 10);
+        report(&client, 40);
+        let events = client.events(0, None).unwrap().items;
+        let told = events
+            .iter()
+            .filter(|event| event.kind == EventKind::Decision);
+        let told: Vec<_> = told
+            .map(|event| (event.tenant.as_deref(), event.reason.as_deref()))
+            .collect();
+        let red = Some("red");
+        let expected = [
+            (red, Some("lent to `other`")),
+            (red, Some("taken back from `other`")),
+        ];
+        assert_eq!(told, expected);
+        let whole = client.generations(None, Some(1)).unwrap().items.remove(0);
+        let reason = whole.reason.unwrap();
+        assert!(reason.contains("slice `lender`"), "{reason}");
     }
 }
