@@ -34,14 +34,20 @@ pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
             noteln!("{location}: {rows} rows of {}", file.display());
         }
         Some(ControllerAction::Token { action }) => {
-            existing(&location)?;
+            // The first token may come before the first start, which needs one where others can reach the controller.
+            match (action, &options.store) {
+                (TokenAction::Add { .. }, Some(_)) if !location.exists() => {
+                    noteln!("{location} is new");
+                }
+                _ => existing(&location)?,
+            }
             token(&location, action)?;
         }
     }
     Ok(Exit::Success)
 }
 
-/// A token for a store that no controller uses would be refused by the one that is meant.
+/// What is asked of a store that no controller uses is not what is meant.
 fn existing(location: &Location) -> Result<(), Failure> {
     match location.exists() {
         true => Ok(()),

@@ -63,17 +63,28 @@ fn systemd_accepts_the_unit() {
 fn a_token_is_not_made_for_a_store_that_no_controller_has() {
     let sandbox = Sandbox::new();
     let store = format!("sqlite:{}", sandbox.path("other.sqlite").display());
-    for action in [
-        &["token", "add", "portal", "--scope", "admin"][..],
-        &["token", "list"],
-        &["backup", "file"],
-    ] {
-        let mut command = sandbox.command(&["controller", "--store", &store]);
-        let ended = command.args(action).output().unwrap();
+    let refused = |arguments: &[&str]| {
+        let mut command = sandbox.command(&["controller"]);
+        let ended = command
+            .args(arguments)
+            .env_remove("STATE_DIRECTORY")
+            .env("HOME", sandbox.path(""))
+            .env("XDG_DATA_HOME", sandbox.path(""))
+            .output()
+            .unwrap();
         assert_eq!(ended.status.code(), Some(2));
         assert!(ended.stdout.is_empty());
         let said = text(&ended.stderr);
         assert!(said.contains("there is no store sqlite:"), "{said}");
-    }
+    };
+    refused(&["--store", &store, "token", "list"]);
+    refused(&["--store", &store, "backup", "file"]);
+    refused(&["token", "add", "portal", "--scope", "admin"]);
     assert!(!sandbox.path("other.sqlite").exists());
+    // A store that is named is made: a controller that others can reach does not start without a token.
+    let mut command = sandbox.command(&["controller", "--store", &store]);
+    let add = ["token", "add", "portal", "--scope", "admin"];
+    let made = command.args(add).output().unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    assert!(text(&made.stderr).contains("other.sqlite is new"));
 }
