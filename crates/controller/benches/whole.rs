@@ -63,7 +63,8 @@ impl Seen {
                     added.send(class).unwrap();
                 }
                 if let Some(waiting) = self.waiting.lock().unwrap().get(&class) {
-                    waiting.send(now).unwrap();
+                    // A change may be carried out in several steps; nobody waits for those after the last one timed.
+                    let _ = waiting.send(now);
                 }
             }
             Answer::Changed(Err(_)) => drop(self.refused.fetch_add(1, Ordering::Relaxed)),
@@ -236,6 +237,8 @@ fn one_by_one(client: &Client, seen: &Seen) {
                         let guarantee = terms.as_mut().unwrap().guarantee.as_mut().unwrap();
                         guarantee.rate_bps = 100_000 + 1_000 * (index % 97) + 1;
                     }
+                    // What is left of the change before.
+                    while in_force.try_recv().is_ok() {}
                     client.put_slice(&slice, Precondition::None, None).unwrap();
                     let answered = Instant::now();
                     let in_force = in_force.recv_timeout(PATIENCE).unwrap();
