@@ -1,41 +1,45 @@
-//! Slices that are held back until the frames another slice had when they were added have left.
+//! What happens when certain frames of a slice have left.
 //!
-//! Frames of one flow may wait in a slice when another slice begins to take that flow. The new slice
-//! accepts frames at once, but is in neither tier until the older frames have left: so none overtakes.
+//! Frames of one flow may wait in a slice when another slice begins to take that flow. A slice that is new
+//! accepts frames at once, but is in neither tier until the older frames have left: so none overtakes. To one that is in
+//! force already, frames are [joined](Guaranteed::join) that the caller has kept meanwhile.
 
-use super::slice::{Life, NIL, Tier};
+use super::slice::{Life, NIL, SliceState, Tier};
 use super::{Guaranteed, SliceId};
-use crate::queue::FramePool;
+use crate::queue::{FrameList, FramePool, Position};
 use slicewise_units::Instant;
-use std::collections::LinkedList;
+use std::collections::{BTreeMap, LinkedList};
 
-/// The slices that are held, all behind the same one.
+/// What is watched for. Lists, because growing moves nothing.
 #[derive(Debug, Clone)]
+#[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
 pub(super) struct Holds {
-    /// The slice whose frames leave first; [`NIL`] while nothing is held.
+    /// The slice that others are held behind; [`NIL`] while none is.
     behind: u32,
-    /// Frames it has sent since the first of those that are held was added.
-    sent: u64,
-    /// Slices that are held, and the number of frames sent at which each is released. A list, because growing moves
-    /// nothing.
-    #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
-    held: LinkedList<(u32, u64)>,
+    /// Slices that are held, and the place in that slice at which each is released.
+    held: LinkedList<(u32, Position)>,
+    /// Places in slices behind which frames were joined, and when: none of these could leave before, ns.
+    joined: BTreeMap<u32, LinkedList<(Position, u64)>>,
 }
 
 impl Default for Holds {
     fn default() -> Self {
         Self {
             behind: NIL,
-            sent: 0,
             held: LinkedList::new(),
+            joined: BTreeMap::new(),
         }
     }
 }
 
 impl Holds {
-    #[inline]
-    pub(super) const fn behind(&self) -> u32 {
-        self.behind
+    fn watches(&self, id: u32) -> bool {
+        self.behind == id || self.joined.contains_key(&id)
+    }
+
+    /// A slice is no longer there.
+    pub(super) fn forget(&mut self, id: u32) {
+        self.joined.remove(&id);
     }
 }
 
@@ -54,11 +58,12 @@ impl Guaranteed {
         if frames == 0 || id == first {
             return 0;
         }
+        let until = self.end_of(first);
         if let Some(slice) = self.slices.get_mut(id.0 as usize) {
             slice.tier = Tier::Held;
             self.holds.behind = first.0;
-            let until = self.holds.sent + u64::from(frames);
             self.holds.held.push_back((id.0, until));
+            self.slices[first.0 as usize].is_watched = true;
         }
         frames
     }
@@ -68,26 +73,97 @@ impl Guaranteed {
         (self.holds.behind != NIL).then_some(SliceId(self.holds.behind))
     }
 
-    /// A frame left of the slice that others are held behind.
-    #[cold]
-    pub(super) fn on_sent_ahead(&mut self, pool: &FramePool, now: u64) {
-        let first = &self.slices[self.holds.behind as usize];
-        self.holds.sent += 1;
-        let sent = match first.flow_queue() {
-            _ if first.packets == 0 => u64::MAX,
-            Some(_) => 0,
-            None => self.holds.sent,
+    /// The place behind the last frame of a slice.
+    pub(crate) fn end_of(&self, id: SliceId) -> Position {
+        let slice = self.slices.get(id.0 as usize);
+        slice.map_or_else(Position::default, SliceState::end)
+    }
+
+    /// Whether the frames of a slice before a place have left; with a flow queue, whether no frame of it waits.
+    pub(crate) fn is_past(&self, id: SliceId, position: Position) -> bool {
+        let slice = self.slices.get(id.0 as usize);
+        slice.is_none_or(|slice| slice.is_past(position))
+    }
+
+    /// Append frames that were kept elsewhere, in order of arrival, whatever the limits. Until `now` none of them could have
+    /// left. O(1), and O(frames) where the slice has a flow queue.
+    pub(crate) fn join(
+        &mut self,
+        id: SliceId,
+        mut frames: FrameList,
+        pool: &mut FramePool,
+        now: Instant,
+    ) {
+        let Some(slice) = self.slices.get_mut(id.0 as usize) else {
+            return;
         };
-        while let Some(&(id, until)) = self.holds.held.front()
-            && until <= sent
+        if frames.packets() == 0 {
+            return;
+        }
+        let (was_empty, end) = (slice.packets == 0, slice.end());
+        let flow_queue = slice.flow_queue();
+        if let Some(index) = flow_queue {
+            while let Some(queued) = frames.pop(pool) {
+                self.append_by_flow(id.0, index, queued, pool);
+            }
+            if was_empty {
+                self.stage_moved(id.0, pool, now);
+            }
+        } else {
+            slice.join(&frames, pool);
+            self.backlog += frames.packets();
+        }
+        let slice = &mut self.slices[id.0 as usize];
+        if was_empty {
+            self.place_head_from(id.0, pool, now);
+        } else if flow_queue.is_some() {
+            // Which frame is next does not follow the order of arrival: all that wait are as late as these.
+            slice.committed.refill(now.nanos());
+        } else if slice.committed.exists() {
+            slice.is_watched = true;
+            let joined = self.holds.joined.entry(id.0).or_default();
+            joined.push_back((end, now.nanos()));
+        }
+    }
+
+    /// Frames that were joined will not be told apart from others: all that wait are as late as these.
+    pub(super) fn settle_joined(&mut self, id: SliceId, now: Instant) {
+        if self.holds.joined.remove(&id.0).is_some()
+            && let Some(slice) = self.slices.get_mut(id.0 as usize)
         {
-            self.holds.held.pop_front();
-            self.release_held(id, pool, now);
+            slice.committed.refill(now.nanos());
+            slice.is_watched = self.holds.watches(id.0);
         }
-        if self.holds.held.is_empty() {
-            self.holds.behind = NIL;
-            self.holds.sent = 0;
+    }
+
+    /// A frame left of a slice that is watched.
+    #[cold]
+    pub(super) fn on_sent_watched(&mut self, id: u32, pool: &FramePool, now: u64) {
+        let slice = &mut self.slices[id as usize];
+        if let Some(joined) = self.holds.joined.get_mut(&id) {
+            while let Some(&(position, since)) = joined.front()
+                && slice.is_past(position)
+            {
+                // A deadline before that would claim capacity that others were promised.
+                slice.committed.refill(since);
+                joined.pop_front();
+            }
+            if joined.is_empty() {
+                self.holds.joined.remove(&id);
+            }
         }
+        if id == self.holds.behind {
+            while let Some(&(held, until)) = self.holds.held.front()
+                && self.slices[id as usize].is_past(until)
+            {
+                self.holds.held.pop_front();
+                self.release_held(held, pool, now);
+            }
+            if self.holds.held.is_empty() {
+                self.holds.behind = NIL;
+            }
+        }
+        self.slices[id as usize].is_watched = self.holds.watches(id);
     }
 
     fn release_held(&mut self, id: u32, pool: &FramePool, now: u64) {

@@ -276,6 +276,14 @@ impl Guaranteed {
         self.counting.bytes(lengths)
     }
 
+    /// Whether guarantees were computed for frames of these lengths.
+    pub(crate) fn check_length(&self, lengths: FrameLengths) -> Result<(), DropReason> {
+        if self.counted(lengths) > self.largest_frame {
+            return Err(DropReason::FrameTooLong);
+        }
+        Ok(())
+    }
+
     /// Put a frame that has just arrived at the end of its slice's queue. O(1).
     ///
     /// # Errors
@@ -428,19 +436,14 @@ impl Guaranteed {
         {
             return queued;
         }
-        let slice = &mut self.slices[id as usize];
-        let (queued, next) = pool.release(slice.head);
-        slice.head = next;
-        slice.packets -= 1;
-        slice.bytes = slice.bytes.saturating_sub(queued.lengths().l2_bytes);
         self.backlog -= 1;
-        queued
+        self.slices[id as usize].pop(pool)
     }
 
     #[inline]
     fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
-        if id == self.holds.behind() {
-            self.on_sent_ahead(pool, now);
+        if self.slices[id as usize].is_watched {
+            self.on_sent_watched(id, pool, now);
         }
         if self.slices[id as usize].head == NIL {
             self.on_emptied(id);

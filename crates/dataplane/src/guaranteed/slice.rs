@@ -1,7 +1,7 @@
 //! State of one slice: two cache lines.
 
 use super::calendar::Links;
-use crate::queue::FramePool;
+use crate::queue::{FrameList, FramePool, Position, QueuedFrame};
 use slicewise_model::{QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
@@ -57,7 +57,7 @@ impl SmallBucket {
 
     /// Advance its clock to `time`, if that is later.
     #[inline]
-    fn refill(&mut self, time: u64) {
+    pub(super) fn refill(&mut self, time: u64) {
         if time <= self.clock {
             return;
         }
@@ -209,6 +209,10 @@ pub(super) struct SliceState {
     pub(super) tier: Tier,
     pub(super) excess: Excess,
     pub(super) life: Life,
+    /// Frames that left it, modulo 2^32.
+    pub(super) left: u32,
+    /// Something happens when certain frames of it have left.
+    pub(super) is_watched: bool,
     /// CIR and CBS.
     pub(super) committed: SmallBucket,
     /// PIR and PBS.
@@ -245,6 +249,8 @@ impl SliceState {
             tier: Tier::Idle,
             excess: Excess::Out,
             life: Life::Live,
+            left: 0,
+            is_watched: false,
             committed: params.guarantee.map_or(SmallBucket::ABSENT, |g| {
                 SmallBucket::full(g.rate, g.burst, now)
             }),
@@ -299,6 +305,44 @@ impl SliceState {
         } else {
             None
         }
+    }
+
+    /// Take the oldest frame from the queue.
+    #[inline]
+    pub(super) fn pop(&mut self, pool: &mut FramePool) -> QueuedFrame {
+        let (queued, next) = pool.release(self.head);
+        self.head = next;
+        self.packets -= 1;
+        self.left = self.left.wrapping_add(1);
+        self.bytes = self.bytes.saturating_sub(queued.lengths().l2_bytes);
+        queued
+    }
+
+    /// Put frames at the end of the queue. O(1).
+    pub(super) fn join(&mut self, frames: &FrameList, pool: &mut FramePool) {
+        if self.packets == 0 {
+            self.head = frames.head();
+        } else {
+            pool.link(self.tail, frames.head());
+        }
+        self.tail = frames.tail();
+        self.packets += frames.packets();
+        let bytes = u32::try_from(frames.bytes()).unwrap_or(u32::MAX);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// The place behind the last frame of the queue.
+    pub(super) const fn end(&self) -> Position {
+        Position::behind(self.left, self.packets)
+    }
+
+    /// Whether the frames before a place have left. With a flow queue they are those that waited, in whatever order: none
+    /// may wait.
+    pub(super) const fn is_past(&self, position: Position) -> bool {
+        if self.flow_queue().is_some() {
+            return self.packets == 0;
+        }
+        position.is_past(self.left, self.packets)
     }
 
     /// Put a frame at the end of the queue; returns whether that was empty.

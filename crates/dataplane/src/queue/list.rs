@@ -21,6 +21,19 @@ pub struct FrameList {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Position(u32);
 
+impl Position {
+    /// Behind the last frame of a list of so many, from which so many have been removed, modulo 2^32.
+    pub(crate) const fn behind(left: u32, packets: u32) -> Self {
+        Self(left.wrapping_add(packets))
+    }
+
+    /// Whether all frames before it have been removed.
+    pub(crate) const fn is_past(self, left: u32, packets: u32) -> bool {
+        let ahead = self.0.wrapping_sub(left);
+        ahead == 0 || ahead > packets
+    }
+}
+
 impl Default for FrameList {
     fn default() -> Self {
         Self::new()
@@ -105,13 +118,22 @@ impl FrameList {
 
     /// The place behind the last frame.
     pub(crate) const fn end(&self) -> Position {
-        Position(self.left.wrapping_add(self.packets))
+        Position::behind(self.left, self.packets)
     }
 
     /// Whether all frames before a place have been removed.
     pub(crate) const fn is_past(&self, position: Position) -> bool {
-        let ahead = position.0.wrapping_sub(self.left);
-        ahead == 0 || ahead > self.packets
+        position.is_past(self.left, self.packets)
+    }
+
+    /// The slot of the oldest frame.
+    pub(crate) const fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// The slot of the newest frame.
+    pub(crate) const fn tail(&self) -> u32 {
+        self.tail
     }
 
     /// Append all frames of `other`, in their order. O(1).
