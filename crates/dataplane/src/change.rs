@@ -349,7 +349,7 @@ fn match_queues(
         let successor = successor
             .filter(|successor| successor.same_members)
             .and_then(|successor| new.classes.get(successor.class as usize))
-            .filter(|new| class.is_by_flow() || !new.is_by_flow())
+            .filter(|new| class.waits_by_flow() || !new.is_by_flow())
             .filter(|other| class.places() == other.places())
             .filter(|other| {
                 let (old, new) = (pipeline.tree.hqos(class.queue), new.tree.hqos(other.queue));

@@ -331,7 +331,8 @@ impl Pipeline {
         let admitted = Self::admit(state, &mut self.policers, &mut frame, congested, now);
         let kept = admitted.and_then(|()| {
             self.tree.check_length(state.queue, frame.lengths)?;
-            let flow = special::flow_of(state, headers, &frame, now, self.flow_hash, &mut self.tree);
+            let flow =
+                special::flow_of(state, headers, &frame, now, self.flow_hash, &mut self.tree);
             keep(QueuedFrame::new(&frame, class, now, flow), &mut self.pool)
         });
         match kept {

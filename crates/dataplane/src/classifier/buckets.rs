@@ -221,7 +221,8 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
         let mut at = At::Home(self.home_of(key));
         while let Some(bucket) = self.bucket_mut(at) {
             let mut slots = bucket.keys.iter().zip(&mut bucket.entries);
-            if let Some((_, entry)) = slots.find(|(own, entry)| *own == key && **entry != Entry::NONE)
+            if let Some((_, entry)) =
+                slots.find(|(own, entry)| *own == key && **entry != Entry::NONE)
             {
                 return entry.retarget(from, to);
             }

@@ -31,7 +31,7 @@ pub(crate) struct Split {
     /// Of that, what it does not need once they have joined.
     pub(crate) obsolete: Part,
     /// Of that, what is new.
-    added: Part,
+    pub(crate) added: Part,
 }
 
 impl Part {
@@ -111,7 +111,9 @@ impl Classifier {
             is_within(pattern, old) && !old.contains(pattern)
         });
         // Frames of both that neither contains.
-        let pairs = leaving.iter().flat_map(|a| joining.iter().map(move |b| a.and(b)));
+        let pairs = leaving
+            .iter()
+            .flat_map(|a| joining.iter().map(move |b| a.and(b)));
         for both in pairs.flatten() {
             if !is_within(&both, &kept) && !added.contains(&both) {
                 added.push(both);
@@ -120,7 +122,9 @@ impl Classifier {
                 return None;
             }
         }
-        self.levels.first()?.tables_for(joining.iter().chain(&added))?;
+        self.levels
+            .first()?
+            .tables_for(joining.iter().chain(&added))?;
         kept.extend(&added);
         Some(Split {
             joining: Part::of(joining),
@@ -171,9 +175,8 @@ impl Classifier {
         let tables = level.tables.iter();
         let found = tables.map(|table| table.find_but(headers, class));
         let walked = level.walked.iter();
-        let walked = walked.filter(|walked| {
-            walked.entry.target() != class && walked.map.matches(headers)
-        });
+        let walked =
+            walked.filter(|walked| walked.entry.target() != class && walked.map.matches(headers));
         let found = found.chain(walked.map(|walked| walked.entry)).min();
         let found = found.filter(|entry| *entry != Entry::NONE);
         found.map_or(level.default, Entry::target)

@@ -81,14 +81,10 @@ impl Guaranteed {
         pool: &mut FramePool,
         now: Instant,
     ) {
-        let left = self.slices.get(id.0 as usize).map(|slice| slice.left);
         let frames: Vec<QueuedFrame> = std::iter::from_fn(|| self.pop_unserved(id, pool)).collect();
-        self.settle_joined(id, now);
         let Some(slice) = self.slices.get_mut(id.0 as usize) else {
             return;
         };
-        // They wait still.
-        slice.left = left.unwrap_or(slice.left);
         if let Some(old) = slice.flow_queue() {
             self.flow_queues.remove(old);
         }
@@ -102,6 +98,7 @@ impl Guaranteed {
         for queued in frames {
             self.append(id, queued, pool);
         }
+        self.on_mixed(id, now);
         self.stage_moved(id.0, pool, now);
     }
 

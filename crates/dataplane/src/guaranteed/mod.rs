@@ -35,6 +35,7 @@ use excess::ExcessTier;
 pub(crate) use flow_queues::Effects;
 use flow_queues::FlowQueues;
 use hold::Holds;
+pub(crate) use hold::Place;
 use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -442,7 +443,7 @@ impl Guaranteed {
 
     #[inline]
     fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
-        if self.slices[id as usize].is_watched {
+        if self.holds.is_watching() {
             self.on_sent_watched(id, pool, now);
         }
         if self.slices[id as usize].head == NIL {

@@ -1,7 +1,7 @@
 //! State of one slice: two cache lines.
 
 use super::calendar::Links;
-use crate::queue::{FrameList, FramePool, Position, QueuedFrame};
+use crate::queue::{FrameList, FramePool, QueuedFrame};
 use slicewise_model::{QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
@@ -209,10 +209,6 @@ pub(super) struct SliceState {
     pub(super) tier: Tier,
     pub(super) excess: Excess,
     pub(super) life: Life,
-    /// Frames that left it, modulo 2^32.
-    pub(super) left: u32,
-    /// Something happens when certain frames of it have left.
-    pub(super) is_watched: bool,
     /// CIR and CBS.
     pub(super) committed: SmallBucket,
     /// PIR and PBS.
@@ -249,8 +245,6 @@ impl SliceState {
             tier: Tier::Idle,
             excess: Excess::Out,
             life: Life::Live,
-            left: 0,
-            is_watched: false,
             committed: params.guarantee.map_or(SmallBucket::ABSENT, |g| {
                 SmallBucket::full(g.rate, g.burst, now)
             }),
@@ -313,7 +307,6 @@ impl SliceState {
         let (queued, next) = pool.release(self.head);
         self.head = next;
         self.packets -= 1;
-        self.left = self.left.wrapping_add(1);
         self.bytes = self.bytes.saturating_sub(queued.lengths().l2_bytes);
         queued
     }
@@ -329,20 +322,6 @@ impl SliceState {
         self.packets += frames.packets();
         let bytes = u32::try_from(frames.bytes()).unwrap_or(u32::MAX);
         self.bytes = self.bytes.saturating_add(bytes);
-    }
-
-    /// The place behind the last frame of the queue.
-    pub(super) const fn end(&self) -> Position {
-        Position::behind(self.left, self.packets)
-    }
-
-    /// Whether the frames before a place have left. With a flow queue they are those that waited, in whatever order: none
-    /// may wait.
-    pub(super) const fn is_past(&self, position: Position) -> bool {
-        if self.flow_queue().is_some() {
-            return self.packets == 0;
-        }
-        position.is_past(self.left, self.packets)
     }
 
     /// Put a frame at the end of the queue; returns whether that was empty.

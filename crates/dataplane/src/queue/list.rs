@@ -21,19 +21,6 @@ pub struct FrameList {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Position(u32);
 
-impl Position {
-    /// Behind the last frame of a list of so many, from which so many have been removed, modulo 2^32.
-    pub(crate) const fn behind(left: u32, packets: u32) -> Self {
-        Self(left.wrapping_add(packets))
-    }
-
-    /// Whether all frames before it have been removed.
-    pub(crate) const fn is_past(self, left: u32, packets: u32) -> bool {
-        let ahead = self.0.wrapping_sub(left);
-        ahead == 0 || ahead > packets
-    }
-}
-
 impl Default for FrameList {
     fn default() -> Self {
         Self::new()
@@ -118,12 +105,13 @@ impl FrameList {
 
     /// The place behind the last frame.
     pub(crate) const fn end(&self) -> Position {
-        Position::behind(self.left, self.packets)
+        Position(self.left.wrapping_add(self.packets))
     }
 
     /// Whether all frames before a place have been removed.
     pub(crate) const fn is_past(&self, position: Position) -> bool {
-        position.is_past(self.left, self.packets)
+        let ahead = position.0.wrapping_sub(self.left);
+        ahead == 0 || ahead > self.packets
     }
 
     /// The slot of the oldest frame.

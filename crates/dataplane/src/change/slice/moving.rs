@@ -10,8 +10,9 @@ use crate::build::{self, ClassState};
 use crate::change::ledger::Slice;
 use crate::classifier::{Part, Split};
 use crate::frame::{DropReason, Frame};
+use crate::guaranteed::Place;
 use crate::pipeline::Pipeline;
-use crate::queue::{FrameList, Position, QueuedFrame};
+use crate::queue::{FrameList, QueuedFrame};
 use crate::scheduler::QueueId;
 use slicewise_model::{ClassMap, GuaranteeParams};
 use slicewise_wire::Headers;
@@ -25,6 +26,8 @@ pub(crate) struct Moving {
     into: u32,
     /// Those that wait.
     held: FrameList,
+    /// Each of them carries the hash of its flow.
+    by_flow: bool,
     way: Way,
     /// Frames that the frame memory has room for because of it.
     room: u64,
@@ -35,7 +38,7 @@ enum Way {
     /// From class-default to a slice, when class-default's frames before a place have left.
     Joining {
         serial: u64,
-        position: Position,
+        place: Place,
         /// What the slice has without them.
         kept: Part,
         /// Of that, what it does not need with them.
@@ -45,7 +48,7 @@ enum Way {
     Leaving {
         from: u32,
         serial: u64,
-        position: Position,
+        place: Place,
     },
     /// From a slice that was removed to class-default, when no frame of it waits.
     Removed {
@@ -109,17 +112,17 @@ impl Changing<'_> {
         } = split;
         // Frames of both that leave now and left before have to wait for the newer place.
         let held = self.absorb_leaving(class, leaving, &mut leaves, Part::overlaps);
-        let (serial, position) = (self.next_serial(), self.end_of(class));
+        let (serial, place) = (self.next_serial(), self.end_of(class));
         let way = Way::Leaving {
             from: class,
             serial,
-            position,
+            place,
         };
         let mut waiting = self.start(leaving, (leaves, held), default, way);
-        let (serial, position) = (self.next_serial(), self.end_of(default));
+        let (serial, place) = (self.next_serial(), self.end_of(default));
         let way = Way::Joining {
             serial,
-            position,
+            place,
             kept,
             obsolete,
         };
@@ -141,7 +144,9 @@ impl Changing<'_> {
             name: name.to_owned(),
         })?;
         let joining = self.ledger.joining.get(&class).copied();
+        // What is tested anew comes after all that is on its way.
         self.check_still(name, &split.joining, joining)?;
+        self.check_still(name, &split.added, joining)?;
         let most = u32::try_from(self.pipeline.classes.len()).unwrap_or(u32::MAX);
         let numbered = self.pipeline.classifier.check(0, most.saturating_add(1));
         numbered.map_err(|error| SliceChangeError::from((name, error)))?;
@@ -156,7 +161,8 @@ impl Changing<'_> {
         own: Option<u32>,
     ) -> Result<(), SliceChangeError> {
         let moving = self.ledger.moving.iter();
-        let met = moving.filter(|&(class, moving)| Some(*class) != own && moving.part.overlaps(part));
+        let met =
+            moving.filter(|&(class, moving)| Some(*class) != own && moving.part.overlaps(part));
         let met: Vec<u32> = met.map(|(&class, _)| class).collect();
         for class in met {
             if !self.try_finish(class)
@@ -168,7 +174,12 @@ impl Changing<'_> {
                     Way::Removed { .. } => class,
                 };
                 let of_slice = moving.removed().map(|slice| slice.name.to_string());
-                let named = |of| self.pipeline.classes.get(of as usize).map(|class| class.counters.class.clone());
+                let named = |of| {
+                    self.pipeline
+                        .classes
+                        .get(of as usize)
+                        .map(|class| class.counters.class.clone())
+                };
                 return Err(SliceChangeError::Moving {
                     name: name.to_owned(),
                     of: of_slice.or_else(|| named(of)).unwrap_or_default(),
@@ -209,10 +220,13 @@ impl Changing<'_> {
     }
 
     /// The place behind the last frame of a class.
-    fn end_of(&mut self, class: u32) -> Position {
+    fn end_of(&mut self, class: u32) -> Place {
         let slice = self.queue_of(class).slice();
         let scheduler = self.scheduler("");
-        scheduler.map_or_else(|_| Position::default(), |(scheduler, _)| scheduler.end_of(slice))
+        scheduler.map_or_else(
+            |_| Place::default(),
+            |(scheduler, _)| scheduler.end_of(slice),
+        )
     }
 
     fn queue_of(&self, class: u32) -> QueueId {
@@ -236,7 +250,9 @@ impl Changing<'_> {
         let is_empty = part.is_empty() && !matches!(way, Way::Removed { .. });
         match &way {
             Way::Joining { serial, .. } => {
-                self.ledger.behind.insert((self.ledger.default, *serial), class);
+                self.ledger
+                    .behind
+                    .insert((self.ledger.default, *serial), class);
                 self.ledger.joining.insert(into, class);
             }
             Way::Leaving { from, serial, .. } => {
@@ -248,6 +264,7 @@ impl Changing<'_> {
         let moving = Moving {
             part,
             into,
+            by_flow: held.packets() == 0 && self.is_by_flow(into),
             held,
             way,
             room,
@@ -310,6 +327,13 @@ impl Changing<'_> {
         }
         let held = moving.held.clone();
         if held.packets() > 0 {
+            if !moving.by_flow
+                && let Some(state) = self.pipeline.classes.get_mut(queue_of as usize)
+                && let Some(special) = &mut state.special
+            {
+                // They are behind frames that came after them.
+                special.by_flow_from = state.counters.sent_frames + state.counters.queued_frames;
+            }
             let queue = self.queue_of(queue_of);
             let Pipeline {
                 tree, pool, aside, ..
@@ -318,6 +342,18 @@ impl Changing<'_> {
             tree.join(queue, held, pool, self.now);
         }
         Some(moving)
+    }
+
+    fn is_by_flow(&self, class: u32) -> bool {
+        let class = self.pipeline.classes.get(class as usize);
+        class.is_some_and(ClassState::is_by_flow)
+    }
+
+    /// Frames on their way to a class that do not carry the hash of their flow.
+    pub(super) fn held_without_flow(&self, class: u32) -> u32 {
+        let moving = self.ledger.moving.values();
+        let without = moving.filter(|moving| moving.into == class && !moving.by_flow);
+        without.map(|moving| moving.held.packets()).sum()
     }
 
     /// A class number is free. A frame that was classified before is classified again.
@@ -367,8 +403,8 @@ impl Changing<'_> {
                 let class = self.pipeline.classes.get(class as usize);
                 class.is_some_and(|class| class.counters.queued_frames == 0)
             }
-            Way::Joining { position, .. } => self.is_past(default, position),
-            Way::Leaving { from, position, .. } => self.is_past(from, position),
+            Way::Joining { place, .. } => self.is_past(default, place),
+            Way::Leaving { from, place, .. } => self.is_past(from, place),
         };
         if is_over {
             self.finish(class);
@@ -376,10 +412,10 @@ impl Changing<'_> {
         is_over
     }
 
-    fn is_past(&mut self, class: u32, position: Position) -> bool {
+    fn is_past(&mut self, class: u32, place: Place) -> bool {
         let slice = self.queue_of(class).slice();
         let scheduler = self.scheduler("");
-        scheduler.is_ok_and(|(scheduler, _)| scheduler.is_past(slice, position))
+        scheduler.is_ok_and(|(scheduler, _)| scheduler.is_past(slice, place))
     }
 
     /// A slice does without frames that are on their way to it: as they are newer than those of class-default, they may
@@ -529,16 +565,18 @@ impl Changing<'_> {
         });
         let held = &mut moving.held;
         let now = self.now;
-        let kept = self.pipeline.keep(into, frame, headers, now, |queued, pool| {
-            if !has_room {
-                return Err(DropReason::QueueFull);
-            }
-            if !has_memory(&queued.frame(), into) {
-                return Err(DropReason::BufferFull);
-            }
-            held.try_push(pool, queued)
-                .map_err(|_| DropReason::BufferFull)
-        });
+        let kept = self
+            .pipeline
+            .keep(into, frame, headers, now, |queued, pool| {
+                if !has_room {
+                    return Err(DropReason::QueueFull);
+                }
+                if !has_memory(&queued.frame(), into) {
+                    return Err(DropReason::BufferFull);
+                }
+                held.try_push(pool, queued)
+                    .map_err(|_| DropReason::BufferFull)
+            });
         if let Err(reason) = kept {
             return Arrived::Dropped(reason);
         }

@@ -44,7 +44,9 @@ fn prefixes(vlans: &BTreeSet<u16>, first: u16, bits: u8) -> Vec<Condition> {
         0 => Vec::new(),
         count if count == usize::from(size) => {
             let address = IpAddr::V4(Ipv4Addr::from(u32::from(first)));
-            vec![Condition::Source(IpPrefix::new(address, 32 - bits).unwrap())]
+            vec![Condition::Source(
+                IpPrefix::new(address, 32 - bits).unwrap(),
+            )]
         }
         _ => {
             let mut parts = prefixes(vlans, first, bits - 1);
@@ -77,7 +79,13 @@ fn order(port: &Port) -> Vec<u16> {
 fn counted(port: &Port) -> Vec<(String, u64, u64)> {
     let classes = port.pipeline.counters();
     let classes = classes.filter(|class| !class.class.is_empty());
-    let counted = classes.map(|class| (class.class.clone(), class.offered_frames, class.queued_frames));
+    let counted = classes.map(|class| {
+        (
+            class.class.clone(),
+            class.offered_frames,
+            class.queued_frames,
+        )
+    });
     counted.collect()
 }
 
@@ -90,7 +98,11 @@ fn packets_that_a_slice_gets_wait_for_older_ones_in_class_default_and_its_own_do
     assert_eq!((changed.class, changed.waiting), (0, 5));
     burst(&mut port, 2, 2);
     burst(&mut port, 1, 2);
-    assert_eq!(port.pipeline.backlog(), 9, "what is kept beside a queue counts");
+    assert_eq!(
+        port.pipeline.backlog(),
+        9,
+        "what is kept beside a queue counts"
+    );
     let of_slice = ("vlan1-1".to_owned(), 4, 4);
     let of_default = (CLASS_DEFAULT.to_owned(), 5, 5);
     assert_eq!(counted(&port), [of_slice, of_default]);
@@ -127,7 +139,10 @@ fn packets_that_a_slice_loses_wait_for_older_ones_in_its_queue() {
 
 #[test]
 fn packets_whose_older_ones_still_wait_in_a_slice_that_had_them_are_refused_to_another_one() {
-    let mut port = Port::new(&spec(&[(1..=1, BEST_EFFORT), (2..=2, BEST_EFFORT)]), Some(LINK));
+    let mut port = Port::new(
+        &spec(&[(1..=1, BEST_EFFORT), (2..=2, BEST_EFFORT)]),
+        Some(LINK),
+    );
     burst(&mut port, 1, 3);
     apply(&mut port, matches("vlan1-1", &[3], Written::Vlans)).unwrap();
     let take = matches("vlan2-2", &[1, 2], Written::Vlans);
@@ -207,6 +222,7 @@ struct Model {
     port: Port,
     slices: [Option<BTreeSet<u16>>; 3],
     removed: u64,
+    codel: u64,
     walked: u64,
     refused: [u64; 11],
 }
@@ -217,6 +233,7 @@ impl Model {
             port: Port::new(&spec(&[]), Some(LINK)),
             slices: [None, None, None],
             removed: 0,
+            codel: 0,
             walked: 0,
             refused: [0; 11],
         }
@@ -238,7 +255,11 @@ impl Model {
                 self.port.run_until(self.port.now() + gap);
                 for _ in 0..frames {
                     let at = self.port.now();
-                    let verdict = self.port.offer(Arrival { at, vlan, bytes: 1_000 });
+                    let verdict = self.port.offer(Arrival {
+                        at,
+                        vlan,
+                        bytes: 1_000,
+                    });
                     if let Verdict::Dropped(reason) = verdict {
                         self.refused[reason as usize] += 1;
                     }
@@ -269,7 +290,9 @@ impl Model {
                 new.matches = map_of(NAMES[slice], &vlans, written);
                 match apply(&mut self.port, SliceChange::Add(new)) {
                     Ok(_) => self.slices[slice] = Some(vlans),
-                    Err(SliceChangeError::NameTaken { .. }) => assert!(self.slices[slice].is_some()),
+                    Err(SliceChangeError::NameTaken { .. }) => {
+                        assert!(self.slices[slice].is_some())
+                    }
                     Err(
                         SliceChangeError::Moving { .. }
                         | SliceChangeError::Draining { .. }
@@ -307,16 +330,20 @@ impl Model {
                 let pipeline = &mut self.port.pipeline;
                 let prepared = pipeline.basis().prepare(Change::PortShaper(None), now);
                 let replaced = pipeline.commit(prepared.unwrap(), now).unwrap();
-                let removed = replaced.removed().iter();
-                self.removed += removed.map(|class| class.offered_frames).sum::<u64>();
+                for class in replaced.removed() {
+                    self.removed += class.offered_frames;
+                    self.codel += class.dropped(DropReason::CoDel);
+                }
             }
         }
     }
 
     /// Frames that wait, and those that a queue has dropped for their delay: it may do so whenever it finds the next.
-    fn backlog(&self) -> u64 {
-        let codel = self.port.pipeline.counters().map(|class| class.dropped(DropReason::CoDel));
-        u64::from(self.port.pipeline.backlog()) + codel.sum::<u64>()
+    fn backlog(&mut self) -> u64 {
+        self.check();
+        let classes = self.port.pipeline.counters();
+        let codel = classes.map(|class| class.dropped(DropReason::CoDel));
+        u64::from(self.port.pipeline.backlog()) + codel.sum::<u64>() + self.codel
     }
 
     /// Every frame is counted once.
@@ -324,8 +351,12 @@ impl Model {
         let now = Instant::from_nanos(self.port.now());
         let pipeline = &mut self.port.pipeline;
         while let Some(class) = pipeline.poll_removed(now) {
-            assert_eq!(class.offered_frames, class.sent_frames + class.dropped_total());
+            assert_eq!(
+                class.offered_frames,
+                class.sent_frames + class.dropped_total()
+            );
             self.removed += class.offered_frames;
+            self.codel += class.dropped(DropReason::CoDel);
         }
         let (mut offered, mut queued) = (self.removed, 0);
         for class in pipeline.counters() {
@@ -341,13 +372,18 @@ impl Model {
     /// With nothing on its way, each VLAN is of the slice that has it.
     fn check_classes(&mut self) {
         for vlan in 0..VLANS {
-            let owner = self.slices.iter().position(|slice| {
-                slice.as_ref().is_some_and(|vlans| vlans.contains(&vlan))
-            });
+            let owner = self
+                .slices
+                .iter()
+                .position(|slice| slice.as_ref().is_some_and(|vlans| vlans.contains(&vlan)));
             let name = owner.map_or(CLASS_DEFAULT, |slice| NAMES[slice]);
             let before = offered(&self.port, name);
             burst(&mut self.port, vlan, 1);
-            assert_eq!(offered(&self.port, name), before + 1, "VLAN {vlan} is of {name}");
+            assert_eq!(
+                offered(&self.port, name),
+                before + 1,
+                "VLAN {vlan} is of {name}"
+            );
             self.port.run_until(self.port.now() + 1_000_000_000);
         }
     }
@@ -368,7 +404,6 @@ proptest! {
             if !is_offer {
                 prop_assert_eq!(model.backlog(), before, "a change loses nothing");
             }
-            model.check();
         }
         model.port.run_until(model.port.now() + 100_000_000_000);
         prop_assert_eq!(model.port.pipeline.backlog(), 0, "everything leaves");

@@ -248,7 +248,11 @@ fn the_counters_of_a_removed_slice_are_kept_until_they_are_read() {
     assert_eq!(class, 3);
     let removed = apply(&mut port, remove(&(1..=1))).unwrap();
     assert_eq!((removed.class, removed.waiting), (0, 3));
-    assert_eq!(offer(&mut port), Verdict::Queued, "behind those, as one of class-default");
+    assert_eq!(
+        offer(&mut port),
+        Verdict::Queued,
+        "behind those, as one of class-default"
+    );
     assert_eq!(offered(&port, CLASS_DEFAULT), 1);
     let again = apply(&mut port, add(&(1..=1), BEST_EFFORT)).unwrap_err();
     assert_eq!(

@@ -100,7 +100,9 @@ impl Model {
         let mut expected = self.walk(vlan, None);
         let drains = |name: &str| {
             let mut draining = self.draining.keys();
-            draining.find(|&&map| self::name(&MAPS[map]) == name).copied()
+            draining
+                .find(|&&map| self::name(&MAPS[map]) == name)
+                .copied()
         };
         // Frames of a slice that drains wait if they are of class-default after that.
         let draining = drains(&expected);
