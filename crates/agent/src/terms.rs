@@ -2,13 +2,14 @@
 
 use slicewise_api::{
     Counts, ElephantTerms, FlowTerms, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection,
-    check_name, class_map,
+    Match, check_name, class_map,
 };
 use slicewise_dataplane::{NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, Detector, ElephantsParams, FlowQueueParams, GuaranteeRequest,
-    GuaranteedParams, MaximumSpec, PriorityLevels, RateSpec, SliceParams,
+    BurstSpec, CLASS_DEFAULT, ClassMap, Detector, ElephantsParams, FlowQueueParams,
+    GuaranteeRequest, GuaranteedParams, MatchMode, MaximumSpec, PriorityLevels, RateSpec,
+    SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
@@ -85,17 +86,40 @@ pub(crate) fn new_slice(
     terms: &GatewayTerms,
     params: &DirectionParams,
 ) -> Result<NewSlice, String> {
-    if terms.matches.is_empty() {
-        return Err("it matches no packet: `matches` is empty".to_owned());
-    }
-    let matches = class_map(name, &terms.matches);
     Ok(NewSlice {
         name: name.to_owned(),
-        matches: matches.map_err(|invalid| format!("matches: {invalid}"))?,
+        matches: matches(name, &terms.matches)?,
         params: slice_params(terms, params)?,
         set_dscp: None,
         flow_queue: None,
     })
+}
+
+/// The class map of a slice.
+///
+/// # Errors
+/// What is wrong with the matches.
+pub(crate) fn matches(name: &str, matches: &[Match]) -> Result<ClassMap, String> {
+    if matches.is_empty() {
+        return Err("it matches no packet: `matches` is empty".to_owned());
+    }
+    let matches = class_map(name, matches);
+    matches.map_err(|invalid| format!("matches: {invalid}"))
+}
+
+/// The class map of a slice that is in force, which may have no packets for a while.
+///
+/// # Errors
+/// What is wrong with the matches.
+pub(crate) fn matches_or_none(name: &str, packets: &[Match]) -> Result<ClassMap, String> {
+    if packets.is_empty() {
+        return Ok(ClassMap {
+            name: name.to_owned(),
+            mode: MatchMode::Any,
+            conditions: Vec::new(),
+        });
+    }
+    matches(name, packets)
 }
 
 /// The parameters of a slice of a direction.

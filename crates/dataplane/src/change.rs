@@ -28,7 +28,7 @@ use ledger::Slices;
 use slicewise_model::{Colour, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A change of configuration.
@@ -249,8 +249,9 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         ledger,
         successors,
     } = prepared;
-    slice::finish_all(pipeline, now);
-    let (kept, drained) = match_queues(pipeline, &built, &successors);
+    let (moving, mut ahead) = slice::end_all(pipeline, now);
+    ahead.extend(awaited(pipeline));
+    let (kept, drained) = match_queues(pipeline, &built, &successors, &ahead);
     let successor_of = |class: usize| {
         let successor = successors.get(class).copied().flatten();
         successor.map(|successor| successor.class as usize)
@@ -264,15 +265,15 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     );
     let Matched { kept, mut drained } = matched;
     // Of frames that arrived at the same moment, those that others wait for come first.
-    let awaited = awaited(pipeline);
-    drained.sort_by_key(|&queue| Some(queue) != awaited);
+    drained.sort_by_key(|queue| !ahead.contains(queue));
     let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool
         .grow_to(buffer_frames(built.capacity + waiting));
     let tree = &pipeline.tree;
     let draining = pipeline.drain.filter(|&drain| tree.packets(drain) > 0);
-    let drain = (draining.is_some() || !drained.is_empty()).then(|| add_drain(&mut built));
+    let is_draining = draining.is_some() || !drained.is_empty() || !moving.is_empty();
+    let drain = is_draining.then(|| add_drain(&mut built));
     let shaper = params.port_shaper.as_ref();
     build::add_port_shaper(&mut built, shaper, now);
     resume_credit(pipeline, &mut built, &successors, now);
@@ -287,6 +288,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     if let Some(drain) = drain {
         let mut frames = tree.pop_by_arrival(draining.as_slice(), pool);
         let mut drained = tree.pop_by_arrival(&drained, pool);
+        drained.extend(moving);
         // Behind those of their flow that arrived at the same time.
         drained.extend(elephants::change::take_drained(
             &mut pipeline.classes,
@@ -326,13 +328,14 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
 
 /// Which queues are kept, old → new, and which have frames to drain. A named queue is kept where the classes that used
 /// it still do, with the same members and for the same colours; another where it is used by the same classes with the
-/// same members. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
+/// same members, unless others wait for its frames, as those `ahead`. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
 /// flow's hash, and those behind them would overtake them. A hierarchy takes over from one in which frames have the same
 /// places.
 fn match_queues(
     pipeline: &mut Pipeline,
     new: &Built,
     successors: &[Option<Successor>],
+    ahead: &BTreeSet<QueueId>,
 ) -> (Vec<(QueueId, QueueId)>, Vec<QueueId>) {
     let mut users: BTreeMap<QueueId, u32> = BTreeMap::new();
     for class in new.classes.iter() {
@@ -341,19 +344,18 @@ fn match_queues(
         }
     }
     // Old queue → the new queue of all its classes, and how many they are.
-    let awaited = awaited(pipeline);
     let mut targets: BTreeMap<QueueId, (Option<QueueId>, u32)> = BTreeMap::new();
     for (class, successor) in pipeline.classes.iter().zip(successors) {
         let successor = successor
             .filter(|successor| successor.same_members)
             .and_then(|successor| new.classes.get(successor.class as usize))
-            .filter(|new| class.is_by_flow() || !new.is_by_flow())
+            .filter(|new| class.waits_by_flow() || !new.is_by_flow())
             .filter(|other| class.places() == other.places())
             .filter(|other| {
                 let (old, new) = (pipeline.tree.hqos(class.queue), new.tree.hqos(other.queue));
                 old.zip(new).is_none_or(|(old, new)| new.can_replace(old))
             })
-            .filter(|_| Some(class.queue) != awaited);
+            .filter(|_| !ahead.contains(&class.queue));
         for (queue, used_for) in uses(class) {
             let target = successor.and_then(|new| target_of(new, used_for));
             let (same, count) = targets.entry(queue).or_insert((target, 0));

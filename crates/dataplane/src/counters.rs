@@ -1,4 +1,4 @@
-use crate::frame::DropReason;
+use crate::frame::{DropReason, Frame};
 
 /// Counters of one class since the pipeline was created.
 ///
@@ -30,6 +30,27 @@ impl ClassCounters {
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped_frames[reason as usize]
+    }
+
+    /// A frame was offered, and waits.
+    pub(crate) fn count_queued(&mut self, frame: &Frame) {
+        self.offered_frames += 1;
+        self.offered_bytes += u64::from(frame.lengths.l2_bytes);
+        self.queued_frames += 1;
+    }
+
+    /// A frame was offered, and dropped.
+    pub(crate) fn count_dropped(&mut self, frame: &Frame, reason: DropReason) {
+        self.offered_frames += 1;
+        self.offered_bytes += u64::from(frame.lengths.l2_bytes);
+        self.dropped_frames[reason as usize] += 1;
+    }
+
+    /// A frame that was counted as dropped was not dropped.
+    pub(crate) fn uncount_dropped(&mut self, frame: &Frame, reason: DropReason) {
+        self.offered_frames -= 1;
+        self.offered_bytes -= u64::from(frame.lengths.l2_bytes);
+        self.dropped_frames[reason as usize] -= 1;
     }
 
     /// Count what `other` has counted, too.

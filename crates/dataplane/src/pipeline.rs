@@ -6,7 +6,8 @@ mod slices;
 mod special;
 
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, PipelineParams};
-use crate::change::{self, Basis, Change, Ledger, Prepared, Replaced, Stale, slice};
+use crate::change::slice::{self, Arrived, Arriving};
+use crate::change::{self, Basis, Change, Ledger, Prepared, Replaced, Stale};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
@@ -213,16 +214,7 @@ impl Pipeline {
             }
             let own = class.queue;
             let flow = if class.is_by_flow() {
-                let flow = self.flow_hash.of(headers);
-                if let Some(flows) = class.flows_mut() {
-                    let l2_bytes = frame.lengths.l2_bytes;
-                    let weight =
-                        flows.on_frame((headers, self.flow_hash, flow), l2_bytes, now, &self.tree);
-                    if let Some(weight) = weight {
-                        self.tree.set_slice_weight(own, weight);
-                    }
-                }
-                flow
+                special::flow_of(class, headers, &frame, now, self.flow_hash, &mut self.tree)
             } else {
                 0
             };
@@ -266,29 +258,30 @@ impl Pipeline {
             Err(reason) => {
                 class.counters.dropped_frames[reason as usize] += 1;
                 if reason == DropReason::SliceRemoved {
-                    return self.on_removed(index, frame, headers, now, &mut has_memory);
+                    return self.on_moving(index, frame, headers, now, &mut has_memory);
                 }
                 Verdict::Dropped(reason)
             }
         }
     }
 
-    /// A frame has left, and frames are aside: it may be their turn to join a queue.
+    /// A frame of a class has left, and frames are aside: it may be their turn to join a queue.
     #[cold]
-    fn join_aside(&mut self) {
+    fn join_aside(&mut self, class: u32, now: Instant) {
+        slice::on_departure(self, class, now);
         for &class in &self.with_elephants {
             if let Some(class) = self.classes.get_mut(class as usize)
                 && let Some(elephants) = class.elephants_mut()
             {
-                self.aside -= elephants.join(&mut self.tree, &mut self.pool);
+                self.aside -= elephants.join(&mut self.tree, &mut self.pool, now);
             }
         }
     }
 
-    /// A frame was dropped because its class was removed. If no frame of that waits any more, it was not dropped after
-    /// all: it belongs to another class.
+    /// A frame counts as dropped because its class was removed, or is on its way to another. Mostly it was not dropped
+    /// after all: it waits beside the queue of that, or belongs to it already.
     #[cold]
-    fn on_removed(
+    fn on_moving(
         &mut self,
         class: u32,
         frame: Frame,
@@ -296,21 +289,60 @@ impl Pipeline {
         now: Instant,
         has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
     ) -> Verdict {
-        if slice::try_finish(self, class, now) {
-            if let Some(counters) = self.removed.back_mut() {
-                counters.offered_frames -= 1;
-                counters.offered_bytes -= u64::from(frame.lengths.l2_bytes);
-                counters.dropped_frames[DropReason::SliceRemoved as usize] -= 1;
+        let reason = DropReason::SliceRemoved;
+        // If the class ends now, its counters are final.
+        if let Some(state) = self.classes.get_mut(class as usize) {
+            state.counters.uncount_dropped(&frame, reason);
+        }
+        let arriving = Arriving {
+            class,
+            frame,
+            headers,
+        };
+        match slice::on_moving(self, arriving, now, has_memory) {
+            Arrived::Held => Verdict::Queued,
+            Arrived::Dropped(reason) => Verdict::Dropped(reason),
+            Arrived::Elsewhere => {
+                let class = self.classifier.classify(headers);
+                self.offer(frame, headers, class, now, has_memory)
             }
-        } else {
-            match self.classes.get_mut(class as usize) {
-                // It was removed after the frame was classified, which was one of a burst.
-                Some(place) if place.is_unused() => place.counters = ClassCounters::default(),
-                _ => return Verdict::Dropped(DropReason::SliceRemoved),
+            Arrived::Removed => {
+                if let Some(state) = self.classes.get_mut(class as usize) {
+                    state.counters.count_dropped(&frame, reason);
+                }
+                Verdict::Dropped(reason)
             }
         }
-        let class = self.classifier.classify(headers);
-        self.offer(frame, headers, class, now, has_memory)
+    }
+
+    /// Have `keep` keep a frame of a class beside its queue, and count it.
+    pub(crate) fn keep(
+        &mut self,
+        class: u32,
+        mut frame: Frame,
+        headers: &Headers,
+        now: Instant,
+        keep: impl FnOnce(QueuedFrame, &mut FramePool) -> Result<(), DropReason>,
+    ) -> Result<(), DropReason> {
+        let congested = self.tree.backlog() > 0;
+        let Some(state) = self.classes.get_mut(class as usize) else {
+            return Err(DropReason::BadLength);
+        };
+        let admitted = Self::admit(state, &mut self.policers, &mut frame, congested, now);
+        let kept = admitted.and_then(|()| {
+            self.tree.check_length(state.queue, frame.lengths)?;
+            let flow =
+                special::flow_of(state, headers, &frame, now, self.flow_hash, &mut self.tree);
+            keep(QueuedFrame::new(&frame, class, now, flow), &mut self.pool)
+        });
+        match kept {
+            Ok(()) => {
+                state.counters.count_queued(&frame);
+                self.aside += 1;
+            }
+            Err(reason) => state.counters.count_dropped(&frame, reason),
+        }
+        kept
     }
 
     /// What happens to a frame before it reaches a queue.
@@ -406,7 +438,7 @@ impl Pipeline {
         count_sent(&mut self.classes, &queued);
         self.behind = queued.behind();
         if self.aside > 0 {
-            self.join_aside();
+            self.join_aside(queued.class(), now);
         }
         Some(departure(&queued))
     }
@@ -452,7 +484,7 @@ impl Pipeline {
     }
 
     #[inline]
-    fn count_dropped(&mut self) {
+    pub(crate) fn count_dropped(&mut self) {
         while let Some((class, reason)) = self.pool.count_dropped() {
             if let Some(class) = self.classes.get_mut(class as usize) {
                 class.counters.queued_frames -= 1;

@@ -50,6 +50,10 @@ pub(crate) struct Reconciler {
     open: BTreeMap<u64, Open>,
     /// The newest generation that was taken.
     reached: u64,
+    /// Slices with packets that they are not to have any more. What takes packets waits for them: these may be the same.
+    giving: BTreeSet<String>,
+    /// Slices that wait for that.
+    taking: BTreeSet<String>,
     refused: BTreeMap<String, String>,
     /// Slices that were refused, by this process or one before it, and are not known to be in force.
     was_refused: BTreeSet<String>,
@@ -87,6 +91,8 @@ impl Reconciler {
             asked: VecDeque::new(),
             open: BTreeMap::new(),
             reached: 0,
+            giving: BTreeSet::new(),
+            taking: BTreeSet::new(),
             refused: BTreeMap::new(),
             was_refused: kept.refused,
             recovered: BTreeSet::new(),
@@ -234,7 +240,26 @@ impl Reconciler {
                 open.changes += 1;
             }
         }
+        self.note_giving(name);
         self.look_at(name);
+    }
+
+    /// What a slice has, or is to have, has changed.
+    fn note_giving(&mut self, name: &str) {
+        if self.slices.get(name).is_some_and(SliceState::gives) {
+            self.giving.insert(name.to_owned());
+        } else {
+            self.has_given(name);
+        }
+    }
+
+    /// A slice has no packets any more that it is not to have; or it stays as it is.
+    fn has_given(&mut self, name: &str) {
+        if self.giving.remove(name) && self.giving.len() <= 1 {
+            for name in std::mem::take(&mut self.taking) {
+                self.look_at(&name);
+            }
+        }
     }
 
     /// A generation is being taken.
@@ -302,7 +327,13 @@ impl Reconciler {
                 continue;
             };
             state.is_queued = false;
-            match state.next(&name, &self.link, &self.directions) {
+            let others_give = self.giving.iter().take(2).any(|giver| *giver != name);
+            let give = others_give && state.takes();
+            if give && !state.gives() {
+                self.taking.insert(name);
+                continue;
+            }
+            match state.next(&name, &self.link, &self.directions, give) {
                 Next::Ask(change, effects) => {
                     state.is_asked = true;
                     let tenant = state.tenant_wanted();
@@ -313,6 +344,7 @@ impl Reconciler {
                     });
                     return Some(*change);
                 }
+                Next::Nothing if give => drop(self.taking.insert(name)),
                 Next::Nothing => self.finish(&name),
                 // It is looked at again when the frames have left.
                 Next::Wait => {}
@@ -356,6 +388,7 @@ impl Reconciler {
         self.refused.insert(name.to_owned(), reason);
         self.was_refused.insert(name.to_owned());
         self.recovered.remove(name);
+        self.has_given(name);
         let again = now.saturating_add(REFUSED_AGAIN);
         self.refused_again.get_or_insert(again);
     }
@@ -387,6 +420,7 @@ impl Reconciler {
         match outcome {
             Ok(_) => {
                 state.on_done(effects, tenant);
+                self.note_giving(&name);
                 self.look_at(&name);
             }
             Err(refusal) => self.on_refused(&name, &refusal, now),
@@ -403,7 +437,9 @@ impl Reconciler {
         let is_patient = now.saturating_since(since) < PATIENCE;
         state.tries = state.tries.saturating_add(1);
         let again = match error {
-            SliceChangeError::Draining { .. } | SliceChangeError::NotByFlow { .. }
+            SliceChangeError::Draining { .. }
+            | SliceChangeError::Moving { .. }
+            | SliceChangeError::NotByFlow { .. }
                 if is_patient =>
             {
                 Some(RETRY)
@@ -420,14 +456,20 @@ impl Reconciler {
                 let is_stepped = state.step_down(*direction);
                 Some(if is_stepped { Duration::ZERO } else { RETRY })
             }
+            SliceChangeError::NotInPlace { .. } => {
+                state.on_not_in_place(*direction);
+                Some(Duration::ZERO)
+            }
             SliceChangeError::Unknown { .. } => {
                 state.on_unknown(*direction);
                 Some(Duration::ZERO)
             }
             _ => None,
         };
+        let tries = state.tries;
+        self.note_giving(name);
         match again {
-            Some(Duration::ZERO) if state.tries < MOST_TRIES => self.look_at(name),
+            Some(Duration::ZERO) if tries < MOST_TRIES => self.look_at(name),
             Some(Duration::ZERO) => self.look_later(name, now.saturating_add(RETRY)),
             Some(time) => self.look_later(name, now.saturating_add(time)),
             None => self.refuse(name, refusal.to_string(), now),
@@ -437,7 +479,8 @@ impl Reconciler {
     /// Whether no other slice changes or leaves.
     fn is_alone(&self, name: &str) -> bool {
         let others = self.later.values().filter(|other| *other != name);
-        self.asked.is_empty() && self.queue.is_empty() && others.count() == 0
+        let is_quiet = self.asked.is_empty() && self.queue.is_empty() && self.taking.is_empty();
+        is_quiet && others.count() == 0
     }
 
     /// The last frame of a slice has left in a direction.

@@ -1,7 +1,7 @@
 //! One slice: what is wanted of it, what is in force, and the step between.
 
 use crate::terms;
-use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms};
+use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms, Match};
 use slicewise_dataplane::SliceChange;
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::DirectedChange;
@@ -27,6 +27,8 @@ pub(super) struct SliceState {
     pub(super) is_queued: bool,
     /// What is in force was derived from another configuration.
     pub(super) is_outdated: bool,
+    /// Directions in which it has to go and come again for its packets to change.
+    not_in_place: [bool; 2],
     /// Directions that first get the lesser of both guarantees.
     step_down: [bool; 2],
     /// Refusals since the last success, and when the first was.
@@ -39,6 +41,8 @@ pub(super) struct SliceState {
 pub(super) enum Effect {
     /// These terms are in force, with what was done about flows before.
     Has(GatewayTerms),
+    /// It has these packets.
+    Matches(Vec<Match>),
     /// This is done about its flows.
     Flows(FlowTerms),
     /// It is removed.
@@ -68,6 +72,13 @@ fn without_flows(terms: &GatewayTerms) -> GatewayTerms {
     }
 }
 
+/// Packets that a slice with some terms has and keeps under others.
+fn kept(terms: &GatewayTerms, others: &GatewayTerms) -> Vec<Match> {
+    let matches = terms.matches.iter();
+    let kept = matches.filter(|packets| others.matches.contains(packets));
+    kept.cloned().collect()
+}
+
 impl SliceState {
     fn terms(&self, direction: usize) -> Option<&GatewayTerms> {
         let wanted = self.wanted.as_ref()?;
@@ -82,12 +93,35 @@ impl SliceState {
         )
     }
 
-    /// What is to be done next.
+    /// Whether it has packets that it is not to have, or not as the slice of this tenant.
+    pub(super) fn gives(&self) -> bool {
+        let is_other_tenant = self.tenant_wanted().0 != self.tenant.0;
+        (0..2).any(|direction| {
+            let here = self.here.get(direction).and_then(Option::as_ref);
+            here.is_some_and(|here| {
+                let terms = self.terms(direction).filter(|_| !is_other_tenant);
+                terms.is_none_or(|terms| kept(here, terms).len() < here.matches.len())
+            })
+        })
+    }
+
+    /// Whether it is to have packets that it does not have.
+    pub(super) fn takes(&self) -> bool {
+        (0..2).any(|direction| {
+            let here = self.here.get(direction).and_then(Option::as_ref);
+            self.terms(direction).is_some_and(|terms| {
+                here.is_none_or(|here| kept(terms, here).len() < terms.matches.len())
+            })
+        })
+    }
+
+    /// What is to be done next; while others have to `give` packets first that it may be to have, it gives only, too.
     pub(super) fn next(
         &mut self,
         name: &str,
         link: &str,
         directions: &[DirectionParams; 2],
+        give: bool,
     ) -> Next {
         if let Some(wanted) = &self.wanted
             && wanted.link != link
@@ -97,13 +131,18 @@ impl SliceState {
                 "this gateway has link `{link}`, and no link `{other}`"
             ));
         }
-        match self.step(name, directions) {
+        match self.step(name, directions, give) {
             Ok(next) => next,
             Err(problem) => Next::Refuse(problem),
         }
     }
 
-    fn step(&self, name: &str, directions: &[DirectionParams; 2]) -> Result<Next, String> {
+    fn step(
+        &self,
+        name: &str,
+        directions: &[DirectionParams; 2],
+        give: bool,
+    ) -> Result<Next, String> {
         let tenant = self.tenant_wanted();
         let mut effects = [None, None];
         let mut must_wait = false;
@@ -117,13 +156,23 @@ impl SliceState {
                     must_wait = true;
                     None
                 }
+                (None, Some(_)) if give => None,
                 (None, Some(terms)) => Some(Effect::Has(without_flows(terms))),
-                // Which packets it has and whose it is cannot change: it goes, and comes again.
+                // Whose it is cannot change, nor packets that no table finds: it goes, and comes again.
                 (Some(here), Some(terms))
-                    if here.matches != terms.matches || tenant.0 != self.tenant.0 =>
+                    if tenant.0 != self.tenant.0
+                        || here.matches != terms.matches
+                            && self.not_in_place.get(direction) == Some(&true) =>
                 {
                     must_wait = true;
                     Some(Effect::Removed)
+                }
+                (Some(here), Some(terms)) if give => {
+                    let kept = kept(here, terms);
+                    (kept.len() < here.matches.len()).then_some(Effect::Matches(kept))
+                }
+                (Some(here), Some(terms)) if here.matches != terms.matches => {
+                    Some(Effect::Matches(terms.matches.clone()))
                 }
                 (Some(here), Some(terms)) => {
                     let is_stepping = self.step_down.get(direction) == Some(&true);
@@ -170,6 +219,10 @@ impl SliceState {
                 Some(Effect::Removed) => Some(SliceChange::Remove {
                     name: name.to_owned(),
                 }),
+                Some(Effect::Matches(matches)) => Some(SliceChange::Matches {
+                    name: name.to_owned(),
+                    matches: Box::new(terms::matches_or_none(name, matches)?),
+                }),
                 Some(Effect::Flows(flows)) => Some(SliceChange::Flows {
                     name: name.to_owned(),
                     flows: Box::new(terms::flows_params(flows, params)?),
@@ -193,12 +246,19 @@ impl SliceState {
         if effects.iter().any(has_terms) {
             self.tenant = tenant;
         }
-        self.is_outdated = false;
+        let are_matches = |effect: &Option<Effect>| matches!(effect, Some(Effect::Matches(_)));
+        self.is_outdated &= effects.iter().any(are_matches);
         self.step_down = [false; 2];
+        self.not_in_place = [false; 2];
         let places = self.here.iter_mut().zip(&mut self.draining);
         for ((here, draining), effect) in places.zip(effects) {
             match effect {
                 Some(Effect::Has(terms)) => *here = Some(terms),
+                Some(Effect::Matches(matches)) => {
+                    if let Some(here) = here {
+                        here.matches = matches;
+                    }
+                }
                 Some(Effect::Flows(flows)) => {
                     if let Some(here) = here {
                         here.flows = flows;
@@ -224,6 +284,13 @@ impl SliceState {
             *step = lesser.is_some();
         }
         lesser.is_some()
+    }
+
+    /// Its packets in a direction cannot change while it is in force.
+    pub(super) fn on_not_in_place(&mut self, direction: usize) {
+        if let Some(not_in_place) = self.not_in_place.get_mut(direction) {
+            *not_in_place = true;
+        }
     }
 
     /// The data plane knows no slice of this name in a direction.

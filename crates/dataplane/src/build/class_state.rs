@@ -101,6 +101,12 @@ impl ClassState {
         self.special.as_ref().is_some_and(|special| special.by_flow)
     }
 
+    /// Every frame of it that waits carries the hash of its flow.
+    pub(crate) fn waits_by_flow(&self) -> bool {
+        let special = self.special.as_ref().filter(|special| special.by_flow);
+        special.is_some_and(|special| special.by_flow_from <= self.counters.sent_frames)
+    }
+
     /// What counts its flows.
     pub(crate) fn flows_mut(&mut self) -> Option<&mut FlowWatch> {
         self.special.as_mut()?.flows.as_deref_mut()

@@ -2,11 +2,10 @@
 
 use super::reserved::Reserved;
 use super::shared::Shared;
-use super::slice::NewSlice;
+use super::slice::{Moving, NewSlice};
 use crate::classifier::{Buckets, Entry as Position};
 use slicewise_model::{
-    ClassMap, ClassParams, FlowQueueParams, GuaranteeParams, PolicerParams, PolicyParams,
-    SliceParams,
+    ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -53,11 +52,6 @@ impl Slice {
             order,
             is_added: false,
         }
-    }
-
-    /// Its class map, which [`Classifier::remove`](crate::Classifier::remove) needs.
-    pub(crate) fn into_matches(self) -> Option<ClassMap> {
-        self.matches
     }
 
     /// The class that it would be in a policy.
@@ -151,19 +145,31 @@ pub(crate) struct Ledger {
     pub(crate) tenants: HashMap<String, u32>,
     /// Numbers of classes that are not used.
     pub(crate) free: Vec<u32>,
-    /// Slices that were removed while frames of them waited. Frames of their class maps are dropped until
-    /// these have left.
-    pub(crate) draining: BTreeMap<u32, Draining>,
+    /// Frames on their way from one class to another, by the class that they have meanwhile.
+    pub(crate) moving: BTreeMap<u32, Moving>,
     /// The last of them that was looked at.
     pub(crate) looked_at: u32,
+    /// The class of frames that wait for those of a class before a place, by that class and in the order of places.
+    pub(crate) behind: BTreeMap<(u32, u64), u32>,
+    /// The class of frames on their way to a slice, by the slice's.
+    pub(crate) joining: BTreeMap<u32, u32>,
+    /// The serial number of the next place that frames wait for.
+    pub(crate) next_serial: u64,
+    /// What is on its way to class-default.
+    pub(crate) to_default: ToDefault,
 }
 
-/// A slice that was removed while frames of it waited.
-#[derive(Debug)]
-pub(crate) struct Draining {
-    pub(crate) slice: Slice,
-    /// What stays reserved until they have left.
-    pub(crate) reserved: Option<GuaranteeParams>,
+/// What is on its way to class-default. All of it waits under one limit, that of class-default's queue.
+#[derive(Debug, Default)]
+pub(crate) struct ToDefault {
+    /// How many classes.
+    pub(crate) classes: u32,
+    /// Frames that the frame memory has room for because of them.
+    pub(crate) room: u64,
+    /// Their frames that wait.
+    pub(crate) packets: u32,
+    /// Bytes of these, L2 without FCS.
+    pub(crate) bytes: u64,
 }
 
 impl Ledger {
@@ -187,8 +193,12 @@ impl Ledger {
             names: Buckets::new(),
             tenants,
             free: Vec::new(),
-            draining: BTreeMap::new(),
+            moving: BTreeMap::new(),
             looked_at: 0,
+            behind: BTreeMap::new(),
+            joining: BTreeMap::new(),
+            next_serial: 0,
+            to_default: ToDefault::default(),
         };
         for (number, class) in (0..).zip(classes) {
             ledger
@@ -205,7 +215,7 @@ impl Ledger {
         let class = self.named(name)?;
         let slice = match self.slices.get(class as usize) {
             Some(Some(slice)) => slice,
-            _ => &self.draining.get(&class)?.slice,
+            _ => self.moving.get(&class)?.removed()?,
         };
         (*slice.name == *name).then_some(class)
     }
@@ -251,6 +261,17 @@ impl Ledger {
     /// A slice is not in force any more; its name stays in use.
     pub(crate) fn take(&mut self, class: u32) -> Option<Slice> {
         self.slices.get_mut(class as usize)?.take()
+    }
+
+    /// The class map of a slice.
+    pub(crate) fn matches(&self, class: u32) -> Option<&ClassMap> {
+        self.slices.get(class as usize)?.as_ref()?.matches.as_ref()
+    }
+
+    pub(crate) fn set_matches(&mut self, class: u32, matches: ClassMap) {
+        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
+            slice.matches = Some(matches);
+        }
     }
 
     pub(crate) fn params(&self, class: u32) -> Option<SliceParams> {

@@ -5,21 +5,25 @@
 //! never stale, and a refused one leaves everything as it was.
 
 mod flows;
+mod moving;
 
-use super::ledger::{Draining, Ledger};
+use super::ledger::Ledger;
 use super::reserved::NotReserved;
 use crate::build::{self, ClassState, Ingress, Special};
-use crate::classifier::InsertError;
+use crate::classifier::{InsertError, Part};
+use crate::frame::Frame;
 use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
 use crate::pipeline::Pipeline;
-use crate::queue::FramePool;
+use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
+pub(crate) use moving::{Arrived, Arriving, Moving};
 use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams, TenantParams};
 use slicewise_units::{Duration, Instant, Rounded};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Removed slices that are looked at per change, to see whether their last frame has left.
+/// Changes that are not complete that are looked at per change.
 const LOOKED_AT_PER_CHANGE: usize = 8;
 
 /// A change of one slice of a guaranteed policy. Slices are known by the names of their classes, which
@@ -45,9 +49,18 @@ pub enum SliceChange {
         /// From now on.
         flows: Box<SliceFlows>,
     },
+    /// Another class map. Frames that both match are of the slice throughout. Those that only the new one matches, and those that
+    /// only the old one matches, wait until frames of theirs have left that wait elsewhere: so none is lost, and none overtakes.
+    /// No class map of another slice may match any of them.
+    Matches {
+        /// The name of the slice.
+        name: String,
+        /// From now on.
+        matches: Box<ClassMap>,
+    },
     /// A slice less. Frames of it that wait leave under its guarantee; until the last has left, arriving
-    /// ones are dropped ([`SliceRemoved`](crate::DropReason::SliceRemoved)), so that none overtakes.
-    /// After that they belong to the next class whose class map matches.
+    /// ones wait, so that none overtakes, if they are of class-default after that. Where another class map matches them they are
+    /// dropped ([`SliceRemoved`](crate::DropReason::SliceRemoved)).
     Remove {
         /// The name of the slice.
         name: String,
@@ -75,7 +88,7 @@ pub struct SliceChanged {
     /// Its position among [`counters`](Pipeline::counters).
     pub class: u32,
     /// Frames that have to leave before it is complete: those of class-default ahead of a slice that was
-    /// added, or those of a slice that was removed.
+    /// added, those of a slice that was removed, or those of both where some change between them.
     pub waiting: u32,
 }
 
@@ -118,8 +131,31 @@ pub enum SliceChangeError {
         /// How many.
         frames: u64,
     },
+    /// Frames that the slice is to have are on their way from or to another.
+    #[error(
+        "slice `{name}`: packets that it is to have were those of slice `{of}`, of which {frames} frames still wait: repeat \
+         it later"
+    )]
+    Moving {
+        /// The slice.
+        name: String,
+        /// The other one.
+        of: String,
+        /// How many.
+        frames: u32,
+    },
+    /// Its class map or the new one is no list of few exact or prefix matches.
+    #[error(
+        "slice `{name}`: packets of such matches cannot change while it is in force: remove it and add it again"
+    )]
+    NotInPlace {
+        /// The slice.
+        name: String,
+    },
     /// Class-default cannot be removed.
-    #[error("class-default cannot be removed: frames that no class map matches belong to it")]
+    #[error(
+        "class-default cannot be removed and has no class map: frames that no class map matches belong to it"
+    )]
     Default,
     /// The guarantee does not fit beside the others.
     #[error("slice `{name}`: {refusal}{}", still_reserved(*.released_in))]
@@ -195,6 +231,7 @@ pub(crate) fn change(
             SliceChange::Add(slice) => changing.add(*slice),
             SliceChange::Change { name, params } => changing.change(name, &params),
             SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
+            SliceChange::Matches { name, matches } => changing.matches(name, *matches),
             SliceChange::Remove { name } => changing.remove(name),
         }
     });
@@ -216,6 +253,9 @@ pub(crate) fn check(
             SliceChange::Add(slice) => changing.check_add(slice),
             SliceChange::Change { name, params } => changing.check_change(name, params),
             SliceChange::Flows { name, flows } => changing.prepare_flows(name, flows).map(drop),
+            SliceChange::Matches { name, matches } => {
+                changing.check_matches(name, matches).map(drop)
+            }
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
         }
     });
@@ -238,23 +278,35 @@ pub(crate) fn tenant(
     })
 }
 
-/// The last frame of a removed class may have left: if so, frames of its class map belong to the next
-/// class, and it is true.
-pub(crate) fn try_finish(pipeline: &mut Pipeline, class: u32, now: Instant) -> bool {
-    with_ledger(pipeline, now, |changing| changing.try_finish(class)).unwrap_or(false)
-}
-
-/// Every removed class whose last frame has left. O(classes that drain).
-pub(crate) fn finish_all(pipeline: &mut Pipeline, now: Instant) {
-    with_ledger(pipeline, now, |changing| {
-        let draining: Vec<u32> = changing.ledger.draining.keys().copied().collect();
-        for class in draining {
-            changing.try_finish(class);
-        }
+/// A frame has arrived whose class is on its way to another.
+pub(crate) fn on_moving(
+    pipeline: &mut Pipeline,
+    arrival: Arriving<'_>,
+    now: Instant,
+    has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
+) -> Arrived {
+    let arrived = with_ledger(pipeline, now, |changing| {
+        changing.on_arrival(arrival, has_memory)
     });
+    arrived.unwrap_or(Arrived::Removed)
 }
 
-/// A few of the removed classes, to see whether their last frame has left.
+/// A frame of a class has left, and others wait for such.
+pub(crate) fn on_departure(pipeline: &mut Pipeline, class: u32, now: Instant) {
+    with_ledger(pipeline, now, |changing| changing.on_departure(class));
+}
+
+/// The policy is being replaced: whatever is on its way and can end ends. Returns the other frames that wait to join a
+/// queue, and the queues whose frames are before them. O(changes that are not complete + frames).
+pub(crate) fn end_all(
+    pipeline: &mut Pipeline,
+    now: Instant,
+) -> (Vec<QueuedFrame>, BTreeSet<QueueId>) {
+    let ended = with_ledger(pipeline, now, |changing| changing.end_all());
+    ended.unwrap_or_default()
+}
+
+/// A few of the changes that were not complete, to see whether they are.
 pub(crate) fn finish_some(pipeline: &mut Pipeline, now: Instant) {
     with_ledger(pipeline, now, |changing| changing.finish_some());
 }
@@ -312,6 +364,7 @@ impl Changing<'_> {
 
     fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
         self.check_name(&new.name)?;
+        self.check_still(&new.name, &Part::whole(&new.matches), None)?;
         let (name, params, now) = (&new.name, &new.params, self.now);
         if let Some(guarantee) = &params.guarantee {
             let reserved = self.ledger.reserved.try_add(guarantee);
@@ -349,6 +402,7 @@ impl Changing<'_> {
     fn check_add(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
         let NewSlice { name, params, .. } = new;
         self.check_name(name)?;
+        self.check_still(name, &Part::whole(&new.matches), None)?;
         if let Some(guarantee) = &params.guarantee {
             let reserved = self.ledger.reserved.check_add(guarantee);
             reserved.map_err(|why| self.not_reserved(name, why))?;
@@ -445,6 +499,7 @@ impl Changing<'_> {
     fn remove(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
         let now = self.now;
         let (class, id) = self.check_remove(&name)?;
+        let parts = self.take_parts(class);
         let (scheduler, _) = self.scheduler(&name)?;
         let last_eligible = scheduler.last_eligible(id, now);
         let removal = scheduler.remove_slice(id);
@@ -460,20 +515,18 @@ impl Changing<'_> {
         self.pipeline.change_room(room, 0);
         let reserved = &mut self.ledger.reserved;
         let reserved = reserved.remove(class, slice.params.guarantee, last_eligible);
-        let draining = Draining { slice, reserved };
-        self.ledger.draining.insert(class, draining);
         if let Some(class) = self.pipeline.classes.get_mut(class as usize) {
             class.special = Special::removed();
         }
-        self.try_finish(class);
+        self.start_leaving(class, parts, slice, reserved);
         self.on_changed();
         Ok(SliceChanged { class, waiting })
     }
 
-    /// Look at a few of the removed slices, in turn.
+    /// Look at a few of the changes that are not complete, in turn.
     fn finish_some(&mut self) {
-        for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.draining.len()) {
-            let mut later = self.ledger.draining.range(self.ledger.looked_at..);
+        for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.moving.len()) {
+            let mut later = self.ledger.moving.range(self.ledger.looked_at..);
             let Some(class) = later.next().map(|(&class, _)| class) else {
                 self.ledger.looked_at = 0;
                 continue;
@@ -483,36 +536,11 @@ impl Changing<'_> {
         }
     }
 
-    /// Finish the removal of a class, if its last frame has left.
-    fn try_finish(&mut self, class: u32) -> bool {
-        let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
-            return false;
-        };
-        if state.counters.queued_frames > 0 {
-            return false;
-        }
-        let Some(Draining { slice, reserved }) = self.ledger.draining.remove(&class) else {
-            return false;
-        };
-        let state = std::mem::replace(state, ClassState::unused());
-        self.pipeline.removed.push_back(state.counters);
-        self.ledger.remove_name(&slice.name, class);
-        if let Some(reserved) = reserved {
-            self.ledger.reserved.end(reserved, self.now);
-        }
-        if let Some(matches) = slice.into_matches() {
-            let removed = self.pipeline.classifier.remove(0, class, &matches);
-            debug_assert!(removed, "it was added with this class map");
-        }
-        self.ledger.free.push(class);
-        true
-    }
-
     /// Refuse a name that is in use.
     fn check_name(&mut self, name: &str) -> Result<(), SliceChangeError> {
         let found = self.ledger.class_of(name);
         match found {
-            Some(class) if self.ledger.draining.contains_key(&class) => {
+            Some(class) if self.ledger.moving.contains_key(&class) => {
                 if self.try_finish(class) {
                     return Ok(());
                 }
@@ -532,7 +560,7 @@ impl Changing<'_> {
     /// The class with this name, and its slice.
     fn find(&self, name: &str) -> Result<(u32, SliceId), SliceChangeError> {
         let found = self.ledger.class_of(name);
-        let found = found.filter(|class| !self.ledger.draining.contains_key(class));
+        let found = found.filter(|class| !self.ledger.moving.contains_key(class));
         let found = found.and_then(|class| {
             let state = self.pipeline.classes.get(class as usize)?;
             Some((class, state.queue.slice()))
@@ -576,6 +604,8 @@ impl Changing<'_> {
     fn on_changed(&mut self) {
         let pipeline = &mut *self.pipeline;
         pipeline.version += 1;
+        pipeline.tree.settle_effects(self.ledger.leaf);
+        pipeline.count_dropped();
         pipeline.tree.forget_offer(self.ledger.leaf);
         if pipeline.tree.backlog() > 0 {
             pipeline.next_poll = pipeline.next_poll.min(self.now);

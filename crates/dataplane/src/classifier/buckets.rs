@@ -18,6 +18,15 @@ impl Entry {
         Self((order as u64) << 32 | target as u64)
     }
 
+    /// Leads to `to` where it led to `from`; whether it did.
+    pub(super) const fn retarget(&mut self, from: u32, to: u32) -> bool {
+        let is_it = self.target() == from;
+        if is_it {
+            *self = Self::new(self.order(), to);
+        }
+        is_it
+    }
+
     #[inline]
     pub(super) const fn order(self) -> u32 {
         (self.0 >> 32) as u32
@@ -205,6 +214,24 @@ impl<const W: usize, const S: usize> Buckets<W, S> {
             self.merge();
         }
         Some(entry)
+    }
+
+    /// Has a key that leads to `from` lead to `to`, at its position in the order; whether there was one.
+    pub(super) fn retarget(&mut self, key: &[u64; W], from: u32, to: u32) -> bool {
+        let mut at = At::Home(self.home_of(key));
+        while let Some(bucket) = self.bucket_mut(at) {
+            let mut slots = bucket.keys.iter().zip(&mut bucket.entries);
+            if let Some((_, entry)) =
+                slots.find(|(own, entry)| *own == key && **entry != Entry::NONE)
+            {
+                return entry.retarget(from, to);
+            }
+            if bucket.next == END {
+                return false;
+            }
+            at = At::Spill(bucket.next);
+        }
+        false
     }
 
     fn bucket(&self, at: At) -> Option<&Bucket<W, S>> {

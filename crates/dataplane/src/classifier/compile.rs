@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 /// Most patterns per class map; a map of more is evaluated condition by condition.
-const PATTERNS_MAX: usize = 64;
+pub(super) const PATTERNS_MAX: usize = 64;
 /// A range of up to this many values becomes one pattern per value. They share a mask, so ranges of
 /// different classes share a table.
 const VALUES_MAX: u64 = 16;

@@ -68,6 +68,15 @@ impl Direct {
         is_new
     }
 
+    /// Has a value that leads to `from` lead to `to`, at its position in the order; whether there was one.
+    pub(super) fn retarget(&mut self, value: u64, from: u32, to: u32) -> bool {
+        let (segment, position) = Self::place(value >> self.shift);
+        match self.segments.get_mut(segment) {
+            Some(Some(segment)) => segment[position].retarget(from, to),
+            _ => false,
+        }
+    }
+
     /// Removes a value that has `target`. Segments stay, as others may use them.
     pub(super) fn remove(&mut self, value: u64, target: u32) -> Option<Entry> {
         let (segment, position) = Self::place(value >> self.shift);

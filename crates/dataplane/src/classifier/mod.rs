@@ -10,6 +10,7 @@ mod buckets;
 mod compile;
 mod direct;
 mod key;
+mod part;
 mod segments;
 mod table;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 
 pub(crate) use buckets::{Buckets, Entry};
 use key::Pattern;
+pub(crate) use part::{Part, Split};
 use slicewise_model::{ClassMap, PolicyParams};
 use slicewise_wire::Headers;
 use table::Table;
@@ -158,7 +160,8 @@ impl Classifier {
         if class >= LEVEL {
             return Err(InsertError::NumberTooLarge { number: class });
         }
-        if found.next_order == u32::MAX {
+        // A class map that is replaced takes three positions.
+        if found.next_order >= u32::MAX - 3 {
             return Err(InsertError::Exhausted);
         }
         Ok(())
@@ -249,21 +252,43 @@ impl Level {
         best.target()
     }
 
-    fn insert(&mut self, target: u32, map: &ClassMap) {
+    /// Later than all others.
+    const fn next_entry(&mut self, target: u32) -> Entry {
         let entry = Entry::new(self.next_order, target);
         self.next_order = self.next_order.saturating_add(1);
+        entry
+    }
+
+    fn insert(&mut self, target: u32, map: &ClassMap) {
+        let entry = self.next_entry(target);
         let Some(patterns) = self.patterns(map) else {
             let map = map.clone();
             self.walked.push(Walked { entry, map });
             return;
         };
         for pattern in &patterns {
-            let index = self.table_of(pattern).unwrap_or_else(|| {
-                self.tables.push(Table::new(pattern.mask, entry.order()));
-                self.tables.len() - 1
-            });
-            self.tables[index].insert(pattern, entry);
+            self.insert_pattern(pattern, entry);
         }
+    }
+
+    fn insert_pattern(&mut self, pattern: &Pattern, entry: Entry) {
+        let index = self.table_of(pattern).unwrap_or_else(|| {
+            self.tables.push(Table::new(pattern.mask, entry.order()));
+            self.tables.len() - 1
+        });
+        self.tables[index].insert(pattern, entry);
+    }
+
+    fn remove_pattern(&mut self, pattern: &Pattern, target: u32) -> bool {
+        let Some(index) = self.table_of(pattern) else {
+            return false;
+        };
+        let table = &mut self.tables[index];
+        let is_removed = table.remove(pattern, target);
+        if table.len() == 0 {
+            self.tables.remove(index);
+        }
+        is_removed
     }
 
     fn remove(&mut self, target: u32, map: &ClassMap) -> bool {
@@ -276,13 +301,7 @@ impl Level {
         // A map that no frame matches has no entry.
         let mut is_removed = patterns.is_empty();
         for pattern in patterns {
-            if let Some(index) = self.table_of(&pattern) {
-                let table = &mut self.tables[index];
-                is_removed |= table.remove(&pattern, target);
-                if table.len() == 0 {
-                    self.tables.remove(index);
-                }
-            }
+            is_removed |= self.remove_pattern(&pattern, target);
         }
         is_removed
     }
@@ -290,10 +309,14 @@ impl Level {
     /// The patterns of `map`, if it can be in tables.
     fn patterns(&self, map: &ClassMap) -> Option<Vec<Pattern>> {
         let patterns = compile::patterns(map)?;
-        let new = patterns
-            .iter()
-            .filter(|pattern| self.table_of(pattern).is_none());
-        (self.tables.len() + new.count() <= TABLES_MAX).then_some(patterns)
+        self.tables_for(patterns.iter())?;
+        Some(patterns)
+    }
+
+    /// `None` if there would be too many tables with some more patterns.
+    fn tables_for<'a>(&self, patterns: impl Iterator<Item = &'a Pattern>) -> Option<()> {
+        let new = patterns.filter(|pattern| self.table_of(pattern).is_none());
+        (self.tables.len() + new.count() <= TABLES_MAX).then_some(())
     }
 
     fn table_of(&self, pattern: &Pattern) -> Option<usize> {

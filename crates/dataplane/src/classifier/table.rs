@@ -45,6 +45,23 @@ impl Shadowed {
         Some(Entry::new(order, target))
     }
 
+    /// The earliest with this value that does not lead to `target`.
+    fn first_but(&self, value: [u64; WORDS], target: u32) -> Entry {
+        let mut equal = self.targets.range((value, 0)..=(value, u32::MAX));
+        let found = equal.find(|(_, other)| **other != target);
+        found.map_or(Entry::NONE, |((_, order), &target)| {
+            Entry::new(*order, target)
+        })
+    }
+
+    fn retarget(&mut self, value: [u64; WORDS], from: u32, to: u32) -> bool {
+        let Some(entry) = self.remove(value, from) else {
+            return false;
+        };
+        self.insert(value, Entry::new(entry.order(), to));
+        true
+    }
+
     /// The earliest with this value, removed.
     fn take_first(&mut self, value: [u64; WORDS]) -> Option<Entry> {
         let (_, &target) = self.targets.range((value, 0)..=(value, u32::MAX)).next()?;
@@ -108,6 +125,16 @@ impl Table {
             _ => self.find_wide(headers),
         };
         found.min(best)
+    }
+
+    /// The earliest entry of a frame with these headers that does not lead to `target`.
+    pub(super) fn find_but(&self, headers: &Headers, target: u32) -> Entry {
+        let found = self.find(headers, Entry::NONE);
+        if found == Entry::NONE || found.target() != target {
+            return found;
+        }
+        let value = std::array::from_fn(|index| self.masked(headers, index));
+        self.shadowed.first_but(value, target)
     }
 
     /// [`find`](Self::find) for several frames; `best` keeps the earliest entry found of each.
@@ -180,6 +207,18 @@ impl Table {
         if !is_new {
             self.shadowed.insert(value, entry);
         }
+    }
+
+    /// Has the pattern that leads to `from` lead to `to`, at its position in the order; whether there was one.
+    pub(super) fn retarget(&mut self, pattern: &Pattern, from: u32, to: u32) -> bool {
+        let value = pattern.value;
+        let is_done = match &mut self.keys {
+            Keys::Direct(index, direct) => direct.retarget(value[*index], from, to),
+            Keys::One(index, buckets) => buckets.retarget(&[value[*index]], from, to),
+            Keys::Two(indices, buckets) => buckets.retarget(&indices.map(|i| value[i]), from, to),
+            Keys::All(buckets) => buckets.retarget(&value, from, to),
+        };
+        is_done || self.shadowed.retarget(value, from, to)
     }
 
     /// Removes the pattern that leads to `target`; whether there was one.

@@ -245,7 +245,7 @@ impl Elephants {
     }
 
     /// Frames have left: those aside whose turn it is join the queue that their flow moves to. Returns how many.
-    pub(crate) fn join(&mut self, tree: &mut Tree, pool: &mut FramePool) -> u32 {
+    pub(crate) fn join(&mut self, tree: &mut Tree, pool: &mut FramePool, now: Instant) -> u32 {
         let mut joined = 0;
         for from in [0, 1] {
             while let Some(&key) = self.leaving[from].front() {
@@ -262,7 +262,7 @@ impl Elephants {
                 let to = 1 - from;
                 let aside = std::mem::take(&mut flow.aside);
                 joined += aside.packets();
-                tree.join(self.queues[to], aside, pool);
+                tree.join(self.queues[to], aside, pool, now);
                 flow.last = tree.fifo(self.queues[to]).map_or(flow.last, FifoQueue::end);
                 flow.queue = to;
                 self.counters.count_move(to);

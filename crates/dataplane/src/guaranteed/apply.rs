@@ -103,6 +103,7 @@ impl Guaranteed {
         if let Some(queue) = self.slices[id as usize].flow_queue() {
             self.flow_queues.remove(queue);
         }
+        self.holds.forget(id);
         let slice = &mut self.slices[id as usize];
         slice.life = Life::Free;
         slice.head = self.free;

@@ -98,6 +98,7 @@ impl Guaranteed {
         for queued in frames {
             self.append(id, queued, pool);
         }
+        self.on_mixed(id, now);
         self.stage_moved(id.0, pool, now);
     }
 

@@ -1,92 +1,214 @@
-//! Slices that are held back until the frames another slice had when they were added have left.
+//! What happens when certain frames of a slice have left.
 //!
-//! Frames of one flow may wait in a slice when another slice begins to take that flow. The new slice
-//! accepts frames at once, but is in neither tier until the older frames have left: so none overtakes.
+//! Frames of one flow may wait in a slice when another slice begins to take that flow. A slice that is new
+//! accepts frames at once, but is in neither tier until the older frames have left: so none overtakes. To one that is in
+//! force already, frames are [joined](Guaranteed::join) that the caller has kept meanwhile.
 
-use super::slice::{Life, NIL, Tier};
+use super::slice::{Life, Tier};
 use super::{Guaranteed, SliceId};
-use crate::queue::FramePool;
+use crate::queue::{FrameList, FramePool};
 use slicewise_units::Instant;
-use std::collections::LinkedList;
+use std::collections::{BTreeMap, LinkedList};
 
-/// The slices that are held, all behind the same one.
-#[derive(Debug, Clone)]
+/// A place in the queue of a slice, behind the frame that was its last at some time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u64);
+
+/// The slices whose frames are counted as they leave.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Holds {
-    /// The slice whose frames leave first; [`NIL`] while nothing is held.
-    behind: u32,
-    /// Frames it has sent since the first of those that are held was added.
-    sent: u64,
-    /// Slices that are held, and the number of frames sent at which each is released. A list, because growing moves
-    /// nothing.
-    #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
-    held: LinkedList<(u32, u64)>,
+    watched: BTreeMap<u32, Watch>,
+    /// No place is later.
+    last: u64,
 }
 
-impl Default for Holds {
-    fn default() -> Self {
-        Self {
-            behind: NIL,
-            sent: 0,
-            held: LinkedList::new(),
-        }
+/// A slice while frames of it have to leave before something happens. Lists, because growing moves nothing.
+#[derive(Debug, Clone)]
+#[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
+struct Watch {
+    /// Where it is: every frame that leaves is one more.
+    at: Place,
+    /// The last place that something waits for.
+    last: Place,
+    /// Before this place, frames may leave in another order than they were counted in.
+    mixed: Place,
+    /// Slices that are held, and until when.
+    held: LinkedList<(u32, Place)>,
+    /// Behind these places frames were joined, and when: none of them could leave before, ns.
+    joined: LinkedList<(Place, u64)>,
+}
+
+impl Watch {
+    fn is_past(&self, place: Place) -> bool {
+        place <= self.at && self.mixed <= self.at
     }
 }
 
 impl Holds {
     #[inline]
-    pub(super) const fn behind(&self) -> u32 {
-        self.behind
+    pub(super) fn is_watching(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
+    /// A slice is no longer there.
+    pub(super) fn forget(&mut self, id: u32) {
+        self.watched.remove(&id);
     }
 }
 
 impl Guaranteed {
+    /// The place behind the last frame of a slice, and what happens there.
+    fn watch(&mut self, id: SliceId) -> (Place, &mut Watch) {
+        let packets = self.slice_backlog(id);
+        let Holds { watched, last } = &mut self.holds;
+        // Places of a slice that was watched before are passed.
+        let watch = watched.entry(id.0).or_insert_with(|| Watch {
+            at: Place(*last),
+            last: Place(*last),
+            mixed: Place(0),
+            held: LinkedList::new(),
+            joined: LinkedList::new(),
+        });
+        watch.last = Place(watch.at.0 + u64::from(packets)).max(watch.last);
+        *last = (*last).max(watch.last.0);
+        (watch.last, watch)
+    }
+
+    /// The place behind the last frame of a slice.
+    pub(crate) fn end_of(&mut self, id: SliceId) -> Place {
+        if self.slice_backlog(id) == 0 {
+            return Place(0);
+        }
+        self.watch(id).0
+    }
+
+    /// Whether the frames of a slice before a place have left. With a flow queue they are those that waited, in whatever order:
+    /// none may wait.
+    pub(crate) fn is_past(&self, id: SliceId, place: Place) -> bool {
+        let slice = self.slices.get(id.0 as usize);
+        let slice = slice.filter(|slice| slice.packets > 0);
+        let (Some(slice), Some(watch)) = (slice, self.holds.watched.get(&id.0)) else {
+            return true;
+        };
+        place == Place(0) || slice.flow_queue().is_none() && watch.is_past(place)
+    }
+
     /// Serve slice `id`, which has no frames yet, only when those that `first` has now have left.
-    /// Returns how many they are. Slices are only ever held behind the same one. O(1).
+    /// Returns how many they are. O(log n) in the number of slices of which something waits.
     ///
     /// If `first` has a queue for each flow, its frames do not leave in order of arrival, and `id` is
     /// held until `first` is empty.
     pub fn hold_behind(&mut self, id: SliceId, first: SliceId) -> u32 {
         let frames = self.slice_backlog(first);
-        debug_assert!(
-            [NIL, first.0].contains(&self.holds.behind) && self.slice_backlog(id) == 0,
-            "behind the same slice, from the beginning"
-        );
+        debug_assert_eq!(self.slice_backlog(id), 0, "from the beginning");
         if frames == 0 || id == first {
             return 0;
         }
         if let Some(slice) = self.slices.get_mut(id.0 as usize) {
             slice.tier = Tier::Held;
-            self.holds.behind = first.0;
-            let until = self.holds.sent + u64::from(frames);
-            self.holds.held.push_back((id.0, until));
+            let (until, watch) = self.watch(first);
+            watch.held.push_back((id.0, until));
         }
         frames
     }
 
-    /// The slice that others are held behind.
+    /// A slice that others are held behind.
     pub(crate) fn ahead_of_held(&self) -> Option<SliceId> {
-        (self.holds.behind != NIL).then_some(SliceId(self.holds.behind))
+        let mut watched = self.holds.watched.iter();
+        let found = watched.find(|(_, watch)| !watch.held.is_empty());
+        found.map(|(&id, _)| SliceId(id))
     }
 
-    /// A frame left of the slice that others are held behind.
-    #[cold]
-    pub(super) fn on_sent_ahead(&mut self, pool: &FramePool, now: u64) {
-        let first = &self.slices[self.holds.behind as usize];
-        self.holds.sent += 1;
-        let sent = match first.flow_queue() {
-            _ if first.packets == 0 => u64::MAX,
-            Some(_) => 0,
-            None => self.holds.sent,
+    /// Append frames that were kept elsewhere, in order of arrival, whatever the limits. Until `now` none of them could have
+    /// left. O(1), and O(frames) where the slice has a flow queue.
+    pub(crate) fn join(
+        &mut self,
+        id: SliceId,
+        mut frames: FrameList,
+        pool: &mut FramePool,
+        now: Instant,
+    ) {
+        let Some(slice) = self.slices.get_mut(id.0 as usize) else {
+            return;
         };
-        while let Some(&(id, until)) = self.holds.held.front()
-            && until <= sent
-        {
-            self.holds.held.pop_front();
-            self.release_held(id, pool, now);
+        if frames.packets() == 0 {
+            return;
         }
-        if self.holds.held.is_empty() {
-            self.holds.behind = NIL;
-            self.holds.sent = 0;
+        let was_empty = slice.packets == 0;
+        if let Some(index) = slice.flow_queue() {
+            while let Some(queued) = frames.pop(pool) {
+                self.append_by_flow(id.0, index, queued, pool);
+            }
+            if was_empty {
+                self.stage_moved(id.0, pool, now);
+            } else {
+                // Which frame is next does not follow the order of arrival: all that wait are as late as these.
+                self.slices[id.0 as usize].committed.refill(now.nanos());
+            }
+        } else {
+            if !was_empty && slice.committed.exists() {
+                let (place, watch) = self.watch(id);
+                watch.joined.push_back((place, now.nanos()));
+            }
+            self.slices[id.0 as usize].join(&frames, pool);
+            self.backlog += frames.packets();
+        }
+        if was_empty {
+            self.place_head_from(id.0, pool, now);
+        }
+    }
+
+    /// The frames of a slice begin or cease to wait by flow. Those that were joined are not told apart from others any more:
+    /// all that wait are as late as these.
+    pub(super) fn on_mixed(&mut self, id: SliceId, now: Instant) {
+        let (Some(watch), Some(slice)) = (
+            self.holds.watched.get_mut(&id.0),
+            self.slices.get_mut(id.0 as usize),
+        ) else {
+            return;
+        };
+        let packets = u64::from(slice.packets);
+        watch.last = Place(watch.at.0 + packets).max(watch.last);
+        watch.at = Place(watch.last.0 - packets);
+        watch.mixed = watch.last;
+        self.holds.last = self.holds.last.max(watch.last.0);
+        if !std::mem::take(&mut watch.joined).is_empty() {
+            slice.committed.refill(now.nanos());
+        }
+    }
+
+    /// A frame left while slices are watched.
+    #[cold]
+    pub(super) fn on_sent_watched(&mut self, id: u32, pool: &FramePool, now: u64) {
+        let Some(mut watch) = self.holds.watched.remove(&id) else {
+            return;
+        };
+        watch.at.0 += 1;
+        let slice = &mut self.slices[id as usize];
+        // Of a flow queue, frames may have been dropped.
+        let is_empty = slice.packets == 0;
+        let in_order = slice.flow_queue().is_none();
+        let mut joined = 0;
+        while let Some(&(place, since)) = watch.joined.front()
+            && (is_empty || in_order && watch.is_past(place))
+        {
+            joined = since;
+            watch.joined.pop_front();
+        }
+        let mut released = Vec::new();
+        while let Some(&(held, until)) = watch.held.front()
+            && (is_empty || in_order && watch.is_past(until))
+        {
+            released.push(held);
+            watch.held.pop_front();
+        }
+        // A deadline before that would claim capacity that others were promised.
+        slice.committed.refill(joined);
+        if !is_empty && (!in_order || watch.at < watch.last) {
+            self.holds.watched.insert(id, watch);
+        }
+        for held in released {
+            self.release_held(held, pool, now);
         }
     }
 

@@ -35,6 +35,7 @@ use excess::ExcessTier;
 pub(crate) use flow_queues::Effects;
 use flow_queues::FlowQueues;
 use hold::Holds;
+pub(crate) use hold::Place;
 use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -276,6 +277,14 @@ impl Guaranteed {
         self.counting.bytes(lengths)
     }
 
+    /// Whether guarantees were computed for frames of these lengths.
+    pub(crate) fn check_length(&self, lengths: FrameLengths) -> Result<(), DropReason> {
+        if self.counted(lengths) > self.largest_frame {
+            return Err(DropReason::FrameTooLong);
+        }
+        Ok(())
+    }
+
     /// Put a frame that has just arrived at the end of its slice's queue. O(1).
     ///
     /// # Errors
@@ -428,19 +437,14 @@ impl Guaranteed {
         {
             return queued;
         }
-        let slice = &mut self.slices[id as usize];
-        let (queued, next) = pool.release(slice.head);
-        slice.head = next;
-        slice.packets -= 1;
-        slice.bytes = slice.bytes.saturating_sub(queued.lengths().l2_bytes);
         self.backlog -= 1;
-        queued
+        self.slices[id as usize].pop(pool)
     }
 
     #[inline]
     fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
-        if id == self.holds.behind() {
-            self.on_sent_ahead(pool, now);
+        if self.holds.is_watching() {
+            self.on_sent_watched(id, pool, now);
         }
         if self.slices[id as usize].head == NIL {
             self.on_emptied(id);

@@ -1,7 +1,7 @@
 //! State of one slice: two cache lines.
 
 use super::calendar::Links;
-use crate::queue::FramePool;
+use crate::queue::{FrameList, FramePool, QueuedFrame};
 use slicewise_model::{QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
@@ -57,7 +57,7 @@ impl SmallBucket {
 
     /// Advance its clock to `time`, if that is later.
     #[inline]
-    fn refill(&mut self, time: u64) {
+    pub(super) fn refill(&mut self, time: u64) {
         if time <= self.clock {
             return;
         }
@@ -299,6 +299,29 @@ impl SliceState {
         } else {
             None
         }
+    }
+
+    /// Take the oldest frame from the queue.
+    #[inline]
+    pub(super) fn pop(&mut self, pool: &mut FramePool) -> QueuedFrame {
+        let (queued, next) = pool.release(self.head);
+        self.head = next;
+        self.packets -= 1;
+        self.bytes = self.bytes.saturating_sub(queued.lengths().l2_bytes);
+        queued
+    }
+
+    /// Put frames at the end of the queue. O(1).
+    pub(super) fn join(&mut self, frames: &FrameList, pool: &mut FramePool) {
+        if self.packets == 0 {
+            self.head = frames.head();
+        } else {
+            pool.link(self.tail, frames.head());
+        }
+        self.tail = frames.tail();
+        self.packets += frames.packets();
+        let bytes = u32::try_from(frames.bytes()).unwrap_or(u32::MAX);
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// Put a frame at the end of the queue; returns whether that was empty.

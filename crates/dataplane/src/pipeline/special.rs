@@ -2,14 +2,15 @@
 //! classes do not pay for its variables.
 
 use crate::active_flows::ActiveFlows;
-use crate::build::{Choice, Ingress};
+use crate::build::{Choice, ClassState, Ingress};
 use crate::elephants::{Arrival, Enqueued};
 use crate::frame::{DropReason, Frame};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
-use crate::queue::FramePool;
+use crate::queue::{FlowHash, FramePool};
 use crate::scheduler::{QueueId, Tree};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use slicewise_units::Instant;
+use slicewise_wire::Headers;
 
 /// Where a frame waits.
 pub(super) enum Chosen {
@@ -51,6 +52,30 @@ pub(super) fn choose(
         active_flows.on_frame(queue, flow, arrival.now, parts.tree);
     }
     Ok(Chosen::Queue(queue))
+}
+
+/// The hash of the flow of a frame, where its class needs it, which may count it.
+#[inline]
+pub(super) fn flow_of(
+    class: &mut ClassState,
+    headers: &Headers,
+    frame: &Frame,
+    now: Instant,
+    hash: FlowHash,
+    tree: &mut Tree,
+) -> u16 {
+    if !class.is_by_flow() {
+        return 0;
+    }
+    let (flow, queue) = (hash.of(headers), class.queue);
+    if let Some(flows) = class.flows_mut() {
+        let l2_bytes = frame.lengths.l2_bytes;
+        let weight = flows.on_frame((headers, hash, flow), l2_bytes, now, tree);
+        if let Some(weight) = weight {
+            tree.set_slice_weight(queue, weight);
+        }
+    }
+    flow
 }
 
 /// The steps at ingress of the class of a frame; or why it is dropped.

@@ -114,6 +114,16 @@ impl FrameList {
         ahead == 0 || ahead > self.packets
     }
 
+    /// The slot of the oldest frame.
+    pub(crate) const fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// The slot of the newest frame.
+    pub(crate) const fn tail(&self) -> u32 {
+        self.tail
+    }
+
     /// Append all frames of `other`, in their order. O(1).
     pub(crate) fn splice(&mut self, pool: &mut FramePool, other: Self) {
         if other.head == NIL {

@@ -33,7 +33,7 @@ use leaf::{Enqueued, LeafNode};
 use offer::Offer;
 use place::{Child, NONE, Place};
 use rand_core::Rng;
-use slicewise_units::Instant;
+use slicewise_units::{FrameLengths, Instant};
 use std::ops::ControlFlow;
 
 #[derive(Debug)]
@@ -160,15 +160,55 @@ impl Tree {
         }
     }
 
-    /// Append frames that were held beside a queue in order of arrival. O(1), and O(depth) where the queue was empty.
-    pub(crate) fn join(&mut self, queue: QueueId, held: FrameList, pool: &mut FramePool) {
+    /// Append frames that were held beside a queue until `now`. O(1), and O(depth) where the queue was empty or is one of
+    /// several of a leaf.
+    pub(crate) fn join(
+        &mut self,
+        queue: QueueId,
+        held: FrameList,
+        pool: &mut FramePool,
+        now: Instant,
+    ) {
         let Some(node) = self.leaves.get_mut(queue.leaf as usize) else {
             return;
         };
         let (place, frames, was_empty) = (node.place, held.packets(), node.leaf.is_empty());
-        if let Leaf::Fifo(queue) = &mut node.leaf {
-            queue.join(pool, held);
-            self.on_moved(place, frames, was_empty);
+        match &mut node.leaf {
+            Leaf::Fifo(queue) => queue.join(pool, held),
+            Leaf::Guaranteed(scheduler) => {
+                scheduler.join(queue.slice(), held, pool, now);
+                self.forget_offers(place);
+            }
+            Leaf::Flows(_) | Leaf::Hqos(_) => {
+                debug_assert!(false, "nothing is held beside these");
+                return;
+            }
+        }
+        self.on_moved(place, frames, was_empty);
+        self.settle_effects(queue.leaf);
+    }
+
+    /// A guaranteed scheduler may have dropped frames that waited while its slices were changed.
+    pub(crate) fn settle_effects(&mut self, leaf: u32) {
+        if let Some(Leaf::Guaranteed(scheduler)) = self.leaf_mut(leaf) {
+            let dropped = scheduler.take_effects().dropped;
+            self.backlog -= dropped;
+        }
+    }
+
+    /// Whether a queue takes frames of these lengths.
+    ///
+    /// # Errors
+    /// [`DropReason::FrameTooLong`].
+    pub(crate) fn check_length(
+        &self,
+        queue: QueueId,
+        lengths: FrameLengths,
+    ) -> Result<(), DropReason> {
+        let node = self.leaves.get(queue.leaf as usize);
+        match node.map(|node| &node.leaf) {
+            Some(Leaf::Guaranteed(scheduler)) => scheduler.check_length(lengths),
+            _ => Ok(()),
         }
     }
 

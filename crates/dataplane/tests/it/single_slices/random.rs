@@ -87,8 +87,8 @@ impl Model {
     }
 
     /// The class of a frame by the plain walk. A slice that drains keeps its frames until it is empty.
-    fn walk(&self, vlan: u16) -> String {
-        let in_force = |map: &usize| MAPS[*map].contains(&vlan);
+    fn walk(&self, vlan: u16, without: Option<usize>) -> String {
+        let in_force = |map: &usize| Some(*map) != without && MAPS[*map].contains(&vlan);
         let found = self.maps.iter().find(|map| in_force(map));
         found.map_or(CLASS_DEFAULT.to_owned(), |&map| name(&MAPS[map]))
     }
@@ -97,15 +97,25 @@ impl Model {
         let at = self.port.now() + gap;
         self.port.run_until(at);
         self.forget_drained();
-        let expected = self.walk(vlan);
+        let mut expected = self.walk(vlan, None);
+        let drains = |name: &str| {
+            let mut draining = self.draining.keys();
+            draining
+                .find(|&&map| self::name(&MAPS[map]) == name)
+                .copied()
+        };
+        // Frames of a slice that drains wait if they are of class-default after that.
+        let draining = drains(&expected);
+        let next = draining.map(|map| self.walk(vlan, Some(map)));
+        let is_kept = next.as_deref() == Some(CLASS_DEFAULT);
+        if is_kept {
+            expected = CLASS_DEFAULT.to_owned();
+        }
         let before = offered(&self.port, &expected);
         let verdict = self.port.offer(Arrival { at, vlan, bytes });
         let after = offered(&self.port, &expected);
         assert_eq!(after, before + 1, "a frame of VLAN {vlan} is of {expected}");
-        let drains = self
-            .draining
-            .keys()
-            .any(|&map| name(&MAPS[map]) == expected);
+        let drains = draining.is_some() && !is_kept;
         let removed = verdict == Verdict::Dropped(DropReason::SliceRemoved);
         assert_eq!(removed, drains, "{expected}: {verdict:?}");
     }
@@ -135,6 +145,11 @@ impl Model {
                 assert!(self.maps.contains(&map) && !self.draining.contains_key(&map));
             }
             Err(SliceChangeError::Draining { .. }) => assert!(self.draining.contains_key(&map)),
+            Err(SliceChangeError::Moving { .. }) => {
+                let own = &MAPS[map];
+                let meets = |other: &usize| MAPS[*other].clone().any(|vlan| own.contains(&vlan));
+                assert!(self.draining.keys().any(meets));
+            }
             Err(SliceChangeError::Refused { .. }) => assert!(!self.maps.contains(&map)),
             Err(other) => panic!("{other}"),
         }

@@ -32,7 +32,9 @@ impl Direction {
         let params = match change {
             SliceChange::Add(slice) => &mut slice.params,
             SliceChange::Change { params, .. } => params,
-            SliceChange::Flows { .. } | SliceChange::Remove { .. } => return Ok(()),
+            SliceChange::Flows { .. }
+            | SliceChange::Matches { .. }
+            | SliceChange::Remove { .. } => return Ok(()),
         };
         params.tenant = self.pipeline.tenant(tenant, now)?;
         Ok(())
@@ -54,7 +56,7 @@ impl Direction {
             SliceChange::Change { params, .. } => {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
             }
-            SliceChange::Flows { .. } => Follow::Nothing,
+            SliceChange::Flows { .. } | SliceChange::Matches { .. } => Follow::Nothing,
             SliceChange::Remove { name } => Follow::Remove(name.clone()),
         };
         let changed = self.pipeline.change_slice(change, now)?;
