@@ -264,8 +264,10 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         successor_of,
     );
     let Matched { kept, mut drained } = matched;
-    // Of frames that arrived at the same moment, those that others wait for come first.
-    drained.sort_by_key(|queue| !ahead.contains(queue));
+    // Of frames that arrived at the same moment, those of class-default come first: slices wait for it, and what waits for
+    // slices is in no queue.
+    let default = queue_of_default(pipeline);
+    drained.sort_by_key(|&queue| Some(queue) != default);
     let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool
@@ -404,6 +406,12 @@ fn target_of(class: &ClassState, used_for: Use) -> Option<QueueId> {
     let mut queues = queues.filter_map(|(queue, is_used)| is_used.then_some(queue));
     let first = queues.next()?;
     (first != QueueId::NONE && queues.all(|queue| queue == first)).then_some(first)
+}
+
+/// The queue of class-default of a guaranteed policy.
+fn queue_of_default(pipeline: &Pipeline) -> Option<QueueId> {
+    let default = pipeline.ledger.as_ref()?.default;
+    Some(pipeline.classes.get(default as usize)?.queue)
 }
 
 /// The queue whose frames have to leave before those of slices that were added, if there are such.

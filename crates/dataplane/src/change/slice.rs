@@ -600,10 +600,15 @@ impl Changing<'_> {
         }
     }
 
-    /// Another frame may be the first now, and changes prepared before are stale.
+    /// Changes prepared before are stale, and another frame may be the first now.
     fn on_changed(&mut self) {
+        self.pipeline.version += 1;
+        self.on_queues_changed();
+    }
+
+    /// Another frame may be the first now.
+    fn on_queues_changed(&mut self) {
         let pipeline = &mut *self.pipeline;
-        pipeline.version += 1;
         pipeline.tree.settle_effects(self.ledger.leaf);
         pipeline.count_dropped();
         pipeline.tree.forget_offer(self.ledger.leaf);

@@ -389,7 +389,8 @@ impl Changing<'_> {
                 }
             }
         }
-        self.on_changed();
+        // No slice in force has changed, so changes prepared before are not stale.
+        self.on_queues_changed();
     }
 
     /// Finish what is on its way, if the older frames have left.

@@ -169,6 +169,35 @@ fn a_slice_that_was_removed_is_gone_when_its_last_frame_has_left() {
 }
 
 #[test]
+fn a_reload_prepared_while_a_removed_slice_drains_is_in_force_in_both_directions() {
+    let mut bench = bench([LINK; 2]);
+    bench
+        .engine
+        .change_slice(both(&add(10, 4_000)), bench.now)
+        .unwrap();
+    (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    bench
+        .engine
+        .change_slice(both(&remove(10)), bench.now)
+        .unwrap();
+    let other = directions(vec![slice(20, 1_000)], [LINK; 2]);
+    let prepared = bench.engine.basis().prepare(&other, bench.now).unwrap();
+    assert_eq!(bench.run().len(), 3, "its last frame leaves");
+    let _replaced = bench.engine.commit(prepared, bench.now).unwrap();
+    for direction in 0..2 {
+        assert_eq!(names(&bench, direction), ["vlan20", CLASS_DEFAULT]);
+    }
+    let gone: Vec<_> = std::iter::from_fn(|| bench.engine.poll_gone()).collect();
+    let gone: Vec<_> = gone
+        .iter()
+        .map(|gone| (gone.direction, gone.counters.sent_frames))
+        .collect();
+    assert_eq!(gone, [(1, 0), (0, 3)]);
+    bench.assert_conserved();
+}
+
+#[test]
 fn a_reload_leaves_slices_that_were_added_and_is_refused_where_they_do_not_fit() {
     let mut bench = bench([LINK; 2]);
     bench
