@@ -268,6 +268,8 @@ impl Pipeline {
     /// A frame of a class has left, and frames are aside: it may be their turn to join a queue.
     #[cold]
     fn join_aside(&mut self, class: u32, now: Instant) {
+        // The last of the class may have been dropped when this one left.
+        self.count_dropped();
         slice::on_departure(self, class, now);
         for &class in &self.with_elephants {
             if let Some(class) = self.classes.get_mut(class as usize)
@@ -307,6 +309,13 @@ impl Pipeline {
                 self.offer(frame, headers, class, now, has_memory)
             }
             Arrived::Removed => {
+                // What a slice has lost has a class number without a name: class-default counts for it.
+                let is_unnamed = self
+                    .classes
+                    .get(class as usize)
+                    .is_none_or(ClassState::is_unused);
+                let default = self.ledger.as_ref().map(|ledger| ledger.default);
+                let class = default.filter(|_| is_unnamed).unwrap_or(class);
                 if let Some(state) = self.classes.get_mut(class as usize) {
                     state.counters.count_dropped(&frame, reason);
                 }
@@ -331,8 +340,12 @@ impl Pipeline {
         let admitted = Self::admit(state, &mut self.policers, &mut frame, congested, now);
         let kept = admitted.and_then(|()| {
             self.tree.check_length(state.queue, frame.lengths)?;
-            let flow =
-                special::flow_of(state, headers, &frame, now, self.flow_hash, &mut self.tree);
+            // The queue that it joins may keep flows apart by then, whether it does now or not.
+            let flow = if state.is_by_flow() {
+                special::flow_of(state, headers, &frame, now, self.flow_hash, &mut self.tree)
+            } else {
+                self.flow_hash.of(headers)
+            };
             keep(QueuedFrame::new(&frame, class, now, flow), &mut self.pool)
         });
         match kept {

@@ -490,6 +490,7 @@ impl Changing<'_> {
         let old_room = old.map_or(0, |old| build::room(old.queue_limit));
         let new_room = build::room(params.queue_limit);
         self.pipeline.change_room(old_room, new_room);
+        self.change_room_beside(class, new_room);
         self.ledger.set_params(class, params);
         self.weigh(class, params.weight);
         self.on_changed();

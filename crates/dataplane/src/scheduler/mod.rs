@@ -499,6 +499,7 @@ impl Tree {
         let moved = node.leaf.take_over(to.slice(), old, pool, rename, now);
         let place = node.place;
         self.on_moved(place, moved, was_empty);
+        self.settle_effects(to.leaf);
     }
 
     /// The leaf at `place`, which may have been empty, was given frames.

@@ -43,7 +43,6 @@ impl Changing<'_> {
         flows: &SliceFlows,
     ) -> Result<u32, SliceChangeError> {
         let (class, _) = self.find(name)?;
-        let held = self.held_without_flow(class);
         let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
             return Ok(class);
         };
@@ -56,8 +55,7 @@ impl Changing<'_> {
             special.by_flow = true;
             special.by_flow_from = counters.sent_frames + counters.queued_frames;
         }
-        let queued = special.by_flow_from.saturating_sub(counters.sent_frames);
-        let frames = queued + u64::from(held);
+        let frames = special.by_flow_from.saturating_sub(counters.sent_frames);
         if flows.queue.is_some() && frames > 0 {
             let name = name.to_owned();
             return Err(SliceChangeError::NotByFlow { name, frames });

@@ -26,8 +26,6 @@ pub(crate) struct Moving {
     into: u32,
     /// Those that wait.
     held: FrameList,
-    /// Each of them carries the hash of its flow.
-    by_flow: bool,
     way: Way,
     /// Frames that the frame memory has room for because of it.
     room: u64,
@@ -264,7 +262,6 @@ impl Changing<'_> {
         let moving = Moving {
             part,
             into,
-            by_flow: held.packets() == 0 && self.is_by_flow(into),
             held,
             way,
             room,
@@ -297,6 +294,22 @@ impl Changing<'_> {
         room
     }
 
+    /// The queue of a class takes other numbers of frames; so does what waits beside it.
+    pub(super) fn change_room_beside(&mut self, class: u32, room: u64) {
+        let ledger = &mut *self.ledger;
+        let beside = if class == ledger.default {
+            (ledger.to_default.classes > 0).then_some(&mut ledger.to_default.room)
+        } else {
+            let joining = ledger.joining.get(&class);
+            let moving = joining.and_then(|joining| ledger.moving.get_mut(joining));
+            moving.map(|moving| &mut moving.room)
+        };
+        if let Some(beside) = beside {
+            let before = std::mem::replace(beside, room);
+            self.pipeline.change_room(before, room);
+        }
+    }
+
     fn release_room(&mut self, moving: &Moving) {
         let mut room = moving.room;
         if moving.into == self.ledger.default {
@@ -327,13 +340,6 @@ impl Changing<'_> {
         }
         let held = moving.held.clone();
         if held.packets() > 0 {
-            if !moving.by_flow
-                && let Some(state) = self.pipeline.classes.get_mut(queue_of as usize)
-                && let Some(special) = &mut state.special
-            {
-                // They are behind frames that came after them.
-                special.by_flow_from = state.counters.sent_frames + state.counters.queued_frames;
-            }
             let queue = self.queue_of(queue_of);
             let Pipeline {
                 tree, pool, aside, ..
@@ -342,18 +348,6 @@ impl Changing<'_> {
             tree.join(queue, held, pool, self.now);
         }
         Some(moving)
-    }
-
-    fn is_by_flow(&self, class: u32) -> bool {
-        let class = self.pipeline.classes.get(class as usize);
-        class.is_some_and(ClassState::is_by_flow)
-    }
-
-    /// Frames on their way to a class that do not carry the hash of their flow.
-    pub(super) fn held_without_flow(&self, class: u32) -> u32 {
-        let moving = self.ledger.moving.values();
-        let without = moving.filter(|moving| moving.into == class && !moving.by_flow);
-        without.map(|moving| moving.held.packets()).sum()
     }
 
     /// A class number is free. A frame that was classified before is classified again.

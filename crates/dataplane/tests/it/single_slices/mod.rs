@@ -1,5 +1,6 @@
 //! Changes of single slices while frames flow.
 
+mod beside;
 pub mod flows;
 mod matches;
 mod random;

@@ -118,7 +118,7 @@ pub struct Port {
     pub pipeline: Pipeline,
     link: Option<LinkClock>,
     now: u64,
-    sequence: u64,
+    pub sequence: u64,
     pub departures: Vec<Departure>,
     pub dropped: u64,
 }
