@@ -50,10 +50,11 @@ pub(crate) struct Reconciler {
     open: BTreeMap<u64, Open>,
     /// The newest generation that was taken.
     reached: u64,
-    /// Slices with packets that they are not to have any more. What takes packets waits for them: these may be the same.
-    giving: BTreeSet<String>,
-    /// Slices that wait for that.
-    taking: BTreeSet<String>,
+    /// Slices with packets that they are not to have any more, and the generation since which. What takes packets waits for
+    /// them: these may be the same. It does not wait for those of later generations, so nothing waits forever.
+    giving: BTreeSet<(u64, String)>,
+    /// Slices that wait for that, and the generation that wants it.
+    taking: BTreeSet<(u64, String)>,
     refused: BTreeMap<String, String>,
     /// Slices that were refused, by this process or one before it, and are not known to be in force.
     was_refused: BTreeSet<String>,
@@ -178,6 +179,7 @@ impl Reconciler {
                 .for_each(|removed| *removed = generation);
             let states = self.slices.values_mut();
             states.for_each(|state| state.removed = state.removed.min(generation));
+            self.renumber(generation);
             self.reached = 0;
         }
         self.open(generation);
@@ -231,7 +233,9 @@ impl Reconciler {
 
     fn want(&mut self, name: &str, wanted: Option<GatewaySlice>, generation: u64) {
         let state = self.slices.entry(name.to_owned()).or_default();
+        self.taking.remove(&(state.wanted_in, name.to_owned()));
         state.wanted = wanted;
+        state.wanted_in = generation;
         state.tries = 0;
         state.since = None;
         if state.open.is_none() {
@@ -246,8 +250,12 @@ impl Reconciler {
 
     /// What a slice has, or is to have, has changed.
     fn note_giving(&mut self, name: &str) {
-        if self.slices.get(name).is_some_and(SliceState::gives) {
-            self.giving.insert(name.to_owned());
+        let Some(state) = self.slices.get_mut(name) else {
+            return;
+        };
+        if state.gives() {
+            let since = *state.gives_since.get_or_insert(state.wanted_in);
+            self.giving.insert((since, name.to_owned()));
         } else {
             self.has_given(name);
         }
@@ -255,11 +263,38 @@ impl Reconciler {
 
     /// A slice has no packets any more that it is not to have; or it stays as it is.
     fn has_given(&mut self, name: &str) {
-        if self.giving.remove(name) && self.giving.len() <= 1 {
-            for name in std::mem::take(&mut self.taking) {
-                self.look_at(&name);
-            }
+        let state = self.slices.get_mut(name);
+        let Some(since) = state.and_then(|state| state.gives_since.take()) else {
+            return;
+        };
+        self.giving.remove(&(since, name.to_owned()));
+        let oldest = self.giving.first().cloned();
+        let (since, giver) = oldest.unwrap_or((u64::MAX, String::new()));
+        let still = self.taking.split_off(&(since, String::new()));
+        for (_, name) in std::mem::replace(&mut self.taking, still) {
+            self.look_at(&name);
         }
+        // It does not wait for itself.
+        self.look_at(&giver);
+    }
+
+    /// Generations are counted anew: all that is under way is of this one.
+    fn renumber(&mut self, generation: u64) {
+        for state in self.slices.values_mut() {
+            state.wanted_in = generation;
+            state.gives_since = state.gives_since.and(Some(generation));
+        }
+        for set in [&mut self.giving, &mut self.taking] {
+            let names = std::mem::take(set).into_iter();
+            *set = names.map(|(_, name)| (generation, name)).collect();
+        }
+    }
+
+    /// Whether others have packets that a slice may be to have.
+    fn others_give(&self, name: &str, wanted_in: u64) -> bool {
+        let earlier = self.giving.iter().take(2);
+        let mut earlier = earlier.take_while(|(since, _)| *since <= wanted_in);
+        earlier.any(|(_, giver)| giver != name)
     }
 
     /// A generation is being taken.
@@ -323,14 +358,19 @@ impl Reconciler {
         }
         while self.asked.len() < MOST_ASKED {
             let name = self.queue.pop_front()?;
+            let Some(wanted_in) = self.slices.get(&name).map(|state| state.wanted_in) else {
+                continue;
+            };
+            let others_give = self.others_give(&name, wanted_in);
             let Some(state) = self.slices.get_mut(&name) else {
                 continue;
             };
             state.is_queued = false;
-            let others_give = self.giving.iter().take(2).any(|giver| *giver != name);
-            let give = others_give && state.takes();
+            // Others may wait for what it gives while it waits for what it takes.
+            let gives_first = others_give || state.tries > 0 && state.gives();
+            let give = gives_first && state.takes();
             if give && !state.gives() {
-                self.taking.insert(name);
+                self.taking.insert((wanted_in, name));
                 continue;
             }
             match state.next(&name, &self.link, &self.directions, give) {
@@ -344,7 +384,7 @@ impl Reconciler {
                     });
                     return Some(*change);
                 }
-                Next::Nothing if give => drop(self.taking.insert(name)),
+                Next::Nothing if give => drop(self.taking.insert((wanted_in, name))),
                 Next::Nothing => self.finish(&name),
                 // It is looked at again when the frames have left.
                 Next::Wait => {}

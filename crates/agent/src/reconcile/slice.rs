@@ -13,6 +13,10 @@ use slicewise_units::Instant;
 pub(super) struct SliceState {
     /// What the controller wants; `None`: it was removed.
     pub(super) wanted: Option<GatewaySlice>,
+    /// The generation that wants it.
+    pub(super) wanted_in: u64,
+    /// The generation since which it has packets that it is not to have, if it has.
+    pub(super) gives_since: Option<u64>,
     /// What is in force in each direction.
     pub(super) here: [Option<GatewayTerms>; 2],
     /// The tenant of that, and its weight.

@@ -95,3 +95,63 @@ fn a_slice_whose_packets_no_table_finds_goes_and_comes_again() {
     world.poll();
     assert_eq!(frames(&world, "a")[0], 3);
 }
+
+#[test]
+fn a_slice_whose_new_packets_still_leave_elsewhere_does_not_hold_up_others() {
+    let mut world = World::new(Kept::default());
+    let mut slow = terms(2, 0, 0);
+    slow.maximum = Some(slicewise_api::Maximum {
+        rate_bps: 40_000,
+        burst_bytes: 1_522,
+    });
+    world.take(changes(
+        1,
+        vec![put("a", &terms(1, 500, 20), 1), put("b", &slow, 1)],
+    ));
+    world.arrive(0, 2, 40);
+    world.poll();
+    world.take(changes(2, vec![remove("b")]));
+    world.take(changes(3, vec![put("a", &terms(2, 500, 20), 2)]));
+    world.take(changes(4, vec![put("c", &terms(3, 500, 20), 1)]));
+    let mut waited = 0;
+    while !world.names(1).contains(&"c".to_owned()) && waited < 60_000 {
+        world.pass(ms(100));
+        waited += 100;
+    }
+    assert!(waited < 1_000, "c waited {waited} ms");
+}
+
+#[test]
+fn slices_are_added_though_others_are_removed_all_the_time() {
+    const SLICES: u16 = 60;
+    let mut world = World::new(Kept::default());
+    let old = (0..SLICES).map(|n| put(&format!("s{n}"), &terms(n + 1, 0, 0), 1));
+    world.take(changes(1, old.collect()));
+    let mut pending = Vec::new();
+    let mut answered = 0;
+    for n in 0..SLICES {
+        let both = vec![
+            remove(&format!("s{n}")),
+            put(&format!("t{n}"), &terms(n + 1_000, 0, 0), 1),
+        ];
+        world
+            .reconciler
+            .take(changes(u64::from(n) + 2, both))
+            .unwrap();
+        let mut asked = Vec::new();
+        while let Some(change) = world.reconciler.poll_change(world.now) {
+            asked.push(change);
+        }
+        for change in std::mem::replace(&mut pending, asked) {
+            let outcome = world.engine.change_slice(change, world.now);
+            world.reconciler.on_changed(outcome, world.now);
+            answered += 1;
+        }
+    }
+    let added = world
+        .names(0)
+        .into_iter()
+        .filter(|name| name.starts_with('t'))
+        .count();
+    assert!(added > 20, "of {answered} changes {added} were additions");
+}
