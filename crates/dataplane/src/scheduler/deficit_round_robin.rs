@@ -62,7 +62,7 @@ pub struct DeficitRoundRobin {
 #[derive(Debug, Clone, Copy)]
 struct Search {
     /// Entries of `waiting` that were looked at.
-    looked_at: usize,
+    looked_at: u32,
     /// Children in turn that had to wait, one after another.
     had_to_wait: u32,
     /// When the first of all that had to wait need wait no longer.
@@ -128,7 +128,8 @@ impl DeficitRoundRobin {
                 && offer.is_ready()
             {
                 if self.try_turn(offers.head(offer).lengths) {
-                    self.search = Search::START;
+                    self.search.looked_at = 0;
+                    self.search.had_to_wait = 0;
                     return Step::answer(offer);
                 }
                 self.search.had_to_wait = 0;
@@ -154,8 +155,8 @@ impl DeficitRoundRobin {
 
     #[inline]
     fn find_postponed(&mut self, offers: Offers<'_>, search: &mut Search) -> Option<Step> {
-        while search.looked_at < self.waiting.len() {
-            let Some(position) = self.postponed(search.looked_at) else {
+        while (search.looked_at as usize) < self.waiting.len() {
+            let Some(position) = self.postponed(search.looked_at as usize) else {
                 continue;
             };
             let Some(offer) = offers.of(position) else {
@@ -174,7 +175,7 @@ impl DeficitRoundRobin {
     #[inline]
     fn find_in_turn(&mut self, offers: Offers<'_>, search: &mut Search) -> Step {
         // Those that are postponed from here on had their turn in this decision.
-        search.looked_at = usize::MAX;
+        search.looked_at = u32::MAX;
         if self.end_turn_if_over() {
             search.had_to_wait = 0;
         }
@@ -257,9 +258,20 @@ impl DeficitRoundRobin {
         goes_on
     }
 
+    /// The turn of the child at `position`, if it has it now.
+    #[inline]
+    pub(super) fn current(&mut self, position: u32) -> Option<CurrentTurn<'_>> {
+        let turn = self.turns.get_mut(position as usize)?;
+        (position == self.current).then_some(CurrentTurn {
+            deficit: &mut turn.deficit,
+            is_over: &mut self.is_over,
+            least_weight: self.least_weight,
+        })
+    }
+
     #[inline]
     fn cost(&self, lengths: FrameLengths) -> i64 {
-        i64::from(lengths.l2_bytes) * self.least_weight
+        cost(lengths, self.least_weight)
     }
 
     /// End the current turn if that is known to be over. Only when the next is decided on: until then, a child that gets
@@ -323,6 +335,32 @@ impl DeficitRoundRobin {
         self.waiting.swap_remove(index);
         None
     }
+}
+
+/// A turn while it lasts.
+pub(super) struct CurrentTurn<'a> {
+    deficit: &'a mut i64,
+    is_over: &'a mut bool,
+    least_weight: i64,
+}
+
+impl CurrentTurn<'_> {
+    /// Charge a frame sent, and whether `next` may be sent in the same turn; else it is over.
+    #[inline]
+    pub(super) fn goes_on(&mut self, sent: FrameLengths, next: FrameLengths) -> bool {
+        *self.deficit -= cost(sent, self.least_weight);
+        let goes_on = *self.deficit >= cost(next, self.least_weight);
+        if !goes_on {
+            *self.is_over = true;
+        }
+        goes_on
+    }
+}
+
+/// What a frame costs of a deficit.
+#[inline]
+fn cost(lengths: FrameLengths, least_weight: i64) -> i64 {
+    i64::from(lengths.l2_bytes) * least_weight
 }
 
 impl Turn {

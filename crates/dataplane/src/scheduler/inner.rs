@@ -38,10 +38,15 @@ impl Inner {
         }
     }
 
-    /// Whether it sends from a child until that is empty, if no other gets a frame, and does not count what it sends.
+    /// Whether it sends from a child until that is empty, or its turn is over, if no other gets a frame;
+    /// beside the turns of queues it does not count what it sends.
     #[inline]
-    pub(super) const fn exhausts(&self) -> bool {
-        matches!(self, Self::StrictPriority(_))
+    pub(super) const fn exhausts(&self, over_queues: bool) -> bool {
+        match self {
+            Self::StrictPriority(_) => true,
+            Self::DeficitRoundRobin(_) => over_queues,
+            Self::Shaper(_) | Self::MinimumShare(_) => false,
+        }
     }
 
     /// The child at `position` had no frames, and has some now. Returns whether that is true of the node,

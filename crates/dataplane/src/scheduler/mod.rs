@@ -51,7 +51,7 @@ pub struct Tree {
     root: Child,
     /// A shaper is over everything.
     is_shaped: bool,
-    /// Every inner node [exhausts](Inner::exhausts) its children.
+    /// Every inner node [exhausts](Inner::exhausts) its children, if only for a turn.
     exhausts: bool,
     backlog: u32,
 }
@@ -83,7 +83,10 @@ impl Tree {
     /// Add a node over `children`, which become its own; it is the root until the next is added.
     pub fn add_inner(&mut self, inner: Inner, children: &[NodeId]) -> NodeId {
         self.is_shaped = matches!(inner, Inner::Shaper(_));
-        self.exhausts &= inner.exhausts();
+        let over_queues = children
+            .iter()
+            .all(|child| matches!(child, NodeId::Leaf(_)));
+        self.exhausts &= inner.exhausts(over_queues);
         let parent = count(self.inners.len());
         for (position, &child) in (0..).zip(children) {
             let place = match child {
@@ -300,11 +303,16 @@ impl Tree {
     #[inline]
     pub(crate) fn settle(&mut self, pool: &mut FramePool, now: Instant) {
         if self.backlog > 0 && self.root.offer.until <= now {
-            // Down to the nodes whose offers are needed and not known, and up again with the answers.
-            let mut node = Some(self.first_asked(now));
-            while let Some(asked) = node {
-                node = self.ask(asked, pool, now);
-            }
+            self.settle_from(self.first_asked(now), pool, now);
+        }
+    }
+
+    /// From this node down to those whose offers are needed and not known, and up again with the answers.
+    #[inline]
+    fn settle_from(&mut self, first: NodeId, pool: &mut FramePool, now: Instant) {
+        let mut node = Some(first);
+        while let Some(asked) = node {
+            node = self.ask(asked, pool, now);
         }
     }
 
@@ -453,8 +461,8 @@ impl Tree {
         }
     }
 
-    /// Hand the frames of the queue whose turn it is to `send`, all but the last: what is above them has nothing to
-    /// count, and nothing to decide before that.
+    /// Hand frames of the queue whose turn it is to `send`, all but the last, and go on with the next queue when the
+    /// turn is over: what is above them has nothing to count but the turn, and nothing to decide before its end.
     #[inline]
     fn exhaust(
         &mut self,
@@ -463,14 +471,39 @@ impl Tree {
         send: &mut impl FnMut(QueuedFrame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.settle(pool, now);
-        let leaf = self.root.offer.leaf;
-        if let Some(node) = self.leaves.get_mut(leaf as usize)
+        while let Some(node) = self.leaves.get_mut(self.root.offer.leaf as usize)
             && let Leaf::Fifo(queue) = &mut node.leaf
         {
-            while queue.packets() > 1
-                && let Some(queued) = queue.dequeue(pool, now)
-            {
+            let place = node.place;
+            let parent = self.inners.get_mut(place.parent as usize);
+            let mut turn = match parent.map(|parent| (&mut parent.inner, parent.place)) {
+                Some((Inner::DeficitRoundRobin(turns), above)) => {
+                    match turns.current(place.position) {
+                        Some(turn) => Some((turn, above)),
+                        None => break,
+                    }
+                }
+                _ => None,
+            };
+            loop {
+                if queue.packets() < 2 {
+                    return ControlFlow::Continue(());
+                }
+                let Some(queued) = queue.dequeue(pool, now) else {
+                    return ControlFlow::Continue(());
+                };
                 self.backlog -= 1;
+                if let (Some((turn, above)), Some(next)) = (&mut turn, queue.front(pool))
+                    && !turn.goes_on(queued.lengths(), next)
+                {
+                    let above = *above;
+                    if let ControlFlow::Break(()) = send(queued) {
+                        self.forget_offers(above);
+                        return ControlFlow::Break(());
+                    }
+                    self.settle_from(NodeId::Inner(place.parent), pool, now);
+                    break;
+                }
                 send(queued)?;
             }
         }

@@ -4,11 +4,13 @@ use crate::elephants;
 use crate::support::{frame, headers, policy, rate, shaped, vlan_class};
 use proptest::prelude::*;
 use slicewise_dataplane::{
-    ClassCounters, Departure, DropReason, Frame, FrameOwner, Pipeline, PipelineParams, Verdict,
+    Change, ClassCounters, Departure, DropReason, Frame, FrameOwner, Pipeline, PipelineParams,
+    Verdict,
 };
 use slicewise_model::{
-    Action, Discipline, FlowQueueSpec, GuaranteeSpec, PolicerSpec, PolicySpec, PrioritySpec,
-    QueueLimitSpec, RateSpec, ShaperParams, WredKey, WredSpec,
+    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
+    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, ShaperParams, WredKey,
+    WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
@@ -65,8 +67,24 @@ fn policies() -> Vec<PolicySpec> {
     });
     let mut narrow = shaped(4, "50 Mbit/s", 20_000);
     narrow.weight = Some(2);
+    let turns = [(1, 1), (2, 3), (3, 2)].map(|(vlan, weight)| {
+        let mut class = vlan_class(vlan);
+        class.weight = Some(weight);
+        class
+    });
+    let mut parent = ClassSpec::new(ClassMap {
+        name: "parent".into(),
+        mode: MatchMode::Any,
+        conditions: vec![Condition::OuterVlan(2..=3)],
+    });
+    parent.child = Some(Box::new(PolicySpec {
+        discipline: Discipline::DeficitRoundRobin,
+        ..policy(turns[1..].to_vec())
+    }));
     let specs = [
         (Discipline::Fifo, vec![]),
+        (Discipline::DeficitRoundRobin, turns.to_vec()),
+        (Discipline::DeficitRoundRobin, vec![vlan_class(1), parent]),
         (Discipline::MinimumShare, levels),
         (Discipline::MinimumShare, vec![priority, policed, red]),
         (
@@ -83,10 +101,7 @@ fn policies() -> Vec<PolicySpec> {
         ),
     ];
     let with_limits = |(discipline, mut classes): (Discipline, Vec<_>)| {
-        for class in &mut classes {
-            let class: &mut slicewise_model::ClassSpec = class;
-            class.queue_limit = Some(QueueLimitSpec::Packets(12));
-        }
+        classes.iter_mut().for_each(limit_queues);
         PolicySpec {
             discipline,
             ..policy(classes)
@@ -96,6 +111,13 @@ fn policies() -> Vec<PolicySpec> {
     let with_elephants = elephants::two_queues(of_elephants, 12);
     let specs = specs.into_iter().map(with_limits);
     specs.chain([with_elephants]).collect()
+}
+
+fn limit_queues(class: &mut ClassSpec) {
+    match &mut class.child {
+        Some(child) => child.classes.iter_mut().for_each(limit_queues),
+        None => class.queue_limit = Some(QueueLimitSpec::Packets(12)),
+    }
 }
 
 fn pipeline(spec: &PolicySpec, is_shaped: bool) -> Pipeline {
@@ -233,13 +255,24 @@ fn pass_in_bursts(
     }
 }
 
-fn drive(mut pipeline: Pipeline, steps: &[Step], form: Form, is_scarce: bool) -> Seen {
+/// `change` comes before the second half of the steps.
+fn drive(
+    mut pipeline: Pipeline,
+    steps: &[Step],
+    form: Form,
+    is_scarce: bool,
+    change: &PolicySpec,
+) -> Seen {
     let seen = Seen::default();
     let mut owner = Owner { is_scarce, seen };
     let (mut now, mut first) = (0, 0);
-    for step in steps {
+    for (index, step) in steps.iter().enumerate() {
         now += step.pause * 1_000;
         let at = Instant::from_nanos(now);
+        if index == steps.len() / 2 {
+            let policy = change.resolve(rate("1 Gbit/s")).unwrap();
+            let _ = pipeline.apply(Change::Policy(policy), at).unwrap();
+        }
         match form {
             Form::Single => pass_singly(&mut pipeline, step, first, at, &mut owner),
             Form::Bursts(most) => {
@@ -265,11 +298,16 @@ proptest! {
         steps in steps(),
         most in 1usize..70,
         is_shaped in any::<bool>(),
+        reversed in any::<bool>(),
     ) {
         for spec in policies() {
             let new = || pipeline(&spec, is_shaped);
-            let single = drive(new(), &steps, Form::Single, false);
-            let bursts = drive(new(), &steps, Form::Bursts(most), false);
+            // Classes in another order: what waits in their queues leaves before all else.
+            let mut other = spec.clone();
+            other.classes.reverse();
+            let change = if reversed { &other } else { &spec };
+            let single = drive(new(), &steps, Form::Single, false, change);
+            let bursts = drive(new(), &steps, Form::Bursts(most), false, change);
             prop_assert_eq!(single, bursts, "{:?}", spec.discipline);
         }
     }
@@ -281,8 +319,8 @@ proptest! {
     ) {
         for spec in policies() {
             let new = || pipeline(&spec, false);
-            let alone = drive(new(), &steps, Form::Bursts(1), true);
-            let bursts = drive(new(), &steps, Form::Bursts(most), true);
+            let alone = drive(new(), &steps, Form::Bursts(1), true, &spec);
+            let bursts = drive(new(), &steps, Form::Bursts(most), true, &spec);
             let full = |seen: &Seen| {
                 let counters = seen.counters.iter();
                 counters.map(|class| class.dropped(DropReason::BufferFull)).sum::<u64>()
