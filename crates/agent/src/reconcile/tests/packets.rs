@@ -272,12 +272,11 @@ proptest! {
         }
         for vlan in 0..8 {
             let owner = store.iter().find(|(_, (vlans, ..))| vlans.contains(&vlan));
-            let owner = owner.map(|(&slice, _)| name_of(slice));
-            let owner = owner.as_deref().unwrap_or("class-default");
-            let before = world.count_of(owner);
+            let owner = owner.map_or("class-default".to_owned(), |(&slice, _)| name_of(slice));
+            let before = world.count_of(&owner);
             world.arrive(0, vlan, 1);
             world.poll();
-            prop_assert_eq!(world.count_of(owner), before + 1, "VLAN {} is of {}", vlan, owner);
+            prop_assert_eq!(world.count_of(&owner), before + 1, "VLAN {} is of {}", vlan, owner);
         }
     }
 }
