@@ -514,6 +514,7 @@ fn carry_classes(
     // New classes by name, for removed ones whose frames wait.
     let mut named: HashMap<String, usize> = HashMap::new();
     let mut class_map = Vec::with_capacity(pipeline.classes.len());
+    pipeline.retired.clear();
     for (index, class) in pipeline.classes.iter_mut().enumerate() {
         let successor = successors.get(index).copied().flatten();
         let index = if let Some(successor) = successor {
@@ -536,9 +537,12 @@ fn carry_classes(
                 new[index].counters.absorb(&class.counters);
                 index
             } else {
-                named.insert(class.counters.class.clone(), new.len());
+                let (name, index) = (class.counters.class.clone(), new.len());
+                let number = u32::try_from(index).unwrap_or(u32::MAX);
+                pipeline.retired.insert(name.clone(), number);
+                named.insert(name, index);
                 new.push(class.take_retired());
-                new.len() - 1
+                index
             }
         } else {
             // No frame refers to it.

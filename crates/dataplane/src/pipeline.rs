@@ -55,6 +55,8 @@ pub struct Pipeline {
     /// Counters of slices that were removed one by one, until they are read. A list, because growing moves nothing.
     #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
     pub(crate) removed: LinkedList<ClassCounters>,
+    /// Classes that a change of the whole policy removed while frames of them wait, by name.
+    pub(crate) retired: BTreeMap<String, u32>,
     pub(crate) policers: Vec<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
@@ -109,6 +111,7 @@ impl Pipeline {
             classifier,
             classes,
             removed: LinkedList::new(),
+            retired: BTreeMap::new(),
             policers,
             tree,
             credits,

@@ -93,6 +93,10 @@ struct World {
     now: Instant,
     /// Changes that the data plane was asked for.
     asked: usize,
+    /// How many frames have arrived, by direction.
+    arrived: [u32; 2],
+    /// VLAN and number of those that have left.
+    left: [Vec<(u16, u32)>; 2],
 }
 
 impl World {
@@ -110,15 +114,21 @@ impl World {
             reconciler: Reconciler::new("uplink", params.directions, kept),
             now: Instant::ZERO,
             asked: 0,
+            arrived: [0; 2],
+            left: [Vec::new(), Vec::new()],
         }
     }
 
     fn arrive(&mut self, side: usize, vlan: u16, frames: usize) {
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00];
-        frame.extend(vlan.to_be_bytes());
-        frame.extend([0x88, 0xb5]);
-        frame.resize(1_000, 0);
-        (0..frames).for_each(|_| self.ports[side].arrive(frame.clone()));
+        for _ in 0..frames {
+            let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00];
+            frame.extend(vlan.to_be_bytes());
+            frame.extend([0x88, 0xb5]);
+            frame.extend(self.arrived[side].to_be_bytes());
+            frame.resize(1_000, 0);
+            self.ports[side].arrive(frame);
+            self.arrived[side] += 1;
+        }
     }
 
     fn poll(&mut self) {
@@ -127,9 +137,13 @@ impl World {
             let round = self.engine.poll(&mut self.ports, &mut || now);
             round.is_unfinished || round.received > 0
         } {}
-        for port in &mut self.ports {
+        for (port, left) in self.ports.iter_mut().rev().zip(&mut self.left) {
             port.complete(self.engine.memory());
-            port.take_sent();
+            left.extend(port.take_sent().iter().map(|frame| {
+                let vlan = u16::from_be_bytes([frame[14], frame[15]]);
+                let number = frame[18..22].try_into().unwrap();
+                (vlan, u32::from_be_bytes(number))
+            }));
         }
         while let Some(gone) = self.engine.poll_gone() {
             self.reconciler

@@ -370,7 +370,9 @@ impl Changing<'_> {
             let reserved = self.ledger.reserved.try_add(guarantee);
             reserved.map_err(|why| self.not_reserved(name, why))?;
         }
-        let class = self.ledger.take_number(self.pipeline.classes.len());
+        // Frames of one of this name may still wait that the policy before had.
+        let retired = self.pipeline.retired.get(name).copied();
+        let class = retired.unwrap_or_else(|| self.ledger.take_number(self.pipeline.classes.len()));
         let (classifier, matches) = (&mut self.pipeline.classifier, &new.matches);
         let inserted = classifier.insert(0, class, matches);
         let inserted = inserted.map_err(|error| SliceChangeError::from((name, error)));
@@ -388,7 +390,9 @@ impl Changing<'_> {
         let slice = added.inspect_err(|_| {
             let guarantee = params.guarantee.iter();
             guarantee.for_each(|guarantee| self.ledger.reserved.undo_add(guarantee));
-            self.ledger.free.push(class);
+            if retired.is_none() {
+                self.ledger.free.push(class);
+            }
         })?;
         let waiting = self.hold(slice);
         self.put_class(class, slice, &new);
@@ -457,8 +461,13 @@ impl Changing<'_> {
             ..Special::default()
         };
         let queue = QueueId::of_slice(self.ledger.leaf, slice);
-        let state = ClassState::new(new.name.clone(), queue, special);
+        let mut state = ClassState::new(new.name.clone(), queue, special);
         let classes = &mut self.pipeline.classes;
+        if self.pipeline.retired.remove(&new.name).is_some()
+            && let Some(retired) = classes.get(class as usize)
+        {
+            state.counters.absorb(&retired.counters);
+        }
         while classes.len() < class as usize {
             classes.push(ClassState::unused());
         }

@@ -155,3 +155,146 @@ fn slices_are_added_though_others_are_removed_all_the_time() {
         .count();
     assert!(added > 20, "of {answered} changes {added} were additions");
 }
+
+/// VLANs of a slice, how much of the link is guaranteed to it, and what is done about its flows.
+type Held = (BTreeSet<u16>, u8, bool);
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// In one generation slices, by number, get what is stated, or are removed.
+    Change(Vec<(u8, Option<Held>)>),
+    /// Frames of a VLAN arrive at a port.
+    Arrive(usize, u16, usize),
+    Pass(u64),
+    /// The gateway's own configuration is put in force again.
+    Reload,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let vlans = prop::collection::btree_set(0u16..8, 1..6);
+    let held = (vlans, 0u8..4, any::<bool>());
+    let change = (0u8..4, prop::option::weighted(0.8, held));
+    prop_oneof![
+        6 => prop::collection::vec(change, 1..5).prop_map(Step::Change),
+        12 => (0usize..2, 0u16..8, 1usize..6).prop_map(|(side, vlan, n)| Step::Arrive(side, vlan, n)),
+        8 => (0u64..6_000).prop_map(Step::Pass),
+        1 => Just(Step::Reload),
+    ]
+}
+
+fn name_of(slice: u8) -> String {
+    format!("s{slice}")
+}
+
+fn wanted(slice: u8, (vlans, kbit, by_flow): &Held, version: u64) -> GatewayChange {
+    let kbit = [0, 100, 900, 1_900][usize::from(*kbit)];
+    let mut wanted = terms(0, kbit, 50);
+    let of = |&vlan: &u16| Match {
+        vlan: Some(vlan),
+        ..Match::default()
+    };
+    wanted.matches = vlans.iter().map(of).collect();
+    wanted.flows.flow_queueing = *by_flow;
+    put(&name_of(slice), &wanted, version)
+}
+
+impl World {
+    fn reload(&mut self) {
+        let basis = self.engine.basis();
+        let prepared = basis.prepare(&directions(LINK), self.now).unwrap();
+        let _replaced = self.engine.commit(prepared, self.now).unwrap();
+        self.reconciler.on_reloaded(directions(LINK));
+        self.act();
+    }
+
+    fn count_of(&self, name: &str) -> u64 {
+        frames(self, name)[0]
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// No two slices are to have the same packets: however these pass from one to another, each frame leaves, in its order,
+    /// and in the end each is of the slice that is to have it.
+    #[test]
+    fn packets_that_pass_from_slice_to_slice_are_neither_lost_nor_reordered(
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        let mut world = World::new(Kept::default());
+        let mut store: BTreeMap<u8, Held> = BTreeMap::new();
+        let mut generation = 0;
+        for step in steps {
+            match step {
+                Step::Change(list) => {
+                    generation += 1;
+                    let before = store.clone();
+                    for (slice, held) in list {
+                        store.remove(&slice);
+                        let Some(mut held) = held else { continue };
+                        for (others, ..) in store.values() {
+                            held.0.retain(|vlan| !others.contains(vlan));
+                        }
+                        if !held.0.is_empty() {
+                            store.insert(slice, held);
+                        }
+                    }
+                    let gone = before.keys().filter(|slice| !store.contains_key(slice));
+                    let gone = gone.map(|&slice| remove(&name_of(slice)));
+                    let new = store.iter().filter(|&(slice, held)| before.get(slice) != Some(held));
+                    let new = new.map(|(&slice, held)| wanted(slice, held, generation));
+                    world.take(changes(generation, gone.chain(new).collect()));
+                }
+                Step::Arrive(side, vlan, frames) => {
+                    world.arrive(side, vlan, frames);
+                    world.poll();
+                }
+                Step::Pass(micros) => world.pass(Duration::from_micros(micros)),
+                Step::Reload => world.reload(),
+            }
+        }
+        world.pass(Duration::from_secs(30));
+        prop_assert!(world.reconciler.is_settled());
+        for direction in 0..2 {
+            let mut names = world.names(direction);
+            names.dedup();
+            prop_assert_eq!(names, world.names(direction), "each has one name");
+        }
+        prop_assert_eq!(world.acknowledged(), generation);
+        prop_assert_eq!(world.reconciler.acknowledgement().refused, []);
+        for (arrived, left) in world.arrived.iter().zip(&world.left) {
+            prop_assert_eq!(*arrived as usize, left.len(), "none is lost");
+            let mut last = BTreeMap::new();
+            for &(vlan, number) in left {
+                let before = last.insert(vlan, number);
+                prop_assert!(before.is_none_or(|before| before < number), "VLAN {}", vlan);
+            }
+        }
+        for vlan in 0..8 {
+            let owner = store.iter().find(|(_, (vlans, ..))| vlans.contains(&vlan));
+            let owner = owner.map_or("class-default".to_owned(), |(&slice, _)| name_of(slice));
+            let before = world.count_of(&owner);
+            world.arrive(0, vlan, 1);
+            world.poll();
+            prop_assert_eq!(world.count_of(&owner), before + 1, "VLAN {} is of {}", vlan, owner);
+        }
+    }
+}
+
+#[test]
+fn a_slice_that_is_removed_while_the_gateway_reloads_and_comes_again_is_counted_once() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    world.take(changes(2, vec![remove("a")]));
+    world.reload();
+    world.take(changes(3, vec![put("a", &terms(2, 500, 20), 2)]));
+    assert_eq!(world.names(0), ["a"]);
+    world.pass(ms(100));
+    world.arrive(0, 2, 3);
+    world.poll();
+    assert_eq!(frames(&world, "a"), [8, 6, 0], "with those from before");
+    world.reload();
+    assert_eq!(world.names(0), ["a"]);
+}

@@ -502,7 +502,10 @@ impl Model {
             self.codel += class.dropped(DropReason::CoDel);
         }
         let (mut offered, mut queued) = (self.removed, 0);
+        let mut names = BTreeSet::new();
         for class in pipeline.counters() {
+            let is_new = class.class.is_empty() || names.insert(&class.class);
+            assert!(is_new, "two classes are called {}", class.class);
             let all = class.sent_frames + class.queued_frames + class.dropped_total();
             assert_eq!(class.offered_frames, all, "class {}", class.class);
             offered += class.offered_frames;
