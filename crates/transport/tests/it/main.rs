@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod bulk;
+mod congestion;
 mod exchanges;
+mod hosts;
 mod path;
 mod robust;
 mod script;

@@ -24,6 +24,10 @@ pub struct Script {
     /// The test's end: the next position it sends.
     pub next: u64,
     window: u32,
+    /// The segment that the end sent last.
+    pub last: Segment,
+    /// What the end sends stays in its adapter.
+    pub is_adapter_busy: bool,
 }
 
 impl Script {
@@ -35,6 +39,8 @@ impl Script {
             log: String::new(),
             next: 0,
             window: 1 << 20,
+            last: Segment::default(),
+            is_adapter_busy: false,
         };
         script.drain();
         script
@@ -138,6 +144,12 @@ impl Script {
         self.drain();
     }
 
+    /// The adapter sends `bytes` of what it has.
+    pub fn leaves(&mut self, bytes: u64) {
+        self.end.on_left(bytes, &self.behaviour);
+        self.drain();
+    }
+
     pub fn close(&mut self) {
         self.end.close(&self.behaviour);
         self.drain();
@@ -150,8 +162,11 @@ impl Script {
 
     fn drain(&mut self) {
         while let Some(segment) = self.end.poll_transmit(&self.behaviour, self.now) {
-            self.end.on_left(segment.bytes.into(), &self.behaviour);
+            if !self.is_adapter_busy {
+                self.end.on_left(segment.bytes.into(), &self.behaviour);
+            }
             self.write_line(&segment);
+            self.last = segment;
         }
     }
 
