@@ -91,8 +91,8 @@ fn links_that_take_time_are_refused_on_a_testbed() {
     let refused = with("501 us").unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the links of this study take 501 us (`link.propagation`), and those of a testbed take no time: simulate it, or \
-         give at most 500 us in a study that extends this one"
+        "the links of this study take 501 µs (`link.propagation`), and those of a testbed take no time: simulate it, or \
+         give at most 500 µs in a study that extends this one"
     );
 }
 
