@@ -13,8 +13,9 @@ use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wanted_runs};
 use crate::testbed_run::{pacing, runs_to_send};
 use crate::{noteln, outln};
+use clap::ValueEnum;
 use slicewise_report::{CaseReport, terminal, write_series};
-use slicewise_results::{ResultsFolder, SeriesDescription, SeriesFolder};
+use slicewise_results::{LeftOut, ResultsFolder, SeriesDescription, SeriesFolder};
 use slicewise_sim::Simulator;
 use slicewise_study::{RunSpec, Series, Study};
 use std::num::NonZeroU32;
@@ -58,7 +59,7 @@ fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exi
     }
     // What is wrong with the command line is said before a folder is made.
     wanted_runs(options, study)?;
-    let folder = series_folder(options, series, std::slice::from_ref(study))?;
+    let folder = series_folder(options, series, std::slice::from_ref(study), Vec::new())?;
     let exit = run_study(&of_case(options, study), study.clone())?;
     let has_runs = ResultsFolder::open(path_of(options, study))
         .is_ok_and(|results| results.runs_on_disk() > 0);
@@ -73,8 +74,8 @@ fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exi
 
 /// One case after the other: a testbed carries out one run at a time.
 fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
-    let studies = those_for_testbed(options, studies)?;
-    let folder = series_folder(options, series, &studies)?;
+    let (studies, left_out) = those_for_testbed(options, studies)?;
+    let folder = series_folder(options, series, &studies, left_out)?;
     let mut worst = Exit::Success;
     for study in &studies {
         noteln!("{}", headline(&study.name, &study.title));
@@ -91,9 +92,13 @@ fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Resul
     })
 }
 
-/// The cases that a testbed can carry out: what is wrong with the last one is said before the first is measured.
-fn those_for_testbed(options: &RunOptions, studies: &[Study]) -> Result<Vec<Study>, Failure> {
-    let mut suited = Vec::new();
+/// The cases that a testbed can carry out, and the others: what is wrong with the last one is said before the first is
+/// measured.
+fn those_for_testbed(
+    options: &RunOptions,
+    studies: &[Study],
+) -> Result<(Vec<Study>, Vec<LeftOut>), Failure> {
+    let (mut suited, mut left_out) = (Vec::new(), Vec::new());
     let mut reason = None;
     for study in studies {
         let case = study.case.as_deref().unwrap_or_default();
@@ -105,13 +110,20 @@ fn those_for_testbed(options: &RunOptions, studies: &[Study]) -> Result<Vec<Stud
             }
             Err(error) => {
                 noteln!("case {case} is left out: {error}");
+                let names = folder_name(options, study).zip(options.on.to_possible_value());
+                left_out.extend(names.map(|(folder, on)| LeftOut {
+                    case: folder,
+                    title: study.title.clone(),
+                    backend: on.get_name().to_owned(),
+                    reason: error.to_string(),
+                }));
                 reason = Some(error);
             }
         }
     }
     match reason {
         Some(error) if suited.is_empty() => Err(Failure::mistake(error)),
-        _ => Ok(suited),
+        _ => Ok((suited, left_out)),
     }
 }
 
@@ -120,7 +132,7 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
         .iter()
         .map(|study| wanted_runs(options, study))
         .collect::<Result<_, _>>()?;
-    let folder = series_folder(options, series, studies)?;
+    let folder = series_folder(options, series, studies, Vec::new())?;
     let open = |study: &Study| -> Result<ResultsFolder, Failure> {
         let description = study.description(env!("CARGO_PKG_VERSION"));
         open_results(&path_of(options, study), &description, options.replace)
@@ -183,6 +195,12 @@ fn path_of(options: &RunOptions, study: &Study) -> PathBuf {
     results_path(out_of(options, study).as_deref(), study, &options.suffix())
 }
 
+/// The name of the folder of a case.
+fn folder_name(options: &RunOptions, study: &Study) -> Option<String> {
+    let path = path_of(options, study);
+    Some(path.file_name()?.to_str()?.to_owned())
+}
+
 /// The options for one case of several.
 fn of_case(options: &RunOptions, study: &Study) -> RunOptions {
     RunOptions {
@@ -191,19 +209,22 @@ fn of_case(options: &RunOptions, study: &Study) -> RunOptions {
     }
 }
 
-/// The folder around those of these cases.
+/// The folder around those of these cases; `left_out` are not among them.
 fn series_folder(
     options: &RunOptions,
     series: &Series,
     studies: &[Study],
+    left_out: Vec<LeftOut>,
 ) -> Result<SeriesFolder, Failure> {
-    let paths = studies.iter().map(|study| path_of(options, study));
-    let names = paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let names = studies
+        .iter()
+        .filter_map(|study| folder_name(options, study));
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let description = SeriesDescription {
         title: series.title.clone(),
         description: series.description.clone(),
         source: series.source.clone(),
+        left_out,
         ..SeriesDescription::new(series.name.clone(), version, names.collect())
     };
     let path = named_path(options.out.as_deref(), &series.name);

@@ -39,6 +39,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         ));
     }
     tools_are_there()?;
+    let as_written = study.clone();
     let study = study
         .into_testbed(pacing(options))
         .map_err(Failure::mistake)?;
@@ -48,7 +49,8 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     let Some(lease) = lease(&interrupt)? else {
         return Ok(Exit::Interrupted);
     };
-    let unsupported = unsupported(&study, &wanted, &device, &lease)?;
+    let mut unsupported = unsupported(&study, &wanted, &device, &lease)?;
+    unsupported.extend(measured_already(&as_written, &study, &wanted));
     for one in &unsupported {
         errln!(
             "{}: not on {}: {}",
@@ -204,6 +206,39 @@ fn unsupported(
         })
     });
     Ok(refused.collect())
+}
+
+/// Policies that differ from an earlier one by their modelled devices alone, which are one device on a testbed.
+fn measured_already(as_written: &Study, study: &Study, wanted: &[RunSpec]) -> Vec<Unsupported> {
+    let is_wanted = |index: &usize| wanted.iter().any(|run| run.policy == *index);
+    let runs_as = |study: &Study, one: usize, other: usize| {
+        let policies = (study.policies.get(one)).zip(study.policies.get(other));
+        policies
+            .is_some_and(|(one, other)| one.params == other.params && one.device == other.device)
+    };
+    let of_phases = |one, other| {
+        let mut phases = study.phases.iter();
+        phases.all(|phase| runs_as(&phase.study, one, other))
+    };
+    let alike = (0..study.policies.len())
+        .filter(is_wanted)
+        .filter_map(|one| {
+            let earlier = (0..one).filter(is_wanted).find(|&other| {
+                !runs_as(as_written, one, other)
+                    && runs_as(study, one, other)
+                    && of_phases(one, other)
+            })?;
+            Some((study.policies.get(one)?, study.policies.get(earlier)?))
+        });
+    alike
+        .map(|(policy, earlier)| Unsupported {
+            policy: policy.name.clone(),
+            reason: format!(
+                "it differs from {} by the device that is modelled, and here it would be the same run",
+                earlier.name
+            ),
+        })
+        .collect()
 }
 
 /// Writes down what cannot be run, and keeps the entries of policies that were not selected this time.

@@ -44,5 +44,5 @@ pub use folder::{Force, ResultsFolder};
 pub use names::{FIGURE_KINDS, TABLES};
 pub use open::make_folder;
 pub use own::is_packet_file;
-pub use series::{SeriesDescription, SeriesFolder};
+pub use series::{LeftOut, SeriesDescription, SeriesFolder};
 pub use testbed::Unsupported;

@@ -29,6 +29,23 @@ pub struct SeriesDescription {
     pub program_version: String,
     /// The cases, in their order: names of the folders beside this file.
     pub cases: Vec<String>,
+    /// Cases that the back ends could not carry out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A case that a back end could not carry out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// The name of the folder that its results would have had.
+    pub case: String,
+    /// One line for people; may be empty.
+    pub title: String,
+    /// The back end.
+    pub backend: String,
+    /// Why, for people.
+    pub reason: String,
 }
 
 impl SeriesDescription {
@@ -43,7 +60,13 @@ impl SeriesDescription {
             source: String::new(),
             program_version,
             cases,
+            left_out: Vec::new(),
         }
+    }
+
+    /// Whether the folder `case` is among its cases, or those left out.
+    fn names(&self, case: &str) -> bool {
+        self.cases.iter().any(|one| one == case) || self.left_out.iter().any(|one| one.case == case)
     }
 }
 
@@ -61,7 +84,8 @@ pub struct SeriesFolder {
 }
 
 impl SeriesFolder {
-    /// Make the folder, or take over that of the same series. Cases that are there and not among these stay known.
+    /// Make the folder, or take over that of the same series. Cases that are there and not among these stay known, and so
+    /// do those that were left out.
     ///
     /// # Errors
     /// Where it holds something else, or cannot be written.
@@ -83,6 +107,10 @@ impl SeriesFolder {
             let new = |case: &String| !description.cases.contains(case);
             let others: Vec<String> = earlier.cases.into_iter().filter(new).collect();
             description.cases.extend(others);
+            let left_out = earlier.left_out.into_iter();
+            let left_out = left_out.filter(|one| !description.names(&one.case));
+            let left_out: Vec<LeftOut> = left_out.collect();
+            description.left_out.extend(left_out);
         }
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)
@@ -180,6 +208,31 @@ mod tests {
         let opened = SeriesFolder::open(&path).unwrap().unwrap();
         assert_eq!(opened.description().cases, ["s-b", "s-c", "s-a"]);
         assert_eq!(opened.cases().next(), Some(path.join("s-b")));
+    }
+
+    #[test]
+    fn a_case_is_left_out_until_it_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let left_out = |reason: &str| LeftOut {
+            case: "s-b".to_owned(),
+            title: String::new(),
+            backend: "dpdk".to_owned(),
+            reason: reason.to_owned(),
+        };
+        let create = |cases: &[&str], left_out: &[LeftOut]| {
+            let description = SeriesDescription {
+                left_out: left_out.to_vec(),
+                ..described("s", cases)
+            };
+            SeriesFolder::create(&path, description).unwrap();
+            let opened = SeriesFolder::open(&path).unwrap().unwrap();
+            opened.description().left_out.clone()
+        };
+        assert_eq!(create(&["s-a"], &[left_out("old")]), [left_out("old")]);
+        assert_eq!(create(&["s-a"], &[]), [left_out("old")]);
+        assert_eq!(create(&["s-a"], &[left_out("new")]), [left_out("new")]);
+        assert_eq!(create(&["s-b"], &[]), []);
     }
 
     #[test]

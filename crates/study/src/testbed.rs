@@ -15,6 +15,9 @@ use slicewise_units::{BitRate, Duration, FrameLengths};
 /// The links to and from a device under test in namespaces: nothing waits on them.
 const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
 
+/// Links of a testbed take no time. What is beyond this is more than the noise of a machine that others use.
+const UNNOTICED_PROPAGATION: Duration = Duration::from_micros(500);
+
 /// How a device that forwards real packets keeps to the rate of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
@@ -55,6 +58,12 @@ pub enum TestbedError {
          it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)"
     )]
     Impairments,
+    /// Its links take time, and those of a testbed take none.
+    #[error(
+        "the links of this study take {0} (`link.propagation`), and those of a testbed take no time: simulate it, or give at \
+         most {UNNOTICED_PROPAGATION} in a study that extends this one"
+    )]
+    Propagation(Duration),
     /// A source sends ECN-capable packets, and those of a testbed do not.
     #[error(
         "source `{0}` is ECN-capable (`headers: {{ecn: ..}}`), and senders of a testbed are not: simulate the study, or leave \
@@ -162,6 +171,9 @@ impl Study {
         }
         if !self.link.impairments.is_none() {
             return Err(TestbedError::Impairments);
+        }
+        if self.link.propagation > UNNOTICED_PROPAGATION {
+            return Err(TestbedError::Propagation(self.link.propagation));
         }
         if !self.path.is_empty() {
             return Err(TestbedError::Path);

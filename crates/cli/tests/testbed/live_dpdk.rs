@@ -134,6 +134,26 @@ fn a_thin_slice_waits_for_a_whole_burst_and_less_where_others_complete_it() {
 }
 
 #[test]
+fn policies_that_differ_by_threads_alone_are_measured_once_on_a_device_without_threads() {
+    let Some(bench) = bench() else { return };
+    let policies = ["--policy", "one", "--policy", "eight", "--policy", "none"];
+    let one_run = ["--on", "gateway", "--scenario", "alone", "--out", "out"];
+    let stderr = bench.stderr(0, &[&one_run[..], &policies[..]].concat());
+    let left_out = "eight: not on gateway: it differs from one by the device that is modelled";
+    assert!(stderr.contains(left_out), "{stderr}");
+    assert!(stderr.contains("measuring 2 runs on gateway"), "{stderr}");
+    let listed = record(&bench.sandbox.path("out/unsupported.json")).to_string();
+    assert!(
+        listed.contains("\"eight\"") && !listed.contains("\"none\""),
+        "{listed}"
+    );
+    // Alone it stands for itself.
+    let alone = [&one_run[..4], &["--policy", "eight", "--out", "alone"]].concat();
+    let stderr = bench.stderr(0, &alone);
+    assert!(stderr.contains("measuring 1 runs on gateway"), "{stderr}");
+}
+
+#[test]
 fn what_a_full_queue_drops_is_counted_by_pipe_and_is_what_does_not_arrive() {
     let Some(bench) = bench() else { return };
     let one = ["--policy", "eight", "--scenario", "both", "--out", "out"];

@@ -6,7 +6,8 @@ use crate::Report;
 use crate::attribute::attributes;
 use crate::error::ReportError;
 use maud::{Markup, html};
-use slicewise_results::{SeriesFolder, write_file};
+use slicewise_results::{LeftOut, SeriesFolder, write_file};
+use slicewise_stats::backend;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict};
 use slicewise_stats::words::count;
 
@@ -77,6 +78,7 @@ pub(crate) fn write_series_page(
         section #cases aria-labelledby="cases-heading" {
             h2 #cases-heading { "Cases" }
             (verdicts(cases))
+            (not_carried_out(&series.left_out))
         }
         @for case in cases { (published_of(case)) }
     };
@@ -109,6 +111,21 @@ fn verdicts(cases: &[CaseReport]) -> Markup {
     }
 }
 
+/// Cases that a back end could not carry out, and why.
+fn not_carried_out(cases: &[LeftOut]) -> Markup {
+    html! {
+        @if !cases.is_empty() {
+            h3 { "Left out" }
+            ul { @for case in cases {
+                li {
+                    @let title = if case.title.is_empty() { &case.case } else { &case.title };
+                    (Prose(title)) ", " (backend::name(&case.backend)) ": " (Prose(&case.reason))
+                }
+            } }
+        }
+    }
+}
+
 /// A row for each policy of which something was judged, one at least.
 fn rows(case: &CaseReport) -> Markup {
     let [_, policy, isolation, reallocation] = HEAD;
@@ -125,6 +142,7 @@ fn rows(case: &CaseReport) -> Markup {
                 th.claim scope="row" role="rowheader" {
                     @if index == 0 {
                         a href=(case.link()) { (Prose(case.title())) }
+                        span.said { (backend::name(&case.report.findings.study().backend)) }
                         @if main.finished_runs < main.expected_runs {
                             span.said { (main.finished_runs) " of " (main.expected_runs) " runs" }
                         }

@@ -81,6 +81,22 @@ fn descriptors_of_a_card_have_no_effect_on_virtual_interfaces_which_is_said() {
 }
 
 #[test]
+fn links_that_take_time_are_refused_on_a_testbed() {
+    let with = |propagation: &str| {
+        let link = format!("{{rate: 10 Gbit/s, propagation: {propagation}}}");
+        let study = parse(&STUDY.replace("{rate: 10 Gbit/s}", &link)).unwrap();
+        study.into_testbed(Pacing::Bursts)
+    };
+    assert!(with("500 us").is_ok());
+    let refused = with("501 us").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the links of this study take 501 µs (`link.propagation`), and those of a testbed take no time: simulate it, or \
+         give at most 500 µs in a study that extends this one"
+    );
+}
+
+#[test]
 fn other_devices_have_no_threads_and_the_rate_of_the_device_that_a_policy_is_on() {
     for pacing in [Pacing::Departures, Pacing::TokenBucket] {
         let study = on(pacing);
