@@ -16,8 +16,6 @@
 mod contender;
 #[path = "peers/librte_sched.rs"]
 mod librte_sched;
-#[path = "hqos/machine_time.rs"]
-mod machine_time;
 #[path = "slices/workload.rs"]
 mod workload;
 
@@ -60,21 +58,9 @@ struct Pipes<const CLASS: usize, const ASKED: bool> {
     asked_at: Instant,
 }
 
-/// The port of a scenario.
-#[derive(Clone, Copy)]
-struct Port {
-    bits_per_second: u64,
-    overhead_bytes: u32,
-}
-
-/// The port of the workload.
-const LINK: Port = Port {
-    bits_per_second: LINK_BITS_PER_SECOND,
-    overhead_bytes: 0,
-};
-
-fn params<const CLASS: usize>(pipes: u32, scenario: Scenario, port: Port) -> HqosParams {
-    let rate = port.bits_per_second / 8;
+fn params<const CLASS: usize>(pipes: u32, scenario: Scenario) -> HqosParams {
+    let port = BitRate::new(LINK_BITS_PER_SECOND);
+    let rate = LINK_BITS_PER_SECOND / 8;
     let rates = |tb_rate, tb_size| HqosRates {
         tb_rate,
         tb_size,
@@ -89,7 +75,7 @@ fn params<const CLASS: usize>(pipes: u32, scenario: Scenario, port: Port) -> Hqo
     let (pipe_rate, size) = match is_shaped {
         true => (
             rate / SHAPED_PART / u64::from(pipes),
-            u64::from(SHAPED_BURST_BYTES + 2 * port.overhead_bytes),
+            u64::from(SHAPED_BURST_BYTES),
         ),
         false => (rate, 1_000_000),
     };
@@ -97,7 +83,7 @@ fn params<const CLASS: usize>(pipes: u32, scenario: Scenario, port: Port) -> Hqo
     queue_sizes[12] = 1;
     queue_sizes[CLASS] = 64;
     let spec = HqosSpec {
-        frame_overhead: port.overhead_bytes,
+        frame_overhead: 0,
         subports: vec![HqosSubport {
             profile: 0,
             pipes,
@@ -119,19 +105,19 @@ fn params<const CLASS: usize>(pipes: u32, scenario: Scenario, port: Port) -> Hqo
         }],
         ..HqosSpec::default()
     };
-    let port = BitRate::new(port.bits_per_second);
-    spec.resolve(port).expect("the parameters are valid")
+    let mut params = spec.resolve(port).expect("the parameters are valid");
+    if is_shaped {
+        // Exactly the rate at which the workload lets time pass.
+        params.pipe_profiles[0].credits.tb_period = SHAPED_PART * u64::from(pipes);
+    }
+    params
 }
 
 impl<const CLASS: usize, const ASKED: bool> Contender for Pipes<CLASS, ASKED> {
     const NAME: &'static str = "hqos";
 
     fn new(slices: u32, scenario: Scenario) -> Self {
-        let mut params = params::<CLASS>(slices, scenario, LINK);
-        if scenario == Scenario::Shaped {
-            // Exactly the rate at which the workload lets time pass.
-            params.pipe_profiles[0].credits.tb_period = SHAPED_PART * u64::from(slices);
-        }
+        let params = params::<CLASS>(slices, scenario);
         Self {
             scheduler: Hqos::new(&params, 1, Instant::ZERO),
             pool: FramePool::with_capacity(POOL_FRAMES),
@@ -220,12 +206,6 @@ fn main() {
         [_, "--run", calls, class, scenario] => {
             let scenario = Scenario::from_name(scenario).expect("the name of a scenario");
             let measured = match (*calls, *class) {
-                (LIKE_THE_LIBRARY, STRICT) if scenario == Scenario::Shaped => {
-                    machine_time::measured::<0>(packets(scenario))
-                }
-                (LIKE_THE_LIBRARY, _) if scenario == Scenario::Shaped => {
-                    machine_time::measured::<12>(packets(scenario))
-                }
                 (LIKE_THE_LIBRARY, STRICT) => measured::<Pipes<0, false>>(scenario),
                 (LIKE_THE_LIBRARY, _) => measured::<Pipes<12, false>>(scenario),
                 (_, STRICT) => measured::<Pipes<0, true>>(scenario),
@@ -278,9 +258,6 @@ fn report(repeats: usize) {
         Err(why) => println!("peer: librte_sched is skipped, only our numbers follow: {why}"),
     }
     println!("{PIPES} pipes, bursts of 64; medians of {repeats} runs, both sides in turn");
-    println!(
-        "shaped: both sides by the machine's clock, and at the same rates; asked by the workload's"
-    );
     println!("asked: a packet at a time, at the times that are announced, as a pipeline does\n");
     println!(
         "scenario class        ns/packet  library  ratio    asked   call µs  library   B/pipe  library"
