@@ -281,7 +281,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     resume_credit(pipeline, &mut built, &successors, now);
     let old = &mut pipeline.active_flows;
     built.active_flows.resume_from(old, &mut built.tree);
-    let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, now);
+    let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, drain, now);
     let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
     for &(old, new) in &kept {
@@ -508,6 +508,7 @@ fn carry_classes(
     pipeline: &mut Pipeline,
     new: &mut Slots<ClassState>,
     successors: &[Option<Successor>],
+    drain: Option<QueueId>,
     now: Instant,
 ) -> (Vec<u32>, Vec<ClassCounters>) {
     let mut removed = Vec::new();
@@ -541,7 +542,7 @@ fn carry_classes(
                 let number = u32::try_from(index).unwrap_or(u32::MAX);
                 pipeline.retired.insert(name.clone(), number);
                 named.insert(name, index);
-                new.push(class.take_retired());
+                new.push(class.take_retired(drain.unwrap_or(QueueId::NONE)));
                 index
             }
         } else {

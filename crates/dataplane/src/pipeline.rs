@@ -313,10 +313,8 @@ impl Pipeline {
             }
             Arrived::Removed => {
                 // What a slice has lost has a class number without a name: class-default counts for it.
-                let is_unnamed = self
-                    .classes
-                    .get(class as usize)
-                    .is_none_or(ClassState::is_unused);
+                let state = self.classes.get(class as usize);
+                let is_unnamed = state.is_none_or(ClassState::is_unused);
                 let default = self.ledger.as_ref().map(|ledger| ledger.default);
                 let class = default.filter(|_| is_unnamed).unwrap_or(class);
                 if let Some(state) = self.classes.get_mut(class as usize) {

@@ -109,6 +109,13 @@ impl SliceState {
         })
     }
 
+    /// What is left of its packets in a direction when it has given up those that it is not to have; `None` if that is all.
+    fn given(&self, direction: usize) -> Option<Vec<Match>> {
+        let here = self.here.get(direction)?.as_ref()?;
+        let kept = kept(here, self.terms(direction)?);
+        (kept.len() < here.matches.len()).then_some(kept)
+    }
+
     /// Whether it is to have packets that it does not have.
     pub(super) fn takes(&self) -> bool {
         (0..2).any(|direction| {
@@ -171,10 +178,7 @@ impl SliceState {
                     must_wait = true;
                     Some(Effect::Removed)
                 }
-                (Some(here), Some(terms)) if give => {
-                    let kept = kept(here, terms);
-                    (kept.len() < here.matches.len()).then_some(Effect::Matches(kept))
-                }
+                (Some(_), Some(_)) if give => self.given(direction).map(Effect::Matches),
                 (Some(here), Some(terms)) if here.matches != terms.matches => {
                     Some(Effect::Matches(terms.matches.clone()))
                 }
@@ -198,13 +202,12 @@ impl SliceState {
             };
         }
         if must_wait {
-            // The others wait, too: all directions change together.
-            let removed = |effect: &mut Option<Effect>| {
+            // The others wait, too: all directions change together. What others may wait for is given up now.
+            for (direction, effect) in effects.iter_mut().enumerate() {
                 if *effect != Some(Effect::Removed) {
-                    *effect = None;
+                    *effect = self.given(direction).map(Effect::Matches);
                 }
-            };
-            effects.iter_mut().for_each(removed);
+            }
         }
         if effects.iter().all(Option::is_none) {
             return Ok(if must_wait { Next::Wait } else { Next::Nothing });

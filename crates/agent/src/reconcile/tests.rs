@@ -141,8 +141,7 @@ impl World {
             port.complete(self.engine.memory());
             left.extend(port.take_sent().iter().map(|frame| {
                 let vlan = u16::from_be_bytes([frame[14], frame[15]]);
-                let number = frame[18..22].try_into().unwrap();
-                (vlan, u32::from_be_bytes(number))
+                (vlan, u32::from_be_bytes(frame[18..22].try_into().unwrap()))
             }));
         }
         while let Some(gone) = self.engine.poll_gone() {

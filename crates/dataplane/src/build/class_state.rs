@@ -138,10 +138,10 @@ impl ClassState {
         [green, yellow, red, elephants.unwrap_or(QueueId::NONE)]
     }
 
-    /// What is left of a class that a change removed while its frames wait: its counters.
-    pub(crate) fn take_retired(&mut self) -> Self {
+    /// What is left of a class that a change removed while its frames wait, in `queue` from now on: its counters.
+    pub(crate) fn take_retired(&mut self, queue: QueueId) -> Self {
         Self {
-            queue: self.queue,
+            queue,
             special: None,
             priority_police: None,
             counters: std::mem::take(&mut self.counters),

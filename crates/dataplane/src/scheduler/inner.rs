@@ -38,7 +38,7 @@ impl Inner {
         }
     }
 
-    /// Whether it sends from a child until that is empty, or its turn is over, if no other gets a frame;
+    /// Whether it sends from a child until that is empty, or its [turn](Self::turns) is over, if no other gets a frame;
     /// beside the turns of queues it does not count what it sends.
     #[inline]
     pub(super) const fn exhausts(&self, over_queues: bool) -> bool {
@@ -46,6 +46,15 @@ impl Inner {
             Self::StrictPriority(_) => true,
             Self::DeficitRoundRobin(_) => over_queues,
             Self::Shaper(_) | Self::MinimumShare(_) => false,
+        }
+    }
+
+    /// The turns that end while a child has frames.
+    #[inline]
+    pub(super) const fn turns(&mut self) -> Option<&mut DeficitRoundRobin> {
+        match self {
+            Self::DeficitRoundRobin(node) => Some(node),
+            _ => None,
         }
     }
 

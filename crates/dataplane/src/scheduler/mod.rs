@@ -476,15 +476,14 @@ impl Tree {
         {
             let place = node.place;
             let parent = self.inners.get_mut(place.parent as usize);
-            let mut turn = match parent.map(|parent| (&mut parent.inner, parent.place)) {
-                Some((Inner::DeficitRoundRobin(turns), above)) => {
-                    match turns.current(place.position) {
-                        Some(turn) => Some((turn, above)),
-                        None => break,
-                    }
-                }
-                _ => None,
-            };
+            let turns = parent.and_then(|parent| Some((parent.inner.turns()?, parent.place)));
+            let mut turn = None;
+            if let Some((turns, above)) = turns {
+                let Some(current) = turns.current(place.position) else {
+                    break;
+                };
+                turn = Some((current, above));
+            }
             loop {
                 if queue.packets() < 2 {
                     return ControlFlow::Continue(());

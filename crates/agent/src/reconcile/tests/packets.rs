@@ -122,6 +122,34 @@ fn a_slice_whose_new_packets_still_leave_elsewhere_does_not_hold_up_others() {
 }
 
 #[test]
+fn a_slice_that_has_to_go_in_one_direction_gives_up_its_packets_in_the_other_at_once() {
+    let mut world = World::new(Kept::default());
+    let mut wide = terms(1, 0, 0);
+    wide.matches[0].destination_port = Some("1000-2000".to_owned());
+    wide.maximum = Some(slicewise_api::Maximum {
+        rate_bps: 40_000,
+        burst_bytes: 1_522,
+    });
+    let both = |backward: &GatewayTerms, forward: &GatewayTerms, version| {
+        let both = [Some(forward.clone()), Some(backward.clone())];
+        GatewayChange::Put(Box::new(slice("a", both, version)))
+    };
+    let mut narrow = terms(1, 0, 0);
+    narrow.maximum = wide.maximum;
+    world.take(changes(1, vec![both(&narrow, &terms(2, 0, 0), 1)]));
+    world.arrive(1, 1, 40);
+    world.poll();
+    world.take(changes(2, vec![both(&wide, &terms(3, 0, 0), 2)]));
+    world.take(changes(3, vec![put("c", &terms(4, 500, 20), 1)]));
+    let mut waited = 0;
+    while !world.names(0).contains(&"c".to_owned()) && waited < 60_000 {
+        world.pass(ms(100));
+        waited += 100;
+    }
+    assert!(waited < 1_000, "c waited {waited} ms");
+}
+
+#[test]
 fn slices_are_added_though_others_are_removed_all_the_time() {
     const SLICES: u16 = 60;
     let mut world = World::new(Kept::default());

@@ -95,6 +95,24 @@ fn frames_that_wait_for_a_removed_slice_leave_though_its_last_ones_were_dropped(
 }
 
 #[test]
+fn what_is_left_of_a_removed_class_has_no_queue_of_another() {
+    let both = spec(&[(2..=2, BEST_EFFORT), (1..=1, BEST_EFFORT)]);
+    let mut port = Port::new(&both, Some(LINK));
+    burst(&mut port, 1, 3);
+    burst(&mut port, 2, 5);
+    let now = Instant::from_nanos(port.now());
+    let policy = spec(&[(2..=2, BEST_EFFORT)]).resolve(LINK).unwrap();
+    let basis = port.pipeline.basis();
+    let prepared = basis.prepare(Change::Policy(policy), now).unwrap();
+    let _replaced = port.pipeline.commit(prepared, now).unwrap();
+    let lengths: Vec<(&str, u32)> = port.pipeline.queue_lengths().collect();
+    assert_eq!(
+        lengths,
+        [("vlan2-2", 5), (CLASS_DEFAULT, 0), ("vlan1-1", 3)]
+    );
+}
+
+#[test]
 fn frames_that_wait_for_a_slice_have_room_when_its_queue_limit_rises() {
     let mut port = Port::new(&spec(&[(1..=1, BEST_EFFORT)]), Some(LINK));
     burst(&mut port, 3, 1);
