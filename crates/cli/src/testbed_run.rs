@@ -12,6 +12,7 @@ use crate::results::{open_results, results_failure, results_path};
 use crate::run::{Execution, on_interrupt, processors, report_of, wanted_runs};
 use crate::{errln, noteln};
 use indicatif::HumanDuration;
+use slicewise_model::policy::PolicyParams;
 use slicewise_results::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
@@ -213,8 +214,13 @@ fn measured_already(as_written: &Study, study: &Study, wanted: &[RunSpec]) -> Ve
     let is_wanted = |index: &usize| wanted.iter().any(|run| run.policy == *index);
     let runs_as = |study: &Study, one: usize, other: usize| {
         let policies = (study.policies.get(one)).zip(study.policies.get(other));
-        policies
-            .is_some_and(|(one, other)| one.params == other.params && one.device == other.device)
+        policies.is_some_and(|(one, other)| {
+            let params = PolicyParams {
+                name: other.params.name.clone(),
+                ..one.params.clone()
+            };
+            params == other.params && one.device == other.device
+        })
     };
     let of_phases = |one, other| {
         let mut phases = study.phases.iter();
