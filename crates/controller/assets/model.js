@@ -74,6 +74,8 @@ export async function loadLinks() {
 }
 
 let search = null;
+/** Slices that went while the list is read: pages that were asked for before still name them. */
+const gone = new Set();
 
 /** Read all slices that the filter lets through, page by page; the first page is shown at once. */
 export async function loadSlices({ keep = false } = {}) {
@@ -81,12 +83,13 @@ export async function loadSlices({ keep = false } = {}) {
   search = new AbortController();
   const { signal } = search;
   model.reading = true;
+  gone.clear();
   let [after, found] = [null, []];
   try {
     do {
       const limit = after === null ? FIRST_PAGE : PAGE;
       const page = await read(address("/v1/slices", { ...model.filter, after, limit }), { signal });
-      found = found.concat(page.items);
+      found = found.concat(page.items).filter((slice) => !gone.has(slice.name));
       after = page.next ?? null;
       model.cut = after !== null && found.length >= MOST_SLICES;
       // A list that is read again stays whole until the new one is.
@@ -125,15 +128,24 @@ export function place(name, slice) {
   changed("slices");
 }
 
-/** What is in force at the controller of one slice; it is put into the list, too. */
+/** By name of a slice: the newest question about it that is not answered. */
+const asked = new Map();
+let questions = 0;
+
+/** What is in force at the controller of one slice; it is put into the list, too, unless it is out of date by then. */
 export async function loadSlice(name) {
+  const question = (questions += 1);
+  asked.set(name, question);
+  const isNewest = () => asked.get(name) === question;
   try {
     const slice = await read(slicePath(name));
-    place(name, slice);
+    if (isNewest()) place(name, slice);
     return slice;
   } catch (error) {
-    if (error.status === 404) place(name, null);
+    if (error.status === 404 && isNewest()) place(name, null);
     throw error;
+  } finally {
+    if (isNewest()) asked.delete(name);
   }
 }
 
@@ -144,6 +156,11 @@ let lastWhole = 0;
 const FEW = 12;
 
 function catchUp() {
+  // What is read of one slice is newer than a list that was asked for before.
+  if (model.reading) {
+    timer = setTimeout(catchUp, 300);
+    return;
+  }
   timer = 0;
   const names = [...dirty];
   dirty.clear();
@@ -169,6 +186,9 @@ function onEvent(event) {
   changed("events");
   if (event.slice && event.kind === "slice_gone") {
     dirty.delete(event.slice);
+    // An answer that is on its way is of before.
+    asked.delete(event.slice);
+    if (model.reading) gone.add(event.slice);
     place(event.slice, null);
   } else if (event.slice) {
     dirty.add(event.slice);

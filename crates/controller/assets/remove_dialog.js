@@ -3,7 +3,6 @@
 import { idempotencyKey, request, slicePath } from "./api.js";
 import { announce, element } from "./dom.js";
 import { openDialog } from "./dialogs.js";
-import { loadSlice } from "./model.js";
 import { undo } from "./undo.js";
 
 export function openRemoveDialog(slice) {
@@ -22,7 +21,6 @@ export function openRemoveDialog(slice) {
         const { body } = await request("DELETE", slicePath(slice.name), { headers: { "idempotency-key": idempotencyKey() } });
         dialog.close();
         announce(`${slice.name} is removed.`, body?.generation ? { text: "Undo", run: () => undo(body.generation) } : null);
-        loadSlice(slice.name).catch(() => {});
       } catch (error) {
         problem.textContent = error.message;
       } finally {

@@ -425,3 +425,43 @@ fn many(number: usize) -> Change {
         backward: None,
     })
 }
+
+/// Hold back answers about the slice `gold` until `release` is called, and count them.
+const HOLD: &str = "
+[window.held, window.answered] = [0, 0];
+const released = new Promise((release) => { window.release = release; });
+const before = window.fetch;
+window.fetch = async (path, options) => {
+    const answer = await before(path, options);
+    if (path !== '/v1/slices/gold') return answer;
+    window.held += 1;
+    await released;
+    setTimeout(() => { window.answered += 1; }, 300);
+    return answer;
+};";
+
+#[test]
+fn an_answer_that_comes_after_the_end_of_its_slice_does_not_bring_it_back() {
+    let Some(browser) = Browser::start(1280, 900) else {
+        return;
+    };
+    let controller = Controller::start();
+    let client = controller.client();
+    let gateway = Gateway::start(controller.client());
+    add(&client, &slice("gold", 5201, 30));
+    browser.open(&controller.url);
+    browser.wait_for(
+        "return document.querySelector('tr[data-index] .verdict')?.innerText === 'installed'",
+    );
+    drop(gateway);
+    browser.script(HOLD);
+    client
+        .remove_slice("gold", Precondition::None, None)
+        .unwrap();
+    browser.wait_for("return window.held");
+    let _gateway = Gateway::start(controller.client());
+    browser.wait_for_text("There is no slice yet.");
+    browser.script("window.release()");
+    browser.wait_for("return window.answered");
+    browser.wait_for_text("There is no slice yet.");
+}
