@@ -3,7 +3,10 @@
 
 use crate::support::{Sandbox, is_installed};
 use serde_json::{Value, json};
-use slicewise_api::{Client, ClientParams, EventKind, Precondition, Slice, SliceQuery, SliceState};
+use slicewise_api::{
+    Client, ClientError, ClientParams, EventKind, Precondition, Slice, SliceQuery, SliceState,
+};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -16,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const KILLS: &str = "SLICEWISE_TEST_KILLS";
 
 /// A sender and a receiver in namespaces, and two interfaces between them here. Gone when this is dropped.
-struct Ends {
+pub struct Ends {
     names: [String; 2],
     interfaces: [String; 2],
 }
@@ -37,7 +40,7 @@ pub fn run(line: &str) -> Result<(), String> {
 }
 
 impl Ends {
-    fn new(what: &str) -> Option<Self> {
+    pub fn new(what: &str) -> Option<Self> {
         for program in ["ip", "ethtool", "iperf3"] {
             if !is_installed(program) {
                 println!("skipped: {program} is not installed");
@@ -78,7 +81,7 @@ impl Ends {
     }
 
     /// iperf3 in a namespace.
-    fn iperf3(&self, end: usize, arguments: &str) -> Command {
+    pub fn iperf3(&self, end: usize, arguments: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end], "iperf3"]);
         command.args(arguments.split_whitespace());
@@ -142,7 +145,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 "#;
 
 /// A controller and a gateway in a folder.
-struct Setup {
+pub struct Setup {
     sandbox: Sandbox,
     /// Set for both.
     environment: Vec<(&'static str, PathBuf)>,
@@ -151,7 +154,7 @@ struct Setup {
 }
 
 impl Setup {
-    fn new(ends: &Ends) -> Self {
+    pub fn new(ends: &Ends) -> Self {
         let sandbox = Sandbox::new();
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -178,6 +181,11 @@ impl Setup {
             port,
             client: client.unwrap(),
         }
+    }
+
+    /// Where the controller serves.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
     }
 
     /// Run both under a clock that [`Self::shift`] moves; `false` without a C compiler.
@@ -211,7 +219,7 @@ impl Setup {
         Running(command.spawn().unwrap())
     }
 
-    fn controller(&self) -> Running {
+    pub fn controller(&self) -> Running {
         let listen = format!("127.0.0.1:{}", self.port);
         let store = "sqlite:controller.sqlite";
         self.start(
@@ -220,11 +228,11 @@ impl Setup {
         )
     }
 
-    fn gateway(&self) -> Running {
+    pub fn gateway(&self) -> Running {
         self.start("gateway.log", &["gateway", "gateway.yaml"])
     }
 
-    fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+    pub fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let start = Instant::now();
         while !is_so() {
             let logs = ["gateway.log", "controller.log"].map(|log| self.sandbox.read(log));
@@ -237,7 +245,7 @@ impl Setup {
         }
     }
 
-    fn wait_for_link(&self) {
+    pub fn wait_for_link(&self) {
         self.wait_until("the link is announced", || {
             self.client.links().is_ok_and(|links| !links.is_empty())
         });
@@ -253,7 +261,7 @@ impl Setup {
         )
     }
 
-    fn wait_until_installed(&self) {
+    pub fn wait_until_installed(&self) {
         self.wait_until("all slices are installed", || {
             let states = self.states();
             states.is_some_and(|states| {
@@ -355,25 +363,32 @@ fn kill_again_and_again(what: &str, kills: usize) {
     let mut gateway = Some(setup.gateway());
     setup.wait_for_link();
     let mut answered = 0;
+    // What was answered last; nothing where an answer was lost.
+    let mut promised: BTreeMap<String, Option<Slice>> = BTreeMap::new();
     for kill in 0..kills {
         for change in 0..12u16 {
             let name = format!("s{}", change % 5);
             let rate = 100_000 + u64::from(change) * 10_000;
             let guarantee = json!({"rate_bps": rate, "burst_bytes": 3_000, "delay_ns": 90_000_000});
-            let wanted = slice(&name, 6_000 + change % 5, Some(guarantee));
+            // Its packets change, too.
+            let port = 6_000 + change % 5 * 2 + u16::try_from(kill % 2).unwrap();
+            let wanted = slice(&name, port, Some(guarantee));
             // It may be away, or the slice may still drain.
             let outcome = if change % 6 == 5 {
-                setup
-                    .client
-                    .remove_slice(&name, Precondition::None, None)
-                    .map(drop)
+                let removed = setup.client.remove_slice(&name, Precondition::None, None);
+                removed.map(|_| None)
             } else {
-                setup
-                    .client
-                    .put_slice(&wanted, Precondition::None, None)
-                    .map(drop)
+                let put = setup.client.put_slice(&wanted, Precondition::None, None);
+                put.map(|_| Some(wanted))
             };
-            answered += usize::from(outcome.is_ok());
+            match outcome {
+                Ok(now) => {
+                    answered += 1;
+                    promised.insert(name, now);
+                }
+                Err(ClientError::Refused(_)) => {}
+                Err(_) => drop(promised.remove(&name)),
+            }
             std::thread::sleep(Duration::from_millis((kill as u64 * 7) % 13));
         }
         if kill % 2 == 0 {
@@ -385,8 +400,23 @@ fn kill_again_and_again(what: &str, kills: usize) {
         }
         setup.wait_until("the controller answers", || setup.client.links().is_ok());
     }
-    setup.wait_until_installed();
+    setup.wait_until("nothing drains, and all slices are installed", || {
+        let states = setup.states().unwrap_or_default().into_iter();
+        states
+            .map(|(_, state)| state)
+            .all(|state| state == SliceState::Installed)
+    });
     println!("{answered} changes, {kills} kills");
+    for (name, promised) in &promised {
+        match (promised, setup.client.slice(name)) {
+            (Some(promised), Ok(kept)) => assert_eq!(
+                (&kept.matches, &kept.forward),
+                (&promised.matches, &promised.forward)
+            ),
+            (None, Err(ClientError::Refused(problem))) => assert_eq!(problem.status, 404),
+            (promised, kept) => panic!("{name}: {promised:?} was answered, and there is {kept:?}"),
+        }
+    }
     assert!(answered > 0);
     let gateways = setup.client.gateways().unwrap();
     assert!(gateways[0].acknowledged > 0);

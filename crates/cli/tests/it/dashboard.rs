@@ -3,6 +3,7 @@
 
 mod access;
 mod rules;
+mod traffic;
 mod views;
 
 use crate::support::browser::{Browser, ENTER, ESCAPE, SPACE, TAB};
