@@ -56,7 +56,7 @@ pub struct TransportFigures {
     pub rtt_min_ns: u64,
     /// Largest, ns.
     pub rtt_max_ns: u64,
-    /// Mean congestion window of a connection, bytes, over the samples of its round-trip time.
+    /// Mean congestion window of an open connection, bytes, over the ends of bins.
     pub window_mean_bytes: f64,
     /// Jain's index of the goodput of the connections that were open throughout the span, 1 where all got the same;
     /// `None` for fewer than two.

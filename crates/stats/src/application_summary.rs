@@ -196,7 +196,7 @@ impl ApplicationQuantity {
                 by(again / transport.segments as f64, transport.segments)
             }
             Self::RttMean => by(transport.rtt_mean_ns, transport.rtt_samples),
-            Self::WindowMean => by(transport.window_mean_bytes, transport.rtt_samples),
+            Self::WindowMean => by(transport.window_mean_bytes, transport.connections),
             Self::Fairness => by(transport.fairness?, transport.connections),
             Self::QualityMean
             | Self::BitRateMean

@@ -23,15 +23,6 @@ pub enum State {
     TimedOut,
 }
 
-/// What the sender learned from an acknowledgement, for measurements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// The round-trip time.
-    pub rtt: Duration,
-    /// The congestion window, bytes.
-    pub window_bytes: u64,
-}
-
 /// One end of a connection.
 ///
 /// Whoever owns it gives it what arrives ([`Self::on_segment`]), wakes it no later than [`Self::poll_at`]
@@ -42,7 +33,7 @@ pub struct Connection {
     state: State,
     sender: Sender,
     receiver: Receiver,
-    sample: Option<Sample>,
+    sample: Option<Duration>,
 }
 
 impl Connection {
@@ -111,7 +102,7 @@ impl Connection {
 
     /// The round trip measured since the last call, if one was.
     #[inline]
-    pub fn take_sample(&mut self) -> Option<Sample> {
+    pub fn take_sample(&mut self) -> Option<Duration> {
         self.sample.take()
     }
 
@@ -134,11 +125,16 @@ impl Connection {
             State::SynReceived | State::Established => {
                 self.on_acknowledgement(segment, now);
                 self.measure_at_receiver(segment, now);
-                self.receiver.on_segment(segment, is_marked, behaviour, now);
+                let rto = self.sender.rto();
+                (self.receiver).on_segment(segment, is_marked, rto, behaviour, now);
                 self.settle();
             }
             // The last acknowledgement was lost (TIME-WAIT, RFC 9293, section 3.6).
-            State::Closed => self.receiver.on_segment(segment, false, behaviour, now),
+            State::Closed => {
+                let rto = self.sender.rto();
+                self.receiver
+                    .on_segment(segment, false, rto, behaviour, now);
+            }
             State::TimedOut => {}
         }
     }
@@ -162,7 +158,9 @@ impl Connection {
             answer.flags = answer.flags.without(Flags::ECE);
             self.on_acknowledgement(&answer, now);
             self.state = State::Established;
-            self.receiver.on_segment(segment, false, behaviour, now);
+            let rto = self.sender.rto();
+            self.receiver
+                .on_segment(segment, false, rto, behaviour, now);
         }
     }
 
@@ -171,10 +169,7 @@ impl Connection {
             return;
         }
         if let Some(rtt) = self.sender.on_acknowledgement(segment, now) {
-            self.sample = Some(Sample {
-                rtt,
-                window_bytes: self.sender.window.bytes,
-            });
+            self.sample = Some(rtt);
         }
         if self.state == State::SynReceived && self.sender.una() > 0 {
             self.state = State::Established;

@@ -16,6 +16,6 @@ mod segment;
 mod send;
 
 pub use behaviour::Behaviour;
-pub use connection::{Connection, Sample, State};
+pub use connection::{Connection, State};
 pub use segment::{Flags, SackBlocks, Segment, stamp};
 pub use send::SendFigures;

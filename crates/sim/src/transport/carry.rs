@@ -67,6 +67,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     fn on_segment(&mut self, received: &Received, now: Instant) {
         let (number, end) = self.transports.place(received.flow);
         let index = self.transports.application_of(number);
+        self.transports.look_at_windows(index, now);
         let carried = &mut self.transports.connections[number];
         let host = &mut self.transports.applications[index];
         let connection = &mut carried.ends[end].connection;
@@ -75,9 +76,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         if end == SENDER {
             host.measurement
                 .on_losses(before, Losses::of(connection.figures()), now);
-            if let Some(sample) = connection.take_sample() {
+            if let Some(rtt) = connection.take_sample() {
                 let own = number - host.first_connection as usize;
-                host.measurement.on_sample(own, sample, now);
+                host.measurement.on_sample(own, rtt, now);
             }
         }
         let arrived = connection.take_arrived();
@@ -138,6 +139,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     pub(crate) fn on_connection_timer(&mut self, index: u32, now: Instant) {
         let (number, end) = ((index / 2) as usize, (index % 2) as usize);
         let index = self.transports.application_of(number);
+        self.transports.look_at_windows(index, now);
         let carried = &mut self.transports.connections[number];
         let host = &mut self.transports.applications[index];
         let end_of = &mut carried.ends[end];
@@ -156,6 +158,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Let an application, and its server, do what is due.
     pub(crate) fn run_application(&mut self, index: u32, now: Instant) {
+        self.transports.look_at_windows(index as usize, now);
         loop {
             let host = &mut self.transports.applications[index as usize];
             let Some(action) = host.application.poll_action(now) else {

@@ -2,7 +2,7 @@
 
 use super::SeriesParams;
 use slicewise_stats::application::{ApplicationSeries, FailureCount, TransportFigures};
-use slicewise_transport::{Sample, SendFigures};
+use slicewise_transport::SendFigures;
 use slicewise_units::{Duration, Instant};
 
 /// Most values kept of what each connection got, 8 bytes each; fairness is not judged of more.
@@ -21,9 +21,12 @@ struct Bin {
     rtt_sum_ns: u64,
     rtt_min_ns: u64,
     rtt_max_ns: u64,
+    /// Connections that are open at the end of the bin, and their windows together.
+    windows: u32,
     window_sum_bytes: u64,
-    /// Of the first connection, the last sample: window and round trip.
-    first: Option<(u64, u64)>,
+    /// Of the first connection, the window at the end of the bin and the last round trip.
+    first_window_bytes: Option<u64>,
+    first_rtt_ns: Option<u64>,
 }
 
 /// The connections of an application.
@@ -36,6 +39,8 @@ pub(super) struct TransportMeasurement {
     /// The bin of what happened last, and when it ends.
     current: usize,
     current_ends_ns: u64,
+    /// Bins at whose ends the windows were looked at.
+    looked: usize,
     /// Bytes by bin and connection; empty where that would be too many.
     shares: Vec<u64>,
     /// When each connection was open first and last.
@@ -74,6 +79,7 @@ impl TransportMeasurement {
             bins: vec![Bin::default(); bins],
             current: 0,
             current_ends_ns: series.bin.nanos().max(1),
+            looked: 0,
             shares,
             lives: vec![None; connections],
         }
@@ -113,9 +119,9 @@ impl TransportMeasurement {
     }
 
     #[inline]
-    pub(super) fn on_sample(&mut self, connection: usize, sample: Sample, now: Instant) {
+    pub(super) fn on_sample(&mut self, connection: usize, rtt: Duration, now: Instant) {
         let bin = self.bin(now);
-        let rtt_ns = sample.rtt.nanos();
+        let rtt_ns = rtt.nanos();
         bin.rtt_min_ns = if bin.rtt_samples == 0 {
             rtt_ns
         } else {
@@ -124,10 +130,36 @@ impl TransportMeasurement {
         bin.rtt_samples += 1;
         bin.rtt_sum_ns = bin.rtt_sum_ns.saturating_add(rtt_ns);
         bin.rtt_max_ns = bin.rtt_max_ns.max(rtt_ns);
-        bin.window_sum_bytes = bin.window_sum_bytes.saturating_add(sample.window_bytes);
         if connection == 0 {
-            bin.first = Some((sample.window_bytes, rtt_ns));
+            bin.first_rtt_ns = Some(rtt_ns);
         }
+    }
+
+    /// Whether a bin has ended since the windows were looked at.
+    #[inline]
+    pub(super) const fn is_look_due(&self, now: Instant) -> bool {
+        now.nanos() >= self.current_ends_ns
+    }
+
+    /// The windows of the connections, `None` where one is not open. They have not changed since the end of the bin of what
+    /// happened last: means over acknowledgements would count a large window more often than a small one.
+    pub(super) fn look(&mut self, windows: impl Iterator<Item = Option<u64>>, now: Instant) {
+        let (mut count, mut sum, mut first) = (0, 0, None);
+        for (connection, window_bytes) in windows.enumerate() {
+            let Some(window_bytes) = window_bytes else {
+                continue;
+            };
+            count += 1;
+            sum += window_bytes;
+            if connection == 0 {
+                first = Some(window_bytes);
+            }
+        }
+        self.bin(now);
+        for bin in &mut self.bins[self.looked..self.current] {
+            (bin.windows, bin.window_sum_bytes, bin.first_window_bytes) = (count, sum, first);
+        }
+        self.looked = self.current;
     }
 
     /// What the sender of a connection has counted since `before`.
@@ -172,11 +204,11 @@ impl TransportMeasurement {
         let sum_of = |of: fn(&Bin) -> u64| bins.iter().map(|bin| u128::from(of(bin))).sum::<u128>();
         let span_ns = range.len() as u64 * self.bin_ns;
         let samples = sum(|bin| bin.rtt_samples);
-        let mean = |sum: u128| {
-            if samples == 0 {
+        let mean = |sum: u128, count: u64| {
+            if count == 0 {
                 0.0
             } else {
-                sum as f64 / samples as f64
+                sum as f64 / count as f64
             }
         };
         let measured = bins.iter().filter(|bin| bin.rtt_samples > 0);
@@ -191,10 +223,10 @@ impl TransportMeasurement {
             timeouts: sum(|bin| bin.timeouts),
             recoveries: sum(|bin| bin.recoveries),
             rtt_samples: samples,
-            rtt_mean_ns: mean(sum_of(|bin| bin.rtt_sum_ns)),
+            rtt_mean_ns: mean(sum_of(|bin| bin.rtt_sum_ns), samples),
             rtt_min_ns: measured.map(|bin| bin.rtt_min_ns).min().unwrap_or(0),
             rtt_max_ns: bins.iter().map(|bin| bin.rtt_max_ns).max().unwrap_or(0),
-            window_mean_bytes: mean(sum_of(|bin| bin.window_sum_bytes)),
+            window_mean_bytes: mean(sum_of(|bin| bin.window_sum_bytes), sum(|bin| bin.windows)),
             fairness: self.fairness(range, from, to),
         }
     }
@@ -248,8 +280,8 @@ impl TransportMeasurement {
             rtt_mean_ns: (bins.iter())
                 .map(|bin| bin.rtt_sum_ns.checked_div(bin.rtt_samples.into()))
                 .collect(),
-            first_window_bytes: bins.iter().map(|bin| Some(bin.first?.0)).collect(),
-            first_rtt_ns: bins.iter().map(|bin| Some(bin.first?.1)).collect(),
+            first_window_bytes: bins.iter().map(|bin| bin.first_window_bytes).collect(),
+            first_rtt_ns: bins.iter().map(|bin| bin.first_rtt_ns).collect(),
         }
     }
 }

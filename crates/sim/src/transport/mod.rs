@@ -251,6 +251,20 @@ impl Transports {
         }
     }
 
+    /// Note the windows of an application's connections where a bin has ended, before anything happens in the next one.
+    #[inline]
+    fn look_at_windows(&mut self, application: usize, now: Instant) {
+        let host = &mut self.applications[application];
+        if host.measurement.is_look_due(now) {
+            let connections = self.connections[host.first_connection as usize..].iter();
+            let windows = connections.take(host.ports.connections as usize).map(|it| {
+                let is_up = it.is_open && it.is_connected;
+                is_up.then(|| it.ends[SENDER].connection.window_bytes())
+            });
+            host.measurement.look(windows, now);
+        }
+    }
+
     /// What the applications got in [`from`, `to`); with the series of the run if `with_series`.
     #[must_use]
     pub fn records(&self, from: Instant, to: Instant, with_series: bool) -> Vec<ApplicationRecord> {

@@ -30,6 +30,8 @@ pub(crate) struct Receiver {
     is_ack_due: bool,
     ack_at: Option<Instant>,
     quick_acks: u32,
+    /// This end answers with data, which carries its acknowledgements.
+    is_answering: bool,
     /// When data arrived last.
     arrived_at: Option<Instant>,
     /// What arrived twice, to be said once.
@@ -60,6 +62,7 @@ impl Receiver {
             is_ack_due: false,
             ack_at: None,
             quick_acks: behaviour.quick_acks,
+            is_answering: false,
             arrived_at: None,
             duplicate: None,
             before_change: None,
@@ -77,15 +80,20 @@ impl Receiver {
         self.echo = segment.stamp;
     }
 
-    /// A segment arrived; `is_marked`: its packet said that congestion was experienced. `rtt` is that of the connection, if
-    /// this end has measured one.
+    /// A segment arrived; `is_marked`: its packet said that congestion was experienced. `rto` is the time-out of this end:
+    /// after a longer silence the other one begins anew, and acknowledgements are quick again, as Linux does.
     pub(crate) fn on_segment(
         &mut self,
         segment: &Segment,
         is_marked: bool,
+        rto: Duration,
         behaviour: &Behaviour,
         now: Instant,
     ) {
+        let is_silent = |at: Instant| now.saturating_since(at) > rto;
+        if segment.bytes > 0 && self.arrived_at.is_some_and(is_silent) {
+            self.quick_acks = behaviour.quick_acks;
+        }
         if segment.sequence <= self.acknowledged && segment.stamp != 0 {
             self.echo = segment.stamp;
         }
@@ -159,7 +167,7 @@ impl Receiver {
         let is_full = self.pending_bytes >= 2 * u64::from(behaviour.mss_bytes);
         if had_gap || is_full {
             self.is_ack_due = true;
-        } else if self.quick_acks > 0 {
+        } else if self.quick_acks > 0 && !self.is_answering {
             self.quick_acks -= 1;
             self.is_ack_due = true;
         } else if self.ack_at.is_none() {
@@ -170,9 +178,7 @@ impl Receiver {
     /// This end sends data. If it answers what has just arrived, its next answers will carry acknowledgements, too.
     pub(crate) fn on_data_sent(&mut self, behaviour: &Behaviour, now: Instant) {
         let answers = |at: Instant| now < at.saturating_add(behaviour.ack_delay);
-        if self.arrived_at.is_some_and(answers) {
-            self.quick_acks = 0;
-        }
+        self.is_answering |= self.arrived_at.is_some_and(answers);
     }
 
     /// A round trip was measured from the time stamps of data that arrives.
@@ -194,6 +200,7 @@ impl Receiver {
     pub(crate) fn on_timer(&mut self, now: Instant) {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.is_ack_due = true;
+            self.is_answering = false;
         }
     }
 

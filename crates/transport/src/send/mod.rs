@@ -197,6 +197,11 @@ impl Sender {
         self.is_finished && self.board.una() >= self.limit
     }
 
+    /// The time-out of retransmission.
+    pub(crate) fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
     pub(crate) const fn una(&self) -> u64 {
         self.board.una()
     }
@@ -432,6 +437,8 @@ impl Sender {
         }
         self.figures.timeouts += 1;
         self.rtt.back_off();
+        // What a probe would have shown is known now: the next loss of a tail may be probed for.
+        self.probe.under_way = None;
         let is_opening = self.board.una() == 0;
         if self.phase != Phase::TimedOut && !is_opening {
             self.begin_undo();

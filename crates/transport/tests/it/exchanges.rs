@@ -148,6 +148,34 @@ fn a_single_segment_is_probed_for_where_its_time_out_would_come() {
     assert_eq!(script.end.figures().timeouts, 2);
 }
 
+/// RFC 8985, section 7.3: one probe at a time. One that was answered stays open until more is acknowledged, and a time-out ends it.
+/// Linux 6.18 sends single segments whose first copies are lost again by a probe, a time-out, a probe, and so on; after a probe and a
+/// time-out for one segment, by a probe.
+#[test]
+fn losses_of_single_segments_are_repaired_by_probes_and_time_outs_in_turn() {
+    let mut script = Script::opened(linux(), Flags::SACK_PERMITTED);
+    script.write(MSS);
+    script.at(20);
+    script.acks(1_001);
+    let mut repaired_by = |at: u64, answered_at: u64| {
+        let before = script.end.figures();
+        script.at(at);
+        script.write(MSS);
+        script.at(answered_at);
+        let end = script.end.acknowledged_bytes() + 1 + MSS;
+        script.acks(end);
+        let after = script.end.figures();
+        (
+            after.probes - before.probes,
+            after.timeouts - before.timeouts,
+        )
+    };
+    let once = [1_000, 2_000, 3_000, 4_000].map(|at| repaired_by(at, at + 300));
+    assert_eq!(once, [(1, 0), (0, 1), (1, 0), (0, 1)]);
+    assert_eq!(repaired_by(5_000, 5_500), (1, 1));
+    assert_eq!(repaired_by(6_000, 6_300), (1, 0));
+}
+
 /// RFC 8985, section 6.3: what was sent less than a round trip before a time-out may still arrive.
 #[test]
 fn a_timeout_does_not_send_again_what_has_just_been_sent() {

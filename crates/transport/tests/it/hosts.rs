@@ -51,6 +51,37 @@ fn the_stamp_of_the_earliest_segment_not_acknowledged_is_echoed() {
     );
 }
 
+/// RFC 5681, section 4.2, lets a receiver acknowledge sooner than it must. Linux does for the first sixteen segments, and again after a
+/// silence that is longer than its own time-out; not where it answers with data (measured with Linux 6.18).
+#[test]
+fn after_a_silence_acknowledgements_are_quick_again_unless_the_receiver_answers() {
+    let mut script = Script::listening(host(TcpProfile::Linux), Flags::SACK_PERMITTED);
+    let mut position = 1;
+    let mut is_acknowledged_at_once = |script: &mut Script, at: u64| {
+        script.at(at);
+        script.log();
+        script.sends(position, 500);
+        position += 500;
+        !script.log().is_empty()
+    };
+    let mut at_once = |script: &mut Script, times: &[u64]| -> usize {
+        let times = times.iter();
+        times
+            .filter(|at| is_acknowledged_at_once(script, **at))
+            .count()
+    };
+    let first: Vec<u64> = (0..20).map(|n| 100 * n + 100).collect();
+    assert_eq!(at_once(&mut script, &first), 16);
+    assert_eq!(at_once(&mut script, &[2_200, 2_300]), 0);
+    assert_eq!(at_once(&mut script, &[2_550, 2_650]), 2);
+    // The answer takes the acknowledgement along, and so will the next one.
+    script.write(500);
+    script.at(2_660);
+    let answered = script.end.acknowledged_bytes() + 501;
+    script.acks(answered);
+    assert_eq!(at_once(&mut script, &[3_000]), 0);
+}
+
 /// RFC 7323, section 2: a window above 64 KiB is told in units of its scale, here of 16 B, and never more than there is.
 #[test]
 fn a_large_window_is_told_in_units_of_its_scale() {
