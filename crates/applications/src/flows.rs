@@ -12,23 +12,47 @@ struct Flow {
     bytes: u64,
 }
 
-/// All that were completed, in order of time.
+/// All that ended, in order of time.
 #[derive(Debug, Clone, Default)]
-pub struct Flows(Vec<Flow>);
+pub struct Flows {
+    completed: Vec<Flow>,
+    /// When those began and ended that failed.
+    failed: Vec<(Instant, Instant)>,
+}
 
 impl Flows {
     /// A flow that began at `began`, when its connection was opened, got the last of its `bytes`.
     pub fn on_completed(&mut self, began: Instant, bytes: u64, now: Instant) {
-        self.0.push(Flow {
+        self.completed.push(Flow {
             ended: now,
             took: now.saturating_since(began),
             bytes,
         });
     }
 
-    /// Of flows completed in [`from`, `to`).
-    pub fn figures(&self, from: Instant, to: Instant) -> FlowFigures {
-        let flows = || self.0.iter().filter(|f| (from..to).contains(&f.ended));
+    /// A flow that began at `began` will not be completed.
+    pub fn on_failed(&mut self, began: Instant, now: Instant) {
+        self.failed.push((began, now));
+    }
+
+    /// Of flows completed in [`from`, `to`); `open` is when those began that are not complete.
+    pub fn figures(
+        &self,
+        open: impl Iterator<Item = Instant>,
+        (from, to): (Instant, Instant),
+    ) -> FlowFigures {
+        let completed = self.completed.iter();
+        let flows = || completed.clone().filter(|f| (from..to).contains(&f.ended));
+        // Those that ended later were in progress; what failed never ends.
+        let later = completed.clone().filter(|f| f.ended >= to);
+        let began = later.map(|f| f.ended.nanos().saturating_sub(f.took.nanos()));
+        let failed = self.failed.iter().filter(|(_, ended)| *ended >= from);
+        let unfinished = failed.map(|(began, _)| *began).chain(open);
+        let until_the_end = began
+            .chain(unfinished.map(Instant::nanos))
+            .filter(|began| *began < to.nanos())
+            .map(|began| to.nanos() - began);
+        let time_of_begun = flows().map(|flow| flow.took.nanos()).chain(until_the_end);
         let completion_time = samples::figures(flows().map(|flow| flow.took.nanos()).collect());
         // A flow takes a nanosecond at least.
         let rates = flows().map(|f| f.bytes as f64 * 8e9 / f.took.nanos().max(1) as f64);
@@ -36,6 +60,7 @@ impl Flows {
         FlowFigures {
             completed,
             completion_time,
+            time_of_begun: samples::figures(time_of_begun.collect()),
             rate_mean_bits_per_second: rates.sum::<f64>() / completed.max(1) as f64,
         }
     }

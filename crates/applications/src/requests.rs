@@ -15,6 +15,7 @@ use slicewise_stats::application::RequestFigures;
 use slicewise_traffic::Random;
 use slicewise_traffic::application::RequestsParams;
 use slicewise_units::{Duration, Instant};
+use std::ops::Range;
 
 #[derive(Debug)]
 pub struct Requests {
@@ -118,13 +119,13 @@ impl Requests {
         self.agenda.add(now, number);
     }
 
-    /// Requests due in [`from`, `to`), and those of them that were answered.
-    fn due_within(&self, from: Instant, to: Instant) -> (u64, &[Sample]) {
+    /// Requests due in [`from`, `to`), by number, and what became of them as far as samples reach.
+    fn due_within(&self, from: Instant, to: Instant) -> (Range<u64>, &[Sample]) {
         let first = self.schedule.before(from.min(self.stop));
         let end = self.schedule.before(to.min(self.stop)).max(first);
         let place =
             |n| usize::try_from(n).map_or(self.samples.len(), |n| n.min(self.samples.len()));
-        (end - first, &self.samples[place(first)..place(end)])
+        (first..end, &self.samples[place(first)..place(end)])
     }
 }
 
@@ -204,6 +205,19 @@ impl Client for Requests {
         let latency = samples::figures(answered().map(|sample| sample.latency).collect());
         let response_time =
             samples::figures(answered().map(|sample| sample.response_time).collect());
+        let samples = samples
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(Sample::NONE));
+        let latency_of_due = due.clone().zip(samples).map(|(n, sample)| {
+            if sample.is_answered() {
+                sample.latency
+            } else {
+                to.saturating_since(self.schedule.due(n)).nanos()
+            }
+        });
+        let latency_of_due = samples::figures(latency_of_due.collect());
+        let due = due.end - due.start;
         let achieved = self.samples.iter().zip(0..).filter(|(sample, n)| {
             let span = Duration::from_nanos(sample.latency);
             sample.is_answered() && (from..to).contains(&(self.schedule.due(*n) + span))
@@ -216,6 +230,7 @@ impl Client for Requests {
                 unanswered: due - latency.samples,
                 latency,
                 response_time,
+                latency_of_due,
             }),
             ..Figures::default()
         }

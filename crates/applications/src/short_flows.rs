@@ -131,15 +131,25 @@ impl Client for ShortFlows {
         let next = match client.state {
             State::Pausing(_) => return,
             State::Answered(next) | State::Closing(next) => next.max(now),
-            State::Opening | State::Open | State::Asked(..) => now + client.back_off.on_failure(),
+            State::Opening | State::Open | State::Asked(..) => {
+                self.flows.on_failed(client.began, now);
+                now + client.back_off.on_failure()
+            }
         };
         client.state = State::Pausing(next);
         self.agenda.add(next, number);
     }
 
     fn figures(&self, from: Instant, to: Instant) -> Figures {
+        let is_open = |client: &&FlowClient| {
+            matches!(
+                client.state,
+                State::Opening | State::Open | State::Asked(..)
+            )
+        };
+        let open = self.clients.iter().filter(is_open).map(|c| c.began);
         Figures {
-            flows: Some(self.flows.figures(from, to)),
+            flows: Some(self.flows.figures(open, (from, to))),
             ..Figures::default()
         }
     }

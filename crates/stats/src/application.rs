@@ -79,6 +79,9 @@ pub struct RequestFigures {
     pub latency: DelayFigures,
     /// From when the request was sent to its response.
     pub response_time: DelayFigures,
+    /// Latency of all requests due: without a response, the time until the end of the span.
+    #[serde(default)]
+    pub latency_of_due: DelayFigures,
 }
 
 /// Flows that were completed in the span.
@@ -89,6 +92,9 @@ pub struct FlowFigures {
     pub completed: u64,
     /// From the opening of the connection to the last byte of the response.
     pub completion_time: DelayFigures,
+    /// The same, with the flows in progress at the end of the span: of these, the time until then.
+    #[serde(default)]
+    pub time_of_begun: DelayFigures,
     /// Mean of a flow's bytes over its completion time, bit/s.
     pub rate_mean_bits_per_second: f64,
 }

@@ -4,6 +4,7 @@ use crate::application::{
     ApplicationRecord, FailureCount, FlowFigures, RequestFigures, VideoFigures,
 };
 use crate::estimate::Estimate;
+use crate::record::DelayFigures;
 use crate::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -266,6 +267,8 @@ pub struct SliceApplications {
     pub request_latency_p99_ns: Option<f64>,
     /// One of them sends as much as its transport takes, for as long as it lasts.
     pub wants_all: bool,
+    /// The goodput if every request were answered, bit/s; `None` where there are others than requests, or no response.
+    pub goodput_asked_bits_per_second: Option<f64>,
 }
 
 impl SliceApplications {
@@ -274,6 +277,11 @@ impl SliceApplications {
     pub fn of(records: &[&ApplicationRecord], served: f64, share: f64) -> Option<Self> {
         let figure = |quantity: ApplicationQuantity| quantity.of(records.iter().copied());
         let goodput = figure(ApplicationQuantity::Goodput)?;
+        let (due, answered) = (
+            figure(ApplicationQuantity::RequestsOffered),
+            figure(ApplicationQuantity::RequestsAchieved).filter(|rate| *rate > 0.0),
+        );
+        let are_requests = records.iter().all(|record| record.requests.is_some());
         let within = if served > share { share / served } else { 1.0 };
         Some(Self {
             goodput_bits_per_second: goodput,
@@ -283,11 +291,24 @@ impl SliceApplications {
             request_latency_mean_ns: figure(ApplicationQuantity::RequestLatencyMean),
             request_latency_p99_ns: figure(ApplicationQuantity::RequestLatencyP99),
             wants_all: records.iter().any(|record| record.wants_all()),
+            goodput_asked_bits_per_second: (due.zip(answered))
+                .filter(|_| are_requests)
+                .map(|(due, answered)| goodput * due / answered),
         })
     }
 }
 
 impl ApplicationRecord {
+    /// Times of all requests that were due.
+    pub(crate) fn latency_of_due(&self) -> Option<&DelayFigures> {
+        Some(&self.requests.as_ref()?.latency_of_due).filter(|times| times.samples > 0)
+    }
+
+    /// Times of all flows that had begun.
+    pub(crate) fn time_of_begun(&self) -> Option<&DelayFigures> {
+        Some(&self.flows.as_ref()?.time_of_begun).filter(|times| times.samples > 0)
+    }
+
     /// True of bulk transfers without an end.
     #[must_use]
     pub const fn wants_all(&self) -> bool {

@@ -3,13 +3,17 @@
 use crate::objective::Objective;
 use crate::record::{RunRecord, SliceRecord};
 
-/// The share of intervals after the transient in which every objective except availability is met, among
+/// The share of intervals after the transient in which every objective of packets and of goodput is met, among
 /// those in which the slice sent something; `None` if it sent nothing.
 pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceRecord) -> Option<f64> {
     let bins = slice.series.sent_frames.len();
     let interval = Interval {
         objective,
         slice,
+        goodput: (run.applications.iter())
+            .filter(|source| source.slice == slice.slice)
+            .map(|source| source.series.goodput_bytes.as_slice())
+            .collect(),
         seconds: run.bin_ns as f64 / 1e9,
     };
     let (mut available, mut all) = (0u32, 0u32);
@@ -31,6 +35,8 @@ pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceReco
 struct Interval<'a> {
     objective: &'a Objective,
     slice: &'a SliceRecord,
+    /// Of each of its applications.
+    goodput: Vec<&'a [u64]>,
     seconds: f64,
 }
 
@@ -64,7 +70,11 @@ impl Interval<'_> {
                 None => lost_frames == 0,
             }
         });
-        is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
+        let has_goodput = objective.goodput_bits_per_second.is_none_or(|rate| {
+            let bytes: u64 = self.goodput.iter().map(|series| at(series, bin)).sum();
+            bytes as f64 >= rate as f64 / 8.0 * self.seconds
+        });
+        has_goodput && is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
     }
 }
 
@@ -75,6 +85,7 @@ fn at<T: Copy + Default>(series: &[T], bin: usize) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::application::{ApplicationRecord, ApplicationSeries, TransportFigures};
     use crate::objective::{DelayLimit, Percentile};
     use crate::record::{DelayFigures, Figures, IatFigures, RunKey, Series, Transient};
 
@@ -156,6 +167,7 @@ mod tests {
             loss_ratio: Some(0.1),
             throughput_bits_per_second: Some(720_000),
             availability: Some(0.999),
+            ..Objective::default()
         }
     }
 
@@ -188,6 +200,35 @@ mod tests {
         for change in changes {
             assert_eq!(availability_after(change), Some(0.75));
         }
+    }
+
+    #[test]
+    fn an_interval_without_the_goodput_of_all_applications_together_is_not_available() {
+        let source = |name: &str, slice: &str, bytes: [u64; 4]| ApplicationRecord {
+            source: name.to_owned(),
+            slice: slice.to_owned(),
+            transport: TransportFigures::default(),
+            requests: None,
+            flows: None,
+            video: None,
+            failures: Vec::new(),
+            series: ApplicationSeries {
+                goodput_bytes: bytes.to_vec(),
+                ..ApplicationSeries::default()
+            },
+        };
+        let mut run = run();
+        run.applications = vec![
+            source("one", "voice", [5_000, 9_000, 0, 8_999]),
+            source("two", "voice", [4_000, 0, 0, 0]),
+            source("other", "other", [0, 0, 9_000, 9_000]),
+        ];
+        // 9,000 B in 100 ms.
+        let of_goodput = Objective {
+            goodput_bits_per_second: Some(720_000),
+            ..Objective::default()
+        };
+        assert_eq!(of_slice(&of_goodput, &run, &run.slices[0]), Some(0.5));
     }
 
     #[test]

@@ -19,12 +19,21 @@ pub struct Objective {
     /// Smallest rate received, bit/s of L2 frames without FCS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_bits_per_second: Option<u64>,
-    /// Smallest share of intervals in which all of the above are met.
+    /// Smallest goodput of its applications together, bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_bits_per_second: Option<u64>,
+    /// Longest completion time of flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<DelayLimit>,
+    /// Longest latency of requests, from when they are due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_latency: Option<DelayLimit>,
+    /// Smallest share of intervals in which all objectives of packets and goodput are met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub availability: Option<f64>,
 }
 
-/// A delay limit for a share of packets.
+/// A limit of time for a share of packets, flows or requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayLimit {

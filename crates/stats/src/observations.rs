@@ -9,11 +9,12 @@ use crate::application_summary::{ApplicationQuantity, SliceApplications};
 use crate::availability;
 use crate::description::{Metric, SliceDescription, StudyDescription};
 use crate::loss_episodes::LossEpisodes;
+use crate::objective::DelayLimit;
 use crate::opportunity::{self, Opportunity};
 use crate::queues::QueueRecord;
 use crate::record::{
-    CdfPoint, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures, SentDelay,
-    SliceRecord, Transient,
+    CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
+    SchedulerFigures, SentDelay, SliceRecord, Transient,
 };
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -37,6 +38,11 @@ pub struct SliceObservation {
     pub is_held_back: bool,
     /// What its applications got; `None` where it has none.
     pub applications: Option<SliceApplications>,
+    /// The percentile of the completion time of flows that an objective names, ns; that of the source that has the
+    /// largest.
+    pub completion_time_ns: Option<u64>,
+    /// The same of the latency of requests.
+    pub request_latency_ns: Option<u64>,
     /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
     /// it states none, or sent nothing.
     pub availability: Option<f64>,
@@ -193,6 +199,16 @@ impl Observations {
                         availability: (description.objective.as_ref())
                             .filter(|objective| objective.availability.is_some())
                             .and_then(|objective| availability::of_slice(objective, record, slice)),
+                        completion_time_ns: (description.objective)
+                            .and_then(|objective| objective.completion_time)
+                            .and_then(|limit| {
+                                largest(record, slice, limit, ApplicationRecord::time_of_begun)
+                            }),
+                        request_latency_ns: (description.objective)
+                            .and_then(|objective| objective.request_latency)
+                            .and_then(|limit| {
+                                largest(record, slice, limit, ApplicationRecord::latency_of_due)
+                            }),
                         served_bits_per_second: served_steadily,
                         applications: applications(record, description, served_in_all),
                         reacts: slice.withheld_frames > 0
@@ -292,6 +308,8 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         reacts: false,
         is_held_back: false,
         applications: None,
+        completion_time_ns: None,
+        request_latency_ns: None,
         availability: None,
         loss_episodes: LossEpisodes::of(&record.series, bin_ns),
         iat_samples: *samples,
@@ -311,6 +329,20 @@ fn applications(
     let own = record.applications.iter();
     let own: Vec<_> = own.filter(|source| source.slice == slice.name).collect();
     SliceApplications::of(&own, served, slice.share_bits_per_second as f64)
+}
+
+/// The percentile of an objective's times, of the source of the slice that has the largest.
+fn largest(
+    record: &RunRecord,
+    slice: &SliceRecord,
+    limit: DelayLimit,
+    times: fn(&ApplicationRecord) -> Option<&DelayFigures>,
+) -> Option<u64> {
+    let own = record.applications.iter();
+    own.filter(|source| source.slice == slice.slice)
+        .filter_map(times)
+        .map(|times| limit.at.of(times))
+        .max()
 }
 
 fn without_series(record: &RunRecord) -> Vec<ApplicationRecord> {

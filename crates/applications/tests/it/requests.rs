@@ -161,6 +161,12 @@ fn a_server_slower_than_the_rate_achieves_its_own_and_latency_grows_to_the_end()
     // Number 498, due at 4.98 s, was answered at 9.98 s.
     assert_eq!(figures.latency.max_ns, 5_000 * MS);
     assert_eq!(figures.response_time.max_ns, 20 * MS);
+    // Of all that were due, number 499 has waited longest: since 4.99 s. Half waited more than 2.5 s.
+    let of_due = figures.latency_of_due;
+    assert_eq!((of_due.samples, of_due.max_ns), (1_000, 5_010 * MS));
+    assert_eq!(figures.latency.p50_ns, 2_510 * MS);
+    // Answered ones have 20, 30, ... 5000 ms, the others 5010, 5000, ... 10 ms.
+    assert_eq!(of_due.p50_ns, 2_510 * MS);
 }
 
 #[test]
@@ -197,6 +203,11 @@ fn a_failed_connection_loses_its_request_and_is_opened_again_after_a_second() {
     let figures = figures(&application, at(0), at(2_000));
     assert_eq!((figures.latency.samples, figures.unanswered), (19, 1));
     assert_eq!(figures.latency.max_ns, 950 * MS, "number 1");
+    assert_eq!(
+        figures.latency_of_due.max_ns,
+        2_000 * MS,
+        "number 0 has no answer"
+    );
 }
 
 #[test]
@@ -262,6 +273,7 @@ proptest! {
         let due = (stop.min(end) * per_second).div_ceil(1_000);
         prop_assert_eq!(figures.latency.samples + figures.unanswered, due);
         prop_assert_eq!(figures.latency.samples, answers.len() as u64);
+        prop_assert_eq!(figures.latency_of_due.samples, due);
         let achieved = answers.len() as f64 / (end as f64 / 1_000.0);
         prop_assert!((figures.achieved_per_second - achieved).abs() < 1e-6);
         let (latency, response_time) = (figures.latency, figures.response_time);

@@ -42,6 +42,22 @@ fn a_flow_takes_from_the_opening_of_its_connection_to_its_last_byte() {
     assert_eq!(flows.completion_time.min_ns, 21 * MS);
     assert_eq!(flows.completion_time.max_ns, 21 * MS);
     assert!((flows.rate_mean_bits_per_second - 120_000.0 / 0.021).abs() < 1.0);
+    assert_eq!(flows.time_of_begun, flows.completion_time);
+    // The third began at 62 ms, and the second at 31 ms.
+    let of_begun = |from, to| {
+        application
+            .figures(at(from), at(to))
+            .flows
+            .unwrap()
+            .time_of_begun
+    };
+    let began = of_begun(0, 70);
+    assert_eq!(
+        (began.samples, began.min_ns, began.max_ns),
+        (3, 8 * MS, 21 * MS)
+    );
+    let began = of_begun(25, 45);
+    assert_eq!((began.samples, began.max_ns), (1, 14 * MS));
     // The last byte of the second came at 52 ms.
     assert_eq!(
         application.figures(at(52), at(53)).flows.unwrap().completed,
@@ -97,4 +113,15 @@ fn a_flow_that_fails_is_not_completed_and_the_next_waits_longer_each_time() {
     assert_eq!(opened, [0, 1, 3, 7, 15, 31]);
     let flows = application.figures(at(0), at(60_000)).flows.unwrap();
     assert_eq!((flows.completed, flows.rate_mean_bits_per_second), (0, 0.0));
+    // Each that failed has waited until now.
+    let began = flows.time_of_begun;
+    assert_eq!(
+        (began.samples, began.max_ns, began.min_ns),
+        (6, 60_000 * MS, 29_000 * MS)
+    );
+    let later = application.figures(at(10_000), at(60_000)).flows.unwrap();
+    assert_eq!(
+        later.time_of_begun.samples, 2,
+        "those that failed in the span"
+    );
 }

@@ -336,6 +336,9 @@ fn objective_name(indicator: ObjectiveIndicator) -> (String, &'static str) {
     };
     match indicator {
         ObjectiveIndicator::Throughput => ("throughput".to_owned(), "bits_per_second"),
+        ObjectiveIndicator::Goodput => ("goodput".to_owned(), "bits_per_second"),
+        ObjectiveIndicator::CompletionTime(percentile) => at("completion_time", percentile),
+        ObjectiveIndicator::RequestLatency(percentile) => at("request_latency", percentile),
         ObjectiveIndicator::LossRatio => ("loss_ratio".to_owned(), "fraction"),
         ObjectiveIndicator::Availability => ("availability".to_owned(), "fraction"),
         ObjectiveIndicator::Delay(percentile) => at("delay", percentile),

@@ -41,6 +41,12 @@ pub enum ObjectiveIndicator {
     Delay(Percentile),
     /// A percentile of packet delay variation (RFC 5481), ns: at most.
     DelayVariation(Percentile),
+    /// Goodput of applications, bit/s: at least.
+    Goodput,
+    /// A percentile of the completion time of flows, ns: at most. One in progress has taken the time until now.
+    CompletionTime(Percentile),
+    /// A percentile of the latency of all requests due, ns: at most.
+    RequestLatency(Percentile),
     /// Share of intervals in which all other objectives are met: at least.
     Availability,
 }
@@ -49,7 +55,12 @@ impl ObjectiveIndicator {
     /// Whether more of it is better.
     #[must_use]
     pub const fn is_at_least(self) -> bool {
-        matches!(self, Self::Throughput | Self::Availability)
+        matches!(self, Self::Throughput | Self::Goodput | Self::Availability)
+    }
+
+    /// Whether it is a rate, which a slice gets no more of than it asks for.
+    const fn is_rate(self) -> bool {
+        matches!(self, Self::Throughput | Self::Goodput)
     }
 }
 
@@ -65,9 +76,9 @@ pub struct ObjectiveTest {
     pub indicator: ObjectiveIndicator,
     /// The objective, in the unit of the indicator.
     pub limit: f64,
-    /// What it was held against: `limit`, but for the throughput of a slice that hardly sends as much.
+    /// What it was held against: `limit`, but for the rate of a slice that hardly sends or asks for as much.
     pub held_against: f64,
-    /// Where that is less than `limit`: the rate that the slice sends, bit/s.
+    /// Where that is less than `limit`: the rate that the slice sends or asks for, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
     /// False where the slice sends too little to meet it: it is missed, or inconclusive.
@@ -168,7 +179,7 @@ impl Judging<'_> {
             .clone()
             .any(|applications| applications.wants_all);
         if exceeds && applications.count() > 0 {
-            let why = "its applications take more than its share there: of its objectives, only throughput is judged";
+            let why = "its applications take more than its share there: of its objectives, only throughput and goodput are judged";
             self.not_judged.push(skip(Skipped::own(why)));
         } else if exceeds {
             let why = "it exceeds its own share there";
@@ -181,20 +192,25 @@ impl Judging<'_> {
         }
         let losses: Vec<f64> = of_slices().map(|slice| slice.steady.loss_ratio).collect();
         let loss_ratio = Sample::of(&losses).map_or(0.0, |sample| sample.mean);
-        let is_throughput = |indicator| indicator == ObjectiveIndicator::Throughput;
         let judged = objective.indicators();
-        for (indicator, limit) in
-            judged.filter(|(indicator, _)| !exceeds || is_throughput(*indicator))
-        {
+        for (indicator, limit) in judged.filter(|(indicator, _)| !exceeds || indicator.is_rate()) {
             let values: Vec<f64> = sending
                 .iter()
                 .filter_map(|run| indicator.of(run, index))
                 .collect();
-            // What wants all, or is held back, sends less because it receives less.
-            let (asked, values) = if is_throughput(indicator) && !wants_all && !is_held_back {
-                Asked::of_throughput((limit, margin), &values, &offered_by_run)
-            } else {
-                (Asked::of(indicator, limit), values)
+            let demand: Option<Vec<f64>> = match indicator {
+                // What wants all, or is held back, sends less because it receives less.
+                ObjectiveIndicator::Throughput => {
+                    (!wants_all && !is_held_back).then(|| offered_by_run.clone())
+                }
+                ObjectiveIndicator::Goodput => of_slices()
+                    .map(|slice| slice.applications?.goodput_asked_bits_per_second)
+                    .collect(),
+                _ => None,
+            };
+            let (asked, values) = match demand {
+                Some(demand) => Asked::of_rate(indicator, (limit, margin), &values, &demand),
+                None => (Asked::of(indicator, limit), values),
             };
             let Some(mut draft) = draft(asked, &values, self.rules) else {
                 if !has_no_delays {
@@ -254,6 +270,20 @@ impl Objective {
                 .map(|d| (ObjectiveIndicator::Delay(d.at), d.limit_ns as f64)),
             self.delay_variation
                 .map(|d| (ObjectiveIndicator::DelayVariation(d.at), d.limit_ns as f64)),
+            self.goodput_bits_per_second
+                .map(|rate| (ObjectiveIndicator::Goodput, rate as f64)),
+            (self.completion_time).map(|time| {
+                (
+                    ObjectiveIndicator::CompletionTime(time.at),
+                    time.limit_ns as f64,
+                )
+            }),
+            (self.request_latency).map(|time| {
+                (
+                    ObjectiveIndicator::RequestLatency(time.at),
+                    time.limit_ns as f64,
+                )
+            }),
             self.availability
                 .map(|limit| (ObjectiveIndicator::Availability, limit)),
         ]
@@ -272,6 +302,9 @@ impl ObjectiveIndicator {
             Self::Throughput => Some(observation.served_bits_per_second),
             Self::LossRatio => Some(figures.loss_ratio),
             Self::Availability => observation.availability,
+            Self::Goodput => Some(observation.applications?.goodput_bits_per_second),
+            Self::CompletionTime(_) => Some(observation.completion_time_ns? as f64),
+            Self::RequestLatency(_) => Some(observation.request_latency_ns? as f64),
             _ if run.has_no_delays => None,
             Self::Delay(at) => {
                 let of_sent = observation.delay_of_sent.filter(|delay| delay.at == at)?;
@@ -313,12 +346,13 @@ impl Asked {
         }
     }
 
-    /// Of throughput, and the values to hold against it: of each run what it received and what it sent.
+    /// Of a rate, and the values to hold against it: of each run what it received and what it sent or asked for.
     ///
     /// Nobody receives more than is sent: each run is asked for no more than it sent, less the margin. Its value is
     /// shifted by as much as that differs from the mean over runs, so that each run is compared with its own. The
     /// objective can only be met where the slice sends as much, within the margin.
-    fn of_throughput(
+    fn of_rate(
+        indicator: ObjectiveIndicator,
         (limit, margin): (f64, f64),
         received: &[f64],
         sent: &[f64],
@@ -336,7 +370,7 @@ impl Asked {
             held_against,
             can_be_met: offered >= (1.0 - margin) * limit,
             best: offered,
-            ..Self::of(ObjectiveIndicator::Throughput, limit)
+            ..Self::of(indicator, limit)
         };
         (asked, values)
     }

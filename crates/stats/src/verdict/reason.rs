@@ -48,6 +48,9 @@ impl fmt::Display for ObjectiveIndicator {
             Self::LossRatio => f.pad("loss ratio"),
             Self::Delay(at) => f.pad(&format!("delay at {at}")),
             Self::DelayVariation(at) => f.pad(&format!("delay variation at {at}")),
+            Self::Goodput => f.pad("goodput"),
+            Self::CompletionTime(at) => f.pad(&format!("completion time at {at}")),
+            Self::RequestLatency(at) => f.pad(&format!("request latency at {at}")),
             Self::Availability => f.pad("availability"),
         }
     }
@@ -242,11 +245,17 @@ impl ObjectiveTest {
         let limit = objective_value(self.indicator, self.limit);
         let sent = self.offered.map_or_else(String::new, |offered| {
             let offered = words::rate(offered);
+            let (sends_only, sends) = match self.indicator {
+                ObjectiveIndicator::Goodput => {
+                    ("its requests ask only for", "its requests ask for")
+                }
+                _ => ("it sends only", "it sends"),
+            };
             if !self.can_be_met && self.outcome == Outcome::Inconclusive {
-                return format!("; it sends only {offered}: whether it would get more is unknown");
+                return format!("; {sends_only} {offered}: whether it would get more is unknown");
             }
             let held_against = objective_value(self.indicator, self.held_against);
-            format!(", compared with {held_against} because it sends {offered}")
+            format!(", compared with {held_against} because {sends} {offered}")
         });
         let room = match (self.outcome, self.room) {
             (Outcome::Holds, Some(room)) => format!(", headroom {}", percent(room)),
@@ -261,9 +270,12 @@ impl ObjectiveTest {
 #[must_use]
 pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
     match indicator {
-        ObjectiveIndicator::Throughput => words::rate(value),
+        ObjectiveIndicator::Throughput | ObjectiveIndicator::Goodput => words::rate(value),
         ObjectiveIndicator::LossRatio | ObjectiveIndicator::Availability => percent(value),
-        ObjectiveIndicator::Delay(_) | ObjectiveIndicator::DelayVariation(_) => words::time(value),
+        ObjectiveIndicator::Delay(_)
+        | ObjectiveIndicator::DelayVariation(_)
+        | ObjectiveIndicator::CompletionTime(_)
+        | ObjectiveIndicator::RequestLatency(_) => words::time(value),
     }
 }
 

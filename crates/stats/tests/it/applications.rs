@@ -7,13 +7,13 @@ use slicewise_stats::application::{
 };
 use slicewise_stats::application_summary::ApplicationQuantity;
 use slicewise_stats::description::Metric;
-use slicewise_stats::objective::Objective;
+use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use slicewise_stats::observations::Observations;
 use slicewise_stats::phase::PhaseRecord;
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use slicewise_stats::summary::{SummaryBuilder, summarise};
 use slicewise_stats::verdict::comparison::{Change, Results, compare};
-use slicewise_stats::verdict::{self, Indicator, Outcome, PolicyVerdict};
+use slicewise_stats::verdict::{self, Indicator, IsolationVerdict, Outcome, PolicyVerdict};
 
 /// The share of each slice, bit/s.
 const SHARE: f64 = 17.5e6;
@@ -61,6 +61,7 @@ fn requests(goodput: f64, latency_ms: f64) -> ApplicationRecord {
         offered_per_second: 100.0,
         achieved_per_second: 100.0,
         latency: times(latency_ms),
+        latency_of_due: times(latency_ms),
         ..RequestFigures::default()
     };
     ApplicationRecord {
@@ -74,6 +75,7 @@ fn flows(goodput: f64, completion_ms: f64) -> ApplicationRecord {
     let figures = FlowFigures {
         completed: 100,
         completion_time: times(completion_ms),
+        time_of_begun: times(completion_ms),
         ..FlowFigures::default()
     };
     ApplicationRecord {
@@ -225,9 +227,119 @@ fn an_objective_of_throughput_is_asked_of_what_wants_all_whatever_it_sends() {
         Outcome::Holds,
         "nothing is exceeded by what is left"
     );
-    insta::assert_snapshot!(beyond.not_judged[0].why, @"its applications take more than its share there: of its objectives, only throughput is judged");
+    insta::assert_snapshot!(beyond.not_judged[0].why, @"its applications take more than its share there: of its objectives, only throughput and goodput are judged");
     let few = judged(10e6, requests(10e6, 1.0));
     assert_eq!(few.outcome, Outcome::Inconclusive, "it asks for no more");
+}
+
+/// Isolation of the critical slice with this objective, if its application gets this in every scenario.
+fn with_objective(objective: Objective, (served, application): Got) -> IsolationVerdict {
+    let mut study = study(&[("p", None)], 2);
+    study.margins.rare_runs = 0.4;
+    study.slices[CRITICAL].objective = Some(objective);
+    let mut builder = SummaryBuilder::new(&study);
+    for scenario in ["s0", "s1"] {
+        for repetition in 0..6 {
+            let got = (served, application.clone());
+            let record = run_of(scenario, repetition, got, 0.0);
+            builder.add(&record).unwrap();
+        }
+    }
+    verdict::judge(&study, builder.observations())
+        .policies
+        .remove(0)
+        .isolation
+}
+
+#[test]
+fn an_objective_of_goodput_is_that_of_all_applications_and_judged_beyond_the_share_too() {
+    let of = |goodput: f64, served: f64| {
+        let objective = Objective {
+            goodput_bits_per_second: Some(9_000_000),
+            ..Objective::default()
+        };
+        with_objective(objective, (served, bulk("files", "critical", goodput)))
+    };
+    let met = of(9.5e6, 10e6);
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom goodput of critical in s0 9.5 Mbit/s (in every repetition), objective at least 9 Mbit/s, headroom 5.56 %");
+    assert_eq!(
+        of(8.9e6, 10e6).outcome,
+        Outcome::Broken,
+        "no margin: it wants all"
+    );
+    assert_eq!(of(30e6, 2.0 * SHARE).outcome, Outcome::Holds);
+    assert_eq!(of(8e6, 2.0 * SHARE).outcome, Outcome::Broken);
+}
+
+#[test]
+fn requests_are_asked_for_no_more_goodput_than_they_ask_for() {
+    let of = |limit: u64, achieved: f64| {
+        let mut application = requests(9e6 * achieved / 100.0, 1.0);
+        application.requests.as_mut().unwrap().achieved_per_second = achieved;
+        let objective = Objective {
+            goodput_bits_per_second: Some(limit),
+            ..Objective::default()
+        };
+        with_objective(objective, (10e6, application))
+    };
+    // All of 100 a second are answered, which is 9 Mbit/s.
+    let met = of(9_050_000, 100.0);
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom goodput of critical in s0 9 Mbit/s (in every repetition), objective at least 9.05 Mbit/s, compared with 8.91 Mbit/s because its requests ask for 9 Mbit/s, headroom 0.994 %");
+    let few = of(12_000_000, 100.0);
+    assert_eq!(few.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(few.deciding(), @"goodput of critical in s1 9 Mbit/s (in every repetition), objective at least 12 Mbit/s; its requests ask only for 9 Mbit/s: whether it would get more is unknown; more repetitions alone will not decide");
+    assert_eq!(
+        of(9_000_000, 90.0).outcome,
+        Outcome::Broken,
+        "a tenth is not answered"
+    );
+    assert_eq!(of(9_000_000, 0.0).outcome, Outcome::Broken);
+}
+
+#[test]
+fn objectives_of_completion_time_and_request_latency_are_of_what_began_or_was_due() {
+    let limit = |millis: u64| {
+        Some(DelayLimit {
+            limit_ns: millis * 1_000_000,
+            at: Percentile::P99,
+        })
+    };
+    let of_flows = |millis| Objective {
+        completion_time: limit(millis),
+        ..Objective::default()
+    };
+    let of_requests = |millis| Objective {
+        request_latency: limit(millis),
+        ..Objective::default()
+    };
+    // The 99th percentile is twice the mean.
+    let met = with_objective(of_flows(21), (10e6, flows(9e6, 10.0)));
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom completion time at 99 % of critical in s0 20 ms (in every repetition), objective at most 21 ms, headroom 4.76 %");
+    let missed = with_objective(of_flows(19), (10e6, flows(9e6, 10.0)));
+    assert_eq!(missed.outcome, Outcome::Broken);
+    let met = with_objective(of_requests(21), (10e6, requests(9e6, 10.0)));
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom request latency at 99 % of critical in s0 20 ms (in every repetition), objective at most 21 ms, headroom 4.76 %");
+
+    // Prompt answers to those that were answered are not enough.
+    let mut application = requests(9e6, 10.0);
+    application.requests.as_mut().unwrap().latency_of_due = times(5_000.0);
+    let unanswered = with_objective(of_requests(21), (10e6, application));
+    assert_eq!(unanswered.outcome, Outcome::Broken);
+    let mut application = flows(9e6, 10.0);
+    application.flows.as_mut().unwrap().time_of_begun = times(5_000.0);
+    let unfinished = with_objective(of_flows(21), (10e6, application));
+    assert_eq!(unfinished.outcome, Outcome::Broken);
+
+    // Times that follow from what is left beyond the share are not judged, and what is not there cannot hold.
+    let beyond = with_objective(of_requests(21), (2.0 * SHARE, requests(9e6, 10.0)));
+    assert_eq!(beyond.outcome, Outcome::NotTested);
+    let none = with_objective(of_requests(21), (10e6, flows(9e6, 10.0)));
+    assert_eq!(none.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(none.not_judged[0].why, @"no run has a value for its request latency at 99 %");
 }
 
 /// A run in which critical leaves half of its share and best effort, a bulk transfer, gets `taken` of that.

@@ -239,6 +239,7 @@ impl Checker<'_> {
             },
             (None, _) => BitRate::ZERO,
         };
+        self.refuse_objectives_of_applications(slice.objective.as_ref());
         let description = SliceDescription {
             name: name.value.clone(),
             share_bits_per_second: share.bits_per_second(),

@@ -346,6 +346,7 @@ impl<'a> Checker<'a> {
         let measure = self.measure(spec, slices.len());
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
+        self.check_objectives_of_applications(spec, &scenarios);
         let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         for policy in &policies {
             let mut names = spec.policies.iter().map(|(name, _)| name);

@@ -1,7 +1,8 @@
 //! Objectives of slices.
 
-use super::Checker;
+use super::{Checker, StudySpec};
 use crate::file::Placed;
+use crate::params::{ApplicationParams, ScenarioParams};
 use crate::settings;
 use crate::spec::{NUMBER, Percent, Scalar, TIME_UNITS};
 use serde_json::{Map, Value, json};
@@ -10,8 +11,20 @@ use slicewise_units::{BitRate, Duration};
 
 /// The percentile of a delay that states none (ITU-T Y.1541 takes this one for delay variation).
 const DEFAULT_PERCENTILE: Percentile = Percentile::P999;
-/// Of these there must be one: availability alone is of nothing.
-const OF_WHAT: [&str; 4] = ["delay", "delay_variation", "loss", "throughput"];
+/// What has a value in each interval: availability is of these, and needs one of them.
+const OF_INTERVALS: [&str; 5] = ["delay", "delay_variation", "loss", "throughput", "goodput"];
+/// What only has a value at the end of something.
+const OF_ENDS: [&str; 2] = ["completion_time", "request_latency"];
+/// What applications get, and what a source must be to have it.
+const OF_APPLICATIONS: [(&str, &str, fn(&ApplicationParams) -> bool); 3] = [
+    ("goodput", "an application", |_| true),
+    (
+        "completion_time",
+        "an application `short_flows`, or `bulk` with `bytes`",
+        has_flows,
+    ),
+    ("request_latency", "an application `requests`", has_requests),
+];
 
 settings! {
     /// What a slice needs in absolute terms. Isolation is then judged by whether it gets that.
@@ -25,14 +38,36 @@ settings! {
         loss: PartOfAll = |objective, part| objective.loss_ratio = Some(part.0),
         /// Least rate received, of L2 frames without FCS.
         throughput: BitRate = |objective, rate| objective.throughput_bits_per_second = Some(rate.bits_per_second()),
-        /// Least share of intervals (`measure.bin`) in which all of the above are met.
+        /// Least goodput of the slice's applications together.
+        goodput: BitRate = |objective, rate| objective.goodput_bits_per_second = Some(rate.bits_per_second()),
+        /// Longest completion time of flows, at a percentile: `2 s at 99 %`. Without one, at 99.9 %.
+        completion_time,
+        /// Longest latency of requests, from when they are due, at a percentile. Without one, at 99.9 %.
+        request_latency,
+        /// Least share of intervals (`measure.bin`) in which `delay`, `delay_variation`, `loss`, `throughput` and `goodput`
+        /// are met, as far as stated.
         availability: PartOfAll = |objective, part| objective.availability = Some(part.0),
     }
 }
 
 fn one_is_required(schema: &mut Map<String, Value>) {
-    let one = OF_WHAT.map(|key| json!({ "required": [key] }));
-    schema.insert("anyOf".to_owned(), one.into_iter().collect());
+    let of_intervals = OF_INTERVALS.map(|key| json!({ "required": [key] }));
+    let of_ends =
+        OF_ENDS.map(|key| json!({ "required": [key], "not": { "required": ["availability"] } }));
+    let one = of_intervals.into_iter().chain(of_ends).collect();
+    schema.insert("anyOf".to_owned(), one);
+}
+
+const fn has_requests(application: &ApplicationParams) -> bool {
+    matches!(application, ApplicationParams::Requests(_))
+}
+
+const fn has_flows(application: &ApplicationParams) -> bool {
+    match application {
+        ApplicationParams::ShortFlows(_) => true,
+        ApplicationParams::Bulk(bulk) => bulk.bytes.is_some(),
+        _ => false,
+    }
 }
 
 /// A percentage of all there is.
@@ -107,28 +142,75 @@ impl Checker<'_> {
         share: BitRate,
     ) -> Option<Objective> {
         let spec = spec?;
-        if OF_WHAT.iter().all(|key| spec.place(key).is_none()) {
-            let message = if spec.place("availability").is_some() {
-                "availability is the share of intervals in which the other objectives are met, but there are \
-                 none"
-            } else {
-                "the objective is empty"
-            };
-            let help = "state at least one of `delay`, `delay_variation`, `loss` and `throughput`";
+        let has_intervals = OF_INTERVALS.iter().any(|key| spec.place(key).is_some());
+        if !has_intervals && spec.place("availability").is_some() {
+            let message = "availability is the share of intervals in which other objectives are met, but there are none \
+                           that have a value in each interval";
+            let help = "state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`";
+            self.problems.add_with_help(spec.span, message, help);
+        } else if !has_intervals && OF_ENDS.iter().all(|key| spec.place(key).is_none()) {
+            let help = "state at least one of `delay`, `delay_variation`, `loss`, `throughput`, `goodput`, \
+                        `completion_time` and `request_latency`";
+            let message = "the objective is empty";
             self.problems.add_with_help(spec.span, message, help);
         }
-        if let Some(at) = spec.place("throughput")
-            && let Some(rate) = spec.value.throughput_bits_per_second
-            && share > BitRate::ZERO
-            && rate > share.bits_per_second()
-        {
-            let message = format!(
-                "an objective of {} is above the slice's share of {share}: it is not judged in scenarios where the \
-                 slice sends more",
-                BitRate::new(rate)
-            );
-            self.problems.add(at, message);
+        let rates = [
+            ("throughput", spec.value.throughput_bits_per_second),
+            ("goodput", spec.value.goodput_bits_per_second),
+        ];
+        for (key, rate) in rates {
+            if let Some(at) = spec.place(key)
+                && let Some(rate) = rate
+                && share > BitRate::ZERO
+                && rate > share.bits_per_second()
+            {
+                let message = format!(
+                    "an objective of {} is above the slice's share of {share}: it is not judged in scenarios where the \
+                     slice sends more",
+                    BitRate::new(rate)
+                );
+                self.problems.add(at, message);
+            }
         }
         Some(spec.value)
+    }
+
+    /// What only applications have is asked only of slices that have some in a scenario.
+    pub(super) fn check_objectives_of_applications(
+        &mut self,
+        spec: &StudySpec,
+        scenarios: &[ScenarioParams],
+    ) {
+        for (place, (name, slice)) in spec.slices.iter().enumerate() {
+            let Some(objective) = &slice.value.objective else {
+                continue;
+            };
+            let sources = || scenarios.iter().flat_map(|scenario| &scenario.applications);
+            let has = |is: fn(&ApplicationParams) -> bool| {
+                sources().any(|source| source.slice == place && is(&source.application))
+            };
+            for (key, needed, is_one) in OF_APPLICATIONS {
+                if let Some(at) = objective.place(key)
+                    && !has(is_one)
+                {
+                    let message = format!(
+                        "no source of slice `{}` has {needed}, so that there is nothing to judge by this",
+                        name.value
+                    );
+                    self.problems.add(at, message);
+                }
+            }
+        }
+    }
+
+    /// Captures do not show what applications got.
+    pub(super) fn refuse_objectives_of_applications(&mut self, spec: Option<&Placed<Objective>>) {
+        for (key, _, _) in OF_APPLICATIONS {
+            if let Some(at) = spec.and_then(|spec| spec.place(key)) {
+                let message = "captures do not show what applications got: only studies that run can be judged by this";
+                let help = "state `throughput`, `delay` or `loss` of the slice's packets instead";
+                self.problems.add_with_help(at, message, help);
+            }
+        }
     }
 }

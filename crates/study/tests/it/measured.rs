@@ -169,3 +169,27 @@ fn settings_of_other_files_and_impossible_ones_are_refused() {
        |              ^
     ");
 }
+
+#[test]
+fn captures_are_not_asked_for_what_applications_got() {
+    assert_snapshot!(mistakes(
+        "share: 20 %, guaranteed: true}",
+        "share: 20 %, objective: {goodput: 1 Mbit/s, request_latency: 20 ms, delay: 5 ms}}",
+    ), @"
+    error: captures do not show what applications got: only studies that run can be judged by this
+     --> measured.yaml:5:64
+      |
+    5 |   voice: {match: {vlan: 10}, share: 20 %, objective: {goodput: 1 Mbit/s, request_latency: 20 ms, delay: 5 ms}}
+      |                                                                ^^^^^^^^
+      |
+      = help: state `throughput`, `delay` or `loss` of the slice's packets instead
+
+    error: captures do not show what applications got: only studies that run can be judged by this
+     --> measured.yaml:5:91
+      |
+    5 |   voice: {match: {vlan: 10}, share: 20 %, objective: {goodput: 1 Mbit/s, request_latency: 20 ms, delay: 5 ms}}
+      |                                                                                           ^^^^^
+      |
+      = help: state `throughput`, `delay` or `loss` of the slice's packets instead
+    ");
+}

@@ -1,6 +1,6 @@
 //! What slices need, which delay is compared, and what is said of mistakes in that.
 
-use crate::support::{STUDY, mistakes, parse};
+use crate::support::{STUDY, mistakes, parse, with_application};
 use insta::assert_snapshot;
 use slicewise_stats::description::ComparedDelay;
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
@@ -37,11 +37,100 @@ fn objectives_are_read_with_their_percentiles() {
         loss_ratio: Some(0.001),
         throughput_bits_per_second: Some(5_000_000),
         availability: Some(0.999),
+        ..Objective::default()
     };
     assert_eq!(study.slices[0].objective, Some(expected));
     assert_eq!(study.slices[1].objective, None);
     let description = study.description("0");
     assert_eq!(description.slices[0].objective, Some(expected));
+}
+
+/// What is said of a study whose slice `rest` has this source and this objective.
+fn of_application(source: &str, objective: &str) -> Result<Objective, String> {
+    let text = with_application(source).replace(
+        "    share: 4 Mbit/s\n",
+        &format!("    share: 4 Mbit/s\n    objective: {objective}\n"),
+    );
+    parse(&text).map(|study| study.slices[1].objective.unwrap())
+}
+
+#[test]
+fn objectives_of_applications_are_read() {
+    let requests = "application: {kind: requests, rate: 10 /s, response: 1 kB}";
+    let objective = of_application(
+        requests,
+        "{goodput: 50 kbit/s, request_latency: 20 ms at 99 %, availability: 99 %}",
+    );
+    let expected = Objective {
+        goodput_bits_per_second: Some(50_000),
+        request_latency: Some(DelayLimit {
+            limit_ns: 20_000_000,
+            at: Percentile::P99,
+        }),
+        availability: Some(0.99),
+        ..Objective::default()
+    };
+    assert_eq!(objective, Ok(expected));
+    for source in [
+        "application: {kind: short_flows, response: 1 kB}",
+        "application: {kind: bulk, bytes: 1 MB}",
+    ] {
+        let read = of_application(source, "{completion_time: 2 s}").unwrap();
+        let expected = DelayLimit {
+            limit_ns: 2_000_000_000,
+            at: Percentile::P999,
+        };
+        assert_eq!(read.completion_time, Some(expected));
+    }
+}
+
+#[test]
+fn what_no_application_of_the_slice_has_is_not_asked_for() {
+    let bulk = "application: bulk";
+    assert!(of_application(bulk, "{goodput: 3 Mbit/s}").is_ok());
+    let refused = of_application(
+        bulk,
+        "{goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}",
+    );
+    assert_snapshot!(refused.unwrap_err(), @"
+    error: an objective of 5 Mbit/s is above the slice's share of 4 Mbit/s: it is not judged in scenarios where the slice sends more
+      --> study.yaml:15:26
+       |
+    15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
+       |                          ^^^^^^^^
+
+    error: no source of slice `rest` has an application `short_flows`, or `bulk` with `bytes`, so that there is nothing to judge by this
+      --> study.yaml:15:53
+       |
+    15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
+       |                                                     ^^^
+
+    error: no source of slice `rest` has an application `requests`, so that there is nothing to judge by this
+      --> study.yaml:15:75
+       |
+    15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
+       |                                                                           ^^^
+    ");
+    // Nobody in the slice `gold` has an application.
+    assert_snapshot!(objective_mistakes("{goodput: 1 Mbit/s}"), @"
+    error: no source of slice `gold` has an application, so that there is nothing to judge by this
+      --> study.yaml:11:26
+       |
+    11 |     objective: {goodput: 1 Mbit/s}
+       |                          ^^^^^^^^
+    ");
+    // A request has its latency at its end, not in each interval.
+    let requests = "application: {kind: requests, rate: 10 /s, response: 1 kB}";
+    let refused = of_application(requests, "{request_latency: 1 s, availability: 99 %}");
+    assert_snapshot!(refused.unwrap_err(), @"
+    error: availability is the share of intervals in which other objectives are met, but there are none that have a value in each interval
+      --> study.yaml:15:5
+       |
+    15 |     objective: {request_latency: 1 s, availability: 99 %}
+       |     ^^^^^^^^^
+       |
+       = help: state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`
+    ");
 }
 
 #[test]
@@ -68,16 +157,16 @@ fn an_objective_of_nothing_is_refused() {
     11 |     objective: {}
        |     ^^^^^^^^^
        |
-       = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
+       = help: state at least one of `delay`, `delay_variation`, `loss`, `throughput`, `goodput`, `completion_time` and `request_latency`
     ");
     assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"
-    error: availability is the share of intervals in which the other objectives are met, but there are none
+    error: availability is the share of intervals in which other objectives are met, but there are none that have a value in each interval
       --> study.yaml:11:5
        |
     11 |     objective: {availability: 99 %}
        |     ^^^^^^^^^
        |
-       = help: state at least one of `delay`, `delay_variation`, `loss` and `throughput`
+       = help: state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`
     ");
 }
 

@@ -284,12 +284,18 @@ const PERCENTS: &[&str] = &[
     "%",
 ];
 
-/// An objective as JSON Schema and as this program see it.
+/// An objective as JSON Schema and as this program see it, of a slice with applications that have all there is.
 fn objective(objective: &str) -> (bool, bool) {
-    let text = support::STUDY.replace(
-        "    guaranteed: true\n",
-        &format!("    guaranteed: true\n    objective: {objective}\n"),
-    );
+    let text = support::STUDY
+        .replace(
+            "    guaranteed: true\n",
+            &format!("    guaranteed: true\n    objective: {objective}\n"),
+        )
+        .replace(
+            "scenarios:\n",
+            "  web: {slice: gold, application: {kind: requests, rate: 10 /s, response: 1 kB}}\n  \
+             files: {slice: gold, application: {kind: short_flows, response: 1 kB}}\nscenarios:\n",
+        );
     let allowed = violations(&text, FileKind::Study).is_empty();
     (allowed, is_read(FileKind::Study, &text))
 }
@@ -311,6 +317,20 @@ fn the_schema_takes_of_objectives_what_a_check_takes_and_refuses_what_it_refuses
         cases.push(format!("{{loss: 1 %, availability: '{percent}'}}"));
     }
     cases.extend(["{}", "{availability: 99 %}", "{throughput: 5 Mbit/s}"].map(str::to_owned));
+    let of_applications = [
+        "{goodput: 1 Mbit/s}",
+        "{goodput: 1}",
+        "{goodput: 1 Mbit/s, availability: 99 %}",
+        "{completion_time: 2 s at 99 %}",
+        "{completion_time: 2 s at 97 %}",
+        "{completion_time: 2 s, availability: 99 %}",
+        "{completion_time: 2 s, delay: 1 s, availability: 99 %}",
+        "{request_latency: 20 ms}",
+        "{request_latency: 0 ms}",
+        "{request_latency: 20 ms, availability: 99 %}",
+        "{request_latency: 20 ms, goodput: 1 kbit/s, availability: 99 %}",
+    ];
+    cases.extend(of_applications.map(str::to_owned));
     let differing: Vec<&String> = cases
         .iter()
         .filter(|case| {
