@@ -21,7 +21,7 @@ use prr::ProportionalRate;
 use rack::{Path, Rack};
 use rtt::RoundTrip;
 use scoreboard::Scoreboard;
-use slicewise_units::Instant;
+use slicewise_units::{Duration, Instant};
 
 /// Behind the last byte of a stream without end: far above any run, far below an overflow.
 const ENDLESS: u64 = 1 << 62;

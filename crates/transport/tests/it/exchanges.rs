@@ -158,13 +158,13 @@ fn losses_of_single_segments_are_repaired_by_probes_and_time_outs_in_turn() {
     script.at(20);
     script.acks(1_001);
     let mut repaired_by = |at: u64, answered_at: u64| {
-        let before = script.end.figures();
+        let before = *script.end.figures();
         script.at(at);
         script.write(MSS);
         script.at(answered_at);
         let end = script.end.acknowledged_bytes() + 1 + MSS;
         script.acks(end);
-        let after = script.end.figures();
+        let after = *script.end.figures();
         (
             after.probes - before.probes,
             after.timeouts - before.timeouts,
