@@ -151,8 +151,8 @@ mod tests {
             for study in studies {
                 let study = match study.into_quick().into_testbed(pacing) {
                     Ok(study) => study,
-                    // The command leaves such a case out.
-                    Err(TestbedError::PolicyChange(_)) => continue,
+                    // The command leaves such cases out.
+                    Err(TestbedError::PolicyChange(_) | TestbedError::Propagation(_)) => continue,
                     Err(other) => panic!("{name}: {other}"),
                 };
                 for scenario in 0..study.scenarios.len() {

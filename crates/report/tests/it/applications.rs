@@ -68,11 +68,13 @@ fn applications(run: &RunRecord) -> Vec<ApplicationRecord> {
         unanswered: 2,
         latency: times(10e6),
         response_time: times(9e6),
+        ..RequestFigures::default()
     };
     let flows = FlowFigures {
         completed: 500,
         completion_time: times(20e6),
         rate_mean_bits_per_second: 4e6,
+        ..FlowFigures::default()
     };
     let video = VideoFigures {
         clients: 2,

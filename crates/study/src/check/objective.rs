@@ -15,8 +15,9 @@ const DEFAULT_PERCENTILE: Percentile = Percentile::P999;
 const OF_INTERVALS: [&str; 5] = ["delay", "delay_variation", "loss", "throughput", "goodput"];
 /// What only has a value at the end of something.
 const OF_ENDS: [&str; 2] = ["completion_time", "request_latency"];
+type IsOne = fn(&ApplicationParams) -> bool;
 /// What applications get, and what a source must be to have it.
-const OF_APPLICATIONS: [(&str, &str, fn(&ApplicationParams) -> bool); 3] = [
+const OF_APPLICATIONS: [(&str, &str, IsOne); 3] = [
     ("goodput", "an application", |_| true),
     (
         "completion_time",
@@ -186,8 +187,8 @@ impl Checker<'_> {
                 continue;
             };
             let sources = || scenarios.iter().flat_map(|scenario| &scenario.applications);
-            let has = |is: fn(&ApplicationParams) -> bool| {
-                sources().any(|source| source.slice == place && is(&source.application))
+            let has = |is_one: IsOne| {
+                sources().any(|source| source.slice == place && is_one(&source.application))
             };
             for (key, needed, is_one) in OF_APPLICATIONS {
                 if let Some(at) = objective.place(key)
