@@ -23,10 +23,15 @@ fn two_slices_are_created_on_the_page_and_it_shows_that_one_holds_while_the_othe
     setup.wait_for_link();
     browser.open(&setup.url());
     browser.wait_for_text("There is no slice yet.");
-    for (name, port, rate) in [("gold", "5201", "10 Mbit/s"), ("noisy", "5202", "4 Mbit/s")] {
+    for (name, port, rate, burst, delay) in [
+        ("gold", "5201", "10 Mbit/s", "60 kB", "60 ms"),
+        ("noisy", "5202", "4 Mbit/s", "15 kB", "90 ms"),
+    ] {
         fill(&browser, name, port, rate);
         browser.tab_to("Burst");
-        browser.press("60 kB");
+        browser.press(burst);
+        browser.tab_to("Delay at most");
+        browser.press(delay);
         browser.wait_for(&format!("{ANSWER} === 'holds'"));
         browser.press(&ENTER.to_string());
         browser.wait_for_text(&format!("{name} is created."));
