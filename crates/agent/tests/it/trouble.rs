@@ -108,7 +108,9 @@ fn a_network_that_loses_everything_without_a_word_is_noticed_and_followed_by_wha
     wait_until("what changed is in force", || {
         server.acknowledged() == generation && server.with(|state| state.gone == ["a"])
     });
-    assert!(gateway.names().is_some_and(|names| names == ["b"]));
+    wait_until("it is seen", || {
+        gateway.names().is_some_and(|names| names == ["b"])
+    });
 }
 
 #[test]

@@ -210,6 +210,15 @@ impl Judging<'_> {
             };
             let (asked, values) = match demand {
                 Some(demand) => Asked::of_rate(indicator, (limit, margin), &values, &demand),
+                None if indicator.is_rate() => {
+                    // What takes all there is gets its share at best, or as much as it was seen to get.
+                    let share = slice.share_bits_per_second as f64;
+                    let asked = Asked {
+                        best: values.iter().copied().fold(share, f64::max),
+                        ..Asked::of(indicator, limit)
+                    };
+                    (asked, values)
+                }
                 None => (Asked::of(indicator, limit), values),
             };
             let Some(mut draft) = draft(asked, &values, self.rules) else {
