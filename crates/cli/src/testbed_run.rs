@@ -17,7 +17,7 @@ use slicewise_results::{ResultsFolder, Unsupported};
 use slicewise_sim::Simulator;
 use slicewise_stats::description::{StudyDescription, Unbounded};
 use slicewise_stats::prediction::OfferedTraffic;
-use slicewise_study::{Backend, Pacing, RunSpec, Study, TcpProfile};
+use slicewise_study::{Backend, Pacing, RunSpec, Study, StudyPolicy, TcpProfile};
 use slicewise_testbed::{
     CAPTURE_NAMES, DeviceKind, DpdkProgram, Lease, LeaseError, Notice, Replay, Testbed, Tool,
     check_sources, missing_features,
@@ -219,7 +219,8 @@ fn measured_already(as_written: &Study, study: &Study, wanted: &[RunSpec]) -> Ve
                 name: other.params.name.clone(),
                 ..one.params.clone()
             };
-            params == other.params && one.device == other.device
+            let device = |policy: &StudyPolicy| policy.device.unwrap_or(study.dut);
+            params == other.params && device(one) == device(other)
         })
     };
     let of_phases = |one, other| {
