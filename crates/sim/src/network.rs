@@ -435,6 +435,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         if let Some(packet) = left
             && let Some((connection, end)) = self.transports.on_left(&packet)
         {
+            let application = self.transports.application_of(connection);
+            self.transports.look_at_windows(application, now);
             self.pump(connection, end, now);
         }
     }

@@ -277,11 +277,12 @@ impl SliceApplications {
     pub fn of(records: &[&ApplicationRecord], served: f64, share: f64) -> Option<Self> {
         let figure = |quantity: ApplicationQuantity| quantity.of(records.iter().copied());
         let goodput = figure(ApplicationQuantity::Goodput)?;
-        let (due, answered) = (
-            figure(ApplicationQuantity::RequestsOffered),
-            figure(ApplicationQuantity::RequestsAchieved).filter(|rate| *rate > 0.0),
-        );
-        let are_requests = records.iter().all(|record| record.requests.is_some());
+        // Each source by itself: responses of one may be larger than those of another.
+        let asked = |record: &&ApplicationRecord| {
+            let requests = record.requests.as_ref()?;
+            let share = requests.achieved_per_second / requests.offered_per_second;
+            (share > 0.0).then(|| record.transport.goodput_bits_per_second / share)
+        };
         let within = if served > share { share / served } else { 1.0 };
         Some(Self {
             goodput_bits_per_second: goodput,
@@ -291,9 +292,7 @@ impl SliceApplications {
             request_latency_mean_ns: figure(ApplicationQuantity::RequestLatencyMean),
             request_latency_p99_ns: figure(ApplicationQuantity::RequestLatencyP99),
             wants_all: records.iter().any(|record| record.wants_all()),
-            goodput_asked_bits_per_second: (due.zip(answered))
-                .filter(|_| are_requests)
-                .map(|(due, answered)| goodput * due / answered),
+            goodput_asked_bits_per_second: records.iter().map(asked).sum(),
         })
     }
 }

@@ -72,7 +72,8 @@ impl Interval<'_> {
         });
         let has_goodput = objective.goodput_bits_per_second.is_none_or(|rate| {
             let bytes: u64 = self.goodput.iter().map(|series| at(series, bin)).sum();
-            bytes as f64 >= rate as f64 / 8.0 * self.seconds
+            // Where it has no application it has no goodput that could be judged.
+            self.goodput.is_empty() || bytes as f64 >= rate as f64 / 8.0 * self.seconds
         });
         has_goodput && is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
     }
@@ -229,6 +230,12 @@ mod tests {
             ..Objective::default()
         };
         assert_eq!(of_slice(&of_goodput, &run, &run.slices[0]), Some(0.5));
+        run.applications.clear();
+        assert_eq!(
+            of_slice(&of_goodput, &run, &run.slices[0]),
+            Some(1.0),
+            "it has no application"
+        );
     }
 
     #[test]

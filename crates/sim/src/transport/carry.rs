@@ -299,7 +299,7 @@ impl Transports {
 
     /// The position of a connection's application.
     #[inline]
-    fn application_of(&self, number: usize) -> usize {
+    pub(crate) fn application_of(&self, number: usize) -> usize {
         self.applications_of[number] as usize
     }
 

@@ -253,7 +253,7 @@ impl Transports {
 
     /// Note the windows of an application's connections where a bin has ended, before anything happens in the next one.
     #[inline]
-    fn look_at_windows(&mut self, application: usize, now: Instant) {
+    pub(crate) fn look_at_windows(&mut self, application: usize, now: Instant) {
         let host = &mut self.applications[application];
         if host.measurement.is_look_due(now) {
             let connections = self.connections[host.first_connection as usize..].iter();

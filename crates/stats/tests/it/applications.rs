@@ -5,7 +5,7 @@ use slicewise_stats::application::{
     ApplicationRecord, ApplicationSeries, FlowFigures, RequestFigures, TransportFigures,
     VideoFigures,
 };
-use slicewise_stats::application_summary::ApplicationQuantity;
+use slicewise_stats::application_summary::{ApplicationQuantity, SliceApplications};
 use slicewise_stats::description::Metric;
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use slicewise_stats::observations::Observations;
@@ -322,6 +322,19 @@ fn requests_are_asked_for_no_more_goodput_than_they_ask_for() {
         "a tenth is not answered"
     );
     assert_eq!(of(9_000_000, 0.0).outcome, Outcome::Broken);
+}
+
+#[test]
+fn what_requests_ask_for_is_counted_for_each_source() {
+    let asked = |answered: f64| {
+        let small = requests(8e6, 1.0);
+        let mut large = requests(2e6 * answered, 1.0);
+        large.requests.as_mut().unwrap().achieved_per_second = 100.0 * answered;
+        let both = SliceApplications::of(&[&small, &large], 1.0, 2.0);
+        both.unwrap().goodput_asked_bits_per_second
+    };
+    assert_eq!(asked(0.5), Some(10e6));
+    assert_eq!(asked(0.0), None, "nobody knows how large its responses are");
 }
 
 #[test]
