@@ -94,7 +94,8 @@ export async function loadSlices({ keep = false } = {}) {
       model.cut = after !== null && found.length >= MOST_SLICES;
       // A list that is read again stays whole until the new one is.
       if (!keep || after === null) {
-        model.slices = found;
+        // Single slices are put into it while further pages are read.
+        model.slices = found.slice();
         changed("slices");
       }
     } while (after !== null && !model.cut);
@@ -183,12 +184,15 @@ function onEvent(event) {
   model.lastEvent = event.number;
   model.events.unshift(event);
   if (model.events.length > MOST_EVENTS) model.events.length = MOST_EVENTS;
-  changed("events");
-  if (event.slice && event.kind === "slice_gone") {
+  const isEnd = event.slice && event.kind === "slice_gone";
+  if (isEnd) {
     dirty.delete(event.slice);
     // An answer that is on its way is of before.
     asked.delete(event.slice);
     if (model.reading) gone.add(event.slice);
+  }
+  changed("events");
+  if (isEnd) {
     place(event.slice, null);
   } else if (event.slice) {
     dirty.add(event.slice);

@@ -36,13 +36,18 @@ export function show(main, parameters, name) {
     state.show(slice);
     about.replaceChildren(description(slice));
   };
+  let loads = 0;
   const load = async () => {
+    // Answers may come in another order than they were asked for.
+    const own = (loads += 1);
     try {
-      slice = await loadSlice(name);
+      const found = await loadSlice(name);
+      if (own !== loads) return;
+      slice = found;
       problem.hidden = true;
       refresh();
     } catch (error) {
-      if (error instanceof Away) return;
+      if (error instanceof Away || own !== loads) return;
       problem.hidden = false;
       write(problem, error.status === 404 ? "This slice is gone." : error.message);
       if (error.status === 404) slice = null;

@@ -401,10 +401,10 @@ fn kill_again_and_again(what: &str, kills: usize) {
         setup.wait_until("the controller answers", || setup.client.links().is_ok());
     }
     setup.wait_until("nothing drains, and all slices are installed", || {
-        let states = setup.states().unwrap_or_default().into_iter();
-        states
-            .map(|(_, state)| state)
-            .all(|state| state == SliceState::Installed)
+        setup.states().is_some_and(|states| {
+            let mut states = states.into_iter().map(|(_, state)| state);
+            states.all(|state| state == SliceState::Installed)
+        })
     });
     println!("{answered} changes, {kills} kills");
     for (name, promised) in &promised {
