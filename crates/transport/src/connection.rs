@@ -125,16 +125,15 @@ impl Connection {
             State::SynReceived | State::Established => {
                 self.on_acknowledgement(segment, now);
                 self.measure_at_receiver(segment, now);
-                let rto = self.sender.rto();
-                (self.receiver).on_segment(segment, is_marked, rto, behaviour, now);
+                if segment.bytes > 0 {
+                    let rto = self.sender.rto();
+                    self.receiver.end_silence(rto, behaviour, now);
+                }
+                self.receiver.on_segment(segment, is_marked, behaviour, now);
                 self.settle();
             }
             // The last acknowledgement was lost (TIME-WAIT, RFC 9293, section 3.6).
-            State::Closed => {
-                let rto = self.sender.rto();
-                self.receiver
-                    .on_segment(segment, false, rto, behaviour, now);
-            }
+            State::Closed => self.receiver.on_segment(segment, false, behaviour, now),
             State::TimedOut => {}
         }
     }
@@ -158,9 +157,7 @@ impl Connection {
             answer.flags = answer.flags.without(Flags::ECE);
             self.on_acknowledgement(&answer, now);
             self.state = State::Established;
-            let rto = self.sender.rto();
-            self.receiver
-                .on_segment(segment, false, rto, behaviour, now);
+            self.receiver.on_segment(segment, false, behaviour, now);
         }
     }
 

@@ -400,12 +400,7 @@ fn kill_again_and_again(what: &str, kills: usize) {
         }
         setup.wait_until("the controller answers", || setup.client.links().is_ok());
     }
-    setup.wait_until("nothing drains, and all slices are installed", || {
-        setup.states().is_some_and(|states| {
-            let mut states = states.into_iter().map(|(_, state)| state);
-            states.all(|state| state == SliceState::Installed)
-        })
-    });
+    setup.wait_until_installed();
     println!("{answered} changes, {kills} kills");
     for (name, promised) in &promised {
         match (promised, setup.client.slice(name)) {

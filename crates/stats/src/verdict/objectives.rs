@@ -47,7 +47,7 @@ pub enum ObjectiveIndicator {
     CompletionTime(Percentile),
     /// A percentile of the latency of all requests due, ns: at most.
     RequestLatency(Percentile),
-    /// Share of intervals in which all other objectives are met: at least.
+    /// Share of intervals in which all objectives of packets and of goodput are met: at least.
     Availability,
 }
 

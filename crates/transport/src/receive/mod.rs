@@ -80,20 +80,23 @@ impl Receiver {
         self.echo = segment.stamp;
     }
 
-    /// A segment arrived; `is_marked`: its packet said that congestion was experienced. `rto` is the time-out of this end:
-    /// after a longer silence the other one begins anew, and acknowledgements are quick again, as Linux does.
+    /// Data arrives. After a silence longer than `rto`, the time-out of this end, the other one begins anew, and
+    /// acknowledgements are quick again, as Linux's are (measured with 6.18).
+    pub(crate) fn end_silence(&mut self, rto: Duration, behaviour: &Behaviour, now: Instant) {
+        let is_silent = |at: Instant| now.saturating_since(at) > rto;
+        if self.arrived_at.is_some_and(is_silent) {
+            self.quick_acks = behaviour.quick_acks;
+        }
+    }
+
+    /// A segment arrived; `is_marked`: its packet said that congestion was experienced.
     pub(crate) fn on_segment(
         &mut self,
         segment: &Segment,
         is_marked: bool,
-        rto: Duration,
         behaviour: &Behaviour,
         now: Instant,
     ) {
-        let is_silent = |at: Instant| now.saturating_since(at) > rto;
-        if segment.bytes > 0 && self.arrived_at.is_some_and(is_silent) {
-            self.quick_acks = behaviour.quick_acks;
-        }
         if segment.sequence <= self.acknowledged && segment.stamp != 0 {
             self.echo = segment.stamp;
         }
