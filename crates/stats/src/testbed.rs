@@ -78,7 +78,7 @@ pub struct SenderRecord {
     pub lateness_max_ns: u64,
 }
 
-/// Punctuality of departures from the device.
+/// Punctuality of departures from the device, until shortly before the end of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DepartureRecord {

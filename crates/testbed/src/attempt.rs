@@ -30,7 +30,7 @@ use slicewise_analysis::{
 use slicewise_live::awake::Awake;
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
-use slicewise_stats::testbed::{SenderRecord, TestbedRecord};
+use slicewise_stats::testbed::{DepartureRecord, SenderRecord, TestbedRecord};
 use slicewise_study::{Phase, RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::{Duration as Span, Instant};
@@ -46,6 +46,9 @@ const SETTLING: Span = Span::from_millis(300);
 const MARGIN: Span = Span::from_secs(2);
 /// Interval between checks during a run.
 const WATCH: Duration = Duration::from_millis(50);
+/// So long before the end, the punctuality of departures is read: applications close all their connections at the end,
+/// in a burst that is not part of what is measured.
+const LAST_LOOK: Span = Span::from_millis(100);
 /// A device that has sent nothing for this long is empty.
 const QUIET: Duration = Duration::from_millis(300);
 /// Longest wait for queues to drain: later packets count as lost.
@@ -91,6 +94,12 @@ struct Executed {
     observed: Observed,
     steal_ratio: f64,
     idle_ratio: f64,
+}
+
+/// What was seen while traffic flowed.
+struct Watched {
+    changes: Vec<Option<ChangeRecord>>,
+    departures: Option<DepartureRecord>,
 }
 
 impl Attempt<'_> {
@@ -211,7 +220,10 @@ impl Attempt<'_> {
             clients: &mut clients,
             applications: &mut applications,
         };
-        let changes = self.watch(zero, before, &mut running)?;
+        let Watched {
+            changes,
+            departures,
+        } = self.watch(zero, before, &mut running)?;
         let (steal_ratio, idle_ratio) = ProcessorTime::now().since(before);
         sender.stop();
         let senders = sender
@@ -224,7 +236,11 @@ impl Attempt<'_> {
         drop(awake);
         drop(udp_sink);
         device.check()?;
-        let facts = device.facts(&hosts)?.since(&earlier);
+        let facts = DeviceFacts {
+            departures,
+            ..device.facts(&hosts)?
+        };
+        let facts = facts.since(&earlier);
         let [sent, received] = captures;
         let captures = [sent.stop(interrupted)?, received.stop(interrupted)?];
         self.workspace.check_room()?;
@@ -312,10 +328,10 @@ impl Attempt<'_> {
         zero: TimeZero,
         before: ProcessorTime,
         running: &mut Running<'_, '_>,
-    ) -> Result<Vec<Option<ChangeRecord>>, AttemptError> {
+    ) -> Result<Watched, AttemptError> {
         let end = zero.monotonic.saturating_add(self.study.duration);
         let whole = (self.study.duration.nanos() as f64) + SETTLING.nanos() as f64;
-        let mut changes = Vec::new();
+        let (mut changes, mut last_look) = (Vec::new(), None);
         loop {
             let now = slicewise_live::sys::time::now();
             let next = self.study.phases.get(changes.len());
@@ -335,8 +351,14 @@ impl Attempt<'_> {
                 continue;
             }
             let left = end.saturating_since(now);
+            if left <= LAST_LOOK && last_look.is_none() {
+                last_look = Some(running.device.facts(running.hosts)?);
+            }
             if left == Span::ZERO {
-                return Ok(changes);
+                return Ok(Watched {
+                    changes,
+                    departures: last_look.and_then(|facts| facts.departures),
+                });
             }
             let next = running.proceed(zero, now)?;
             let next = begins.into_iter().chain(next).min();
