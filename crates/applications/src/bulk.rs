@@ -157,6 +157,15 @@ impl Client for Bulk {
         }
     }
 
+    fn on_failed(&mut self, number: u32, now: Instant) {
+        if let Some(transfer) = self.transfers.get_mut(number as usize)
+            && transfer.awaited.take().is_some()
+        {
+            self.flows.on_failed(transfer.began, now);
+        }
+        self.on_ended(number, now);
+    }
+
     fn figures(&self, from: Instant, to: Instant) -> Figures {
         Figures {
             flows: self.bytes.map(|_| {

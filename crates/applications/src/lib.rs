@@ -117,6 +117,10 @@ trait Client: Debug + Send + Sync {
     fn on_received(&mut self, connection: u32, bytes: u64, now: Instant);
     /// Both ends closed, or the transport gave up. The state tells whether that was meant to happen.
     fn on_ended(&mut self, connection: u32, now: Instant);
+    /// The transport gave up.
+    fn on_failed(&mut self, connection: u32, now: Instant) {
+        self.on_ended(connection, now);
+    }
     fn figures(&self, from: Instant, to: Instant) -> Figures;
 }
 
@@ -167,7 +171,7 @@ impl Application {
     /// The transport gave up, also while opening. What was asked on the connection is lost; the application may open it
     /// again later.
     pub fn on_failed(&mut self, connection: u32, now: Instant) {
-        self.0.on_ended(connection, now);
+        self.0.on_failed(connection, now);
     }
 
     /// Figures of the span [`from`, `to`), from samples kept one by one: percentiles are exact.

@@ -51,7 +51,13 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     };
     let mut unsupported = unsupported(&study, &wanted, &device, &lease)?;
-    unsupported.extend(measured_already(&as_written, &study, &wanted));
+    let can_run = |index: usize| {
+        let name = study.policies.get(index).map(|policy| &policy.name);
+        wanted.iter().any(|run| run.policy == index)
+            && !unsupported.iter().any(|one| Some(&one.policy) == name)
+    };
+    let again = measured_already(&as_written, &study, can_run);
+    unsupported.extend(again);
     for one in &unsupported {
         errln!(
             "{}: not on {}: {}",
@@ -210,8 +216,11 @@ fn unsupported(
 }
 
 /// Policies that differ from an earlier one by their modelled devices alone, which are one device on a testbed.
-fn measured_already(as_written: &Study, study: &Study, wanted: &[RunSpec]) -> Vec<Unsupported> {
-    let is_wanted = |index: &usize| wanted.iter().any(|run| run.policy == *index);
+fn measured_already(
+    as_written: &Study,
+    study: &Study,
+    can_run: impl Fn(usize) -> bool,
+) -> Vec<Unsupported> {
     let runs_as = |study: &Study, one: usize, other: usize| {
         let policies = (study.policies.get(one)).zip(study.policies.get(other));
         policies.is_some_and(|(one, other)| {
@@ -228,10 +237,11 @@ fn measured_already(as_written: &Study, study: &Study, wanted: &[RunSpec]) -> Ve
         phases.all(|phase| runs_as(&phase.study, one, other))
     };
     let alike = (0..study.policies.len())
-        .filter(is_wanted)
+        .filter(|one| can_run(*one))
         .filter_map(|one| {
-            let earlier = (0..one).filter(is_wanted).find(|&other| {
-                !runs_as(as_written, one, other)
+            let earlier = (0..one).find(|&other| {
+                can_run(other)
+                    && !runs_as(as_written, one, other)
                     && runs_as(study, one, other)
                     && of_phases(one, other)
             })?;

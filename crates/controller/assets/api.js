@@ -1,6 +1,8 @@
 // Requests to the controller that served this page. A token, where one is needed, is kept for this tab only.
 
 const TOKEN = "slicewise-token";
+/** Longest time for an answer to be there whole. */
+const LONGEST_READ_MS = 30_000;
 
 /** An answer that is not what was asked for: the problem document of the controller (RFC 9457). */
 export class Problem extends Error {
@@ -36,9 +38,23 @@ export function setToken(text) {
 
 /** Answer of a request: its body as JSON, and its ETag. Throws a `Problem`, or `Away`. */
 export async function request(method, path, { body, headers = {}, signal } = {}) {
-  const response = await send(method, path, { body, headers, signal });
-  const text = await response.text();
+  const signals = signal ? [signal] : [];
+  // Others wait for what is read; a change is not given up.
+  if (method === "GET") signals.push(AbortSignal.timeout(LONGEST_READ_MS));
+  const response = await send(method, path, { body, headers, signal: AbortSignal.any(signals) });
+  const text = await heard(response.text());
   return { body: text ? JSON.parse(text) : null, etag: response.headers.get("etag") };
+}
+
+/** What was to come of the controller. Throws `Away` where it did not come. */
+async function heard(promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    onReach(false);
+    throw new Away();
+  }
 }
 
 export const read = async (path, options) => (await request("GET", path, options)).body;
@@ -48,14 +64,8 @@ export async function send(method, path, { body, headers = {}, signal } = {}) {
   const all = { accept: "application/json", ...headers };
   if (token()) all.authorization = `Bearer ${token()}`;
   if (body !== undefined) all["content-type"] = "application/json";
-  let response;
-  try {
-    response = await fetch(path, { method, headers: all, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: "no-store" });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    onReach(false);
-    throw new Away();
-  }
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  const response = await heard(fetch(path, { method, headers: all, body: content, signal, cache: "no-store" }));
   onReach(true);
   if (response.ok) return response;
   const problem = new Problem(response.status, await problemOf(response));

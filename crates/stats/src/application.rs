@@ -11,6 +11,9 @@ pub struct ApplicationRecord {
     pub source: String,
     /// Name of its slice.
     pub slice: String,
+    /// Most that all connections of a bulk transfer together hand to their transport, bit/s; `None`: no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bits_per_second: Option<u64>,
     /// Its transport.
     pub transport: TransportFigures,
     /// Of requests at a constant rate.
@@ -56,7 +59,9 @@ pub struct TransportFigures {
     pub rtt_min_ns: u64,
     /// Largest, ns.
     pub rtt_max_ns: u64,
-    /// Mean congestion window of an open connection, bytes, over the ends of bins.
+    /// Congestion windows that were seen, of each open connection at the end of each bin. If 0, their mean is 0.
+    pub window_samples: u64,
+    /// Their mean, bytes.
     pub window_mean_bytes: f64,
     /// Jain's index of the goodput of the connections that were open throughout the span, 1 where all got the same;
     /// `None` for fewer than two.

@@ -197,7 +197,7 @@ impl ApplicationQuantity {
                 by(again / transport.segments as f64, transport.segments)
             }
             Self::RttMean => by(transport.rtt_mean_ns, transport.rtt_samples),
-            Self::WindowMean => by(transport.window_mean_bytes, transport.connections),
+            Self::WindowMean => by(transport.window_mean_bytes, transport.window_samples),
             Self::Fairness => by(transport.fairness?, transport.connections),
             Self::QualityMean
             | Self::BitRateMean
@@ -267,7 +267,8 @@ pub struct SliceApplications {
     pub request_latency_p99_ns: Option<f64>,
     /// One of them sends as much as its transport takes, for as long as it lasts.
     pub wants_all: bool,
-    /// The goodput if every request were answered, bit/s; `None` where there are others than requests, or no response.
+    /// The goodput that they asked for at least, bit/s: of requests what they would get if each were answered, of others
+    /// what they got. `None` where one wants all, or no request was answered.
     pub goodput_asked_bits_per_second: Option<f64>,
 }
 
@@ -277,12 +278,6 @@ impl SliceApplications {
     pub fn of(records: &[&ApplicationRecord], served: f64, share: f64) -> Option<Self> {
         let figure = |quantity: ApplicationQuantity| quantity.of(records.iter().copied());
         let goodput = figure(ApplicationQuantity::Goodput)?;
-        // Each source by itself: responses of one may be larger than those of another.
-        let asked = |record: &&ApplicationRecord| {
-            let requests = record.requests.as_ref()?;
-            let share = requests.achieved_per_second / requests.offered_per_second;
-            (share > 0.0).then(|| record.transport.goodput_bits_per_second / share)
-        };
         let within = if served > share { share / served } else { 1.0 };
         Some(Self {
             goodput_bits_per_second: goodput,
@@ -292,7 +287,7 @@ impl SliceApplications {
             request_latency_mean_ns: figure(ApplicationQuantity::RequestLatencyMean),
             request_latency_p99_ns: figure(ApplicationQuantity::RequestLatencyP99),
             wants_all: records.iter().any(|record| record.wants_all()),
-            goodput_asked_bits_per_second: records.iter().map(asked).sum(),
+            goodput_asked_bits_per_second: ApplicationRecord::goodput_asked(records),
         })
     }
 }
@@ -308,10 +303,29 @@ impl ApplicationRecord {
         Some(&self.flows.as_ref()?.time_of_begun).filter(|times| times.samples > 0)
     }
 
-    /// True of bulk transfers without an end.
+    /// True of bulk transfers without an end and without a limit of their rate.
     #[must_use]
     pub const fn wants_all(&self) -> bool {
-        self.requests.is_none() && self.flows.is_none() && self.video.is_none()
+        self.limit_bits_per_second.is_none()
+            && self.requests.is_none()
+            && self.flows.is_none()
+            && self.video.is_none()
+    }
+
+    /// As [`SliceApplications::goodput_asked_bits_per_second`]. Each source by itself: responses of one may be larger than
+    /// those of another.
+    pub(crate) fn goodput_asked(records: &[&Self]) -> Option<f64> {
+        let asked = |record: &&Self| {
+            let goodput = record.transport.goodput_bits_per_second;
+            match &record.requests {
+                Some(requests) => {
+                    let answered = requests.achieved_per_second / requests.offered_per_second;
+                    (answered > 0.0).then(|| goodput / answered)
+                }
+                None => (!record.wants_all()).then_some(goodput),
+            }
+        };
+        records.iter().map(asked).sum()
     }
 }
 

@@ -1,17 +1,38 @@
 //! Availability: the share of intervals in which a slice meets all its objectives.
 
+use crate::application::ApplicationRecord;
 use crate::objective::Objective;
 use crate::record::{RunRecord, SliceRecord};
 
 /// The share of intervals after the transient in which every objective of packets and of goodput is met, among
 /// those in which the slice sent something; `None` if it sent nothing.
-pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceRecord) -> Option<f64> {
+///
+/// Goodput is judged as over the whole run: held against what was asked for, less the throughput `margin`, and not at all
+/// where that is less than the objective, less the margin.
+pub(crate) fn of_slice(
+    objective: &Objective,
+    margin: f64,
+    run: &RunRecord,
+    slice: &SliceRecord,
+) -> Option<f64> {
     let bins = slice.series.sent_frames.len();
+    let applications = run.applications.iter();
+    let applications: Vec<&ApplicationRecord> = applications
+        .filter(|source| source.slice == slice.slice)
+        .collect();
+    let least_goodput = objective.goodput_bits_per_second.and_then(|rate| {
+        let rate = rate as f64;
+        let Some(asked) = ApplicationRecord::goodput_asked(&applications) else {
+            return Some(rate);
+        };
+        let asked_less_margin = (1.0 - margin) * asked;
+        (asked >= (1.0 - margin) * rate).then_some(rate.min(asked_less_margin))
+    });
     let interval = Interval {
         objective,
         slice,
-        goodput: (run.applications.iter())
-            .filter(|source| source.slice == slice.slice)
+        least_goodput,
+        goodput: (applications.iter())
             .map(|source| source.series.goodput_bytes.as_slice())
             .collect(),
         seconds: run.bin_ns as f64 / 1e9,
@@ -35,6 +56,8 @@ pub(crate) fn of_slice(objective: &Objective, run: &RunRecord, slice: &SliceReco
 struct Interval<'a> {
     objective: &'a Objective,
     slice: &'a SliceRecord,
+    /// Bit/s; `None` where goodput is not judged.
+    least_goodput: Option<f64>,
     /// Of each of its applications.
     goodput: Vec<&'a [u64]>,
     seconds: f64,
@@ -70,10 +93,9 @@ impl Interval<'_> {
                 None => lost_frames == 0,
             }
         });
-        let has_goodput = objective.goodput_bits_per_second.is_none_or(|rate| {
+        let has_goodput = self.least_goodput.is_none_or(|rate| {
             let bytes: u64 = self.goodput.iter().map(|series| at(series, bin)).sum();
-            // Where it has no application it has no goodput that could be judged.
-            self.goodput.is_empty() || bytes as f64 >= rate as f64 / 8.0 * self.seconds
+            bytes as f64 >= rate / 8.0 * self.seconds
         });
         has_goodput && is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
     }
@@ -86,9 +108,13 @@ fn at<T: Copy + Default>(series: &[T], bin: usize) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::application::{ApplicationRecord, ApplicationSeries, TransportFigures};
+    use crate::application::{
+        ApplicationRecord, ApplicationSeries, RequestFigures, TransportFigures,
+    };
     use crate::objective::{DelayLimit, Percentile};
     use crate::record::{DelayFigures, Figures, IatFigures, RunKey, Series, Transient};
+
+    const MARGIN: f64 = 0.02;
 
     /// Four intervals of 100 ms, ten frames of 1000 B each, all of them received within 1 to 2 ms.
     fn run() -> RunRecord {
@@ -175,7 +201,7 @@ mod tests {
     fn availability_after(change: impl Fn(&mut Series)) -> Option<f64> {
         let mut run = run();
         change(&mut run.slices[0].series);
-        of_slice(&objective(), &run, &run.slices[0])
+        of_slice(&objective(), MARGIN, &run, &run.slices[0])
     }
 
     #[test]
@@ -208,6 +234,7 @@ mod tests {
         let source = |name: &str, slice: &str, bytes: [u64; 4]| ApplicationRecord {
             source: name.to_owned(),
             slice: slice.to_owned(),
+            limit_bits_per_second: None,
             transport: TransportFigures::default(),
             requests: None,
             flows: None,
@@ -229,10 +256,38 @@ mod tests {
             goodput_bits_per_second: Some(720_000),
             ..Objective::default()
         };
-        assert_eq!(of_slice(&of_goodput, &run, &run.slices[0]), Some(0.5));
+        assert_eq!(
+            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            Some(0.5)
+        );
+        // 712,000 bit/s of answers to 99 % of the requests: 719,192 were asked for, less 2 % are 8,810 B.
+        let answered = |goodput: f64, achieved: f64| ApplicationRecord {
+            transport: TransportFigures {
+                goodput_bits_per_second: goodput,
+                ..TransportFigures::default()
+            },
+            requests: Some(RequestFigures {
+                offered_per_second: 100.0,
+                achieved_per_second: achieved,
+                ..RequestFigures::default()
+            }),
+            ..source("web", "voice", [8_809, 8_811, 8_811, 8_811])
+        };
+        run.applications = vec![answered(712_000.0, 99.0)];
+        assert_eq!(
+            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            Some(0.75),
+            "no more than was asked for, less the margin"
+        );
+        run.applications = vec![answered(400_000.0, 99.0)];
+        assert_eq!(
+            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            Some(1.0),
+            "far less was asked for"
+        );
         run.applications.clear();
         assert_eq!(
-            of_slice(&of_goodput, &run, &run.slices[0]),
+            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
             Some(1.0),
             "it has no application"
         );
@@ -263,7 +318,10 @@ mod tests {
         series.lost_frames[1] = 10;
         series.delay_max_ns[1] = None;
         for objective in [of_delay, of_variation] {
-            assert_eq!(of_slice(&objective, &run, &run.slices[0]), Some(0.75));
+            assert_eq!(
+                of_slice(&objective, MARGIN, &run, &run.slices[0]),
+                Some(0.75)
+            );
         }
     }
 
@@ -294,8 +352,11 @@ mod tests {
         let mut run = run();
         silent(&mut run.slices[0].series);
         run.transient.end_ns = 100_000_000;
-        assert_eq!(of_slice(&objective(), &run, &run.slices[0]), Some(1.0));
+        assert_eq!(
+            of_slice(&objective(), MARGIN, &run, &run.slices[0]),
+            Some(1.0)
+        );
         run.slices[0].series.sent_frames.fill(0);
-        assert_eq!(of_slice(&objective(), &run, &run.slices[0]), None);
+        assert_eq!(of_slice(&objective(), MARGIN, &run, &run.slices[0]), None);
     }
 }

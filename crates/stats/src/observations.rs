@@ -198,7 +198,10 @@ impl Observations {
                     SliceObservation {
                         availability: (description.objective.as_ref())
                             .filter(|objective| objective.availability.is_some())
-                            .and_then(|objective| availability::of_slice(objective, record, slice)),
+                            .and_then(|objective| {
+                                let margin = study.margins.throughput_relative;
+                                availability::of_slice(objective, margin, record, slice)
+                            }),
                         completion_time_ns: (description.objective)
                             .and_then(|objective| objective.completion_time)
                             .and_then(|limit| {

@@ -400,4 +400,6 @@ pub struct MeasureParams {
     pub bin: Duration,
     /// How often the lengths of queues are looked at; `None` for never.
     pub queue_lengths: Option<Duration>,
+    /// How late departures of a device on real packets may be.
+    pub lateness: Duration,
 }

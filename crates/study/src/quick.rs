@@ -133,9 +133,7 @@ fn mean_rate(source: &SourceParams) -> u128 {
 fn demand(application: &ApplicationParams, port: BitRate) -> u128 {
     let port = u128::from(port.bits_per_second());
     match application {
-        ApplicationParams::Bulk(bulk) => bulk.bitrate.map_or(port, |rate| {
-            u128::from(rate.bits_per_second()) * u128::from(bulk.flows)
-        }),
+        ApplicationParams::Bulk(_) => application.limit_bits_per_second().map_or(port, u128::from),
         ApplicationParams::ShortFlows(_) => port,
         ApplicationParams::Requests(requests) => {
             let bits = u128::from(requests.response.mean_bytes()) * 8;

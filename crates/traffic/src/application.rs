@@ -146,6 +146,16 @@ impl ApplicationParams {
         matches!(self, Self::Bulk(_))
     }
 
+    /// Most that all connections of a bulk transfer together hand to their transport, bit/s; `None`: no such limit.
+    #[must_use]
+    pub fn limit_bits_per_second(&self) -> Option<u64> {
+        let Self::Bulk(bulk) = self else {
+            return None;
+        };
+        let each = bulk.bitrate?.bits_per_second();
+        Some(each.saturating_mul(u64::from(bulk.flows)))
+    }
+
     /// Ports that its connections use, of which the first is `first`. A connection that is opened again has another port,
     /// so that its packets are another flow: ports are used again once there are no more.
     #[must_use]

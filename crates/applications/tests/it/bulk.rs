@@ -113,3 +113,25 @@ fn a_transfer_that_fails_is_over() {
     assert_eq!(application.poll_action(at(9_999)), None);
     assert_eq!(application.poll_at(), None);
 }
+
+#[test]
+fn a_flow_that_failed_is_in_progress_no_longer() {
+    let params = BulkParams {
+        flows: 1,
+        bytes: Some(30_000),
+        bitrate: None,
+        stagger: Duration::ZERO,
+    };
+    let params = ApplicationParams::Bulk(params);
+    let mut application = Application::new(&params, at(50), at(10_000), 1);
+    let opened = application.poll_action(at(50));
+    assert_eq!(opened, Some(Action::Open { connection: 0 }));
+    application.on_failed(0, at(300));
+    let begun = |from, to| {
+        let flows = application.figures(at(from), at(to)).flows.unwrap();
+        (flows.time_of_begun.samples, flows.time_of_begun.max_ns)
+    };
+    assert_eq!(begun(0, 200), (1, 150_000_000));
+    assert_eq!(begun(200, 1_000), (1, 950_000_000));
+    assert_eq!(begun(1_000, 2_000), (0, 0), "it had failed before");
+}

@@ -42,7 +42,7 @@ columns! {
         rtt_mean_ns: Option<f64> = (of.rtt_samples > 0).then_some(of.rtt_mean_ns),
         rtt_min_ns: Option<u64> = (of.rtt_samples > 0).then_some(of.rtt_min_ns),
         rtt_max_ns: Option<u64> = (of.rtt_samples > 0).then_some(of.rtt_max_ns),
-        window_mean_bytes: Option<f64> = (of.rtt_samples > 0).then_some(of.window_mean_bytes),
+        window_mean_bytes: Option<f64> = (of.window_samples > 0).then_some(of.window_mean_bytes),
         fairness: Option<f64> = of.fairness,
     }
 }

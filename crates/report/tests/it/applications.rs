@@ -18,6 +18,7 @@ fn source(name: &str, slice: &str, run: &RunRecord) -> ApplicationRecord {
     ApplicationRecord {
         source: name.to_owned(),
         slice: slice.to_owned(),
+        limit_bits_per_second: None,
         transport: TransportFigures {
             span_ns: run.duration_ns,
             connections: 10,
@@ -26,6 +27,7 @@ fn source(name: &str, slice: &str, run: &RunRecord) -> ApplicationRecord {
             retransmitted_segments: 100,
             rtt_samples: 5_000,
             rtt_mean_ns: 12e6,
+            window_samples: 4_000,
             window_mean_bytes: 64e3,
             fairness: Some(0.98),
             ..TransportFigures::default()

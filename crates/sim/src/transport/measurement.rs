@@ -204,6 +204,7 @@ impl TransportMeasurement {
         let sum_of = |of: fn(&Bin) -> u64| bins.iter().map(|bin| u128::from(of(bin))).sum::<u128>();
         let span_ns = range.len() as u64 * self.bin_ns;
         let samples = sum(|bin| bin.rtt_samples);
+        let window_samples = sum(|bin| bin.windows);
         let mean = |sum: u128, count: u64| {
             if count == 0 {
                 0.0
@@ -226,7 +227,8 @@ impl TransportMeasurement {
             rtt_mean_ns: mean(sum_of(|bin| bin.rtt_sum_ns), samples),
             rtt_min_ns: measured.map(|bin| bin.rtt_min_ns).min().unwrap_or(0),
             rtt_max_ns: bins.iter().map(|bin| bin.rtt_max_ns).max().unwrap_or(0),
-            window_mean_bytes: mean(sum_of(|bin| bin.window_sum_bytes), sum(|bin| bin.windows)),
+            window_samples,
+            window_mean_bytes: mean(sum_of(|bin| bin.window_sum_bytes), window_samples),
             fairness: self.fairness(range, from, to),
         }
     }

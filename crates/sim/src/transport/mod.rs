@@ -88,6 +88,7 @@ struct Received {
 struct Host {
     name: String,
     slice_name: String,
+    limit_bits_per_second: Option<u64>,
     behaviour: Behaviour,
     /// Bytes of a frame before its data.
     header_bytes: u32,
@@ -181,6 +182,7 @@ impl Transports {
             all.applications.push(Host {
                 name: params.name.clone(),
                 slice_name: flows.slice_name.to_owned(),
+                limit_bits_per_second: params.application.limit_bits_per_second(),
                 behaviour,
                 header_bytes: u32::from(headers.l3_offset())
                     + ip_bytes
@@ -281,6 +283,7 @@ impl Host {
         ApplicationRecord {
             source: self.name.clone(),
             slice: self.slice_name.clone(),
+            limit_bits_per_second: self.limit_bits_per_second,
             transport: self.measurement.figures(from, to),
             requests: figures.requests,
             flows: figures.flows,

@@ -5,6 +5,7 @@ use super::influence::sends;
 use super::isolation::Skipped;
 use super::repetitions::{Contrast, Rules};
 use super::{NotJudged, Outcome};
+use crate::application::ApplicationRecord;
 use crate::description::{SliceDescription, StudyDescription};
 use crate::estimate::{Interval, Sample};
 use crate::holm;
@@ -61,6 +62,28 @@ impl ObjectiveIndicator {
     /// Whether it is a rate, which a slice gets no more of than it asks for.
     const fn is_rate(self) -> bool {
         matches!(self, Self::Throughput | Self::Goodput)
+    }
+
+    /// Whether it needs the clocks of both ends.
+    const fn is_delay(self) -> bool {
+        matches!(self, Self::Delay(_) | Self::DelayVariation(_))
+    }
+
+    /// Whether it is of applications instead of packets.
+    const fn is_of_applications(self) -> bool {
+        matches!(
+            self,
+            Self::Goodput | Self::CompletionTime(_) | Self::RequestLatency(_)
+        )
+    }
+
+    /// Whether an application is of the kind that has it.
+    const fn is_had_by(self, application: &ApplicationRecord) -> bool {
+        match self {
+            Self::CompletionTime(_) => application.flows.is_some(),
+            Self::RequestLatency(_) => application.requests.is_some(),
+            _ => true,
+        }
     }
 }
 
@@ -222,7 +245,14 @@ impl Judging<'_> {
                 None => (Asked::of(indicator, limit), values),
             };
             let Some(mut draft) = draft(asked, &values, self.rules) else {
-                if !has_no_delays {
+                let has_application = |run: &&RunObservation| {
+                    let mut own = (run.applications.iter()).filter(|it| it.slice == slice.name);
+                    own.any(|application| indicator.is_had_by(application))
+                };
+                if indicator.is_of_applications() && !sending.iter().any(has_application) {
+                    let why = format!("it has no application with a {indicator} there");
+                    self.not_judged.push(skip(Skipped::own(why)));
+                } else if !(has_no_delays && indicator.is_delay()) {
                     let why = format!("no run has a value for its {indicator}");
                     self.not_judged.push(skip(Skipped::missing(why)));
                 }

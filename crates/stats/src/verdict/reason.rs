@@ -246,9 +246,10 @@ impl ObjectiveTest {
         let sent = self.offered.map_or_else(String::new, |offered| {
             let offered = words::rate(offered);
             let (sends_only, sends) = match self.indicator {
-                ObjectiveIndicator::Goodput => {
-                    ("its requests ask only for", "its requests ask for")
-                }
+                ObjectiveIndicator::Goodput => (
+                    "its applications were seen to ask only for",
+                    "its applications ask for",
+                ),
                 _ => ("it sends only", "it sends"),
             };
             if !self.can_be_met && self.outcome == Outcome::Inconclusive {

@@ -1,109 +1,16 @@
 //! Applications in verdicts, summaries and phases.
 
+use crate::synthetic::applications::{Got, SHARE, bulk, flows, requests, run_of};
 use crate::synthetic::{BEST_EFFORT, CRITICAL, Service, run, study};
-use slicewise_stats::application::{
-    ApplicationRecord, ApplicationSeries, FlowFigures, RequestFigures, TransportFigures,
-    VideoFigures,
-};
-use slicewise_stats::application_summary::{ApplicationQuantity, SliceApplications};
+use slicewise_stats::application::{ApplicationRecord, FlowFigures, RequestFigures, VideoFigures};
+use slicewise_stats::application_summary::ApplicationQuantity;
 use slicewise_stats::description::Metric;
-use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use slicewise_stats::observations::Observations;
 use slicewise_stats::phase::PhaseRecord;
-use slicewise_stats::record::{DelayFigures, RunRecord};
+use slicewise_stats::record::DelayFigures;
 use slicewise_stats::summary::{SummaryBuilder, summarise};
 use slicewise_stats::verdict::comparison::{Change, Results, compare};
-use slicewise_stats::verdict::{self, Indicator, IsolationVerdict, Outcome, PolicyVerdict};
-
-/// The share of each slice, bit/s.
-const SHARE: f64 = 17.5e6;
-
-fn bulk(source: &str, slice: &str, goodput: f64) -> ApplicationRecord {
-    ApplicationRecord {
-        source: source.to_owned(),
-        slice: slice.to_owned(),
-        transport: TransportFigures {
-            span_ns: 40_000_000_000,
-            connections: 1,
-            goodput_bits_per_second: goodput,
-            segments: 1_000,
-            retransmitted_segments: 10,
-            rtt_samples: 100,
-            rtt_mean_ns: 5e6,
-            ..TransportFigures::default()
-        },
-        requests: None,
-        flows: None,
-        video: None,
-        failures: Vec::new(),
-        series: ApplicationSeries::default(),
-    }
-}
-
-fn times(mean_ms: f64) -> DelayFigures {
-    #[expect(
-        clippy::cast_sign_loss,
-        clippy::cast_possible_truncation,
-        reason = "a time of some milliseconds"
-    )]
-    let p99_ns = (mean_ms * 2e6) as u64;
-    DelayFigures {
-        samples: 100,
-        mean_ns: mean_ms * 1e6,
-        p99_ns,
-        ..DelayFigures::default()
-    }
-}
-
-/// Requests that are answered after that time.
-fn requests(goodput: f64, latency_ms: f64) -> ApplicationRecord {
-    let figures = RequestFigures {
-        offered_per_second: 100.0,
-        achieved_per_second: 100.0,
-        latency: times(latency_ms),
-        latency_of_due: times(latency_ms),
-        ..RequestFigures::default()
-    };
-    ApplicationRecord {
-        requests: Some(figures),
-        ..bulk("web", "critical", goodput)
-    }
-}
-
-/// Flows that are complete after that time.
-fn flows(goodput: f64, completion_ms: f64) -> ApplicationRecord {
-    let figures = FlowFigures {
-        completed: 100,
-        completion_time: times(completion_ms),
-        time_of_begun: times(completion_ms),
-        ..FlowFigures::default()
-    };
-    ApplicationRecord {
-        flows: Some(figures),
-        ..bulk("files", "critical", goodput)
-    }
-}
-
-/// What the critical slice is served, and what its application got.
-type Got = (f64, ApplicationRecord);
-
-/// A run in which best effort sends a little, and the critical slice is served so much, loses that share, and
-/// has an application.
-fn run_of(
-    scenario: &str,
-    repetition: u32,
-    (served, application): Got,
-    loss_ratio: f64,
-) -> RunRecord {
-    let critical = Service {
-        loss_ratio,
-        ..Service::untroubled(served)
-    };
-    let services = [critical, Service::untroubled(1e6)];
-    let mut record = run("p", scenario, repetition, services, 0.0);
-    record.applications.push(application);
-    record
-}
+use slicewise_stats::verdict::{self, Indicator, Outcome, PolicyVerdict};
 
 fn judged(reference: &Got, treatment: &Got, loss_ratio: f64) -> PolicyVerdict {
     let study = study(&[("p", None)], 2);
@@ -195,195 +102,8 @@ fn longer_request_latency_and_completion_time_are_influence() {
     );
 }
 
-#[test]
-fn an_objective_of_throughput_is_asked_of_what_wants_all_whatever_it_sends() {
-    let mut study = study(&[("p", None)], 2);
-    study.slices[CRITICAL].objective = Some(Objective {
-        throughput_bits_per_second: Some(15_000_000),
-        delay: None,
-        ..Objective::default()
-    });
-    let judged = |served: f64, application: ApplicationRecord| {
-        let mut builder = SummaryBuilder::new(&study);
-        for scenario in ["s0", "s1"] {
-            for repetition in 0..4 {
-                let got = (served, application.clone());
-                builder
-                    .add(&run_of(scenario, repetition, got, 0.0))
-                    .unwrap();
-            }
-        }
-        verdict::judge(&study, builder.observations())
-            .policies
-            .remove(0)
-            .isolation
-    };
-    let bulk = |rate: f64| judged(rate, bulk("files", "critical", rate));
-    assert_eq!(bulk(10e6).outcome, Outcome::Broken);
-    assert_eq!(bulk(16e6).outcome, Outcome::Holds);
-    let beyond = bulk(25e6);
-    assert_eq!(
-        beyond.outcome,
-        Outcome::Holds,
-        "nothing is exceeded by what is left"
-    );
-    insta::assert_snapshot!(beyond.not_judged[0].why, @"its applications take more than its share there: of its objectives, only throughput and goodput are judged");
-    let few = judged(10e6, requests(10e6, 1.0));
-    assert_eq!(few.outcome, Outcome::Inconclusive, "it asks for no more");
-}
-
-/// Isolation of the critical slice with this objective, if its application gets this in every scenario.
-fn with_objective(objective: Objective, (served, application): Got) -> IsolationVerdict {
-    with_objective_by_run(objective, |_| (served, application.clone()))
-}
-
-/// The same, if what it gets differs from repetition to repetition.
-fn with_objective_by_run(objective: Objective, got: impl Fn(u32) -> Got) -> IsolationVerdict {
-    let mut study = study(&[("p", None)], 2);
-    study.margins.rare_runs = 0.4;
-    study.slices[CRITICAL].objective = Some(objective);
-    let mut builder = SummaryBuilder::new(&study);
-    for scenario in ["s0", "s1"] {
-        for repetition in 0..6 {
-            let record = run_of(scenario, repetition, got(repetition), 0.0);
-            builder.add(&record).unwrap();
-        }
-    }
-    verdict::judge(&study, builder.observations())
-        .policies
-        .remove(0)
-        .isolation
-}
-
-#[test]
-fn rates_of_transfers_without_an_end_that_vary_about_their_objective_are_not_decided() {
-    let objectives = [
-        Objective {
-            goodput_bits_per_second: Some(9_000_000),
-            ..Objective::default()
-        },
-        Objective {
-            throughput_bits_per_second: Some(9_000_000),
-            ..Objective::default()
-        },
-    ];
-    for objective in objectives {
-        let verdict = with_objective_by_run(objective, |repetition| {
-            let rate = if repetition % 2 == 0 { 8.6e6 } else { 9.5e6 };
-            (rate, bulk("files", "critical", rate))
-        });
-        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{objective:?}");
-    }
-}
-
-#[test]
-fn an_objective_of_goodput_is_that_of_all_applications_and_judged_beyond_the_share_too() {
-    let of = |goodput: f64, served: f64| {
-        let objective = Objective {
-            goodput_bits_per_second: Some(9_000_000),
-            ..Objective::default()
-        };
-        with_objective(objective, (served, bulk("files", "critical", goodput)))
-    };
-    let met = of(9.5e6, 10e6);
-    assert_eq!(met.outcome, Outcome::Holds);
-    insta::assert_snapshot!(met.deciding(), @"least headroom goodput of critical in s0 9.5 Mbit/s (in every repetition), objective at least 9 Mbit/s, headroom 5.56 %");
-    assert_eq!(
-        of(8.9e6, 10e6).outcome,
-        Outcome::Inconclusive,
-        "no margin: it wants all, and two runs of five that were not seen could reach its share"
-    );
-    assert_eq!(of(3e6, 10e6).outcome, Outcome::Broken);
-    assert_eq!(of(30e6, 2.0 * SHARE).outcome, Outcome::Holds);
-    assert_eq!(of(3e6, 2.0 * SHARE).outcome, Outcome::Broken);
-}
-
-#[test]
-fn requests_are_asked_for_no_more_goodput_than_they_ask_for() {
-    let of = |limit: u64, achieved: f64| {
-        let mut application = requests(9e6 * achieved / 100.0, 1.0);
-        application.requests.as_mut().unwrap().achieved_per_second = achieved;
-        let objective = Objective {
-            goodput_bits_per_second: Some(limit),
-            ..Objective::default()
-        };
-        with_objective(objective, (10e6, application))
-    };
-    // All of 100 a second are answered, which is 9 Mbit/s.
-    let met = of(9_050_000, 100.0);
-    assert_eq!(met.outcome, Outcome::Holds);
-    insta::assert_snapshot!(met.deciding(), @"least headroom goodput of critical in s0 9 Mbit/s (in every repetition), objective at least 9.05 Mbit/s, compared with 8.91 Mbit/s because its requests ask for 9 Mbit/s, headroom 0.994 %");
-    let few = of(12_000_000, 100.0);
-    assert_eq!(few.outcome, Outcome::Inconclusive);
-    insta::assert_snapshot!(few.deciding(), @"goodput of critical in s1 9 Mbit/s (in every repetition), objective at least 12 Mbit/s; its requests ask only for 9 Mbit/s: whether it would get more is unknown; more repetitions alone will not decide");
-    assert_eq!(
-        of(9_000_000, 90.0).outcome,
-        Outcome::Broken,
-        "a tenth is not answered"
-    );
-    assert_eq!(of(9_000_000, 0.0).outcome, Outcome::Broken);
-}
-
-#[test]
-fn what_requests_ask_for_is_counted_for_each_source() {
-    let asked = |answered: f64| {
-        let small = requests(8e6, 1.0);
-        let mut large = requests(2e6 * answered, 1.0);
-        large.requests.as_mut().unwrap().achieved_per_second = 100.0 * answered;
-        let both = SliceApplications::of(&[&small, &large], 1.0, 2.0);
-        both.unwrap().goodput_asked_bits_per_second
-    };
-    assert_eq!(asked(0.5), Some(10e6));
-    assert_eq!(asked(0.0), None, "nobody knows how large its responses are");
-}
-
-#[test]
-fn objectives_of_completion_time_and_request_latency_are_of_what_began_or_was_due() {
-    let limit = |millis: u64| {
-        Some(DelayLimit {
-            limit_ns: millis * 1_000_000,
-            at: Percentile::P99,
-        })
-    };
-    let of_flows = |millis| Objective {
-        completion_time: limit(millis),
-        ..Objective::default()
-    };
-    let of_requests = |millis| Objective {
-        request_latency: limit(millis),
-        ..Objective::default()
-    };
-    // The 99th percentile is twice the mean.
-    let met = with_objective(of_flows(21), (10e6, flows(9e6, 10.0)));
-    assert_eq!(met.outcome, Outcome::Holds);
-    insta::assert_snapshot!(met.deciding(), @"least headroom completion time at 99 % of critical in s0 20 ms (in every repetition), objective at most 21 ms, headroom 4.76 %");
-    // Flows of runs that were not seen could take no time, in two runs of five.
-    let missed = with_objective(of_flows(11), (10e6, flows(9e6, 10.0)));
-    assert_eq!(missed.outcome, Outcome::Broken);
-    let met = with_objective(of_requests(21), (10e6, requests(9e6, 10.0)));
-    assert_eq!(met.outcome, Outcome::Holds);
-    insta::assert_snapshot!(met.deciding(), @"least headroom request latency at 99 % of critical in s0 20 ms (in every repetition), objective at most 21 ms, headroom 4.76 %");
-
-    // Prompt answers to those that were answered are not enough.
-    let mut application = requests(9e6, 10.0);
-    application.requests.as_mut().unwrap().latency_of_due = times(5_000.0);
-    let unanswered = with_objective(of_requests(21), (10e6, application));
-    assert_eq!(unanswered.outcome, Outcome::Broken);
-    let mut application = flows(9e6, 10.0);
-    application.flows.as_mut().unwrap().time_of_begun = times(5_000.0);
-    let unfinished = with_objective(of_flows(21), (10e6, application));
-    assert_eq!(unfinished.outcome, Outcome::Broken);
-
-    // Times that follow from what is left beyond the share are not judged, and what is not there cannot hold.
-    let beyond = with_objective(of_requests(21), (2.0 * SHARE, requests(9e6, 10.0)));
-    assert_eq!(beyond.outcome, Outcome::NotTested);
-    let none = with_objective(of_requests(21), (10e6, flows(9e6, 10.0)));
-    assert_eq!(none.outcome, Outcome::Inconclusive);
-    insta::assert_snapshot!(none.not_judged[0].why, @"no run has a value for its request latency at 99 %");
-}
-
 /// A run in which critical leaves half of its share and best effort, a bulk transfer, gets `taken` of that.
-fn reallocating(taken: f64) -> Option<f64> {
+fn reallocating(taken: f64, limit_bits_per_second: Option<u64>) -> Option<f64> {
     let study = study(&[("p", None)], 1);
     let best_effort = SHARE + taken * SHARE / 2.0;
     let services = [
@@ -391,9 +111,10 @@ fn reallocating(taken: f64) -> Option<f64> {
         Service::untroubled(best_effort),
     ];
     let mut record = run("p", "s0", 0, services, 0.0);
-    record
-        .applications
-        .push(bulk("files", "best effort", best_effort));
+    record.applications.push(ApplicationRecord {
+        limit_bits_per_second,
+        ..bulk("files", "best effort", best_effort)
+    });
     let mut observations = Observations::default();
     observations.add(&study, &record).unwrap();
     observations.run(0, 0, 0).unwrap().opportunity.fraction()
@@ -402,9 +123,20 @@ fn reallocating(taken: f64) -> Option<f64> {
 #[test]
 fn best_effort_that_sends_as_much_as_it_gets_wants_all_that_is_left() {
     for taken in [0.0, 0.4, 1.0] {
-        let fraction = reallocating(taken).unwrap();
+        let fraction = reallocating(taken, None).unwrap();
         assert!((fraction - taken).abs() < 0.01, "{fraction} of {taken}");
     }
+}
+
+#[test]
+fn a_bulk_transfer_of_limited_rate_wants_no_more_than_that_whatever_it_sends() {
+    // Its share and half of what critical leaves; 17.5 Mbit/s · 1.25.
+    let limit = Some(21_875_000);
+    for (taken, expected) in [(0.0, 0.0), (0.25, 0.5), (0.5, 1.0)] {
+        let fraction = reallocating(taken, limit).unwrap();
+        assert!((fraction - expected).abs() < 0.01, "{fraction} of {taken}");
+    }
+    assert_eq!(reallocating(0.0, Some(17_500_000)), None);
 }
 
 #[test]
@@ -610,4 +342,55 @@ fn published_figures_of_applications_are_the_quantities_of_summaries() {
         assert_eq!(metric.of_applications(), Some(quantity));
     }
     assert_eq!(Metric::Throughput.of_applications(), None);
+}
+
+#[test]
+fn every_quantity_of_requests_and_flows_is_its_own_figure() {
+    let with = |samples, factor: u32| {
+        let time = DelayFigures {
+            samples,
+            mean_ns: f64::from(factor),
+            p50_ns: 2 * u64::from(factor),
+            p99_ns: 3 * u64::from(factor),
+            p999_ns: 4 * u64::from(factor),
+            ..DelayFigures::default()
+        };
+        let requests = RequestFigures {
+            offered_per_second: 5.0 * f64::from(factor),
+            achieved_per_second: 6.0 * f64::from(factor),
+            latency: time,
+            ..RequestFigures::default()
+        };
+        let flows = FlowFigures {
+            completed: samples,
+            completion_time: time,
+            ..FlowFigures::default()
+        };
+        let web = ApplicationRecord {
+            requests: Some(requests),
+            ..bulk("web", "critical", 1e6)
+        };
+        let files = ApplicationRecord {
+            flows: Some(flows),
+            ..bulk("files", "critical", 1e6)
+        };
+        [web, files]
+    };
+    let both = [with(10, 1), with(30, 2)].concat();
+    let none = with(0, 1);
+    // Means count samples (1.75), percentiles are the largest, and rates are added.
+    for (quantity, value, without_samples) in [
+        (ApplicationQuantity::RequestLatencyMean, 1.75, None),
+        (ApplicationQuantity::RequestLatencyP50, 4.0, None),
+        (ApplicationQuantity::RequestLatencyP99, 6.0, None),
+        (ApplicationQuantity::RequestLatencyP999, 8.0, None),
+        (ApplicationQuantity::RequestsOffered, 15.0, Some(5.0)),
+        (ApplicationQuantity::RequestsAchieved, 18.0, Some(6.0)),
+        (ApplicationQuantity::CompletionTimeMean, 1.75, None),
+        (ApplicationQuantity::CompletionTimeP50, 4.0, None),
+        (ApplicationQuantity::CompletionTimeP99, 6.0, None),
+    ] {
+        assert_eq!(quantity.of(&both), Some(value), "{quantity:?}");
+        assert_eq!(quantity.of(&none), without_samples, "{quantity:?}");
+    }
 }

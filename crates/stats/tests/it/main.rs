@@ -7,6 +7,7 @@ mod comparison;
 mod description;
 mod figures;
 mod objectives;
+mod objectives_of_applications;
 mod phases;
 mod predictions;
 mod reallocation;

@@ -30,6 +30,8 @@ const IPERF3_TIMER: Duration = Duration::from_millis(1);
 const MAX_LOOKS: u64 = 10_000_000;
 /// The interval of the time series unless it is said.
 const DEFAULT_BIN: Duration = Duration::from_millis(50);
+/// Ordinary Linux hosts on real packets keep it; delays of milliseconds are then right within a tenth.
+const DEFAULT_LATENESS: Duration = Duration::from_micros(100);
 /// Of a link that states none: nothing passes.
 const NO_RATE: Rate = Rate {
     rate: BitRate::ZERO,
@@ -227,6 +229,9 @@ settings! {
         bin: Positive = |measure, bin| measure.bin = bin.0,
         /// How often a simulated run looks at the lengths of the device's queues. Default: never.
         queue_lengths: Positive = |measure, interval| measure.queue_lengths = Some(interval.0),
+        /// On real packets: how late frames may leave the gateway, by its own clock. A run in which more than 0.5 % are later
+        /// is rejected. Default 100 us.
+        lateness: Positive = |measure, lateness| measure.lateness = lateness.0,
     }
 }
 
@@ -235,6 +240,7 @@ impl Default for MeasureParams {
         Self {
             bin: DEFAULT_BIN,
             queue_lengths: None,
+            lateness: DEFAULT_LATENESS,
         }
     }
 }

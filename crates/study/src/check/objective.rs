@@ -166,8 +166,7 @@ impl Checker<'_> {
                 && rate > share.bits_per_second()
             {
                 let message = format!(
-                    "an objective of {} is above the slice's share of {share}: it is not judged in scenarios where the \
-                     slice sends more",
+                    "an objective of {} is above the slice's share of {share}: nothing promises it more than its share",
                     BitRate::new(rate)
                 );
                 self.problems.add(at, message);

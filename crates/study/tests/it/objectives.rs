@@ -93,7 +93,7 @@ fn what_no_application_of_the_slice_has_is_not_asked_for() {
         "{goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}",
     );
     assert_snapshot!(refused.unwrap_err(), @"
-    error: an objective of 5 Mbit/s is above the slice's share of 4 Mbit/s: it is not judged in scenarios where the slice sends more
+    error: an objective of 5 Mbit/s is above the slice's share of 4 Mbit/s: nothing promises it more than its share
       --> study.yaml:15:26
        |
     15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
@@ -187,7 +187,7 @@ fn values_that_nothing_can_meet_are_refused() {
     ");
     // The share is 60 % of 10 Mbit/s.
     assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"
-    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: it is not judged in scenarios where the slice sends more
+    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: nothing promises it more than its share
       --> study.yaml:11:29
        |
     11 |     objective: {throughput: 7 Mbit/s}

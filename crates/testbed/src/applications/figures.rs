@@ -39,6 +39,7 @@ pub(crate) fn transport(
                 continue;
             }
             total.rtt_samples += 1;
+            total.window_samples += 1;
             rtt_sum += rtt_ns as f64;
             window_sum += window_bytes(sample) as f64;
             total.rtt_max_ns = total.rtt_max_ns.max(rtt_ns);

@@ -248,6 +248,7 @@ impl Observed {
                 ApplicationRecord {
                     source: source.name.clone(),
                     slice: slice.clone(),
+                    limit_bits_per_second: source.application.limit_bits_per_second(),
                     transport: figures::transport(&own, span, bin_ns),
                     requests: got.requests,
                     flows: got.flows,

@@ -9,20 +9,20 @@ use slicewise_live::sys::namespace;
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_stats::testbed::DepartureRecord;
+use slicewise_units::Duration as Span;
 use std::process::Command;
 use std::time::Duration;
 
 /// No other program listens in the device's namespace.
 const METRICS_PORT: u16 = 9640;
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Threshold for late departures: the upper bound of one of the gateway's histogram buckets.
-const LATE: (&str, u64) = ("0.0001", 100_000);
-
 #[derive(Debug)]
 pub(crate) struct GatewayDevice {
     process: Process,
     /// The phase of the study that is in force.
     phase: usize,
+    /// Later departures are late.
+    lateness: Span,
 }
 
 impl GatewayDevice {
@@ -30,6 +30,7 @@ impl GatewayDevice {
     pub(super) fn start(
         hosts: &Hosts,
         mut command: Command,
+        lateness: Span,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
         command
@@ -37,7 +38,11 @@ impl GatewayDevice {
             .args(["--metrics-port", &METRICS_PORT.to_string()]);
         let mut process = Process::start("the gateway", command, hosts.device())?;
         process.wait_for("event=started", PATIENCE, is_interrupted)?;
-        Ok(Self { process, phase: 0 })
+        Ok(Self {
+            process,
+            phase: 0,
+            lateness,
+        })
     }
 
     /// Have it reload the study until phase number `phase` is in force: each reload goes on by a phase.
@@ -68,7 +73,7 @@ impl GatewayDevice {
             metrics::read(METRICS_PORT).map_err(std::io::Error::other)
         });
         match read {
-            Ok(samples) => Ok(facts(&samples)),
+            Ok(samples) => Ok(facts(&samples, self.lateness)),
             Err(error) => {
                 // If it has ended, its own output says why it does not answer.
                 self.process.check()?;
@@ -107,13 +112,14 @@ fn change_of(line: &str) -> ChangeRecord {
     }
 }
 
-fn facts(samples: &Samples) -> DeviceFacts {
+/// The counts of the measured direction.
+fn facts(samples: &Samples, lateness: Span) -> DeviceFacts {
     let way = format!("{LEFT}>{RIGHT}");
-    let direction = ("direction", way.as_str());
-    let lateness = "slicewise_departure_lateness_seconds";
-    let frames = samples.sum(&format!("{lateness}_count"), &[direction]);
-    let (bound, late_ns) = LATE;
-    let punctual = samples.sum(&format!("{lateness}_bucket"), &[direction, ("le", bound)]);
+    let frames = samples.sum(
+        "slicewise_departure_lateness_seconds_count",
+        &[("direction", way.as_str())],
+    );
+    let (punctual, late_ns) = punctual(samples, &way, lateness);
     let dropped = samples.of("slicewise_class_dropped_frames_total");
     let drops = dropped
         .filter(|sample| sample.label("direction") == way)
@@ -139,6 +145,24 @@ fn facts(samples: &Samples) -> DeviceFacts {
             &[("interface", LEFT), ("reason", "ring_full")],
         )),
     }
+}
+
+/// Frames that left no later than the highest end of the gateway's buckets that is not above `lateness` (or the lowest of
+/// all), and that end, ns.
+fn punctual(samples: &Samples, way: &str, lateness: Span) -> (f64, u64) {
+    let buckets = samples.of("slicewise_departure_lateness_seconds_bucket");
+    let ends = buckets
+        .filter(|bucket| bucket.label("direction") == way)
+        .filter_map(|bucket| {
+            let seconds: f64 = bucket.label("le").parse().ok()?;
+            seconds
+                .is_finite()
+                .then(|| (count((seconds * 1e9).round()), bucket.value))
+        });
+    let ends: Vec<(u64, f64)> = ends.collect();
+    let allowed = ends.iter().filter(|(end, _)| *end <= lateness.nanos());
+    let chosen = allowed.max_by_key(|(end, _)| *end).or(ends.first());
+    chosen.map_or((0.0, lateness.nanos()), |&(end, frames)| (frames, end))
 }
 
 /// A counter; OpenMetrics represents it as a float.
@@ -175,7 +199,7 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
 
     #[test]
     fn facts_cover_the_measured_direction() {
-        let facts = facts(&Samples::parse(METRICS));
+        let facts = facts(&Samples::parse(METRICS), Span::from_micros(100));
         assert_eq!(facts.description, "Slicewise gateway, af_packet");
         assert_eq!(facts.missed_frames, 3);
         let departures = DepartureRecord {
@@ -188,6 +212,18 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
             .map(|drop| (drop.class.as_str(), drop.reason.as_str(), drop.frames))
             .collect();
         assert_eq!(drops, [("gold", "policed", 5), ("rest", "queue_full", 7)]);
+    }
+
+    #[test]
+    fn frames_are_late_from_an_end_of_the_buckets_on_that_is_allowed() {
+        let late = |micros| {
+            let facts = facts(&Samples::parse(METRICS), Span::from_micros(micros));
+            let departures = facts.departures.unwrap();
+            (departures.late_frames, departures.late_ns)
+        };
+        assert_eq!(late(99), (990, 10_000));
+        assert_eq!(late(2_000), (10, 100_000));
+        assert_eq!(late(1), (990, 10_000), "there is no lower end");
     }
 
     #[test]
@@ -209,7 +245,7 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
 
     #[test]
     fn a_gateway_without_metrics_gives_zeros() {
-        let facts = facts(&Samples::parse("garbage {"));
+        let facts = facts(&Samples::parse("garbage {"), Span::from_micros(100));
         assert_eq!((facts.missed_frames, facts.drops.len()), (0, 0));
         assert_eq!(
             facts.departures.map(|departures| departures.frames),

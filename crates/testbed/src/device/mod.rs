@@ -102,6 +102,7 @@ impl DeviceKind {
         policy: &StudyPolicy,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Device, AttemptError> {
+        let lateness = study.measure.lateness;
         match self {
             Self::Gateway {
                 program,
@@ -117,7 +118,7 @@ impl DeviceKind {
                 command
                     .args(["--phases", "--study-digest", digest, "--study"])
                     .arg(study);
-                GatewayDevice::start(hosts, command, is_interrupted).map(Device::Gateway)
+                GatewayDevice::start(hosts, command, lateness, is_interrupted).map(Device::Gateway)
             }
             Self::Tc => {
                 TcDevice::start(hosts, &policy.params, study.capacity_of(policy)).map(Device::Tc)

@@ -6,6 +6,7 @@
     reason = "figures are made up in floats, and small"
 )]
 
+pub mod applications;
 pub mod devices;
 
 use slicewise_stats::description::{

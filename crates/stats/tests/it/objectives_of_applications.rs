@@ -1,0 +1,226 @@
+//! Objectives of what applications get.
+
+use crate::synthetic::applications::{Got, SHARE, bulk, flows, requests, run_of, times};
+use crate::synthetic::{CRITICAL, study};
+use slicewise_stats::application::{ApplicationRecord, RequestFigures};
+use slicewise_stats::application_summary::SliceApplications;
+use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
+use slicewise_stats::summary::SummaryBuilder;
+use slicewise_stats::verdict::{self, IsolationVerdict, Outcome};
+
+#[test]
+fn an_objective_of_throughput_is_asked_of_what_wants_all_whatever_it_sends() {
+    let mut study = study(&[("p", None)], 2);
+    study.slices[CRITICAL].objective = Some(Objective {
+        throughput_bits_per_second: Some(15_000_000),
+        delay: None,
+        ..Objective::default()
+    });
+    let judged = |served: f64, application: ApplicationRecord| {
+        let mut builder = SummaryBuilder::new(&study);
+        for scenario in ["s0", "s1"] {
+            for repetition in 0..4 {
+                let got = (served, application.clone());
+                builder
+                    .add(&run_of(scenario, repetition, got, 0.0))
+                    .unwrap();
+            }
+        }
+        verdict::judge(&study, builder.observations())
+            .policies
+            .remove(0)
+            .isolation
+    };
+    let bulk = |rate: f64| judged(rate, bulk("files", "critical", rate));
+    assert_eq!(bulk(10e6).outcome, Outcome::Broken);
+    assert_eq!(bulk(16e6).outcome, Outcome::Holds);
+    let beyond = bulk(25e6);
+    assert_eq!(
+        beyond.outcome,
+        Outcome::Holds,
+        "nothing is exceeded by what is left"
+    );
+    insta::assert_snapshot!(beyond.not_judged[0].why, @"its applications take more than its share there: of its objectives, only throughput and goodput are judged");
+    let few = judged(10e6, requests(10e6, 1.0));
+    assert_eq!(few.outcome, Outcome::Inconclusive, "it asks for no more");
+}
+
+/// Isolation of the critical slice with this objective, if its application gets this in every scenario.
+fn with_objective(objective: Objective, (served, application): Got) -> IsolationVerdict {
+    with_objective_by_run(objective, |_| (served, application.clone()))
+}
+
+/// The same, if what it gets differs from repetition to repetition.
+fn with_objective_by_run(objective: Objective, got: impl Fn(u32) -> Got) -> IsolationVerdict {
+    let mut study = study(&[("p", None)], 2);
+    study.margins.rare_runs = 0.4;
+    study.slices[CRITICAL].objective = Some(objective);
+    let mut builder = SummaryBuilder::new(&study);
+    for scenario in ["s0", "s1"] {
+        for repetition in 0..6 {
+            let record = run_of(scenario, repetition, got(repetition), 0.0);
+            builder.add(&record).unwrap();
+        }
+    }
+    verdict::judge(&study, builder.observations())
+        .policies
+        .remove(0)
+        .isolation
+}
+
+#[test]
+fn rates_of_transfers_without_an_end_that_vary_about_their_objective_are_not_decided() {
+    let objectives = [
+        Objective {
+            goodput_bits_per_second: Some(9_000_000),
+            ..Objective::default()
+        },
+        Objective {
+            throughput_bits_per_second: Some(9_000_000),
+            ..Objective::default()
+        },
+    ];
+    for objective in objectives {
+        let verdict = with_objective_by_run(objective, |repetition| {
+            let rate = if repetition % 2 == 0 { 8.6e6 } else { 9.5e6 };
+            (rate, bulk("files", "critical", rate))
+        });
+        assert_eq!(verdict.outcome, Outcome::Inconclusive, "{objective:?}");
+    }
+}
+
+#[test]
+fn an_objective_of_goodput_is_that_of_all_applications_and_judged_beyond_the_share_too() {
+    let of = |goodput: f64, served: f64| {
+        let objective = Objective {
+            goodput_bits_per_second: Some(9_000_000),
+            ..Objective::default()
+        };
+        with_objective(objective, (served, bulk("files", "critical", goodput)))
+    };
+    let met = of(9.5e6, 10e6);
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom goodput of critical in s0 9.5 Mbit/s (in every repetition), objective at least 9 Mbit/s, headroom 5.56 %");
+    assert_eq!(
+        of(8.9e6, 10e6).outcome,
+        Outcome::Inconclusive,
+        "no margin: it wants all, and two runs of five that were not seen could reach its share"
+    );
+    assert_eq!(of(3e6, 10e6).outcome, Outcome::Broken);
+    assert_eq!(of(30e6, 2.0 * SHARE).outcome, Outcome::Holds);
+    assert_eq!(of(3e6, 2.0 * SHARE).outcome, Outcome::Broken);
+}
+
+#[test]
+fn requests_are_asked_for_no_more_goodput_than_they_ask_for() {
+    let of = |limit: u64, achieved: f64| {
+        let mut application = requests(9e6 * achieved / 100.0, 1.0);
+        application.requests.as_mut().unwrap().achieved_per_second = achieved;
+        let objective = Objective {
+            goodput_bits_per_second: Some(limit),
+            ..Objective::default()
+        };
+        with_objective(objective, (10e6, application))
+    };
+    // All of 100 a second are answered, which is 9 Mbit/s.
+    let met = of(9_050_000, 100.0);
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom goodput of critical in s0 9 Mbit/s (in every repetition), objective at least 9.05 Mbit/s, compared with 8.91 Mbit/s because its applications ask for 9 Mbit/s, headroom 0.994 %");
+    let few = of(12_000_000, 100.0);
+    assert_eq!(few.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(few.deciding(), @"goodput of critical in s1 9 Mbit/s (in every repetition), objective at least 12 Mbit/s; its applications were seen to ask only for 9 Mbit/s: whether it would get more is unknown; more repetitions alone will not decide");
+    assert_eq!(
+        of(9_000_000, 90.0).outcome,
+        Outcome::Broken,
+        "a tenth is not answered"
+    );
+    assert_eq!(of(9_000_000, 0.0).outcome, Outcome::Broken);
+}
+
+#[test]
+fn what_requests_ask_for_is_counted_for_each_source() {
+    let asked = |answered: f64| {
+        let small = requests(8e6, 1.0);
+        let mut large = requests(2e6 * answered, 1.0);
+        large.requests.as_mut().unwrap().achieved_per_second = 100.0 * answered;
+        let both = SliceApplications::of(&[&small, &large], 1.0, 2.0);
+        both.unwrap().goodput_asked_bits_per_second
+    };
+    assert_eq!(asked(0.5), Some(10e6));
+    assert_eq!(asked(0.0), None, "nobody knows how large its responses are");
+}
+
+#[test]
+fn objectives_of_completion_time_and_request_latency_are_of_what_began_or_was_due() {
+    let limit = |millis: u64| {
+        Some(DelayLimit {
+            limit_ns: millis * 1_000_000,
+            at: Percentile::P99,
+        })
+    };
+    let of_flows = |millis| Objective {
+        completion_time: limit(millis),
+        ..Objective::default()
+    };
+    let of_requests = |millis| Objective {
+        request_latency: limit(millis),
+        ..Objective::default()
+    };
+    // The 99th percentile is twice the mean.
+    let met = with_objective(of_flows(21), (10e6, flows(9e6, 10.0)));
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom completion time at 99 % of critical in s0 20 ms (in every repetition), objective at most 21 ms, headroom 4.76 %");
+    // Flows of runs that were not seen could take no time, in two runs of five.
+    let missed = with_objective(of_flows(11), (10e6, flows(9e6, 10.0)));
+    assert_eq!(missed.outcome, Outcome::Broken);
+    let met = with_objective(of_requests(21), (10e6, requests(9e6, 10.0)));
+    assert_eq!(met.outcome, Outcome::Holds);
+    insta::assert_snapshot!(met.deciding(), @"least headroom request latency at 99 % of critical in s0 20 ms (in every repetition), objective at most 21 ms, headroom 4.76 %");
+
+    // Prompt answers to those that were answered are not enough.
+    let mut application = requests(9e6, 10.0);
+    application.requests.as_mut().unwrap().latency_of_due = times(5_000.0);
+    let unanswered = with_objective(of_requests(21), (10e6, application));
+    assert_eq!(unanswered.outcome, Outcome::Broken);
+    let mut application = flows(9e6, 10.0);
+    application.flows.as_mut().unwrap().time_of_begun = times(5_000.0);
+    let unfinished = with_objective(of_flows(21), (10e6, application));
+    assert_eq!(unfinished.outcome, Outcome::Broken);
+
+    // Where no request was due, it cannot hold.
+    let mut application = requests(0.0, 10.0);
+    application.requests = Some(RequestFigures::default());
+    let idle = with_objective(of_requests(21), (10e6, application));
+    assert_eq!(idle.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(idle.not_judged[0].why, @"no run has a value for its request latency at 99 %");
+
+    // Times that follow from what is left beyond the share are not judged, nor what its applications do not have.
+    let beyond = with_objective(of_requests(21), (2.0 * SHARE, requests(9e6, 10.0)));
+    assert_eq!(beyond.outcome, Outcome::NotTested);
+    let none = with_objective(of_requests(21), (10e6, flows(9e6, 10.0)));
+    assert_eq!(none.outcome, Outcome::NotTested);
+    insta::assert_snapshot!(none.not_judged[0].why, @"it has no application with a request latency at 99 % there");
+}
+
+#[test]
+fn too_little_goodput_of_applications_that_may_have_asked_for_no_more_is_not_decided() {
+    let objective = Objective {
+        goodput_bits_per_second: Some(9_000_000),
+        ..Objective::default()
+    };
+    let of = |application: ApplicationRecord| with_objective(objective, (10e6, application));
+    let limited = |goodput: f64| ApplicationRecord {
+        limit_bits_per_second: Some(20_000_000),
+        ..bulk("files", "critical", goodput)
+    };
+    for few in [flows(8e6, 1.0), limited(8e6)] {
+        let verdict = of(few);
+        assert_eq!(verdict.outcome, Outcome::Inconclusive);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(verdict.deciding(), @"goodput of critical in s1 8 Mbit/s (in every repetition), objective at least 9 Mbit/s; its applications were seen to ask only for 8 Mbit/s: whether it would get more is unknown; more repetitions alone will not decide");
+        }
+    }
+    for enough in [flows(9.1e6, 1.0), limited(9.1e6)] {
+        assert_eq!(of(enough).outcome, Outcome::Holds);
+    }
+}
