@@ -513,6 +513,7 @@ fn applications<'a>(
             slice_name: &slice.name,
             slice: u16::try_from(params.slice).map_err(failed)?,
             seed: run.source_seed(&params.name),
+            host_seed: run.source_seed(params.host.as_deref().unwrap_or_default()),
             sender: hosts.sender(params.host.as_deref())?,
             receiver: hosts.receiver,
         })

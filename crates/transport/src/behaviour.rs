@@ -1,5 +1,6 @@
 //! What a host does beside the standards, by profile, and what follows from it for one connection.
 
+use crate::timers::Ticks;
 use slicewise_traffic::transport::{CongestionControl, TcpProfile, TransportParams};
 use slicewise_units::Duration;
 
@@ -17,6 +18,8 @@ const BURST_TIME: Duration = Duration::from_millis(1);
 const BURST_RTT: Duration = Duration::from_micros(512);
 /// A receiver answers at least every second full segment, and no later than this (RFC 5681, section 4.2, allows
 /// 500 ms; tcp(7) and RFC 1122: Linux begins at 40 ms).
+/// Of Debian's and Ubuntu's kernels (`CONFIG_HZ=250`).
+const TICK: Duration = Duration::from_millis(4);
 const ACK_DELAY_LINUX: Duration = Duration::from_millis(40);
 const ACK_DELAY_RFC: Duration = Duration::from_millis(200);
 /// Segments that a Linux receiver acknowledges at once when a connection begins (tcp(7), `TCP_QUICKACK`).
@@ -51,6 +54,8 @@ pub struct Behaviour {
     pub below_socket_bytes: Option<u64>,
     /// Bursts leave at the pacing rate, not when acknowledgements arrive.
     pub pacing: bool,
+    /// When timers expire that are not for pacing.
+    pub ticks: Ticks,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Duration,
     /// Segments acknowledged at once when data begins to flow.
@@ -113,6 +118,10 @@ impl Behaviour {
                 TcpProfile::Rfc => None,
             },
             pacing: params.pacing,
+            ticks: Ticks {
+                length: if is_linux { TICK } else { Duration::ZERO },
+                phase: Duration::ZERO,
+            },
             ack_delay: if is_linux {
                 ACK_DELAY_LINUX
             } else {

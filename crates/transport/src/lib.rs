@@ -14,8 +14,10 @@ mod connection;
 mod receive;
 mod segment;
 mod send;
+mod timers;
 
 pub use behaviour::Behaviour;
 pub use connection::{Connection, State};
 pub use segment::{Flags, SackBlocks, Segment, stamp};
 pub use send::SendFigures;
+pub use timers::Ticks;

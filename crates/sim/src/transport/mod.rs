@@ -12,6 +12,7 @@ use crate::topology::Node;
 use measurement::TransportMeasurement;
 use slicewise_applications::{Application, Server};
 use slicewise_stats::application::ApplicationRecord;
+use slicewise_traffic::Random;
 use slicewise_traffic::application::{ApplicationParams, ApplicationSourceParams, ServerParams};
 use slicewise_transport::{Behaviour, Connection, Segment};
 use slicewise_units::{Duration, Instant};
@@ -32,6 +33,8 @@ pub struct ApplicationFlows<'a> {
     pub slice: u16,
     /// Seed of everything random in it.
     pub seed: u64,
+    /// Seed of what is random in its host.
+    pub host_seed: u64,
     /// The endpoint that sends data.
     pub sender: Node,
     /// The endpoint that receives it.
@@ -169,7 +172,10 @@ impl Transports {
         for flows in applications {
             let params = flows.params;
             let headers = &params.headers;
-            let behaviour = Behaviour::new(&params.transport, headers.ip_bytes());
+            let mut behaviour = Behaviour::new(&params.transport, headers.ip_bytes());
+            let tick = behaviour.ticks.length.nanos();
+            let phase = Random::stream(flows.host_seed, 0).below(tick);
+            behaviour.ticks.phase = Duration::from_nanos(phase);
             let count = params.application.connections();
             let index = u32::try_from(all.applications.len()).unwrap_or(u32::MAX);
             let first_connection = u32::try_from(all.connections.len()).unwrap_or(u32::MAX);

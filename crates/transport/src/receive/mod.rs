@@ -174,7 +174,7 @@ impl Receiver {
             self.quick_acks -= 1;
             self.is_ack_due = true;
         } else if self.ack_at.is_none() {
-            self.ack_at = Some(now.saturating_add(behaviour.ack_delay));
+            self.ack_at = Some(behaviour.ticks.expiry(now, behaviour.ack_delay));
         }
     }
 

@@ -224,7 +224,7 @@ impl Sender {
             self.probe.under_way = None;
         }
         if let Some(at) = wait {
-            self.timer = Some((Timer::Reordering, at.max(now)));
+            self.set_timer(Timer::Reordering, at.saturating_since(now), now);
         }
         lost
     }

@@ -14,6 +14,7 @@ mod scoreboard;
 
 use crate::behaviour::Behaviour;
 use crate::congestion::{Cause, Congestion, Window};
+use crate::timers::Ticks;
 use burst::Bursts;
 use pacing::Pacer;
 use probe::Probe;
@@ -108,6 +109,7 @@ pub(crate) struct Sender {
     rack: Rack,
     probe: Probe,
     timer: Option<(Timer, Instant)>,
+    ticks: Ticks,
     /// Bytes handed down and not yet on the wire.
     below_socket_bytes: u64,
     bursts: Bursts,
@@ -149,6 +151,7 @@ impl Sender {
             rack: Rack::default(),
             probe: Probe::default(),
             timer: None,
+            ticks: behaviour.ticks,
             below_socket_bytes: 0,
             bursts: Bursts::default(),
             pacer: Pacer::default(),
@@ -330,7 +333,7 @@ impl Sender {
             // Silly windows are not filled (RFC 9293, section 3.8.6.2.1); if nothing is under way, only a timer can
             // find out that the window has opened.
             if una == start && self.timer.is_none() {
-                self.timer = Some((Timer::Persist, now.saturating_add(self.rtt.rto())));
+                self.set_timer(Timer::Persist, self.rtt.rto(), now);
             }
             return None;
         }
@@ -487,7 +490,7 @@ impl Sender {
             end,
             is_resent: false,
         });
-        self.timer = Some((Timer::Persist, now.saturating_add(self.rtt.rto())));
+        self.set_timer(Timer::Persist, self.rtt.rto(), now);
     }
 
     /// Bytes under way: without SACK, each duplicate acknowledgement stands for a segment that has arrived.
@@ -549,6 +552,10 @@ impl Sender {
     }
 
     fn arm_retransmission(&mut self, now: Instant) {
-        self.timer = Some((Timer::Retransmission, now.saturating_add(self.rtt.rto())));
+        self.set_timer(Timer::Retransmission, self.rtt.rto(), now);
+    }
+
+    fn set_timer(&mut self, timer: Timer, after: Duration, now: Instant) {
+        self.timer = Some((timer, self.ticks.expiry(now, after)));
     }
 }

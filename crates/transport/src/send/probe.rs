@@ -43,7 +43,7 @@ impl Sender {
             None => now.saturating_add(self.rtt.rto()),
         };
         // Not later than the time-out, and then instead of it: the time-out after a probe has its usual length.
-        self.timer = Some((Timer::Tail, now.saturating_add(after).min(rto_at)));
+        self.set_timer(Timer::Tail, after.min(rto_at.saturating_since(now)), now);
     }
 
     /// Section 7.3: new data if there is some, else the last segment again.

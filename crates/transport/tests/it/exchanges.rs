@@ -129,7 +129,8 @@ fn the_loss_of_a_tail_is_probed_for() {
     assert_eq!(script.end.figures().timeouts, 0);
 }
 
-/// RFC 8985, section 7.2: a probe is sent no later than the time-out would come, and that after it has its usual length.
+/// RFC 8985, section 7.2: a probe is sent no later than the time-out would come, and that after it has its usual length: 210 ms,
+/// and then 420, to a tick of 4 ms and one more; from 256 ms on to one of 32 ms.
 #[test]
 fn a_single_segment_is_probed_for_where_its_time_out_would_come() {
     let mut script = Script::opened(linux(), Flags::SACK_PERMITTED);
@@ -140,9 +141,9 @@ fn a_single_segment_is_probed_for_where_its_time_out_would_come() {
     script.log();
     script.at(1_000);
     insta::assert_snapshot!(script.log(), @"
-    230 ms .   1001:1501 ack 1
-    440 ms .   1001:1501 ack 1
-    860 ms .   1001:1501 ack 1
+    236 ms .   1001:1501 ack 1
+    452 ms .   1001:1501 ack 1
+    896 ms .   1001:1501 ack 1
     ");
     assert_eq!(script.end.figures().probes, 1);
     assert_eq!(script.end.figures().timeouts, 2);
@@ -318,10 +319,10 @@ fn an_end_that_answers_acknowledges_its_first_request_alone_and_others_with_the_
      701 ms .   501:1001 ack 201
     1301 ms .   1001:1501 ack 301
     ");
-    // What it does not answer is acknowledged after 40 ms.
+    // What it does not answer is acknowledged after 40 ms and up to a tick.
     script.sends(301, 100);
     script.at(1_400);
-    insta::assert_snapshot!(script.log(), @"  1360 ms .   1501:1501 ack 401");
+    insta::assert_snapshot!(script.log(), @"  1364 ms .   1501:1501 ack 401");
     // An end that asks answers nothing, and goes on to acknowledge at once.
     let mut client = Script::opened(linux(), Flags::SACK_PERMITTED);
     client.at(100);
@@ -352,7 +353,7 @@ fn linux_acknowledges_the_first_segments_at_once() {
     assert_eq!(script.log().lines().count(), 16);
     script.sends(16_001, 1_000);
     script.at(100);
-    insta::assert_snapshot!(script.log(), @"    50 ms .   1:1 ack 17001");
+    insta::assert_snapshot!(script.log(), @"    52 ms .   1:1 ack 17001");
 }
 
 /// RFC 2018, section 4, and RFC 2883: the latest block first, and what arrived twice before all.
