@@ -97,6 +97,39 @@ fn the_colour_of_a_frame_chooses_its_queue() {
 }
 
 #[test]
+fn every_queue_is_listed_once_with_the_frames_that_wait_in_it() {
+    let classes = vec![
+        class_in(1, "low"),
+        vlan_class(2),
+        class_in(3, "high"),
+        vlan_class(4),
+    ];
+    let spec = with_queues(vec![queue("low"), queue("high")], classes);
+    let mut port = Port::new(&spec, Some(rate("1 kbit/s")));
+    // The first frame is on the wire; VLAN 5 is of class-default.
+    for (vlan, frames) in [(1, 3), (2, 3), (3, 4), (4, 1), (5, 5)] {
+        for _ in 0..frames {
+            let _ = offer(&mut port, vlan, 1000);
+        }
+    }
+    let mut lengths: Vec<_> = port.pipeline.queue_lengths().collect();
+    lengths[..2].sort_unstable();
+    let expected = [
+        ("high", 4),
+        ("low", 2),
+        ("vlan2", 3),
+        ("vlan4", 1),
+        ("class-default", 5),
+    ];
+    assert_eq!(lengths, expected);
+    let counters: Vec<_> = port.pipeline.counters().collect();
+    for (class, &counters) in (0..).zip(&counters) {
+        assert_eq!(port.pipeline.class_counters(class), Some(counters));
+    }
+    assert_eq!(port.pipeline.class_counters(5), None);
+}
+
+#[test]
 fn classes_that_share_a_queue_share_its_limit_and_leave_in_order_of_arrival() {
     let low = QueueSpec {
         queue_limit: Some(QueueLimitSpec::Packets(4)),

@@ -4,7 +4,7 @@
 use crate::support::*;
 use slicewise_dataplane::{DropReason, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
-    Action, ClassSpec, PolicerSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    Action, ClassSpec, PolicerSpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 
@@ -108,4 +108,53 @@ fn wred_1_1_1_keeps_the_queue_of_a_shaped_class_short() {
     assert_eq!(dropped(&port, "vlan1", DropReason::RedForced), port.dropped);
     assert!(port.dropped > 0);
     assert!(longest < 36, "{longest} packets waited");
+}
+
+#[test]
+fn a_priority_class_is_held_to_its_rate_only_while_others_wait_and_a_change_gives_it_no_new_burst()
+{
+    let gold = ClassSpec {
+        priority: Some(PrioritySpec {
+            level: 1,
+            rate: Some(RateSpec::Absolute(rate("1 Mbit/s"))),
+            burst: Some(ByteCount::new(3_000)),
+            accounting: Accounting::L2,
+        }),
+        ..vlan_class(1)
+    };
+    let spec = policy(vec![gold]);
+    let mut port = Port::new(&spec, Some(rate("10 Mbit/s")));
+    // 8 Mbit/s: each frame has left when the next one comes.
+    let mut offer = |port: &mut Port, vlan| {
+        let at = port.now() + if vlan == 1 { 1_000_000 } else { 0 };
+        port.offer(Arrival {
+            at,
+            vlan,
+            bytes: 1_000,
+        })
+    };
+    for _ in 0..100 {
+        assert_eq!(offer(&mut port, 1), Verdict::Queued);
+    }
+    for _ in 0..64 {
+        let _ = offer(&mut port, 2);
+    }
+    let queued = |port: &mut Port, offer: &mut dyn FnMut(&mut Port, u16) -> Verdict| {
+        let verdicts: Vec<_> = (0..20).map(|_| offer(port, 1)).collect();
+        let excess = Verdict::Dropped(DropReason::PriorityExceeded);
+        assert!(
+            verdicts
+                .iter()
+                .all(|v| [Verdict::Queued, excess].contains(v))
+        );
+        verdicts.iter().filter(|v| **v == Verdict::Queued).count()
+    };
+    // 125 bytes come in each millisecond: 5,500 in all with a full bucket, of which the 100 frames left less than a frame.
+    let first = queued(&mut port, &mut offer);
+    assert!((2..=3).contains(&first), "{first}");
+    port.apply(&spec);
+    let second = queued(&mut port, &mut offer);
+    assert!((2..=3).contains(&second), "{second}");
+    assert_eq!(port.dropped, 40 - (first + second) as u64);
+    assert_conserved(&port);
 }

@@ -278,6 +278,25 @@ fn percentiles_are_those_of_the_steady_state() {
 }
 
 #[test]
+fn packets_of_the_steady_state_that_all_lie_in_its_first_segment_have_percentiles() {
+    // Segments of 650 ms: the last packet with a delay is sent 50 ms after the transient, in its last segment.
+    let mut collector = RunCollector::new(params(40_000, 50)).unwrap();
+    for packet in 0..40_000u64 {
+        let (slice, bytes) = (
+            usize::from(packet >= 8_050),
+            if packet < 8_000 { 1200 } else { 1000 },
+        );
+        collector.on_sent(slice, true, at(packet * MS), bytes);
+        collector.on_received(slice, None, at(packet * MS), at(packet * MS + MS), bytes);
+    }
+    let record = finish(&mut collector);
+    assert_eq!(record.transient.end_ns, 8_000 * MS);
+    let steady = record.slices[0].steady.delay;
+    assert_eq!((steady.samples, steady.p50_ns, steady.p99_ns), (50, MS, MS));
+    assert!(!record.slices[0].delay_cdf.is_empty());
+}
+
+#[test]
 fn a_collector_used_again_gives_the_same_record() {
     let run = |collector: &mut RunCollector| {
         for packet in 0..5000u64 {

@@ -244,3 +244,26 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_only_its_spare_capacity() {
     let taken = judge(&study, &records).reallocation.scenarios[0].fraction;
     assert!((0.48..0.52).contains(&taken), "{taken}");
 }
+
+#[test]
+fn the_broken_bound_that_is_named_is_the_one_exceeded_by_the_most() {
+    // 479 µs too late, and 100 µs, where both the delay and the bound are longer.
+    let mut study = bounded(1_000, 0);
+    let bound = DelayBound {
+        scheduler_ns: 9_900_000,
+        outside_ns: 0,
+        sum_of_hops_ns: 0,
+    };
+    let other = study.slices[BEST_EFFORT].name.clone();
+    study.policies[0].delay_bounds.insert(other, bound);
+    let mut records = untroubled();
+    for record in &mut records {
+        let figures = &mut record.slices[BEST_EFFORT].whole;
+        figures.delay.max_ns = 10_000_000;
+        figures.offered_bits_per_second = BASE;
+    }
+    let isolation = judge(&study, &records).isolation;
+    let broken = isolation.bounds.iter();
+    assert!(broken.clone().count() == 2 && broken.clone().all(|b| b.outcome == Outcome::Broken));
+    assert_eq!(isolation.broken_bound().unwrap().slice, "critical");
+}

@@ -406,3 +406,71 @@ fn each_series_has_to_have_one_value_per_interval() {
         assert!(matches!(refused, RecordError::Damaged { .. }), "{refused}");
     }
 }
+
+#[test]
+fn of_cells_that_are_equally_far_off_the_first_is_reported() {
+    let compared = compare(PublishedFigure {
+        policies: vec!["a".into()],
+        ..figure(Metric::LossRatio, Expected::AtLeast { value: 0.1 })
+    });
+    let ours = compared.ours.unwrap();
+    assert_eq!(
+        (compared.cells, &*ours.scenario, ours.value),
+        (2, "s0", 0.0)
+    );
+}
+
+#[test]
+fn figures_of_a_transient_are_of_the_runs_that_have_one() {
+    let with = |end_ns, steady_state_reached| {
+        let mut records = records();
+        for record in &mut records {
+            record.transient.end_ns = end_ns;
+            record.transient.steady_state_reached = steady_state_reached;
+            record.transient.throughput_before_bits_per_second = 3e6;
+            record.transient.throughput_after_bits_per_second = 4e6;
+        }
+        [
+            Metric::TransientEnd,
+            Metric::TransientThroughput,
+            Metric::AggregateThroughput,
+        ]
+        .map(|metric| {
+            let of_all = PublishedFigure {
+                slice: None,
+                ..figure(metric, Expected::AtLeast { value: 0.0 })
+            };
+            compare_in(&records, of_all).ours.map(|ours| ours.value)
+        })
+    };
+    assert_eq!(with(1_000_000_000, true), [Some(1e9), Some(3e6), Some(4e6)]);
+    assert_eq!(with(0, true), [Some(0.0), None, Some(4e6)]);
+    assert_eq!(with(1_000_000_000, false), [None, Some(3e6), Some(4e6)]);
+}
+
+#[test]
+fn a_run_in_which_nothing_arrived_has_no_part_in_figures_of_delay() {
+    let study = two_policies();
+    let mut records = records();
+    for record in records.iter_mut().filter(|r| r.key.repetition == 0) {
+        let figures = &mut record.slices[CRITICAL];
+        (figures.steady.delay, figures.steady.variation) = Default::default();
+        figures.whole.delay = Default::default();
+    }
+    let of_variation = records.iter_mut().filter(|r| r.key.repetition > 0);
+    of_variation.for_each(|record| {
+        let variation = &mut record.slices[CRITICAL].steady.variation;
+        (variation.ipdv_samples, variation.ipdv_mean_ns) = (10, 5_000.0);
+    });
+    let mut builder = SummaryBuilder::new(&study);
+    (records.iter()).for_each(|record| builder.add(record).unwrap());
+    // A third of 200 µs, as in the runs in which something arrived.
+    let smallest = builder.observations().smallest_delay_ns(0, CRITICAL);
+    assert!((66_000..67_000).contains(&smallest), "{smallest}");
+    let summary = summary::summarise(&study, &records).unwrap();
+    let steady = &summary.cells[0].slices[CRITICAL].steady;
+    // 200 µs, of which the other repetitions differ by -0.33 % and +0.33 %.
+    let mean = steady.delay_mean_ns.unwrap().mean;
+    assert!((mean - 200_000.0).abs() < 1.0, "{mean}");
+    assert_eq!(steady.ipdv_mean_ns.unwrap().mean, 5_000.0);
+}

@@ -386,3 +386,45 @@ fn how_many_repetitions_would_decide_is_enough_for_margin_correction_and_power()
     // A single run says nothing of scatter: it starts from what "holds" takes at least.
     assert_eq!(needed(1), (Outcome::Inconclusive, Some(32)));
 }
+
+#[test]
+fn an_objective_of_everything_that_is_missed_has_less_than_no_room() {
+    let objective = Objective {
+        loss_ratio: Some(0.0),
+        ..Objective::default()
+    };
+    let mut runs = runs(32, 3.2 * MBIT);
+    disturbed(&mut runs, |_| true, |slice| slice.steady.loss_ratio = 1e-6);
+    let isolation = judge(&with(objective), &runs);
+    assert_eq!(isolation.outcome, Outcome::Broken);
+    let tests = isolation.objectives.unwrap().tests;
+    let rooms: Vec<_> = tests
+        .iter()
+        .map(|test| (&*test.scenario, test.room))
+        .collect();
+    assert_eq!(rooms, [("s0", Some(0.0)), ("s1", Some(-1.0))]);
+}
+
+#[test]
+fn a_run_without_a_packet_in_its_steady_state_says_nothing_of_delay_variation() {
+    let objective = Objective {
+        delay_variation: of_delay(5_000_000),
+        ..Objective::default()
+    };
+    let mut runs = runs(40, 3.2 * MBIT);
+    disturbed(
+        &mut runs,
+        |repetition| repetition < 4,
+        |slice| {
+            slice.steady.lost_frames = 0;
+            slice.steady.delay = Default::default();
+        },
+    );
+    let isolation = judge(&with(objective), &runs);
+    assert_eq!(isolation.outcome, Outcome::Holds, "{}", isolation.reason());
+    let tests = isolation.objectives.unwrap().tests;
+    let counted = tests
+        .iter()
+        .map(|test| (test.repetitions, test.repetitions_infinite));
+    assert_eq!(counted.collect::<Vec<_>>(), [(40, 0), (36, 0)]);
+}

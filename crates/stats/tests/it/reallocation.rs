@@ -143,3 +143,27 @@ fn an_ideal_link_keeps_as_much_as_waited_on_this_one() {
     assert_eq!(kept.available_bytes, 20.0 * beyond_share);
     assert_eq!(kept.fraction(), Some(1.0));
 }
+
+#[test]
+fn a_guaranteed_slice_that_sends_exactly_its_share_takes_nothing_of_what_others_leave() {
+    let mut study = study(&[("p", None)], 1);
+    study.capacity.bits_per_second = 52_500_000;
+    let mut third = study.slices[CRITICAL].clone();
+    third.name = "third".to_owned();
+    study.slices.push(third);
+    let windows = |third_sends: u64| {
+        let mut record = run_with(0, 1.0);
+        let mut third = record.slices[CRITICAL].clone();
+        third.slice = "third".to_owned();
+        third.series.sent_bytes.fill(third_sends);
+        record.slices.push(third);
+        let mut builder = SummaryBuilder::new(&study);
+        builder.add(&record).unwrap();
+        let run = builder.observations().run(0, 0, 0).unwrap();
+        (run.opportunity.windows, run.opportunity.available_bytes)
+    };
+    // 10,000 bytes in each of 800 intervals.
+    assert_eq!(windows(SHARE), (20, 8e6));
+    // With more it competes for it.
+    assert_eq!(windows(SHARE + 1), (0, 0.0));
+}

@@ -2,6 +2,7 @@
 
 mod beside;
 pub mod flows;
+mod kept;
 mod matches;
 mod random;
 
@@ -127,7 +128,10 @@ fn flows_of(vlans: &RangeInclusive<u16>, flows: SliceFlows) -> SliceChange {
 
 fn apply(port: &mut Port, change: SliceChange) -> Result<SliceChanged, SliceChangeError> {
     let now = Instant::from_nanos(port.now());
-    port.pipeline.change_slice(change, now)
+    let checked = port.pipeline.check_slice_change(&change, now);
+    let changed = port.pipeline.change_slice(change, now);
+    assert_eq!(checked.err(), changed.clone().err(), "a check foretells it");
+    changed
 }
 
 /// Of all classes with this name: a whole policy may bring back one whose frames still drain.
@@ -374,8 +378,10 @@ fn changes_that_cannot_be_are_refused_and_change_nothing() {
     let all = spec(&[(1..=1, guaranteed(9_500, 3_000, Duration::from_millis(50)))]);
     let change = Change::Policy(all.resolve(LINK).unwrap());
     let prepared = basis.prepare(change, Instant::ZERO).unwrap();
+    assert!(port.pipeline.is_current(&prepared));
     let whole = guaranteed(9_900, 3_000, Duration::from_millis(50));
     apply(&mut port, add(&(3..=3), whole)).unwrap();
+    assert!(!port.pipeline.is_current(&prepared));
     assert_eq!(
         port.pipeline.commit(prepared, Instant::ZERO).unwrap_err(),
         Stale
