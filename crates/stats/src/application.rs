@@ -60,6 +60,7 @@ pub struct TransportFigures {
     /// Largest, ns.
     pub rtt_max_ns: u64,
     /// Congestion windows that were seen, of each open connection at the end of each bin. If 0, their mean is 0.
+    #[serde(default)]
     pub window_samples: u64,
     /// Their mean, bytes.
     pub window_mean_bytes: f64,

@@ -267,9 +267,11 @@ pub struct SliceApplications {
     pub request_latency_p99_ns: Option<f64>,
     /// One of them sends as much as its transport takes, for as long as it lasts.
     pub wants_all: bool,
-    /// The goodput that they asked for at least, bit/s: of requests what they would get if each were answered, of others
-    /// what they got. `None` where one wants all, or no request was answered.
+    /// The goodput that they ask for, bit/s: requests what they would get if each were answered, transfers of limited rate
+    /// that. `None` where it is not known, or no request was answered.
     pub goodput_asked_bits_per_second: Option<f64>,
+    /// None wants all, and one is of those that ask until they have what they want, and it is not known how much that is.
+    pub may_have_enough: bool,
 }
 
 impl SliceApplications {
@@ -288,6 +290,8 @@ impl SliceApplications {
             request_latency_p99_ns: figure(ApplicationQuantity::RequestLatencyP99),
             wants_all: records.iter().any(|record| record.wants_all()),
             goodput_asked_bits_per_second: ApplicationRecord::goodput_asked(records),
+            may_have_enough: records.iter().all(|record| !record.wants_all())
+                && records.iter().any(|record| record.requests.is_none()),
         })
     }
 }
@@ -303,27 +307,22 @@ impl ApplicationRecord {
         Some(&self.flows.as_ref()?.time_of_begun).filter(|times| times.samples > 0)
     }
 
-    /// True of bulk transfers without an end and without a limit of their rate.
+    /// True of bulk transfers without an end, though their rate may be limited.
     #[must_use]
     pub const fn wants_all(&self) -> bool {
-        self.limit_bits_per_second.is_none()
-            && self.requests.is_none()
-            && self.flows.is_none()
-            && self.video.is_none()
+        self.requests.is_none() && self.flows.is_none() && self.video.is_none()
     }
 
     /// As [`SliceApplications::goodput_asked_bits_per_second`]. Each source by itself: responses of one may be larger than
     /// those of another.
     pub(crate) fn goodput_asked(records: &[&Self]) -> Option<f64> {
-        let asked = |record: &&Self| {
-            let goodput = record.transport.goodput_bits_per_second;
-            match &record.requests {
-                Some(requests) => {
-                    let answered = requests.achieved_per_second / requests.offered_per_second;
-                    (answered > 0.0).then(|| goodput / answered)
-                }
-                None => (!record.wants_all()).then_some(goodput),
+        let asked = |record: &&Self| match &record.requests {
+            Some(requests) => {
+                let answered = requests.achieved_per_second / requests.offered_per_second;
+                let goodput = record.transport.goodput_bits_per_second;
+                (answered > 0.0).then(|| goodput / answered)
             }
+            None => Some(record.limit_bits_per_second? as f64),
         };
         records.iter().map(asked).sum()
     }

@@ -7,8 +7,8 @@ use crate::record::{RunRecord, SliceRecord};
 /// The share of intervals after the transient in which every objective of packets and of goodput is met, among
 /// those in which the slice sent something; `None` if it sent nothing.
 ///
-/// Goodput is judged as over the whole run: held against what was asked for, less the throughput `margin`, and not at all
-/// where that is less than the objective, less the margin.
+/// Goodput is held against what is asked for over the whole run, less the throughput `margin`, as far as that is known, and not
+/// judged where that is less than the objective, less the margin.
 pub(crate) fn of_slice(
     objective: &Objective,
     margin: f64,
@@ -22,6 +22,9 @@ pub(crate) fn of_slice(
         .collect();
     let least_goodput = objective.goodput_bits_per_second.and_then(|rate| {
         let rate = rate as f64;
+        if applications.is_empty() {
+            return None;
+        }
         let Some(asked) = ApplicationRecord::goodput_asked(&applications) else {
             return Some(rate);
         };
@@ -109,7 +112,7 @@ fn at<T: Copy + Default>(series: &[T], bin: usize) -> T {
 mod tests {
     use super::*;
     use crate::application::{
-        ApplicationRecord, ApplicationSeries, RequestFigures, TransportFigures,
+        ApplicationRecord, ApplicationSeries, FlowFigures, RequestFigures, TransportFigures,
     };
     use crate::objective::{DelayLimit, Percentile};
     use crate::record::{DelayFigures, Figures, IatFigures, RunKey, Series, Transient};
@@ -284,6 +287,15 @@ mod tests {
             of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
             Some(1.0),
             "far less was asked for"
+        );
+        // Flows may have asked for more.
+        run.applications = vec![ApplicationRecord {
+            flows: Some(FlowFigures::default()),
+            ..source("web", "voice", [0, 0, 9_000, 0])
+        }];
+        assert_eq!(
+            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            Some(0.25)
         );
         run.applications.clear();
         assert_eq!(

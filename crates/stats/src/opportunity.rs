@@ -63,7 +63,7 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
         .unwrap_or(0);
 
     let mut sums = Opportunity::default();
-    let demands = demands(study, record);
+    let wanting_all = wanting_all(study, record);
     let mut ideal = IdealLink::new(study, record);
     let mut start = record.steady_from();
     while start < bins && window_bins <= bins - start {
@@ -74,13 +74,12 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
             .iter()
             .zip(&record.slices)
             .map(|(slice, r)| (slice, &r.series));
-        let asked: f64 = (demands.iter())
-            .filter(|of| of.bins.contains(&window.start) && window.end <= of.bins.end)
-            .map(|of| of.bits_per_second / 8.0 * seconds)
-            .sum();
+        let wants_all = wanting_all
+            .iter()
+            .any(|span| span.contains(&window.start) && window.end <= span.end);
         let carried = ideal.carry(slices.clone(), window.clone(), seconds);
-        let limits = (asked, carried.max(asked));
-        sums = sums.plus(of_window(&study.capacity, slices, window, seconds, limits));
+        let carried = if wants_all { f64::INFINITY } else { carried };
+        sums = sums.plus(of_window(&study.capacity, slices, window, seconds, carried));
         start += window_bins;
     }
     // Over all windows: backlog carried from one to the next must cancel.
@@ -88,44 +87,34 @@ pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64
     sums
 }
 
-/// What bulk transfers of best effort ask for, from the first to the last bin in which their slice sends. What they send
-/// follows from what they get.
-struct Demand {
-    bins: std::ops::Range<usize>,
-    /// Infinite where there is no limit.
-    bits_per_second: f64,
-}
-
-fn demands(study: &StudyDescription, record: &RunRecord) -> Vec<Demand> {
+/// From the first to the last bin in which best effort sends, for slices of it that have an application without an end
+/// and a limit: its demand has none, and what it sends follows from what it gets.
+fn wanting_all(study: &StudyDescription, record: &RunRecord) -> Vec<std::ops::Range<usize>> {
     let slices = study.slices.iter().zip(&record.slices);
-    let best_effort = slices.filter(|(slice, _)| !slice.guaranteed);
-    let demands = best_effort.filter_map(|(slice, of_run)| {
-        let own = (record.applications.iter()).filter(|source| source.slice == slice.name);
-        let bits_per_second: f64 = own
-            .map(|source| match source.limit_bits_per_second {
-                Some(limit) => limit as f64,
-                None if source.wants_all() => f64::INFINITY,
-                None => 0.0,
-            })
-            .sum();
+    let spans = slices.filter_map(|(slice, of_run)| {
+        let mut own = record
+            .applications
+            .iter()
+            .filter(|source| source.slice == slice.name);
+        let wants_all = !slice.guaranteed
+            && own.any(|source| source.wants_all() && source.limit_bits_per_second.is_none());
         let sent = &of_run.series.sent_bytes;
-        let first = sent.iter().position(|&bytes| bytes > 0)?;
+        let first = sent
+            .iter()
+            .position(|&bytes| bytes > 0)
+            .filter(|_| wants_all)?;
         let last = sent.iter().rposition(|&bytes| bytes > 0)?;
-        Some(Demand {
-            bins: first..last + 1,
-            bits_per_second,
-        })
+        Some(first..last + 1)
     });
-    demands.collect()
+    spans.collect()
 }
 
-/// Best effort asks for so many bytes in the window, whatever it sends, and an ideal link would carry so many.
 fn of_window<'a>(
     capacity: &Capacity,
     slices: impl Iterator<Item = (&'a SliceDescription, &'a Series)>,
     window: std::ops::Range<usize>,
     seconds: f64,
-    (asked, ideally_carried): (f64, f64),
+    ideally_carried: f64,
 ) -> Opportunity {
     let overhead = f64::from(capacity.frame_overhead_bytes);
     let (mut unused, mut own_share, mut wanted, mut received) = (0.0, 0.0, 0.0, 0.0);
@@ -163,8 +152,14 @@ fn of_window<'a>(
     } else {
         f64::INFINITY
     };
+    // What an ideal link would carry has no limit where the demand has none.
+    let demand = if ideally_carried.is_infinite() {
+        f64::INFINITY
+    } else {
+        wanted
+    };
     let available = unused
-        .min(wanted.max(asked) - own_share)
+        .min(demand - own_share)
         .min(ideally_carried - own_share)
         .min(room);
     if available <= 0.0 || available < MIN_AVAILABLE * own_share {

@@ -331,7 +331,8 @@ impl Attempt<'_> {
     ) -> Result<Watched, AttemptError> {
         let end = zero.monotonic.saturating_add(self.study.duration);
         let whole = (self.study.duration.nanos() as f64) + SETTLING.nanos() as f64;
-        let (mut changes, mut last_look) = (Vec::new(), None);
+        let mut changes = Vec::new();
+        let (mut departures, mut has_looked) = (None, false);
         loop {
             let now = slicewise_live::sys::time::now();
             let next = self.study.phases.get(changes.len());
@@ -351,13 +352,15 @@ impl Attempt<'_> {
                 continue;
             }
             let left = end.saturating_since(now);
-            if left <= LAST_LOOK && last_look.is_none() {
-                last_look = Some(running.device.facts(running.hosts)?);
+            if left <= LAST_LOOK && !has_looked {
+                departures = running.device.departures(running.hosts)?;
+                has_looked = true;
+                continue;
             }
             if left == Span::ZERO {
                 return Ok(Watched {
                     changes,
-                    departures: last_look.and_then(|facts| facts.departures),
+                    departures,
                 });
             }
             let next = running.proceed(zero, now)?;

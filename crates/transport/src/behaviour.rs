@@ -16,10 +16,10 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 const BURST_TIME: Duration = Duration::from_millis(1);
 /// `tcp_tso_rtt_log` 9.
 const BURST_RTT: Duration = Duration::from_micros(512);
-/// A receiver answers at least every second full segment, and no later than this (RFC 5681, section 4.2, allows
-/// 500 ms; tcp(7) and RFC 1122: Linux begins at 40 ms).
 /// Of Debian's and Ubuntu's kernels (`CONFIG_HZ=250`).
 const TICK: Duration = Duration::from_millis(4);
+/// A receiver answers at least every second full segment, and no later than this (RFC 5681, section 4.2, allows
+/// 500 ms; tcp(7) and RFC 1122: Linux begins at 40 ms).
 const ACK_DELAY_LINUX: Duration = Duration::from_millis(40);
 const ACK_DELAY_RFC: Duration = Duration::from_millis(200);
 /// Segments that a Linux receiver acknowledges at once when a connection begins (tcp(7), `TCP_QUICKACK`).

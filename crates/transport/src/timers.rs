@@ -16,7 +16,7 @@ const COARSER: u64 = 8;
 pub struct Ticks {
     /// Length of a tick; zero: timers are exact.
     pub length: Duration,
-    /// When the first tick is.
+    /// How long the host has been counting ticks at time 0.
     pub phase: Duration,
 }
 
@@ -28,14 +28,14 @@ impl Ticks {
             return now.saturating_add(after);
         }
         let ticks = after.nanos().div_ceil(length);
-        let due = now.nanos().saturating_sub(self.phase.nanos()) / length + ticks;
+        let phase = self.phase.nanos();
+        let due = now.nanos().saturating_add(phase) / length + ticks;
         let mut step = 1;
         while ticks >= step * FINE && step < 1 << 30 {
             step *= COARSER;
         }
-        let tick = (due / step + 1) * step;
-        let nanos = tick.saturating_mul(length);
-        Instant::from_nanos(nanos.saturating_add(self.phase.nanos()))
+        let nanos = ((due / step + 1) * step).saturating_mul(length);
+        Instant::from_nanos(nanos.saturating_sub(phase))
     }
 }
 

@@ -79,8 +79,7 @@ fn throughput_of_the_slice(cells: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn beside_udp_a_slice_of_tcp_has_its_guarantee_from_p4_tins_and_guaranteed_slices_but_not_from_meters_alone()
- {
+fn beside_udp_a_slice_of_tcp_gets_more_than_its_guarantee_but_hardly_that_from_meters_alone() {
     let sandbox = Sandbox::new();
     let study = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -96,7 +95,7 @@ fn beside_udp_a_slice_of_tcp_has_its_guarantee_from_p4_tins_and_guaranteed_slice
     for policy in ["p4-tins", "guaranteed"] {
         for case in ["tcp", "tcp-and-udp"] {
             let rates = of_case(case);
-            assert!(rates[&format!("{policy}/first")] > first, "{rates:?}");
+            assert!(rates[&format!("{policy}/first")] > 1.1 * first, "{rates:?}");
             // And its part of what nobody is promised.
             assert!(
                 rates[&format!("{policy}/second")] > 2.5 * second,
@@ -110,8 +109,8 @@ fn beside_udp_a_slice_of_tcp_has_its_guarantee_from_p4_tins_and_guaranteed_slice
     let page = of_udp("report.html");
     assert!(page.contains("id=\"queues\"") && page.contains("Moved back"));
     let rates = of_case("tcp-and-udp");
-    assert!(rates["baseline/first"] < first, "{rates:?}");
-    assert!(rates["baseline/second"] < 1.1 * second, "{rates:?}");
+    assert!(rates["baseline/first"] < 1.05 * first, "{rates:?}");
+    assert!(rates["baseline/second"] < 1.05 * second, "{rates:?}");
 }
 
 #[test]

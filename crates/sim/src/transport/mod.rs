@@ -22,6 +22,9 @@ use slicewise_wire::Headers;
 pub(crate) const SENDER: usize = 0;
 pub(crate) const RECEIVER: usize = 1;
 
+/// Stream of randomness in a host: how long it has been counting ticks. Sources use the first ones of such seeds.
+const TICKS: u64 = u64::MAX;
+
 /// An application of a run.
 #[derive(Debug, Clone)]
 pub struct ApplicationFlows<'a> {
@@ -174,7 +177,7 @@ impl Transports {
             let headers = &params.headers;
             let mut behaviour = Behaviour::new(&params.transport, headers.ip_bytes());
             let tick = behaviour.ticks.length.nanos();
-            let phase = Random::stream(flows.host_seed, 0).below(tick);
+            let phase = Random::stream(flows.host_seed, TICKS).below(tick << 12);
             behaviour.ticks.phase = Duration::from_nanos(phase);
             let count = params.application.connections();
             let index = u32::try_from(all.applications.len()).unwrap_or(u32::MAX);

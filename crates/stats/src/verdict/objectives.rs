@@ -201,6 +201,9 @@ impl Judging<'_> {
         let wants_all = applications
             .clone()
             .any(|applications| applications.wants_all);
+        let may_have_enough = applications
+            .clone()
+            .any(|applications| applications.may_have_enough);
         if exceeds && applications.count() > 0 {
             let why = "its applications take more than its share there: of its objectives, only throughput and goodput are judged";
             self.not_judged.push(skip(Skipped::own(why)));
@@ -226,6 +229,8 @@ impl Judging<'_> {
                 ObjectiveIndicator::Throughput => {
                     (!wants_all && !is_held_back).then(|| offered_by_run.clone())
                 }
+                // They ask for what they get, and perhaps for more.
+                ObjectiveIndicator::Goodput if may_have_enough => Some(values.clone()),
                 ObjectiveIndicator::Goodput => of_slices()
                     .map(|slice| slice.applications?.goodput_asked_bits_per_second)
                     .collect(),
@@ -250,7 +255,7 @@ impl Judging<'_> {
                     own.any(|application| indicator.is_had_by(application))
                 };
                 if indicator.is_of_applications() && !sending.iter().any(has_application) {
-                    let why = format!("it has no application with a {indicator} there");
+                    let why = format!("no application of it there has a {indicator}");
                     self.not_judged.push(skip(Skipped::own(why)));
                 } else if !(has_no_delays && indicator.is_delay()) {
                     let why = format!("no run has a value for its {indicator}");

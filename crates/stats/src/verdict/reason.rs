@@ -247,13 +247,13 @@ impl ObjectiveTest {
             let offered = words::rate(offered);
             let (sends_only, sends) = match self.indicator {
                 ObjectiveIndicator::Goodput => (
-                    "its applications were seen to ask only for",
+                    format!("no more than {offered} is known to be asked for"),
                     "its applications ask for",
                 ),
-                _ => ("it sends only", "it sends"),
+                _ => (format!("it sends only {offered}"), "it sends"),
             };
             if !self.can_be_met && self.outcome == Outcome::Inconclusive {
-                return format!("; {sends_only} {offered}: whether it would get more is unknown");
+                return format!("; {sends_only}: whether it would get more is unknown");
             }
             let held_against = objective_value(self.indicator, self.held_against);
             format!(", compared with {held_against} because {sends} {offered}")

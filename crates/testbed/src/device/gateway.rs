@@ -161,7 +161,8 @@ fn punctual(samples: &Samples, way: &str, lateness: Span) -> (f64, u64) {
         });
     let ends: Vec<(u64, f64)> = ends.collect();
     let allowed = ends.iter().filter(|(end, _)| *end <= lateness.nanos());
-    let chosen = allowed.max_by_key(|(end, _)| *end).or(ends.first());
+    let lowest = ends.iter().min_by_key(|(end, _)| *end);
+    let chosen = allowed.max_by_key(|(end, _)| *end).or(lowest);
     chosen.map_or((0.0, lateness.nanos()), |&(end, frames)| (frames, end))
 }
 

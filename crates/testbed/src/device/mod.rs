@@ -215,6 +215,17 @@ impl Device {
         }
     }
 
+    /// How punctual it is, where that is known.
+    pub(crate) fn departures(
+        &mut self,
+        hosts: &Hosts,
+    ) -> Result<Option<DepartureRecord>, AttemptError> {
+        match self {
+            Self::Gateway(gateway) => Ok(gateway.facts(hosts)?.departures),
+            Self::Tc(_) | Self::Dpdk(_) => Ok(None),
+        }
+    }
+
     /// Its current facts.
     pub(crate) fn facts(&mut self, hosts: &Hosts) -> Result<DeviceFacts, AttemptError> {
         match self {

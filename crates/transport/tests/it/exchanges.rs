@@ -319,7 +319,7 @@ fn an_end_that_answers_acknowledges_its_first_request_alone_and_others_with_the_
      701 ms .   501:1001 ack 201
     1301 ms .   1001:1501 ack 301
     ");
-    // What it does not answer is acknowledged after 40 ms and up to a tick.
+    // What it does not answer is acknowledged after 40 ms and one to two ticks.
     script.sends(301, 100);
     script.at(1_400);
     insta::assert_snapshot!(script.log(), @"  1364 ms .   1501:1501 ack 401");
