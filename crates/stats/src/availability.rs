@@ -22,9 +22,6 @@ pub(crate) fn of_slice(
         .collect();
     let least_goodput = objective.goodput_bits_per_second.and_then(|rate| {
         let rate = rate as f64;
-        if applications.is_empty() {
-            return None;
-        }
         let Some(asked) = ApplicationRecord::goodput_asked(&applications) else {
             return Some(rate);
         };
@@ -282,7 +279,9 @@ mod tests {
             Some(0.75),
             "no more than was asked for, less the margin"
         );
-        run.applications = vec![answered(400_000.0, 99.0)];
+        let mut few = answered(400_000.0, 99.0);
+        few.series.goodput_bytes[0] = 0;
+        run.applications = vec![few];
         assert_eq!(
             of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
             Some(1.0),
