@@ -319,6 +319,8 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     } else {
         Instant::MAX
     };
+    // CoDel may have dropped frames that were about to be next in their new queue.
+    pipeline.count_dropped();
     Replaced {
         _built: built,
         _classifier: std::mem::replace(&mut pipeline.classifier, classifier),

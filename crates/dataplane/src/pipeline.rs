@@ -489,9 +489,8 @@ impl Pipeline {
     }
 
     /// A frame dropped after it was queued: its handle returns to the caller, and it is counted. If a
-    /// policy has flow queues, call this until it returns `None`, after
-    /// [`on_frame`](Self::on_frame) and [`poll_egress`](Self::poll_egress): such frames occupy the frame
-    /// memory until then.
+    /// policy has flow queues, call this until it returns `None`, after [`on_frame`](Self::on_frame),
+    /// [`poll_egress`](Self::poll_egress), and changes: such frames occupy the frame memory until then.
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped> {
         self.pool.poll_dropped()

@@ -235,3 +235,21 @@ fn codel_state_survives_a_change() {
     assert!(undisturbed > 10);
     assert!(run(true).abs_diff(undisturbed) <= 1);
 }
+
+#[test]
+fn frames_that_codel_drops_during_a_change_are_counted_and_given_back() {
+    let policy = of_kind(Kind::Guaranteed, [true; 3]);
+    let mut port = Port::new(&policy, Some(rate("10 Mbit/s")));
+    let flood = constant(1, 1250, rate("20 Mbit/s"), Duration::from_millis(500));
+    let mut by_changes = 0;
+    for (n, &arrival) in flood.iter().enumerate() {
+        let _ = port.offer(arrival);
+        if n % 10 == 9 {
+            let before = port.dropped;
+            port.apply(&policy);
+            assert_conserved(&port);
+            by_changes += port.dropped - before;
+        }
+    }
+    assert!(by_changes > 5, "{by_changes} frames");
+}

@@ -153,6 +153,7 @@ impl Port {
         let policy = spec.resolve(rate("1 Gbit/s")).unwrap();
         let now = Instant::from_nanos(self.now);
         drop(self.pipeline.apply(Change::Policy(policy), now).unwrap());
+        self.collect_dropped();
     }
 
     /// Send whatever may leave before `until`, then move the clock there.
