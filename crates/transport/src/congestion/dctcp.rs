@@ -50,7 +50,12 @@ impl Dctcp {
         (self.acked, self.marked, self.window_end) = (0, 0, ack.next);
     }
 
-    pub(crate) fn on_congestion(&self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
+    pub(crate) const fn on_timeout(&mut self) {
+        self.growth.begin_anew();
+    }
+
+    pub(crate) fn on_congestion(&mut self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
+        self.growth.begin_anew();
         match cause {
             // Section 3.5: loss is answered as without DCTCP.
             Cause::Loss => outstanding / 2,

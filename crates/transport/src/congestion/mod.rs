@@ -89,7 +89,10 @@ impl Congestion {
     /// The path is congested: the new threshold.
     pub(crate) fn on_congestion(&mut self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
         let threshold = match self {
-            Self::NewReno(_) => outstanding / 2,
+            Self::NewReno(reno) => {
+                reno.begin_anew();
+                outstanding / 2
+            }
             Self::Cubic(cubic) => cubic.on_congestion(window),
             Self::Dctcp(dctcp) => dctcp.on_congestion(window, outstanding, cause),
         };
@@ -99,8 +102,10 @@ impl Congestion {
 
     /// A time-out: growth begins anew.
     pub(crate) fn on_timeout(&mut self) {
-        if let Self::Cubic(cubic) = self {
-            cubic.on_timeout();
+        match self {
+            Self::NewReno(reno) => reno.begin_anew(),
+            Self::Cubic(cubic) => cubic.on_timeout(),
+            Self::Dctcp(dctcp) => dctcp.on_timeout(),
         }
     }
 

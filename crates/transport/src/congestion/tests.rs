@@ -48,6 +48,25 @@ fn new_reno_doubles_until_its_threshold_and_then_adds_a_segment_each_round_trip(
 }
 
 #[test]
+fn what_a_larger_window_was_acknowledged_does_not_count_for_a_smaller_one() {
+    for algorithm in [CongestionControl::NewReno, CongestionControl::Dctcp] {
+        let mut congestion = Congestion::new(algorithm, false);
+        let mut large = window(20, 10);
+        for _ in 0..19 {
+            congestion.on_ack(&mut large, &acknowledged(1, 0));
+        }
+        assert_eq!(large, window(20, 10));
+        let mut after_timeout = congestion.clone();
+        after_timeout.on_timeout();
+        let mut small = window(1, 10);
+        assert_eq!(rounds(&mut after_timeout, &mut small, 4, 0), [2, 4, 8, 10]);
+        let _ = congestion.on_congestion(&large, 20 * MSS, Cause::Loss);
+        let mut halved = window(10, 10);
+        assert_eq!(rounds(&mut congestion, &mut halved, 2, 0), [11, 12]);
+    }
+}
+
+#[test]
 fn a_window_that_does_not_limit_does_not_grow() {
     for algorithm in [CongestionControl::NewReno, CongestionControl::Cubic] {
         for ssthresh in [5, 100] {
