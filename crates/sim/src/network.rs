@@ -364,7 +364,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let mut poll_at = forwarding.poll_at().unwrap_or(Instant::MAX);
         if poll_at.max(ready_at) <= now {
             if let Some(frame) = forwarding.poll_egress(now) {
-                self.wires.packets.read_ahead(forwarding.next_handle());
+                self.wires.packets.prefetch(forwarding.next_handle());
                 let controls = &mut self.flow_controls;
                 flow_control::on_gone(
                     port,

@@ -1,9 +1,9 @@
 //! Packets in transit, in a slab: no allocation per packet once the network has filled.
 
+use prefetch_index::prefetch_index;
 use slicewise_transport::Segment;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::Ecn;
-use std::hint::black_box;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,15 +152,16 @@ impl PacketStore {
         &self.packets[id as usize]
     }
 
-    /// Read what lies at `id`, a packet that will soon be needed or anything else, so that it is in the processor's
-    /// caches then.
+    /// Prefetch what lies at `id`, a packet that will soon be needed or anything else.
     #[inline]
-    pub fn read_ahead(&self, id: u64) {
+    pub fn prefetch(&self, id: u64) {
         let place = usize::try_from(id).unwrap_or(usize::MAX);
-        let packet = self.packets.get(place).map_or(0, |packet| packet.sequence);
-        let segment = self.segments.get(place).map_or(0, |held| held.sequence);
-        // Otherwise the compiler would remove loads with unused results.
-        black_box(packet ^ segment);
+        if place < self.packets.len() {
+            prefetch_index(&self.packets, place);
+        }
+        if place < self.segments.len() {
+            prefetch_index(&self.segments, place);
+        }
     }
 
     /// The packet at `id`, to change it.

@@ -92,7 +92,7 @@ impl FrameList {
         self.left = self.left.wrapping_add(1);
         self.bytes -= u64::from(queued.lengths().l2_bytes);
         if self.packets > DEEP {
-            pool.read_ahead(next);
+            pool.prefetch_behind(next);
         }
         Some(queued)
     }
