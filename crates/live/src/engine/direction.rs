@@ -395,16 +395,13 @@ impl Direction {
         now: Instant,
         gone: &mut Vec<ClassCounters>,
     ) -> Result<Replaced, Stale> {
-        let dropped = |pipeline: &Pipeline| -> u64 {
-            let classes = pipeline.counters();
-            classes.map(ClassCounters::dropped_total).sum()
-        };
         self.finish_removed(now, gone);
-        let dropped_before = dropped(&self.pipeline);
         let classes = self.pipeline.counters().map(|class| class.class.clone());
         let classes: Vec<String> = classes.collect();
         let replaced = self.pipeline.commit(prepared, now)?;
-        self.counters.dropped_by_removed_frames += dropped_before - dropped(&self.pipeline);
+        let removed = replaced.removed().iter();
+        let dropped: u64 = removed.map(ClassCounters::dropped_total).sum();
+        self.counters.dropped_by_removed_frames += dropped;
         self.forget_removed(replaced.removed(), now, gone);
         // Classes have other numbers now.
         self.watched.clear();

@@ -451,8 +451,10 @@ impl Sender {
                 self.window.ssthresh =
                     (self.congestion).on_congestion(&before, outstanding, Cause::Loss);
             }
-            self.congestion.on_timeout();
             self.is_reduced = self.is_marking;
+        }
+        if !is_opening {
+            self.congestion.on_timeout();
         }
         if self.is_sacking {
             let path = self.path();

@@ -577,3 +577,24 @@ fn after_a_time_out_the_window_grows_by_what_arrives() {
     script.acks(10_001);
     assert_eq!(script.end.window_bytes(), 2 * MSS);
 }
+
+/// RFC 5681, section 3.1: what was acknowledged in congestion avoidance before a second time-out does not count after it.
+#[test]
+fn congestion_avoidance_begins_anew_after_each_of_two_time_outs() {
+    let mut script = Script::opened(plain(), Flags::SACK_PERMITTED);
+    script.write(30 * MSS);
+    script.at(1_100);
+    for position in 1..=8 {
+        script.acks(position * MSS + 1);
+    }
+    // Half of what was under way, and four of the five acknowledgements that it takes to grow.
+    assert_eq!(script.end.window_bytes(), 5 * MSS);
+    script.at(10_000);
+    assert_eq!(script.end.window_bytes(), MSS);
+    let mut windows = Vec::new();
+    for position in 9..=14 {
+        script.acks(position * MSS + 1);
+        windows.push(script.end.window_bytes() / MSS);
+    }
+    assert_eq!(windows, [2, 3, 4, 5, 5, 5]);
+}
