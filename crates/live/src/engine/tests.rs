@@ -10,8 +10,8 @@ use crate::port::Port;
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_model::{
-    ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
-    PolicySpec, PrioritySpec, QueueLimitSpec, Rate, RateSpec,
+    ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicySpec, PrioritySpec,
+    QueueLimitSpec, Rate,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 
@@ -567,58 +567,4 @@ fn frames_that_wait_while_the_mtu_shrinks_are_giants_when_they_should_leave() {
     assert_eq!(sent.iter().map(|f| number(f)).collect::<Vec<_>>(), [0, 4]);
     assert_eq!(bench.discarded(Discard::Giant), 3);
     bench.assert_conserved();
-}
-
-#[test]
-fn frames_that_codel_drops_during_a_reload_are_counted_by_their_class() {
-    let mut class = vlan(1);
-    class.flow_queue = Some(FlowQueueSpec {
-        target: Some(Duration::from_micros(500)),
-        interval: Some(Duration::from_millis(3)),
-        ..FlowQueueSpec::default()
-    });
-    class.guarantee = Some(GuaranteeSpec {
-        rate: RateSpec::PercentMilli(30_000),
-        burst: None,
-        delay: None,
-    });
-    let mut direction = direction(10_000_000, vec![]);
-    let spec = PolicySpec {
-        name: "test".to_owned(),
-        classes: vec![class, ClassSpec::class_default()],
-        discipline: Discipline::Guaranteed,
-        guaranteed: None,
-        queues: Vec::new(),
-    };
-    direction.policy = spec.resolve(direction.link.rate).unwrap();
-    let directions = [direction.clone(), direction];
-    let mut bench = Bench::of(&EngineParams {
-        directions: directions.clone(),
-        largest_frame: 1_522,
-        receive_queues: [0; 2],
-        memory_bytes: 8 << 20,
-        adds_slices: false,
-    });
-    // 20 Mbit/s into 10, and a reload every 5 ms.
-    let mut by_reloads = 0;
-    for number in 0..1_000 {
-        bench.arrive(tagged(1, 1_250, number));
-        bench.run_until(Instant::from_nanos(u64::from(number) * 500_000));
-        bench.now = Instant::from_nanos(u64::from(number) * 500_000);
-        if number % 10 == 9 {
-            let dropped = |bench: &Bench| -> u64 {
-                let classes = bench.engine.classes(0);
-                classes.map(|(class, _)| class.dropped_total()).sum()
-            };
-            let before = dropped(&bench);
-            bench.apply(&directions);
-            by_reloads += dropped(&bench) - before;
-            bench.assert_conserved();
-        }
-    }
-    assert!(by_reloads > 5, "{by_reloads} frames");
-    assert_eq!(
-        bench.engine.counters(0).unwrap().dropped_by_removed_frames,
-        0
-    );
 }

@@ -34,7 +34,7 @@ pub trait Forwarding {
     /// A frame that was queued and has since been dropped; called until there is none where
     /// [`has_dropped`](Self::has_dropped) says so.
     fn poll_dropped(&mut self) -> Option<Frame>;
-    /// The handle of a frame that will leave soon, of whose packet memory is read ahead; [`u64::MAX`] without one.
+    /// The handle of a frame that will leave soon, whose packet is prefetched; [`u64::MAX`] without one.
     #[inline]
     fn next_handle(&self) -> u64 {
         u64::MAX

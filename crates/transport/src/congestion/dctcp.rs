@@ -11,7 +11,7 @@ const ONE: u64 = 1 << 20;
 /// How much was marked of late.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
-    growth: NewReno,
+    pub(super) growth: NewReno,
     alpha: u64,
     acked: u64,
     marked: u64,
@@ -50,12 +50,7 @@ impl Dctcp {
         (self.acked, self.marked, self.window_end) = (0, 0, ack.next);
     }
 
-    pub(crate) const fn on_timeout(&mut self) {
-        self.growth.begin_anew();
-    }
-
-    pub(crate) fn on_congestion(&mut self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
-        self.growth.begin_anew();
+    pub(crate) fn on_congestion(&self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
         match cause {
             // Section 3.5: loss is answered as without DCTCP.
             Cause::Loss => outstanding / 2,

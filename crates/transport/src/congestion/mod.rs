@@ -88,11 +88,9 @@ impl Congestion {
 
     /// The path is congested: the new threshold.
     pub(crate) fn on_congestion(&mut self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
+        self.on_reduced();
         let threshold = match self {
-            Self::NewReno(reno) => {
-                reno.begin_anew();
-                outstanding / 2
-            }
+            Self::NewReno(_) => outstanding / 2,
             Self::Cubic(cubic) => cubic.on_congestion(window),
             Self::Dctcp(dctcp) => dctcp.on_congestion(window, outstanding, cause),
         };
@@ -102,10 +100,17 @@ impl Congestion {
 
     /// A time-out: growth begins anew.
     pub(crate) fn on_timeout(&mut self) {
+        self.on_reduced();
+        if let Self::Cubic(cubic) = self {
+            cubic.on_timeout();
+        }
+    }
+
+    /// The window was reduced, for whatever reason: what the larger one was acknowledged does not count for it.
+    pub(crate) const fn on_reduced(&mut self) {
         match self {
-            Self::NewReno(reno) => reno.begin_anew(),
-            Self::Cubic(cubic) => cubic.on_timeout(),
-            Self::Dctcp(dctcp) => dctcp.on_timeout(),
+            Self::NewReno(growth) | Self::Dctcp(Dctcp { growth, .. }) => growth.begin_anew(),
+            Self::Cubic(_) => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Acknowledged, Window};
 
-/// Bytes acknowledged in congestion avoidance since the window last changed.
+/// Bytes acknowledged in congestion avoidance since the window last grew or was reduced; fewer than the window has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NewReno {
     acked: u64,
@@ -18,20 +18,16 @@ impl NewReno {
             let grown = (window.bytes + bytes).min(window.ssthresh);
             bytes -= grown - window.bytes;
             window.bytes = grown;
-            if bytes == 0 {
-                return;
-            }
         }
         // A segment more for each window acknowledged.
         self.acked += bytes;
         if self.acked >= window.bytes {
-            // What is left is more than the window if that has become smaller while the sender had nothing to send.
-            self.acked %= window.bytes;
+            self.acked -= window.bytes;
             window.bytes += window.mss;
         }
     }
 
-    /// The window was reduced: what the larger one was acknowledged does not count for it.
+    /// Count from zero.
     pub(crate) const fn begin_anew(&mut self) {
         self.acked = 0;
     }

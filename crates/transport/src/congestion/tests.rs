@@ -60,9 +60,13 @@ fn what_a_larger_window_was_acknowledged_does_not_count_for_a_smaller_one() {
         after_timeout.on_timeout();
         let mut small = window(1, 10);
         assert_eq!(rounds(&mut after_timeout, &mut small, 4, 0), [2, 4, 8, 10]);
-        let _ = congestion.on_congestion(&large, 20 * MSS, Cause::Loss);
-        let mut halved = window(10, 10);
-        assert_eq!(rounds(&mut congestion, &mut halved, 2, 0), [11, 12]);
+        let mut after_loss = congestion.clone();
+        let _ = after_loss.on_congestion(&large, 20 * MSS, Cause::Loss);
+        congestion.on_reduced();
+        for mut congestion in [after_loss, congestion] {
+            let mut halved = window(10, 10);
+            assert_eq!(rounds(&mut congestion, &mut halved, 2, 0), [11, 12]);
+        }
     }
 }
 

@@ -403,6 +403,7 @@ impl Sender {
         let least = behaviour.initial_window_bytes.min(self.window.bytes);
         self.window.ssthresh = self.window.ssthresh.max(self.window.bytes / 4 * 3);
         self.window.bytes = (self.window.bytes >> halvings).max(least);
+        self.congestion.on_reduced();
     }
 
     /// The timer has expired, or time has passed.

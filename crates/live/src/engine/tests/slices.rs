@@ -5,8 +5,8 @@ use crate::engine::DirectedChange;
 use crate::gateway::{Answer, Request, control};
 use slicewise_dataplane::{NewSlice, SliceChange, SliceChangeError};
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, GuaranteeSpec, GuaranteedSpec, PolicyParams, RateSpec, SliceParams,
-    TenantParams,
+    BurstSpec, CLASS_DEFAULT, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec, PolicyParams, RateSpec,
+    SliceParams, TenantParams,
 };
 use slicewise_units::ByteCount;
 use std::collections::{BTreeMap, BTreeSet};
@@ -535,4 +535,40 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn frames_that_codel_drops_during_a_reload_are_counted_by_their_class() {
+    let mut class = slice(1, 3_000);
+    class.queue_limit = None;
+    class.flow_queue = Some(FlowQueueSpec {
+        target: Some(Duration::from_micros(500)),
+        interval: Some(Duration::from_millis(3)),
+        ..FlowQueueSpec::default()
+    });
+    let directions = directions(vec![class], [LINK; 2]);
+    let mut bench = bench([LINK; 2]);
+    bench.apply(&directions);
+    let dropped = |bench: &Bench| -> u64 {
+        let classes = bench.engine.classes(0);
+        classes.map(|(class, _)| class.dropped_total()).sum()
+    };
+    // Twice what the link carries, and a reload every 5 ms.
+    let mut by_reloads = 0;
+    for number in 0..1_000 {
+        let now = Instant::from_nanos(u64::from(number) * 500_000);
+        bench.run_until(now);
+        bench.now = now;
+        bench.arrive(tagged(1, 1_250, number));
+        bench.poll();
+        if number % 10 == 9 {
+            let before = dropped(&bench);
+            bench.apply(&directions);
+            by_reloads += dropped(&bench) - before;
+            bench.assert_conserved();
+        }
+    }
+    assert!(by_reloads > 5, "{by_reloads} frames");
+    let counters = bench.engine.counters(0).unwrap();
+    assert_eq!(counters.dropped_by_removed_frames, 0);
 }
