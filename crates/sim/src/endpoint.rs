@@ -28,6 +28,13 @@ pub struct EndpointParams {
     pub seed: u64,
 }
 
+impl EndpointParams {
+    /// Whether what its adapters hold keeps nobody waiting: they have room for every frame.
+    pub(crate) const fn has_room_for_all(&self) -> bool {
+        self.transmit_ring_frames.is_none() && self.source_limit_frames.is_none()
+    }
+}
+
 /// Frames handed to a sending adapter that are not yet on the wire. They are the adapter's until its
 /// transmitter takes them: when they will be sent is not known before, because the transmitter can be
 /// paused.

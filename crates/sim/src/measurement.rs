@@ -72,6 +72,9 @@ impl Measurement {
 }
 
 impl Observer for Measurement {
+    /// Everything is counted by flow.
+    const ORDERED: bool = false;
+
     #[inline]
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
         let first_source = flow.source == 0;

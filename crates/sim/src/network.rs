@@ -1,7 +1,7 @@
 //! A running network: processes events in order and moves frames from node to node.
 
 use crate::device::Forwarding;
-use crate::event::Event;
+use crate::event::{Event, Place};
 use crate::flow_control::{self, FlowControl};
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
@@ -62,26 +62,34 @@ impl Flow {
 #[derive(Debug, Clone)]
 pub(crate) struct Sending {
     source: Source,
-    /// Bytes of the packet that leaves next.
-    next_l2_bytes: u32,
+    /// The packet that leaves next; [`Instant::MAX`] if none does.
+    next: Departure,
     sent: u64,
+    /// Where that is scheduled; [`Place::MAX`] for one that departs when the packet before it arrives.
+    pub(crate) place: Place,
 }
 
 impl Sending {
-    pub(crate) const fn new(source: Source) -> Self {
+    const NEVER: Departure = Departure {
+        at: Instant::MAX,
+        l2_bytes: 0,
+    };
+
+    pub(crate) fn new(mut source: Source) -> Self {
+        let next = source.next_departure().unwrap_or(Self::NEVER);
         Self {
             source,
-            next_l2_bytes: 0,
+            next,
             sent: 0,
+            place: Place::MAX,
         }
     }
 
-    /// When the next packet leaves, if one does.
+    /// The packet that leaves now.
     #[inline]
-    fn next_departure(&mut self) -> Option<Instant> {
-        let Departure { at, l2_bytes } = self.source.next_departure()?;
-        self.next_l2_bytes = l2_bytes;
-        Some(at)
+    fn depart(&mut self) -> Departure {
+        let next = self.source.next_departure().unwrap_or(Self::NEVER);
+        std::mem::replace(&mut self.next, next)
     }
 }
 
@@ -100,25 +108,19 @@ pub struct Outcome {
 }
 
 impl<F: Forwarding, O: Observer> Network<F, O> {
-    /// The places of the sources in the event queue are the numbers of their flows.
     pub(crate) fn new(
         mut wires: Wires<O>,
         ports: Vec<Port<F>>,
         devices: Vec<Device>,
         flows: Vec<Flow>,
-        mut sources: Vec<Sending>,
+        sources: Vec<Sending>,
         mut transports: Transports,
         flow_controls: Vec<FlowControl>,
     ) -> Self {
-        for (index, source) in (0u32..).zip(&mut sources) {
-            if let Some(at) = source.next_departure() {
-                wires.events.schedule(at, index);
-            }
-        }
         for (at, place) in transports.beginnings() {
             wires.events.schedule(at, place);
         }
-        Self {
+        let mut network = Self {
             wires,
             ports,
             devices,
@@ -128,6 +130,20 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             flow_controls,
             storm: None,
             handled: 0,
+        };
+        network.begin();
+        network
+    }
+
+    /// Schedule the first packet of each source, or send it ahead.
+    fn begin(&mut self) {
+        for index in 0..self.sources.len() {
+            let Sending { next, place, .. } = &self.sources[index];
+            if *place == Place::MAX {
+                self.depart(index);
+            } else {
+                self.wires.events.schedule(next.at, *place);
+            }
         }
     }
 
@@ -138,7 +154,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             ended_at = now;
             self.handled += 1;
             match event {
-                Event::Departure(flow) => self.on_departure(flow, now),
+                Event::Departure(source) => self.depart(source as usize),
                 Event::Arrival(port) => self.on_arrival(port, now),
                 Event::Timer(port) => {
                     self.ports[port as usize].on_timer();
@@ -193,7 +209,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     pub fn forwarding(&self, port: PortId) -> Option<&F> {
         match &self.ports.get(port.number() as usize)?.egress {
             Egress::Forwarding(forwarding) => Some(forwarding),
-            Egress::Adapter(_) | Egress::Idle => None,
+            Egress::Adapter(_) | Egress::Ahead | Egress::Idle => None,
         }
     }
 
@@ -208,22 +224,26 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         (self.wires.observer, self.transports)
     }
 
-    /// A source hands a packet to its endpoint's adapter.
+    /// A source hands its next packet, if there is one, to its endpoint's adapter.
     #[inline]
-    fn on_departure(&mut self, index: u32, now: Instant) {
-        let flow = &self.flows[index as usize];
-        let sending = &mut self.sources[index as usize];
-        let (l2_bytes, sequence) = (sending.next_l2_bytes, sending.sent);
+    fn depart(&mut self, index: usize) {
+        let flow = &self.flows[index];
+        let sending = &mut self.sources[index];
+        if sending.next.at == Instant::MAX {
+            return;
+        }
+        let Departure { at: now, l2_bytes } = sending.depart();
         let is_sent = match &self.ports[flow.port as usize].egress {
             Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
-            Egress::Forwarding(_) | Egress::Idle => true,
+            Egress::Ahead | Egress::Forwarding(_) | Egress::Idle => true,
         };
+        let sequence = sending.sent;
         sending.sent += u64::from(is_sent);
-        if let Some(next) = sending.next_departure() {
-            self.wires.events.schedule(next, index);
+        if sending.place != Place::MAX {
+            self.wires.events.schedule(sending.next.at, sending.place);
         }
         if !is_sent {
-            let id = &self.wires.flows[index as usize];
+            let id = &self.wires.flows[index];
             if id.is_measured() {
                 self.wires.observer.on_withheld(id);
             }
@@ -257,12 +277,20 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
         let priority = self.flows[usize::from(packet.flow)].priority();
         let port = &mut self.ports[number as usize];
-        let Egress::Adapter(ring) = &mut port.egress else {
-            debug_assert!(false, "a flow is sent by an endpoint");
-            return;
-        };
         let link = self.wires.link(number);
         let (free_at, ready_at) = (link.free_at(), link.ready_at());
+        let ring = match &mut port.egress {
+            Egress::Adapter(ring) => ring,
+            Egress::Ahead => {
+                let id = self.wires.store(packet, None);
+                self.wires.send(number, id, ready_at.max(now));
+                return;
+            }
+            Egress::Forwarding(_) | Egress::Idle => {
+                debug_assert!(false, "a flow is sent by an endpoint");
+                return;
+            }
+        };
         if !ring.has_room(free_at > now) {
             self.wires.lose(&packet, now);
             if segment.is_some() {
@@ -293,6 +321,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             Some(Delivered::Connection(id)) => return self.on_segments(link, id, now),
             Some(Delivered::Captured) | None => return,
         };
+        if let Some(source) = self.wires.only_source(link) {
+            self.depart(source as usize);
+        }
         let packet = self.wires.packets.get(id);
         let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
         let flow = usize::from(of);
@@ -348,7 +379,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         match self.ports[number as usize].egress {
             Egress::Forwarding(_) => self.forward(number, now),
             Egress::Adapter(_) => self.send_waiting(number, now),
-            Egress::Idle => {}
+            Egress::Ahead | Egress::Idle => {}
         }
     }
 

@@ -5,14 +5,17 @@ use slicewise_units::Instant;
 
 /// Where a run is measured.
 ///
-/// Sent packets are reported in order of time, and so are received ones of one receiver; but a packet
-/// may be reported as received in advance, as soon as its time of reception is certain.
+/// Sent packets are reported in order of time unless it [does not need that](Self::ORDERED), and so are received ones of
+/// one receiver; but a packet may be reported as received in advance, as soon as its time of reception is certain.
 ///
 /// Flows that are [not measured](FlowId::UNMEASURED) are not reported.
 ///
 /// This is the interface for everything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
+    /// Whether it needs packets that are sent in order of time. If not, each flow's are, but those of several flows are
+    /// not: a packet may be reported when the one before it of its flow arrives at the next node.
+    const ORDERED: bool = true;
     /// The sender hands `packet` to its network adapter, at `packet.sent_at`.
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet);
     /// The receiver's capture stamps `packet` with `at`.
@@ -29,6 +32,8 @@ pub trait Observer {
 
 /// Both watch.
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    const ORDERED: bool = A::ORDERED || B::ORDERED;
+
     #[inline]
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
         self.0.on_sent(flow, packet);

@@ -21,6 +21,9 @@ pub(crate) struct Port<F> {
 pub(crate) enum Egress<F> {
     /// An endpoint's adapter.
     Adapter(TransmitRing),
+    /// An adapter that puts every frame on its link at once, behind those before it: nobody pauses it, it has room for
+    /// all, and nobody is told when a frame has left. See [`ahead`](crate::topology).
+    Ahead,
     /// The forwarding plane of a device.
     Forwarding(F),
     /// Nothing: no flow leaves a device here.
@@ -48,7 +51,7 @@ impl<F> Port<F> {
     pub(crate) fn waiting(&self) -> usize {
         match &self.egress {
             Egress::Adapter(ring) => ring.len(),
-            Egress::Forwarding(_) | Egress::Idle => 0,
+            Egress::Ahead | Egress::Forwarding(_) | Egress::Idle => 0,
         }
     }
 

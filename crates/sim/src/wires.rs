@@ -18,6 +18,8 @@ pub(crate) struct Wire {
     pub(crate) end: End,
     /// Where its next arrival is scheduled.
     pub(crate) arrival: Place,
+    /// The source whose packets alone are on it, if the next of them departs when one arrives.
+    pub(crate) only_source: Option<u32>,
 }
 
 /// Where a link leads.
@@ -81,6 +83,12 @@ impl<O: Observer> Wires<O> {
     #[inline]
     pub(crate) fn link(&self, port: u32) -> &Link {
         &self.wires[port as usize].link
+    }
+
+    /// See [`Wire::only_source`].
+    #[inline]
+    pub(crate) fn only_source(&self, port: u32) -> Option<u32> {
+        self.wires[port as usize].only_source
     }
 
     /// See [`Link::pause`].
@@ -173,7 +181,9 @@ impl<O: Observer> Wires<O> {
     /// Take the first packet in flight on the link of a port at `now`.
     #[inline]
     pub(crate) fn deliver(&mut self, port: u32, now: Instant) -> Option<Delivered> {
-        let Wire { link, end, arrival } = &mut self.wires[port as usize];
+        let Wire {
+            link, end, arrival, ..
+        } = &mut self.wires[port as usize];
         let (id, next) = link.deliver()?;
         if let Some(next) = next {
             let at = self.packets.get(next).queued_at;

@@ -1,5 +1,6 @@
 //! Which nodes there are, their ports, and how links join them.
 
+mod ahead;
 mod routes;
 
 use crate::device::{DeviceParams, Forwarding};
@@ -13,6 +14,7 @@ use crate::observer::{FlowId, Observer};
 use crate::port::{Egress, Port};
 use crate::transport::{ApplicationFlows, Direction, Transports, directions};
 use crate::wires::{End, Wire, Wires};
+use ahead::Ahead;
 use routes::Routes;
 use slicewise_study::FlowControlParams;
 use slicewise_traffic::{Random, Source};
@@ -223,14 +225,22 @@ impl<F: Forwarding> Topology<F> {
             running.push(self.place(flow, &routes, &mut devices, &mut used)?);
         }
         let ids = running.iter().map(|flow| flow.id).collect();
+        let ahead = Ahead::new(&self, &peers, &running, first_of_connections, O::ORDERED);
+        let mut departures = Vec::new();
+        for (index, sending) in (0..).zip(&mut sources) {
+            if !ahead.departs_on_arrival(index) {
+                sending.place = count(departures.len());
+                departures.push(Event::Departure(index));
+            }
+        }
         let answering = &all[first_of_connections..];
         let actors = Actors {
-            sources: sources.len(),
             used: &used,
             answers: answering.iter().map(|flow| flow.to).collect(),
             timers: transports.timers(),
         };
-        let (events, places, first_timers) = self.events(&actors, &peers, &nodes)?;
+        let (events, places, first_timers) =
+            self.events(departures, &actors, &ahead, &peers, &nodes)?;
         let senders: Vec<u32> = running[first_of_connections..]
             .iter()
             .map(|flow| flow.port)
@@ -238,12 +248,13 @@ impl<F: Forwarding> Topology<F> {
         let [first_end, first_application] = first_timers;
         let first_of_connections = count(first_of_connections);
         transports.attach(first_of_connections, &senders, first_end, first_application);
-        let wires = self.wires(&peers, &places);
+        let wires = self.wires(&peers, &places, &ahead);
         let (flow_controls, control_of_link) = self.flow_controls(&peers, &places);
-        let ports = self.ports.into_iter().zip(&places);
+        let ports = (0..).zip(self.ports.into_iter().zip(&places));
         let ports = ports
-            .map(|((node, forwarding), places)| {
+            .map(|(number, ((node, forwarding), places))| {
                 let egress = match (node, forwarding) {
+                    (Node::Endpoint(_), _) if ahead.is_ahead(number) => Egress::Ahead,
                     (Node::Endpoint(index), _) => {
                         let params = self.endpoints.get(index as usize);
                         let params = params.copied().unwrap_or_default();
@@ -274,6 +285,14 @@ impl<F: Forwarding> Topology<F> {
             transports,
             flow_controls,
         ))
+    }
+
+    /// Whether what the adapters of a node hold keeps nobody waiting; false for a device.
+    fn has_room_for_all(&self, node: Node) -> bool {
+        match node {
+            Node::Endpoint(index) => self.endpoints[index as usize].has_room_for_all(),
+            Node::Device(_) => false,
+        }
     }
 
     /// The flow control that the device at the end of the link of a port has for this link.
@@ -406,15 +425,16 @@ impl<F: Forwarding> Topology<F> {
         })
     }
 
-    /// The event queue, with a place for each source, for each port that a flow uses, and for what has timers of its own; and
+    /// The event queue, with a place for each of the `events` of sources, for each port that a flow uses, and for what has timers of its own; and
     /// the first places of the latter: a network in which nothing comes back pays nothing for the way back.
     fn events(
         &self,
+        mut events: Vec<Event>,
         actors: &Actors<'_>,
+        ahead: &Ahead,
         peers: &[(PortId, LinkParams)],
         nodes: &[Node],
     ) -> Result<(EventQueue, Vec<Places>, [Place; 2]), TopologyError> {
-        let mut events: Vec<Event> = (0..count(actors.sources)).map(Event::Departure).collect();
         let mut places = vec![Places::default(); actors.used.len()];
         let numbers = || (0u32..).zip(actors.used).filter(|(_, used)| **used);
         for (number, _) in numbers() {
@@ -431,7 +451,7 @@ impl<F: Forwarding> Topology<F> {
                 events.push(Event::Arrival(number));
             }
         }
-        for (number, _) in numbers() {
+        for (number, _) in numbers().filter(|(number, _)| !ahead.is_ahead(*number)) {
             places[number as usize].timer = count(events.len());
             events.push(Event::Timer(number));
         }
@@ -453,13 +473,14 @@ impl<F: Forwarding> Topology<F> {
     }
 
     /// The direction of a link on which each port sends.
-    fn wires(&self, peers: &[(PortId, LinkParams)], places: &[Places]) -> Vec<Wire> {
-        let directions = peers.iter().zip(places);
+    fn wires(&self, peers: &[(PortId, LinkParams)], places: &[Places], ahead: &Ahead) -> Vec<Wire> {
+        let directions = (0..).zip(peers.iter().zip(places));
         let mut wires: Vec<Wire> = directions
-            .map(|((peer, params), places)| Wire {
+            .map(|(number, ((peer, params), places))| Wire {
                 link: Link::new(*params),
                 end: self.end(*peer),
                 arrival: places.arrival,
+                only_source: ahead.only_source(number),
             })
             .collect();
         for (port, impairments) in &self.impairments {
@@ -492,8 +513,6 @@ impl<F: Forwarding> Topology<F> {
 
 /// What can have an event pending in a network.
 struct Actors<'a> {
-    /// Sources that send whatever happens.
-    sources: usize,
     /// By port: a flow uses it.
     used: &'a [bool],
     /// Endpoints that answer what they receive.

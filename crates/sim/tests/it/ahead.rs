@@ -1,0 +1,115 @@
+//! Adapters that send ahead: what becomes of packets is what it would be if they left one by one.
+
+use crate::support::*;
+use proptest::prelude::*;
+use slicewise_dataplane::Pipeline;
+use slicewise_sim::endpoint::EndpointParams;
+use slicewise_sim::packet::Packet;
+use slicewise_sim::{FlowId, FlowParams, Observer, Outcome, Topology};
+use slicewise_traffic::{Pace, Pattern, Poisson, Random, Sizes, Source};
+use slicewise_units::{BitRate, Duration, Instant};
+
+/// A recorder that does not need packets of several flows in order.
+#[derive(Debug, Default)]
+struct Unordered(Recorder);
+
+impl Observer for Unordered {
+    const ORDERED: bool = false;
+
+    fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
+        self.0.on_sent(flow, packet);
+    }
+
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
+        self.0.on_received(flow, packet, at);
+    }
+
+    fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
+        self.0.on_lost(flow, packet, now);
+    }
+}
+
+/// By host, Mbit/s of its Poisson sources.
+type Rates = Vec<Vec<u64>>;
+
+/// Hosts that send over links of 1 Gbit/s to a device, whose port has 500 Mbit/s and a short queue.
+fn built<O: Observer>(
+    rates: &Rates,
+    ring_frames: Option<u32>,
+    observer: O,
+) -> slicewise_sim::Network<Pipeline, O> {
+    let mut topology = Topology::default();
+    let sink = topology.endpoint(EndpointParams::default());
+    let device = device(&mut topology, Duration::from_micros(3));
+    let port_rate = BitRate::new(500_000_000);
+    let mut flows: Vec<FlowParams> = Vec::new();
+    for sources in rates {
+        let host = topology.endpoint(EndpointParams {
+            transmit_ring_frames: ring_frames,
+            ..EndpointParams::default()
+        });
+        join(&mut topology, host, device, ethernet(1_000_000_000));
+        for mbit in sources {
+            let slice = u16::try_from(flows.len()).unwrap();
+            let pace = Pace::new(FRAME_BYTES, BitRate::new(mbit * 1_000_000)).unwrap();
+            let source = Source::new(
+                Pattern::Poisson(Poisson::new(pace.interval_ns())),
+                Sizes::Equal(FRAME_BYTES),
+                Instant::ZERO,
+                Duration::ZERO,
+                Instant::from_nanos(8_000_000),
+                Random::stream(7, slice.into()),
+            );
+            flows.push(flow(slice, [host, sink], source));
+        }
+    }
+    let mut class = vlan_class("first", 10);
+    class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(20));
+    let policy = policy(vec![class]).resolve(port_rate).unwrap();
+    let forwarding = slicewise_sim::device::port::port(policy, 1).unwrap();
+    join_egress(
+        &mut topology,
+        device,
+        forwarding,
+        sink,
+        ethernet(500_000_000),
+    );
+    topology.build(flows, observer).unwrap()
+}
+
+fn sorted(mut recorder: Recorder) -> Recorder {
+    recorder.sent.sort_unstable();
+    recorder
+        .fates
+        .sort_unstable_by_key(|(slice, number, _)| (*slice, *number));
+    recorder
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn packets_sent_ahead_meet_the_fate_they_meet_one_by_one(
+        rates in prop::collection::vec(prop::collection::vec(100u64..900, 1..4), 1..4),
+    ) {
+        let end = |outcome: Outcome| (outcome.ended_at, outcome.in_flight);
+        let mut one_by_one = built(&rates, Some(u32::MAX), Recorder::default());
+        let mut ahead = built(&rates, None, Recorder::default());
+        let mut chained = built(&rates, None, Unordered::default());
+        let outcomes = [
+            one_by_one.run_until(Instant::MAX),
+            ahead.run_until(Instant::MAX),
+            chained.run_until(Instant::MAX),
+        ];
+        prop_assert_eq!(outcomes.map(end), [end(outcomes[0]); 3]);
+        prop_assert!(outcomes[0].events >= outcomes[1].events);
+        let alone = rates.iter().any(|sources| sources.len() == 1);
+        prop_assert_eq!(outcomes[1].events > outcomes[2].events, alone);
+        let expected = one_by_one.into_parts().0;
+        let ahead = ahead.into_parts().0;
+        prop_assert_eq!(&expected.sent, &ahead.sent, "in order of time");
+        let expected = sorted(expected);
+        prop_assert_eq!(&expected, &sorted(ahead));
+        prop_assert_eq!(&expected, &sorted(chained.into_parts().0.0));
+    }
+}
