@@ -167,6 +167,8 @@ pub struct EventQueue {
     first: Tree,
     /// Those of connections and applications: many, and they change seldom.
     second: Tree,
+    /// The least of `second`, and its lane: most events change nothing there.
+    second_least: (u64, usize),
     /// How many actors are in `first`; the others follow them.
     split: usize,
     /// The place of the event taken last, [`NOWHERE`] once that is vacated: what an event does
@@ -187,9 +189,11 @@ impl EventQueue {
         let is_second =
             |event: &Event| matches!(event, Event::Connection(_) | Event::Application(_));
         let split = events.iter().position(is_second).unwrap_or(events.len());
+        let second = Tree::new(events.len() - split)?;
         Some(Self {
             first: Tree::new(split)?,
-            second: Tree::new(events.len() - split)?,
+            second_least: second.least(),
+            second,
             split,
             spent: NOWHERE,
             events,
@@ -220,8 +224,7 @@ impl EventQueue {
             self.set(self.spent, NEVER);
             self.spent = NOWHERE;
         }
-        let ((first, first_lane), (second, second_lane)) =
-            (self.first.least(), self.second.least());
+        let ((first, first_lane), (second, second_lane)) = (self.first.least(), self.second_least);
         let least = first.min(second);
         if least == NEVER || least > end.nanos() {
             return None;
@@ -241,6 +244,7 @@ impl EventQueue {
             self.first.set(place, at);
         } else {
             self.second.set(place - self.split, at);
+            self.second_least = self.second.least();
         }
     }
 }

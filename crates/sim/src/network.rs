@@ -181,6 +181,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// A pause frame has reached `port` at `now`, no earlier than the last event: it begins no frame before
     /// `until`, and completes the one that it is sending. A moment that has passed ends a pause.
+    /// An adapter that sends ahead has put on its link what it was handed before: one without limits, flow control and
+    /// connections.
     pub fn pause(&mut self, port: PortId, until: Instant, now: Instant) {
         self.wires.pause(port.number(), until);
         self.transmit(port.number(), now);

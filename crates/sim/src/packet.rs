@@ -64,10 +64,13 @@ pub type PacketId = u32;
 
 /// Places that a store begins with.
 const FIRST_PLACES: usize = 64;
+/// A place that becomes free no farther than this behind the last one given is given next.
+const NEAR: usize = 64;
 
 /// The packets in transit. Places are given in turn, those that are taken left out, and at least a quarter of them are
 /// free: packets that wait in one queue lie one behind the other in memory, so that a queue of tens of thousands is read in
-/// order. Places reused last in, first out would lie all over the store after a while.
+/// order. Places reused last in, first out would lie all over the store after a while. Only those that become free soon,
+/// of packets that a device drops at once, are given again soon: so a flood does not sweep the store through the caches.
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,
@@ -176,6 +179,9 @@ impl PacketStore {
         let place = id as usize;
         self.taken[place / 64] &= !(1 << (place % 64));
         self.len -= 1;
+        if place < self.cursor && self.cursor - place <= NEAR {
+            self.cursor = place;
+        }
         self.packets[place]
     }
 
@@ -217,15 +223,34 @@ mod tests {
     #[test]
     fn packets_stored_in_turn_lie_one_behind_the_other() {
         let mut store = PacketStore::default();
-        let first: Vec<PacketId> = (0..40).map(|n| store.insert(packet(n))).collect();
-        assert_eq!(first, (0..40).collect::<Vec<_>>());
-        // Every other packet leaves, as where two queues are served in turn.
-        for id in first.iter().step_by(2) {
-            assert_eq!(store.remove(*id).sequence, u64::from(*id));
+        let grown: Vec<PacketId> = (0..300).map(|n| store.insert(packet(n))).collect();
+        for id in grown {
+            store.remove(id);
         }
-        let later: Vec<PacketId> = (0..28).map(|n| store.insert(packet(n))).collect();
-        assert_eq!(later[..24], (40..64).collect::<Vec<_>>());
-        assert_eq!(later[24..], [0, 2, 4, 6]);
+        let places = PacketId::try_from(store.packets.len()).unwrap();
+        let first: Vec<PacketId> = (0..100).map(|n| store.insert(packet(n))).collect();
+        // Of the older ones every other leaves, as where two queues are served in turn.
+        for id in first[..30].iter().step_by(2) {
+            store.remove(*id);
+        }
+        let later: Vec<PacketId> = (0..50).map(|n| store.insert(packet(n))).collect();
+        for (n, id) in (0..).zip(first.iter().chain(&later)) {
+            assert_eq!(*id, (first[0] + n) % places);
+        }
+    }
+
+    #[test]
+    fn places_that_become_free_at_once_are_given_again_at_once() {
+        let mut store = PacketStore::default();
+        for n in 0..40 {
+            store.insert(packet(n));
+        }
+        for n in 0..1_000 {
+            let [one, other] = [store.insert(packet(n)), store.insert(packet(n))];
+            assert_eq!([one, other], [40, 41]);
+            store.remove(one);
+            store.remove(other);
+        }
     }
 
     proptest! {
