@@ -2,11 +2,11 @@
 //!
 //! Everything that acts in a network — a source, a link, a device — has at most one event
 //! pending, so the queue is a table of times with a place for each of them, and above it a tree of
-//! minima, eight children per node. Connections and applications have a tree of their own: there
+//! minima, eight children per node, with one or two roots. Connections and applications have a tree of their own: there
 //! may be thousands, and their timers seldom change, so they must not make the tree of the links
 //! and ports deeper. Scheduling writes a time and updates the minima above it; the
-//! next event is found by descending the tree to the minimum. A small network is one node: then
-//! scheduling is one store, and finding the next event takes eight comparisons without a branch.
+//! next event is found by descending the tree to the minimum. A small network is one node or two: then
+//! scheduling is one store, and finding the next event takes eight comparisons, or sixteen, without a branch.
 //! Scheduling again replaces the pending event, so a rescheduled timer leaves no stale entry.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
@@ -85,16 +85,18 @@ impl Group {
     }
 }
 
+/// Most groups of the last level.
+const ROOTS: usize = 2;
 /// No place.
 const NOWHERE: usize = usize::MAX;
-/// Levels of the largest tree: 8⁸ = 2²⁴ actors.
+/// Levels of the largest tree: 2·8⁸ actors, of which [`MAX_ACTORS`] are allowed.
 const MAX_LEVELS: usize = 8;
 
 /// The times of some actors, and the least of them.
 #[derive(Debug, Clone)]
 struct Tree {
     /// Level after level. Level 0 holds the time of every actor, each level above it the least
-    /// time of every group below; the last level is one group.
+    /// time of every group below; the last level is at most [`ROOTS`] groups.
     groups: Vec<Group>,
     /// Where each level starts in `groups`.
     starts: [usize; MAX_LEVELS],
@@ -105,7 +107,7 @@ impl Tree {
     fn new(actors: usize) -> Option<Self> {
         let mut width = actors.div_ceil(WIDTH).max(1);
         let (mut starts, mut levels, mut total) = ([0; MAX_LEVELS], 1, width);
-        while width > 1 {
+        while width > ROOTS {
             *starts.get_mut(levels)? = total;
             width = width.div_ceil(WIDTH);
             total += width;
@@ -118,16 +120,25 @@ impl Tree {
         })
     }
 
-    /// The least time, and the lane of the last level that holds it.
+    /// The least time, and its place on the last level.
     #[inline]
     fn least(&self) -> (u64, usize) {
-        self.groups[self.starts[self.levels - 1]].least()
+        let roots = &self.groups[self.starts[self.levels - 1]..];
+        let (first, first_lane) = roots[0].least();
+        let Some(second) = roots.get(1) else {
+            return (first, first_lane);
+        };
+        let (second, second_lane) = second.least();
+        if second < first {
+            (second, WIDTH + second_lane)
+        } else {
+            (first, first_lane)
+        }
     }
 
-    /// The actor that has the least time, which `lane` of the last level holds.
+    /// The actor that has the least time, which is at `place` on the last level.
     #[inline]
-    fn descend(&self, lane: usize) -> usize {
-        let mut place = lane;
+    fn descend(&self, mut place: usize) -> usize {
         for level in (1..self.levels).rev() {
             let (_, lane) = self.groups[self.starts[level - 1] + place].least();
             place = place * WIDTH + lane;
@@ -167,7 +178,7 @@ pub struct EventQueue {
     first: Tree,
     /// Those of connections and applications: many, and they change seldom.
     second: Tree,
-    /// The least of `second`, and its lane: most events change nothing there.
+    /// The least of `second`, and its place on the last level: most events change nothing there.
     second_least: (u64, usize),
     /// How many actors are in `first`; the others follow them.
     split: usize,
@@ -224,15 +235,16 @@ impl EventQueue {
             self.set(self.spent, NEVER);
             self.spent = NOWHERE;
         }
-        let ((first, first_lane), (second, second_lane)) = (self.first.least(), self.second_least);
+        let ((first, first_place), (second, second_place)) =
+            (self.first.least(), self.second_least);
         let least = first.min(second);
         if least == NEVER || least > end.nanos() {
             return None;
         }
         let place = if first <= second {
-            self.first.descend(first_lane)
+            self.first.descend(first_place)
         } else {
-            self.split + self.second.descend(second_lane)
+            self.split + self.second.descend(second_place)
         };
         self.spent = place;
         Some((Instant::from_nanos(least), self.events[place]))

@@ -182,19 +182,30 @@ impl FlowControl {
 }
 
 impl<F: Forwarding, O: Observer> Network<F, O> {
+    /// See [`Port::control_of`]; most networks have no flow control.
+    #[inline]
+    fn control_of(&self, egress: u32, flow: u16) -> Option<usize> {
+        if self.flow_controls.is_empty() {
+            return None;
+        }
+        self.ports[egress as usize].control_of(flow)
+    }
+
     /// Whether a frame of `flow` that arrived at the device of port `egress` may wait there, as far as flow control is
     /// concerned.
     #[inline]
     pub(crate) fn has_room(&self, egress: u32, flow: u16, bytes: u32) -> bool {
-        let control = self.ports[egress as usize].control_of(flow);
+        let Some(control) = self.control_of(egress, flow) else {
+            return true;
+        };
         let priority = self.flows[usize::from(flow)].priority();
-        control.is_none_or(|control| self.flow_controls[control].has_room(priority, bytes))
+        self.flow_controls[control].has_room(priority, bytes)
     }
 
     /// A frame of `flow` waits for port `egress`.
     #[inline]
     pub(crate) fn on_waiting(&mut self, egress: u32, flow: u16, bytes: u32, now: Instant) {
-        let Some(control) = self.ports[egress as usize].control_of(flow) else {
+        let Some(control) = self.control_of(egress, flow) else {
             return;
         };
         let control = &mut self.flow_controls[control];
@@ -206,7 +217,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// There was no room for a frame of `flow` to port `egress`.
     pub(crate) fn on_refused(&mut self, egress: u32, flow: u16, now: Instant) {
-        let Some(control) = self.ports[egress as usize].control_of(flow) else {
+        let Some(control) = self.control_of(egress, flow) else {
             return;
         };
         let control = &mut self.flow_controls[control];
@@ -256,6 +267,9 @@ pub(crate) fn on_gone<F, O: Observer>(
     id: PacketId,
     now: Instant,
 ) {
+    if controls.is_empty() {
+        return;
+    }
     let packet = wires.packets.get(id);
     let Some(control) = port.control_of(packet.flow) else {
         return;
