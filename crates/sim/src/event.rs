@@ -2,11 +2,11 @@
 //!
 //! Everything that acts in a network — a source, a link, a device — has at most one event
 //! pending, so the queue is a table of times with a place for each of them, and above it a tree of
-//! minima, eight children per node, with one or two roots. Connections and applications have a tree of their own: there
+//! minima, eight children per node, with up to four roots. Connections and applications have a tree of their own: there
 //! may be thousands, and their timers seldom change, so they must not make the tree of the links
 //! and ports deeper. Scheduling writes a time and updates the minima above it; the
-//! next event is found by descending the tree to the minimum. A small network is one node or two: then
-//! scheduling is one store, and finding the next event takes eight comparisons, or sixteen, without a branch.
+//! next event is found by descending the tree to the minimum. A small network is one level: then
+//! scheduling is one store, and finding the next event takes eight comparisons for each eight actors, without a branch.
 //! Scheduling again replaces the pending event, so a rescheduled timer leaves no stale entry.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
@@ -15,6 +15,7 @@
 //! considered.
 
 use slicewise_units::Instant;
+use std::hint::select_unpredictable;
 
 /// What happens. The number is the index of the affected object in the network's table of that
 /// kind.
@@ -86,10 +87,10 @@ impl Group {
 }
 
 /// Most groups of the last level.
-const ROOTS: usize = 2;
+const ROOTS: usize = 4;
 /// No place.
 const NOWHERE: usize = usize::MAX;
-/// Levels of the largest tree: 2·8⁸ actors, of which [`MAX_ACTORS`] are allowed.
+/// Levels of the largest tree: 4·8⁸ actors, of which [`MAX_ACTORS`] are allowed.
 const MAX_LEVELS: usize = 8;
 
 /// The times of some actors, and the least of them.
@@ -124,16 +125,13 @@ impl Tree {
     #[inline]
     fn least(&self) -> (u64, usize) {
         let roots = &self.groups[self.starts[self.levels - 1]..];
-        let (first, first_lane) = roots[0].least();
-        let Some(second) = roots.get(1) else {
-            return (first, first_lane);
-        };
-        let (second, second_lane) = second.least();
-        if second < first {
-            (second, WIDTH + second_lane)
-        } else {
-            (first, first_lane)
+        let mut least = roots[0].least();
+        for (root, group) in (1..).zip(&roots[1..]) {
+            let (time, lane) = group.least();
+            let other = (time, root * WIDTH + lane);
+            least = select_unpredictable(time < least.0, other, least);
         }
+        least
     }
 
     /// The actor that has the least time, which is at `place` on the last level.
