@@ -123,6 +123,24 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "a 53-bit uniform, and results that are not negative"
+    )]
+    fn exponential_is_rounded_to_the_nearest() {
+        for mean in [0.4, 1.0, 3.7, 1_264.0, 1e12] {
+            let (mut random, mut same) = (Random::stream(9, 0), Random::stream(9, 0));
+            for _ in 0..10_000 {
+                let uniform = ((same.0.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+                let exact = libm::round(-libm::log(uniform) * mean) as u64;
+                assert_eq!(random.exponential(mean), exact);
+            }
+        }
+    }
+
+    #[test]
     #[expect(clippy::cast_precision_loss, reason = "a statistic")]
     fn exponential_has_its_mean() {
         let mut random = Random::stream(4, 0);

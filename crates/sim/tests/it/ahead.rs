@@ -4,9 +4,12 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::Pipeline;
 use slicewise_sim::endpoint::EndpointParams;
+use slicewise_sim::impairment::Impairments;
 use slicewise_sim::packet::Packet;
 use slicewise_sim::{FlowId, FlowParams, Observer, Outcome, Topology};
-use slicewise_traffic::{Pace, Pattern, Poisson, Random, Sizes, Source};
+use slicewise_traffic::{
+    ImpairmentParams, LossParams, Pace, Pattern, Poisson, Random, Sizes, Source,
+};
 use slicewise_units::{BitRate, Duration, Instant};
 
 /// A recorder that does not need packets of several flows in order.
@@ -32,9 +35,11 @@ impl Observer for Unordered {
 /// By host, Mbit/s of its Poisson sources.
 type Rates = Vec<Vec<u64>>;
 
-/// Hosts that send over links of 1 Gbit/s to a device, whose port has 500 Mbit/s and a short queue.
+/// Hosts that send over links of 1 Gbit/s, the first of which loses `lost_ppm` of its frames, to a device, whose port has
+/// 500 Mbit/s and a short queue.
 fn built<O: Observer>(
     rates: &Rates,
+    lost_ppm: u32,
     ring_frames: Option<u32>,
     observer: O,
 ) -> slicewise_sim::Network<Pipeline, O> {
@@ -43,12 +48,13 @@ fn built<O: Observer>(
     let device = device(&mut topology, Duration::from_micros(3));
     let port_rate = BitRate::new(500_000_000);
     let mut flows: Vec<FlowParams> = Vec::new();
+    let mut links = Vec::new();
     for sources in rates {
         let host = topology.endpoint(EndpointParams {
             transmit_ring_frames: ring_frames,
             ..EndpointParams::default()
         });
-        join(&mut topology, host, device, ethernet(1_000_000_000));
+        links.push(join(&mut topology, host, device, ethernet(1_000_000_000)));
         for mbit in sources {
             let slice = u16::try_from(flows.len()).unwrap();
             let pace = Pace::new(FRAME_BYTES, BitRate::new(mbit * 1_000_000)).unwrap();
@@ -62,6 +68,14 @@ fn built<O: Observer>(
             );
             flows.push(flow(slice, [host, sink], source));
         }
+    }
+    if lost_ppm > 0 {
+        let params = ImpairmentParams {
+            loss: Some(LossParams::independent(lost_ppm)),
+            ..ImpairmentParams::default()
+        };
+        let seeds = (0u64..).take(flows.len());
+        topology.impair(links[0], Impairments::new(params, seeds, 0));
     }
     let mut class = vlan_class("first", 10);
     class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(20));
@@ -91,11 +105,14 @@ proptest! {
     #[test]
     fn packets_sent_ahead_meet_the_fate_they_meet_one_by_one(
         rates in prop::collection::vec(prop::collection::vec(100u64..900, 1..4), 1..4),
+        lost_ppm in prop_oneof![Just(0), Just(200_000)],
+        stop_ns in 0u64..4_000_000,
     ) {
         let end = |outcome: Outcome| (outcome.ended_at, outcome.in_flight);
-        let mut one_by_one = built(&rates, Some(u32::MAX), Recorder::default());
-        let mut ahead = built(&rates, None, Recorder::default());
-        let mut chained = built(&rates, None, Unordered::default());
+        let mut one_by_one = built(&rates, lost_ppm, Some(u32::MAX), Recorder::default());
+        let mut ahead = built(&rates, lost_ppm, None, Recorder::default());
+        let mut chained = built(&rates, lost_ppm, None, Unordered::default());
+        chained.run_until(Instant::from_nanos(stop_ns));
         let outcomes = [
             one_by_one.run_until(Instant::MAX),
             ahead.run_until(Instant::MAX),
@@ -103,7 +120,8 @@ proptest! {
         ];
         prop_assert_eq!(outcomes.map(end), [end(outcomes[0]); 3]);
         prop_assert!(outcomes[0].events >= outcomes[1].events);
-        let alone = rates.iter().any(|sources| sources.len() == 1);
+        let unimpaired = &rates[usize::from(lost_ppm > 0)..];
+        let alone = unimpaired.iter().any(|sources| sources.len() == 1);
         prop_assert_eq!(outcomes[1].events > outcomes[2].events, alone);
         let expected = one_by_one.into_parts().0;
         let ahead = ahead.into_parts().0;
