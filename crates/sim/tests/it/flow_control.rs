@@ -1,6 +1,6 @@
 //! Pause frames: what they keep, whom they hold up, and two ports that pause each other.
 
-use crate::support::{Recorder, cbr, changed, ethernet, plain_port};
+use crate::support::{Recorder, cbr, changed, ethernet, join, join_egress, plain_port};
 use proptest::prelude::*;
 use slicewise_sim::device::DeviceParams;
 use slicewise_sim::endpoint::EndpointParams;
@@ -189,11 +189,9 @@ fn frames_are_lost_and_counted_where_the_buffer_is_too_small_for_them() {
     assert_eq!(drops, [("buffer_full", lost)]);
 }
 
-/// Two devices with flow control between two hosts who send to each other, and whose own ports are paused for good.
-fn storm() -> (Option<[PortId; 2]>, [PortId; 2], usize) {
-    let mut topology = Topology::default();
-    let hosts = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
-    let params = DeviceParams {
+/// Pauses links at 40 kB that wait in it.
+fn pausing() -> DeviceParams {
+    DeviceParams {
         processing: Duration::ZERO,
         flow_control: Some(FlowControlParams {
             per_priority: false,
@@ -202,8 +200,34 @@ fn storm() -> (Option<[PortId; 2]>, [PortId; 2], usize) {
             low: ByteCount::new(20_000),
             host_queue: 10,
         }),
-    };
-    let devices: [Node; 2] = [(); 2].map(|()| topology.device(params));
+    }
+}
+
+#[test]
+fn a_host_whose_sources_never_wait_is_paused_too() {
+    let mut topology = Topology::default();
+    let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let device = topology.device(pausing());
+    join(&mut topology, sender, device, ethernet(1_000_000_000));
+    let port = plain_port(BitRate::new(100_000_000));
+    let slow = ethernet(100_000_000);
+    join_egress(&mut topology, device, port, sink, slow);
+    let until = Duration::from_millis(100);
+    let flows = vec![cbr(0, [sender, sink], 200_000_000, Duration::ZERO, until)];
+    let mut network = topology.build(flows, Recorder::default()).unwrap();
+    network.run_until(Instant::MAX);
+    let (recorder, _) = network.into_parts();
+    assert_eq!(
+        (recorder.lost(), recorder.arrivals(0).len()),
+        (0, recorder.sent.len())
+    );
+}
+
+/// Two devices with flow control between two hosts who send to each other, and whose own ports are paused for good.
+fn storm() -> (Option<[PortId; 2]>, [PortId; 2], usize) {
+    let mut topology = Topology::default();
+    let hosts = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let devices: [Node; 2] = [(); 2].map(|()| topology.device(pausing()));
     let rate = BitRate::new(1_000_000_000);
     let link = ethernet(1_000_000_000);
     let to_hosts = [0, 1].map(|side| {
