@@ -29,9 +29,11 @@ pub struct EndpointParams {
 }
 
 impl EndpointParams {
-    /// Whether what its adapters hold keeps nobody waiting: they have room for every frame.
-    pub(crate) const fn has_room_for_all(&self) -> bool {
-        self.transmit_ring_frames.is_none() && self.source_limit_frames.is_none()
+    /// Whether its adapters have room for every frame and send all in the order in which they are handed over.
+    pub(crate) const fn keeps_nothing_back(&self) -> bool {
+        self.transmit_ring_frames.is_none()
+            && self.source_limit_frames.is_none()
+            && !self.per_priority
     }
 }
 

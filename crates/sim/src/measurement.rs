@@ -72,7 +72,7 @@ impl Measurement {
 }
 
 impl Observer for Measurement {
-    /// Everything is counted by flow.
+    /// Counts go by the times in the packets, and only packets of one flow are compared.
     const ORDERED: bool = false;
 
     #[inline]

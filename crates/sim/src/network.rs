@@ -65,8 +65,8 @@ pub(crate) struct Sending {
     /// The packet that leaves next; [`Instant::MAX`] if none does.
     next: Departure,
     sent: u64,
-    /// Where that is scheduled; [`Place::MAX`] for one that departs when the packet before it arrives.
-    pub(crate) place: Place,
+    /// Where that is scheduled; `None` if it departs when the packet before it arrives.
+    pub(crate) place: Option<Place>,
 }
 
 impl Sending {
@@ -81,7 +81,7 @@ impl Sending {
             source,
             next,
             sent: 0,
-            place: Place::MAX,
+            place: None,
         }
     }
 
@@ -98,7 +98,8 @@ impl Sending {
 pub struct Outcome {
     /// When the last event happened.
     pub ended_at: Instant,
-    /// Packets still in transit: zero if the network has drained.
+    /// Packets still in transit: zero if the network has drained. Of a source that is alone on its link this counts one of
+    /// those that have yet to be sent.
     pub in_flight: usize,
     /// Two ports of one link that have paused each other for longer than any pause lasts: neither will send again, and the
     /// run has ended.
@@ -139,10 +140,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     fn begin(&mut self) {
         for index in 0..self.sources.len() {
             let Sending { next, place, .. } = &self.sources[index];
-            if *place == Place::MAX {
-                self.depart(index);
-            } else {
-                self.wires.events.schedule(next.at, *place);
+            match place {
+                Some(place) => self.wires.events.schedule(next.at, *place),
+                None => self.depart(index),
             }
         }
     }
@@ -181,9 +181,18 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// A pause frame has reached `port` at `now`, no earlier than the last event: it begins no frame before
     /// `until`, and completes the one that it is sending. A moment that has passed ends a pause.
-    /// An adapter that sends ahead has put on its link what it was handed before: one without limits, flow control and
-    /// connections.
+    ///
+    /// Not for adapters that send ahead, whose frames are on their links already: those of endpoints without limits and
+    /// priorities, to a node without flow control, which serve no connections.
     pub fn pause(&mut self, port: PortId, until: Instant, now: Instant) {
+        let egress = self
+            .ports
+            .get(port.number() as usize)
+            .map(|port| &port.egress);
+        debug_assert!(
+            !matches!(egress, Some(Egress::Ahead)),
+            "{port:?} sends ahead"
+        );
         self.wires.pause(port.number(), until);
         self.transmit(port.number(), now);
     }
@@ -241,8 +250,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         };
         let sequence = sending.sent;
         sending.sent += u64::from(is_sent);
-        if sending.place != Place::MAX {
-            self.wires.events.schedule(sending.next.at, sending.place);
+        if let Some(place) = sending.place {
+            self.wires.events.schedule(sending.next.at, place);
         }
         if !is_sent {
             let id = &self.wires.flows[index];
@@ -284,6 +293,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let ring = match &mut port.egress {
             Egress::Adapter(ring) => ring,
             Egress::Ahead => {
+                debug_assert!(segment.is_none(), "connections wait for room in adapters");
                 let id = self.wires.store(packet, None);
                 self.wires.send(number, id, ready_at.max(now));
                 return;

@@ -6,15 +6,16 @@ use slicewise_units::Instant;
 /// Where a run is measured.
 ///
 /// Sent packets are reported in order of time unless it [does not need that](Self::ORDERED), and so are received ones of
-/// one receiver; but a packet may be reported as received in advance, as soon as its time of reception is certain.
+/// one receiver; but a packet may be reported as received, or as lost on a link, in advance, as soon as that is certain. What a source sends first
+/// may be reported when the network is built.
 ///
 /// Flows that are [not measured](FlowId::UNMEASURED) are not reported.
 ///
 /// This is the interface for everything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
-    /// Whether it needs packets that are sent in order of time. If not, each flow's are, but those of several flows are
-    /// not: a packet may be reported when the one before it of its flow arrives at the next node.
+    /// Whether sent packets must be reported in order of time. If not, those of each flow are, but not those of several: a
+    /// packet may be reported when the one before it of its flow arrives at the next node.
     const ORDERED: bool = true;
     /// The sender hands `packet` to its network adapter, at `packet.sent_at`.
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet);

@@ -11,7 +11,7 @@ pub struct Packet {
     /// When its sender handed it to the network adapter.
     pub sent_at: Instant,
     /// On a link: when it reaches the end of it. At a device: since when it has been queued there,
-    /// which is the same moment. In the sender's adapter: `sent_at`.
+    /// which is the same moment. Waiting in the sender's adapter: `sent_at`.
     pub queued_at: Instant,
     /// Its number within its flow, from 0.
     pub sequence: u64,
@@ -64,13 +64,13 @@ pub type PacketId = u32;
 
 /// Places that a store begins with.
 const FIRST_PLACES: usize = 64;
-/// A place that becomes free no farther than this behind the last one given is given next.
+/// A place that becomes free no farther than this before the cursor is given next.
 const NEAR: usize = 64;
 
 /// The packets in transit. Places are given in turn, those that are taken left out, and at least a quarter of them are
 /// free: packets that wait in one queue lie one behind the other in memory, so that a queue of tens of thousands is read in
-/// order. Places reused last in, first out would lie all over the store after a while. Only those that become free soon,
-/// of packets that a device drops at once, are given again soon: so a flood does not sweep the store through the caches.
+/// order. Places reused last in, first out would lie all over the store after a while. Only those that become free [soon](NEAR),
+/// as of packets that a device drops at once, are given again soon: so a flood does not sweep the store through the caches.
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,

@@ -6,12 +6,18 @@
 //!
 //! If moreover all packets on the link are of one source, the order of events elsewhere does not depend on when they are
 //! handed over: the next one departs when one arrives at the device, however long ago its time was, and the source needs
-//! no event.
+//! no event. So each packet must arrive: the link has no impairments, and leads to a device, because arrivals at other
+//! hosts may need no event either. And the observer sees packets of several sources out of order, which it must allow.
 
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
-use crate::link::LinkParams;
+use crate::link::{Handover, LinkParams};
 use crate::network::Flow;
+use slicewise_units::BitRate;
+
+/// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is
+/// handed over, and then before what happens in that nanosecond but was scheduled later.
+const FASTEST: BitRate = BitRate::new(512_000_000_000);
 
 /// By port.
 pub(super) struct Ahead {
@@ -22,32 +28,45 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// The first `sources` of the `flows` are not those of connections. `is_ordered`: packets are to be sent in order of
-    /// time.
+    /// The first `first_of_connections` of the `flows` are those of sources. `is_ordered`: packets are to be sent in order
+    /// of time.
     pub(super) fn new<F: Forwarding>(
         topology: &Topology<F>,
         peers: &[(PortId, LinkParams)],
         flows: &[Flow],
-        sources: usize,
+        first_of_connections: usize,
         is_ordered: bool,
     ) -> Self {
-        let (flows, connections) = flows.split_at(sources);
-        let ports = (0u32..).zip(topology.ports.iter().zip(peers));
-        let (adapters, sources) = ports
-            .map(|(number, ((node, _), (peer, _)))| {
-                let is_ahead = topology.has_room_for_all(*node)
+        let (flows, connections) = flows.split_at(first_of_connections);
+        let ports = topology.ports.iter().zip(peers);
+        let mut adapters: Vec<bool> = ports
+            .map(|((node, _), (peer, link))| {
+                topology.keeps_nothing_back(*node)
                     && topology.flow_control_of(*peer).is_none()
-                    && connections.iter().all(|flow| flow.port != number);
-                let may_wait = is_ahead
-                    && !is_ordered
-                    && matches!(topology.ports[peer.0 as usize].0, Node::Device(_))
-                    && !topology
-                        .impairments
-                        .iter()
-                        .any(|(port, _)| port.0 == number);
-                (is_ahead, may_wait.then(|| only(flows, number)).flatten())
+                    && link.handover == Handover::LastBit
+                    && link.rate.rate <= FASTEST
             })
-            .unzip();
+            .collect();
+        for flow in connections {
+            adapters[flow.port as usize] = false;
+        }
+        let mut sources = vec![None; adapters.len()];
+        let mut flows_of_port = vec![0u32; adapters.len()];
+        for (source, flow) in (0u32..).zip(flows) {
+            sources[flow.port as usize] = Some(source);
+            flows_of_port[flow.port as usize] += 1;
+        }
+        let impaired = topology.impairments.iter().map(|(port, _)| port.0 as usize);
+        for port in impaired {
+            sources[port] = None;
+        }
+        for (port, (peer, _)) in peers.iter().enumerate() {
+            let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
+            let is_alone = flows_of_port[port] == 1;
+            if !(adapters[port] && is_alone && leads_to_device) || is_ordered {
+                sources[port] = None;
+            }
+        }
         Self { adapters, sources }
     }
 
@@ -60,16 +79,4 @@ impl Ahead {
     pub(super) fn only_source(&self, port: u32) -> Option<u32> {
         self.sources[port as usize]
     }
-
-    /// Whether a source needs no event.
-    pub(super) fn departs_on_arrival(&self, source: u32) -> bool {
-        self.sources.contains(&Some(source))
-    }
-}
-
-/// The only flow that is sent from a port.
-fn only(flows: &[Flow], port: u32) -> Option<u32> {
-    let mut of_port = (0u32..).zip(flows).filter(|(_, flow)| flow.port == port);
-    let (first, _) = of_port.next()?;
-    of_port.next().is_none().then_some(first)
 }

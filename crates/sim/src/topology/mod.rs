@@ -227,9 +227,9 @@ impl<F: Forwarding> Topology<F> {
         let ids = running.iter().map(|flow| flow.id).collect();
         let ahead = Ahead::new(&self, &peers, &running, first_of_connections, O::ORDERED);
         let mut departures = Vec::new();
-        for (index, sending) in (0..).zip(&mut sources) {
-            if !ahead.departs_on_arrival(index) {
-                sending.place = count(departures.len());
+        for ((index, sending), flow) in (0..).zip(&mut sources).zip(&running) {
+            if ahead.only_source(flow.port) != Some(index) {
+                sending.place = Some(count(departures.len()));
                 departures.push(Event::Departure(index));
             }
         }
@@ -287,10 +287,10 @@ impl<F: Forwarding> Topology<F> {
         ))
     }
 
-    /// Whether what the adapters of a node hold keeps nobody waiting; false for a device.
-    fn has_room_for_all(&self, node: Node) -> bool {
+    /// Whether a node is an endpoint whose adapters keep no frame and no source back by themselves.
+    fn keeps_nothing_back(&self, node: Node) -> bool {
         match node {
-            Node::Endpoint(index) => self.endpoints[index as usize].has_room_for_all(),
+            Node::Endpoint(index) => self.endpoints[index as usize].keeps_nothing_back(),
             Node::Device(_) => false,
         }
     }
@@ -425,16 +425,18 @@ impl<F: Forwarding> Topology<F> {
         })
     }
 
-    /// The event queue, with a place for each of the `events` of sources, for each port that a flow uses, and for what has timers of its own; and
-    /// the first places of the latter: a network in which nothing comes back pays nothing for the way back.
+    /// The event queue, with the places of the `departures` of sources, a place for each port that a flow uses, and those
+    /// of what has timers of its own; and the first places of the latter: a network in which nothing comes back pays nothing
+    /// for the way back.
     fn events(
         &self,
-        mut events: Vec<Event>,
+        departures: Vec<Event>,
         actors: &Actors<'_>,
         ahead: &Ahead,
         peers: &[(PortId, LinkParams)],
         nodes: &[Node],
     ) -> Result<(EventQueue, Vec<Places>, [Place; 2]), TopologyError> {
+        let mut events = departures;
         let mut places = vec![Places::default(); actors.used.len()];
         let numbers = || (0u32..).zip(actors.used).filter(|(_, used)| **used);
         for (number, _) in numbers() {

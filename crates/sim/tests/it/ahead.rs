@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use slicewise_dataplane::Pipeline;
 use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::impairment::Impairments;
+use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
 use slicewise_sim::{FlowId, FlowParams, Observer, Outcome, Topology};
 use slicewise_traffic::{
@@ -32,6 +33,11 @@ impl Observer for Unordered {
     }
 }
 
+const _: () = {
+    assert!(<(Recorder, Unordered)>::ORDERED && <(Unordered, Recorder)>::ORDERED);
+    assert!(!<(Unordered, Unordered)>::ORDERED);
+};
+
 /// By host, Mbit/s of its Poisson sources.
 type Rates = Vec<Vec<u64>>;
 
@@ -54,13 +60,17 @@ fn built<O: Observer>(
             transmit_ring_frames: ring_frames,
             ..EndpointParams::default()
         });
-        links.push(join(&mut topology, host, device, ethernet(1_000_000_000)));
+        let link = LinkParams {
+            propagation: Duration::from_nanos(777),
+            ..ethernet(1_000_000_000)
+        };
+        links.push(join(&mut topology, host, device, link));
         for mbit in sources {
             let slice = u16::try_from(flows.len()).unwrap();
             let pace = Pace::new(FRAME_BYTES, BitRate::new(mbit * 1_000_000)).unwrap();
             let source = Source::new(
                 Pattern::Poisson(Poisson::new(pace.interval_ns())),
-                Sizes::Equal(FRAME_BYTES),
+                Sizes::Equal(FRAME_BYTES - 200 * (u32::from(slice) % 3)),
                 Instant::ZERO,
                 Duration::ZERO,
                 Instant::from_nanos(8_000_000),
@@ -97,6 +107,48 @@ fn sorted(mut recorder: Recorder) -> Recorder {
         .fates
         .sort_unstable_by_key(|(slice, number, _)| (*slice, *number));
     recorder
+}
+
+#[test]
+fn a_source_alone_on_a_link_between_hosts_sends_all_its_packets() {
+    let mut topology = Topology::<Pipeline>::default();
+    let [host, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    join(&mut topology, host, sink, ethernet(1_000_000_000));
+    let until = Duration::from_millis(1);
+    let flows = vec![cbr(0, [host, sink], 2_000_000_000, Duration::ZERO, until)];
+    let mut network = topology.build(flows, Unordered::default()).unwrap();
+    network.run_until(Instant::MAX);
+    let recorder = network.into_parts().0.0;
+    assert_eq!(
+        (recorder.sent.len(), recorder.arrivals(0).len()),
+        (168, 168)
+    );
+}
+
+#[test]
+fn a_source_with_a_limit_waits_without_flow_control_too() {
+    let mut topology = Topology::default();
+    let sink = topology.endpoint(EndpointParams::default());
+    let host = topology.endpoint(EndpointParams {
+        source_limit_frames: Some(1),
+        ..EndpointParams::default()
+    });
+    let device = device(&mut topology, Duration::ZERO);
+    join(&mut topology, host, device, ethernet(100_000_000));
+    join_egress(
+        &mut topology,
+        device,
+        plain_port(GIGABIT),
+        sink,
+        ethernet(1_000_000_000),
+    );
+    let until = Duration::from_millis(10);
+    let flows = vec![cbr(0, [host, sink], 200_000_000, Duration::ZERO, until)];
+    let mut network = topology.build(flows, Recorder::default()).unwrap();
+    network.run_until(Instant::MAX);
+    // Of 168 packets, so many as the link sends meanwhile, and one that waits.
+    let sent = network.into_parts().0.sent.len();
+    assert!((84..=86).contains(&sent), "{sent}");
 }
 
 proptest! {
