@@ -88,7 +88,7 @@ impl Group {
 
 /// Most groups of the last level.
 const ROOTS: usize = 4;
-const _: () = assert!(ROOTS * WIDTH.pow(MAX_LEVELS as u32) >= MAX_ACTORS as usize);
+const _: () = assert!(ROOTS << (LANE_BITS as usize * MAX_LEVELS) >= MAX_ACTORS as usize);
 /// No place.
 const NOWHERE: usize = usize::MAX;
 /// Levels of the largest tree: 4·8⁸ actors, of which [`MAX_ACTORS`] are allowed.
