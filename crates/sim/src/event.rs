@@ -88,11 +88,11 @@ impl Group {
 
 /// Most groups of the last level.
 const ROOTS: usize = 4;
-const _: () = assert!(ROOTS << (LANE_BITS as usize * MAX_LEVELS) >= MAX_ACTORS as usize);
 /// No place.
 const NOWHERE: usize = usize::MAX;
 /// Levels of the largest tree: 4·8⁸ actors, of which [`MAX_ACTORS`] are allowed.
 const MAX_LEVELS: usize = 8;
+const _: () = assert!(ROOTS << (LANE_BITS as usize * MAX_LEVELS) >= MAX_ACTORS as usize);
 
 /// The times of some actors, and the least of them.
 #[derive(Debug, Clone)]

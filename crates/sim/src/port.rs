@@ -22,7 +22,7 @@ pub(crate) enum Egress<F> {
     /// An endpoint's adapter.
     Adapter(TransmitRing),
     /// An adapter that puts every frame on its link at once, behind those before it: nobody pauses it, it has room for
-    /// all, and nobody is told when a frame has left. See `topology/ahead.rs`.
+    /// all, and no connection waits for a frame to leave. See `topology/ahead.rs`.
     Ahead,
     /// The forwarding plane of a device.
     Forwarding(F),

@@ -51,20 +51,20 @@ impl Ahead {
             adapters[flow.port as usize] = false;
         }
         let mut sources = vec![None; adapters.len()];
-        let mut flows_of_port = vec![0u32; adapters.len()];
-        for (source, flow) in (0u32..).zip(flows) {
-            sources[flow.port as usize] = Some(source);
-            flows_of_port[flow.port as usize] += 1;
-        }
-        let impaired = topology.impairments.iter().map(|(port, _)| port.0 as usize);
-        for port in impaired {
-            sources[port] = None;
-        }
-        for (port, (peer, _)) in peers.iter().enumerate() {
-            let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
-            let is_alone = flows_of_port[port] == 1;
-            if !(adapters[port] && is_alone && leads_to_device) || is_ordered {
-                sources[port] = None;
+        if !is_ordered {
+            let mut flows_of_port = vec![0u32; adapters.len()];
+            for (source, flow) in (0u32..).zip(flows) {
+                sources[flow.port as usize] = Some(source);
+                flows_of_port[flow.port as usize] += 1;
+            }
+            for (port, (peer, _)) in peers.iter().enumerate() {
+                let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
+                if !(adapters[port] && flows_of_port[port] == 1 && leads_to_device) {
+                    sources[port] = None;
+                }
+            }
+            for (port, _) in &topology.impairments {
+                sources[port.0 as usize] = None;
             }
         }
         Self { adapters, sources }

@@ -7,7 +7,7 @@ use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::impairment::Impairments;
 use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
-use slicewise_sim::{FlowId, FlowParams, Observer, Outcome, Topology};
+use slicewise_sim::{FlowId, FlowParams, Network, Observer, Outcome, Topology};
 use slicewise_traffic::{
     ImpairmentParams, LossParams, Pace, Pattern, Poisson, Random, Sizes, Source,
 };
@@ -48,7 +48,7 @@ fn built<O: Observer>(
     lost_ppm: u32,
     ring_frames: Option<u32>,
     observer: O,
-) -> slicewise_sim::Network<Pipeline, O> {
+) -> Network<Pipeline, O> {
     let mut topology = Topology::default();
     let sink = topology.endpoint(EndpointParams::default());
     let device = device(&mut topology, Duration::from_micros(3));
@@ -146,7 +146,7 @@ fn a_source_with_a_limit_waits_without_flow_control_too() {
     let flows = vec![cbr(0, [host, sink], 200_000_000, Duration::ZERO, until)];
     let mut network = topology.build(flows, Recorder::default()).unwrap();
     network.run_until(Instant::MAX);
-    // Of 168 packets, so many as the link sends meanwhile, and one that waits.
+    // Of 168 packets, as many as the link sends meanwhile, and one that waits.
     let sent = network.into_parts().0.sent.len();
     assert!((84..=86).contains(&sent), "{sent}");
 }
