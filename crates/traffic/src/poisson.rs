@@ -1,13 +1,19 @@
 //! Poisson arrivals: independent, exponentially distributed gaps.
 
-use crate::random::Random;
+use crate::random::{Random, rounded};
 use slicewise_units::{Duration, Instant};
+
+/// Gaps drawn at a time: the processor computes several logarithms in little more than the time of one.
+const DRAWN: usize = 16;
 
 /// Independent exponential gaps, rounded to a nanosecond.
 #[derive(Debug, Clone)]
 pub struct Poisson {
     mean_gap_ns: f64,
     last: Instant,
+    /// Gaps of mean 1, and which of them comes next.
+    drawn: [f64; DRAWN],
+    next: usize,
 }
 
 impl Poisson {
@@ -17,6 +23,8 @@ impl Poisson {
         Self {
             mean_gap_ns,
             last: Instant::ZERO,
+            drawn: [0.0; DRAWN],
+            next: DRAWN,
         }
     }
 
@@ -26,7 +34,14 @@ impl Poisson {
 
     #[inline]
     pub(crate) fn next_departure(&mut self, random: &mut Random) -> Instant {
-        let gap = random.exponential(self.mean_gap_ns);
+        if self.next == DRAWN {
+            for gap in &mut self.drawn {
+                *gap = random.unit_exponential();
+            }
+            self.next = 0;
+        }
+        let gap = rounded(self.drawn[self.next] * self.mean_gap_ns);
+        self.next += 1;
         self.last = self.last.saturating_add(Duration::from_nanos(gap));
         self.last
     }
@@ -59,6 +74,20 @@ mod tests {
         // 100 us; 100,000 gaps: standard errors of 0.32 % (mean) and 0.9 % (variance).
         assert!((mean / 1e5 - 1.0).abs() < 4.0 * 0.0032, "{mean}");
         assert!((variance / 1e10 - 1.0).abs() < 4.0 * 0.009, "{variance}");
+    }
+
+    #[test]
+    fn gaps_are_those_that_are_drawn_one_by_one_also_by_a_clone() {
+        let mut pattern = Poisson::new(10_000.0);
+        pattern.begin(Instant::ZERO);
+        let [mut drawn, mut expected] = [(); 2].map(|()| Random::stream(3, 1));
+        let mut at = Instant::ZERO;
+        for number in 0..5 * DRAWN {
+            at = at.saturating_add(Duration::from_nanos(expected.exponential(10_000.0)));
+            let (mut clone, mut random) = (pattern.clone(), drawn.clone());
+            assert_eq!(pattern.next_departure(&mut drawn), at, "{number}");
+            assert_eq!(clone.next_departure(&mut random), at, "{number}");
+        }
     }
 
     /// What a platform's own logarithm could change.

@@ -60,10 +60,16 @@ impl Random {
     /// The logarithm is computed in software, because that of the platform's library may differ
     /// in its last bit from one machine to the next.
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
     pub fn exponential(&mut self, mean: f64) -> u64 {
+        rounded(self.unit_exponential() * mean)
+    }
+
+    /// Exponentially distributed with mean 1.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+    pub(crate) fn unit_exponential(&mut self) -> f64 {
         let uniform = ((self.0.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64);
-        rounded(-libm::log(uniform) * mean)
+        -libm::log(uniform)
     }
 }
 
@@ -75,7 +81,7 @@ impl Random {
     clippy::cast_sign_loss,
     reason = "finite and not negative"
 )]
-fn rounded(value: f64) -> u64 {
+pub(crate) fn rounded(value: f64) -> u64 {
     (value + 0.5_f64.next_down()) as u64
 }
 
