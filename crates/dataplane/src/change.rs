@@ -245,7 +245,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         params,
         version: _,
         mut built,
-        classifier,
+        mut classifier,
         ledger,
         successors,
     } = prepared;
@@ -311,6 +311,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     std::mem::swap(&mut pipeline.credits, &mut built.credits);
     std::mem::swap(&mut pipeline.named, &mut built.named);
     std::mem::swap(&mut pipeline.active_flows, &mut built.active_flows);
+    classifier.succeed(&pipeline.classifier);
     pipeline.version += 1;
     pipeline.room = built.capacity;
     pipeline.drain = drain;

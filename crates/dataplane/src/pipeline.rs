@@ -1,19 +1,19 @@
 //! The pipeline: classifier, policers, queues and scheduler tree behind three calls.
 
-use crate::active_flows::ActiveFlows;
 mod ahead;
+mod figures;
 mod slices;
 mod special;
 
+use crate::active_flows::ActiveFlows;
 use crate::build::{self, BuildError, Built, ClassState, CreditNodes, PipelineParams};
 use crate::change::slice::{self, Arrived, Arriving};
 use crate::change::{self, Basis, Change, Ledger, Prepared, Replaced, Stale};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::elephants::{self, Arrival, ElephantCounters, Enqueued};
+use crate::elephants::{self, Arrival, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::READ_AHEAD;
-use crate::hqos::Hqos;
 use crate::meter::policer::PolicerState;
 use crate::queue::{FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{QueueId, Tree};
@@ -135,20 +135,22 @@ impl Pipeline {
     /// O(1), but for class maps that do not compile into tables (`docs/mechanisms/classifier.md`).
     #[inline]
     pub fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.on_frame_in_buffer(frame, headers, now, true)
+        let class = self.classifier.classify(headers);
+        self.on_classified_frame(frame, headers, class, now, true)
     }
 
-    /// [`on_frame`](Self::on_frame) for a device whose buffer holds less than all queues together: a frame that would be
-    /// queued without room in it (`has_room` is false) is dropped as [`DropReason::BufferFull`].
+    /// [`on_frame`](Self::on_frame) for a frame whose `class` the [classifier](Self::classifier) has found, in a device whose
+    /// buffer may hold less than all queues together. If the buffer has no room (`has_room` is false), a frame that would be queued
+    /// is dropped as [`DropReason::BufferFull`].
     #[inline]
-    pub fn on_frame_in_buffer(
+    pub fn on_classified_frame(
         &mut self,
         frame: Frame,
         headers: &Headers,
+        class: u32,
         now: Instant,
         has_room: bool,
     ) -> Verdict {
-        let class = self.classifier.classify(headers);
         let verdict = self.offer(frame, headers, class, now, |_, _| has_room);
         self.count_dropped();
         verdict
@@ -562,64 +564,6 @@ impl Pipeline {
         // Those that wait may be more than the queues admit from now on.
         let waiting = u64::from(self.backlog());
         self.pool.grow_to(buffer_frames(self.room + waiting));
-    }
-
-    /// Counters of every class, in the order of the policy (a class within a class in its
-    /// parent's place), then of slices that were added. The place of a removed slice has no name until
-    /// another slice is added there.
-    pub fn counters(&self) -> impl ExactSizeIterator<Item = &ClassCounters> {
-        (0..self.classes.len()).map(|class| &self.classes[class].counters)
-    }
-
-    /// Those of one class, by its position.
-    #[must_use]
-    pub fn class_counters(&self, class: u32) -> Option<&ClassCounters> {
-        let class = self.classes.get(class as usize);
-        class.map(|class| &class.counters)
-    }
-
-    /// Frames that all queues can hold together.
-    #[must_use]
-    pub const fn capacity(&self) -> u32 {
-        self.pool.capacity()
-    }
-
-    /// Frames waiting in all queues.
-    #[must_use]
-    pub fn backlog(&self) -> u32 {
-        self.tree.backlog() + self.aside
-    }
-
-    /// Every queue of the policy, and the frames that wait in it: the named queues, then those of classes, by the name of the
-    /// class, that of the last one where several have the same.
-    pub fn queue_lengths(&self) -> impl Iterator<Item = (&str, u32)> {
-        let of = |queue| self.tree.packets(queue);
-        let named = self.named.iter();
-        let named = named.map(move |(name, &queue)| (name.as_str(), of(queue)));
-        let classes = (0..self.classes.len()).map(|class| &self.classes[class]);
-        let next = (1..self.classes.len()).map(|class| Some(&self.classes[class]));
-        let own = classes.zip(next.chain([None])).filter(|(class, next)| {
-            let is_shared = next.is_some_and(|next| next.queue == class.queue);
-            let is_named = || self.named.values().any(|named| *named == class.queue);
-            !class.is_unused() && !is_shared && !is_named()
-        });
-        let own = own.map(move |(class, _)| (class.counters.class.as_str(), of(class.queue)));
-        named.chain(own)
-    }
-
-    /// The classes that wait in a hierarchy, by their positions among [`counters`](Self::counters), and the hierarchy.
-    pub fn hierarchies(&self) -> impl Iterator<Item = (u32, &Hqos)> {
-        let classes = (0..).zip(self.classes.iter());
-        classes.filter_map(|(class, state)| Some((class, self.tree.hqos(state.queue)?)))
-    }
-
-    /// The classes whose elephants have a queue of their own, and what became of their flows.
-    pub fn elephants(&self) -> impl Iterator<Item = (&str, ElephantCounters)> {
-        self.with_elephants.iter().filter_map(|&class| {
-            let class = self.classes.get(class as usize)?;
-            let name = class.counters.class.as_str();
-            Some((name, class.elephants()?.counters))
-        })
     }
 }
 

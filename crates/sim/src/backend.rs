@@ -22,7 +22,7 @@ use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use slicewise_capture::store::make_folders;
-use slicewise_model::{Discipline, PolicyParams, PolicySpec};
+use slicewise_model::{Discipline, PolicyParams, PolicySpec, Rate};
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
@@ -275,6 +275,9 @@ impl Simulator {
             propagation: study.link.propagation,
             handover: Handover::LastBit,
         };
+        let is_controlled = hops
+            .iter()
+            .any(|(device, _)| flow_control(device).is_some());
         let mut egress = Vec::with_capacity(hops.len());
         let senders = hosts
             .senders
@@ -290,8 +293,12 @@ impl Simulator {
                 processing: device.processing_delay,
                 flow_control: flow_control(device),
             });
+            let behind = egress_link(study, device);
+            let is_plain = !is_controlled
+                && !matches!(device.model, DutModel::QosSched(_))
+                && is_as_fast(back(on, study).rate, back(behind, study).rate);
             for from in from {
-                let ingress = if answers {
+                let ingress = if answers && !is_plain {
                     topology.egress(node, way_back(study, device, run.seed)?)
                 } else {
                     topology.port(node)
@@ -303,7 +310,7 @@ impl Simulator {
             from = vec![port];
             egress.push(port);
             names.insert(port, format!("device {place}"));
-            on = egress_link(study, device);
+            on = behind;
         }
         for last in &from {
             let sink = topology.port(hosts.receiver);
@@ -551,8 +558,13 @@ fn back(forth: LinkParams, study: &Study) -> LinkParams {
     }
 }
 
-/// What decides on the way back: one queue, as no policy of a study is about it; between threads of its own where the
-/// device has threads, since nothing else reads an interface of DPDK.
+/// Whether what arrives at one rate never waits for long to be sent at another.
+fn is_as_fast(sent: Rate, arriving: Rate) -> bool {
+    sent.accounting == arriving.accounting && sent.rate >= arriving.rate
+}
+
+/// What decides on the way back, as no policy of a study is about it, where frames may wait: one queue; between threads of
+/// its own where the device has threads, since nothing else reads an interface of DPDK.
 fn way_back(study: &Study, device: &DutParams, seed: u64) -> Result<Plane, RunError> {
     let policy = PolicySpec {
         name: "way back".to_owned(),

@@ -41,8 +41,7 @@ impl EndpointParams {
 /// transmitter takes them: when they will be sent is not known before, because the transmitter can be
 /// paused.
 ///
-/// They lie here one behind the other, not in the store of packets: connections may let tens of thousands wait, which are
-/// read in order much faster than from places all over a store.
+/// They lie here one behind the other, not in the store of packets, and are read in order.
 ///
 /// Where priorities can be paused, each has a ring of its own, and the frame leaves that was handed over first of those
 /// whose priority is not paused.

@@ -11,7 +11,7 @@
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
 //! Events of one nanosecond happen in the order in which the queue was given its actors: sources,
-//! ends of links, ports, flow control, connections, applications. So a frame that arrives in the nanosecond in which a port may send is
+//! ends of links, ports, flow control, room for connections, their timers, applications. So a frame that arrives in the nanosecond in which a port may send is
 //! considered.
 
 use slicewise_units::Instant;
@@ -29,6 +29,8 @@ pub enum Event {
     Timer(u32),
     /// A link's flow control: a pause frame has arrived, or is sent again.
     FlowControl(u32),
+    /// Data of an end of a connection has left its adapter, and the end may send more.
+    Room(u32),
     /// The timer of an end of a connection.
     Connection(u32),
     /// An application, or its server, does what is due.
@@ -196,8 +198,12 @@ impl EventQueue {
         if events.len() > MAX_ACTORS as usize {
             return None;
         }
-        let is_second =
-            |event: &Event| matches!(event, Event::Connection(_) | Event::Application(_));
+        let is_second = |event: &Event| {
+            matches!(
+                event,
+                Event::Room(_) | Event::Connection(_) | Event::Application(_)
+            )
+        };
         let split = events.iter().position(is_second).unwrap_or(events.len());
         let second = Tree::new(events.len() - split)?;
         Some(Self {

@@ -236,7 +236,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         while let Some(pause) = self.flow_controls[index].next_heeded(now) {
             let of_priority = match &mut self.ports[sender as usize].egress {
                 Egress::Adapter(ring) => ring.pause(pause.priority, pause.until),
-                Egress::Ahead | Egress::Forwarding(_) | Egress::Idle => false,
+                Egress::Ahead | Egress::Forwarding(_) => false,
             };
             if !of_priority {
                 self.wires.pause(sender, pause.until);

@@ -6,7 +6,7 @@ use crate::flow_control::{self, FlowControl};
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, traffic_class};
-use crate::port::{Egress, Port};
+use crate::port::{Classes, Egress, Port};
 use crate::topology::PortId;
 use crate::transport::Transports;
 use crate::wires::{Delivered, Wires};
@@ -22,7 +22,6 @@ use slicewise_wire::Headers;
 pub struct Network<F, O> {
     pub(crate) wires: Wires<O>,
     pub(crate) ports: Vec<Port<F>>,
-    devices: Vec<Device>,
     pub(crate) flows: Vec<Flow>,
     /// What sends the first of the flows; the others are those of connections.
     sources: Vec<Sending>,
@@ -112,7 +111,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     pub(crate) fn new(
         mut wires: Wires<O>,
         ports: Vec<Port<F>>,
-        devices: Vec<Device>,
         flows: Vec<Flow>,
         sources: Vec<Sending>,
         mut transports: Transports,
@@ -124,7 +122,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let mut network = Self {
             wires,
             ports,
-            devices,
             flows,
             sources,
             transports,
@@ -166,6 +163,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                         break;
                     }
                 }
+                Event::Room(end) => self.on_room(end, now),
                 Event::Connection(end) => self.on_connection_timer(end, now),
                 Event::Application(index) => self.on_application(index, now),
             }
@@ -182,8 +180,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// A pause frame has reached `port` at `now`, no earlier than the last event: it begins no frame before
     /// `until`, and completes the one that it is sending. A moment that has passed ends a pause.
     ///
-    /// Not for adapters that send ahead, whose frames are on their links already: those of endpoints without limits and
-    /// priorities, to a node without flow control, which serve no connections.
+    /// Not for ports that send ahead, whose frames are on their links already: those of endpoints without limits and
+    /// priorities, to a node without flow control, and those of devices without a policy.
     pub fn pause(&mut self, port: PortId, until: Instant, now: Instant) {
         let egress = self
             .ports
@@ -206,11 +204,12 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         change: impl FnOnce(&mut F) -> T,
     ) -> Option<T> {
         let number = port.number();
-        let Egress::Forwarding(forwarding) = &mut self.ports.get_mut(number as usize)?.egress
-        else {
+        let port = self.ports.get_mut(number as usize)?;
+        let Egress::Forwarding(forwarding) = &mut port.egress else {
             return None;
         };
         let changed = change(forwarding);
+        port.classes = Classes::default();
         self.transmit(number, now);
         Some(changed)
     }
@@ -220,7 +219,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     pub fn forwarding(&self, port: PortId) -> Option<&F> {
         match &self.ports.get(port.number() as usize)?.egress {
             Egress::Forwarding(forwarding) => Some(forwarding),
-            Egress::Adapter(_) | Egress::Ahead | Egress::Idle => None,
+            Egress::Adapter(_) | Egress::Ahead => None,
         }
     }
 
@@ -246,7 +245,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let Departure { at: now, l2_bytes } = sending.depart();
         let is_sent = match &self.ports[flow.port as usize].egress {
             Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
-            Egress::Ahead | Egress::Forwarding(_) | Egress::Idle => true,
+            Egress::Ahead | Egress::Forwarding(_) => true,
         };
         let sequence = sending.sent;
         sending.sent += u64::from(is_sent);
@@ -293,12 +292,14 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let ring = match &mut port.egress {
             Egress::Adapter(ring) => ring,
             Egress::Ahead => {
-                debug_assert!(segment.is_none(), "connections wait for room in adapters");
-                let id = self.wires.store(packet, None);
-                self.wires.send(number, id, ready_at.max(now));
+                let (id, at) = (self.wires.store(packet, segment), ready_at.max(now));
+                self.wires.send(number, id, at);
+                if segment.is_some() {
+                    self.transports.leaves(&packet, at, now);
+                }
                 return;
             }
-            Egress::Forwarding(_) | Egress::Idle => {
+            Egress::Forwarding(_) => {
                 debug_assert!(false, "a flow is sent by an endpoint");
                 return;
             }
@@ -339,12 +340,19 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let packet = self.wires.packets.get(id);
         let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
         let flow = usize::from(of);
-        let number = self.devices[device as usize].egress_of_flow[flow];
+        let number = self.wires.devices[device as usize].egress_of_flow[flow];
+        if let Egress::Ahead = self.ports[number as usize].egress {
+            self.wires.pass(number, id, now);
+            return;
+        }
         let has_room = self.has_room(number, of, l2_bytes);
         let packet = self.wires.packets.get(id);
         let headers = &self.flows[flow].headers;
-        let Egress::Forwarding(forwarding) = &mut self.ports[number as usize].egress else {
-            debug_assert!(false, "a flow leaves a device by a port with a policy");
+        let Port {
+            egress, classes, ..
+        } = &mut self.ports[number as usize];
+        let Egress::Forwarding(forwarding) = egress else {
+            debug_assert!(false, "no adapter is at a device");
             return;
         };
         let frame = Frame {
@@ -355,20 +363,20 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             colour: Colour::Green,
         };
         let remarked;
-        let headers = if frame.dscp == headers.dscp {
-            headers
+        let (headers, class) = if frame.dscp == headers.dscp {
+            (headers, classes.of(flow, forwarding, headers))
         } else {
             // A device before this one remarked it.
             remarked = Headers {
                 dscp: frame.dscp,
                 ..*headers
             };
-            &remarked
+            (&remarked, forwarding.classifier().classify(&remarked))
         };
         let verdict = if has_room {
-            forwarding.on_frame(frame, headers, now)
+            forwarding.on_classified(frame, headers, class, now)
         } else {
-            forwarding.refuse(frame, headers, now)
+            forwarding.refuse(frame, headers, class, now)
         };
         match verdict {
             Verdict::Queued => {
@@ -391,7 +399,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         match self.ports[number as usize].egress {
             Egress::Forwarding(_) => self.forward(number, now),
             Egress::Adapter(_) => self.send_waiting(number, now),
-            Egress::Ahead | Egress::Idle => {}
+            Egress::Ahead => {}
         }
     }
 

@@ -6,7 +6,7 @@ use slicewise_units::Instant;
 /// Where a run is measured.
 ///
 /// Sent packets are reported in order of time unless it [does not need that](Self::ORDERED), and so are received ones of
-/// one receiver; but a packet may be reported as received, or as lost on a link, in advance, as soon as that is certain. What a source sends first
+/// one receiver; but a packet may be reported as received, as forwarded, or as lost on a link, in advance, as soon as that is certain. What a source sends first
 /// may be reported when the network is built.
 ///
 /// Flows that are [not measured](FlowId::UNMEASURED) are not reported.

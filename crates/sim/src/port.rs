@@ -1,8 +1,10 @@
 //! Ports: where nodes send.
 
+use crate::device::Forwarding;
 use crate::endpoint::TransmitRing;
 use crate::event::{EventQueue, Place};
 use slicewise_units::Instant;
+use slicewise_wire::Headers;
 
 /// A port of a node in a running network. Its number is also that of the link it sends on.
 #[derive(Debug, Clone)]
@@ -14,6 +16,56 @@ pub(crate) struct Port<F> {
     /// At a device with flow control, by flow: that of the link by which the flow's frames reach the device. Empty
     /// without flow control.
     controls: Vec<u32>,
+    pub(crate) classes: Classes,
+}
+
+/// The classes of flows in the policy of a port, which are looked up once and not for every frame.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Classes {
+    /// Revision of the classifier that found them.
+    revision: u64,
+    /// By flow; [`Self::UNKNOWN`] until it is asked for.
+    of_flow: Vec<u32>,
+}
+
+impl Classes {
+    const UNKNOWN: u32 = u32::MAX;
+
+    /// The class of frames of `flow`, which have these headers.
+    #[inline]
+    pub(crate) fn of<F: Forwarding>(
+        &mut self,
+        flow: usize,
+        forwarding: &F,
+        headers: &Headers,
+    ) -> u32 {
+        let revision = forwarding.classifier().revision();
+        match self.of_flow.get(flow) {
+            Some(&class) if revision == self.revision && class != Self::UNKNOWN => class,
+            _ => self.find(flow, forwarding, headers),
+        }
+    }
+
+    #[cold]
+    fn find<F: Forwarding>(&mut self, flow: usize, forwarding: &F, headers: &Headers) -> u32 {
+        let classifier = forwarding.classifier();
+        if self.revision != classifier.revision() {
+            self.revision = classifier.revision();
+            self.of_flow.clear();
+        }
+        let known = self.of_flow.len().max(flow + 1);
+        self.of_flow.resize(known, Self::UNKNOWN);
+        let class = classifier.classify(headers);
+        self.of_flow[flow] = class;
+        class
+    }
+
+    /// A flow has other headers from now on.
+    pub(crate) fn forget(&mut self, flow: usize) {
+        if let Some(class) = self.of_flow.get_mut(flow) {
+            *class = Self::UNKNOWN;
+        }
+    }
 }
 
 /// What a port sends, by the kind of its node.
@@ -21,19 +73,18 @@ pub(crate) struct Port<F> {
 pub(crate) enum Egress<F> {
     /// An endpoint's adapter.
     Adapter(TransmitRing),
-    /// An adapter that puts every frame on its link at once, behind those before it: nobody pauses it, it has room for
-    /// all, and no connection waits for a frame to leave. See `topology/ahead.rs`.
+    /// Of an endpoint or a device: every frame is put on the link at once, behind those before it. Nobody pauses it, and it
+    /// has room for all. See `topology/ahead.rs`.
     Ahead,
     /// The forwarding plane of a device.
     Forwarding(F),
-    /// Nothing: no flow leaves a device here.
-    Idle,
 }
 
 impl<F> Port<F> {
-    pub(crate) const fn new(egress: Egress<F>, timer: Place, controls: Vec<u32>) -> Self {
+    pub(crate) fn new(egress: Egress<F>, timer: Place, controls: Vec<u32>) -> Self {
         Self {
             controls,
+            classes: Classes::default(),
             egress,
             wake_at: Instant::MAX,
             timer,
@@ -51,7 +102,7 @@ impl<F> Port<F> {
     pub(crate) fn waiting(&self) -> usize {
         match &self.egress {
             Egress::Adapter(ring) => ring.len(),
-            Egress::Ahead | Egress::Forwarding(_) | Egress::Idle => 0,
+            Egress::Ahead | Egress::Forwarding(_) => 0,
         }
     }
 
@@ -68,5 +119,56 @@ impl<F> Port<F> {
     #[inline]
     pub(crate) fn on_timer(&mut self) {
         self.wake_at = Instant::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::port::port;
+    use slicewise_dataplane::{Change, Pipeline};
+    use slicewise_model::PolicyParams;
+    use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicySpec};
+    use slicewise_units::BitRate;
+
+    /// Classes that take the VLANs, in this order.
+    fn policy(vlans: &[u16]) -> PolicyParams {
+        let classes = vlans.iter().map(|vlan| {
+            ClassSpec::new(ClassMap {
+                name: vlan.to_string(),
+                mode: MatchMode::Any,
+                conditions: vec![Condition::OuterVlan(*vlan..=*vlan)],
+            })
+        });
+        let spec = PolicySpec {
+            name: "policy".to_owned(),
+            classes: classes.collect(),
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+            queues: Vec::new(),
+        };
+        spec.resolve(BitRate::new(1_000_000)).unwrap()
+    }
+
+    #[test]
+    fn the_class_of_a_flow_is_kept_until_the_policy_or_its_headers_change() {
+        let mut pipeline: Pipeline = port(policy(&[10, 20]), 1).unwrap();
+        let headers = |outer_vlan| Headers {
+            vlan_tags: 1,
+            outer_vlan,
+            ..Headers::default()
+        };
+        let mut classes = Classes::default();
+        let of = |classes: &mut Classes, pipeline: &Pipeline, vlan| {
+            classes.of(3, pipeline, &headers(vlan))
+        };
+        assert_eq!(of(&mut classes, &pipeline, 20), 1);
+        assert_eq!(of(&mut classes, &pipeline, 10), 1, "as it was found");
+        classes.forget(3);
+        assert_eq!(of(&mut classes, &pipeline, 10), 0);
+        let change = Change::Policy(policy(&[20, 10]));
+        drop(pipeline.apply(change, Instant::ZERO).unwrap());
+        assert_eq!(of(&mut classes, &pipeline, 10), 1);
+        assert_eq!(classes.of(9, &pipeline, &headers(20)), 0);
     }
 }

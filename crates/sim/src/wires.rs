@@ -4,7 +4,7 @@ use crate::endpoint::{Processing, Receiver};
 use crate::event::{EventQueue, Place};
 use crate::impairment::Impairments;
 use crate::link::Link;
-use crate::network::packet_of;
+use crate::network::{Device, packet_of};
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, PacketStore, traffic_class};
 use slicewise_dataplane::Frame;
@@ -18,6 +18,10 @@ pub(crate) struct Wire {
     pub(crate) end: End,
     /// Where its next arrival is scheduled.
     pub(crate) arrival: Place,
+    /// The only port whose frames are sent on here, if they go on without an arrival at the device.
+    pub(crate) fed_by: Option<u32>,
+    /// It feeds a port in that way.
+    pub(crate) feeds: bool,
     /// The source whose packets alone are on it, if the next of them departs when one arrives.
     pub(crate) only_source: Option<u32>,
 }
@@ -41,6 +45,7 @@ pub(crate) struct Wires<O> {
     pub(crate) events: EventQueue,
     pub(crate) packets: PacketStore,
     pub(crate) observer: O,
+    pub(crate) devices: Vec<Device>,
     /// How the observer knows each flow.
     pub(crate) flows: Vec<FlowId>,
     /// By the port that sends on each.
@@ -64,6 +69,7 @@ impl<O: Observer> Wires<O> {
     pub(crate) fn new(
         events: EventQueue,
         wires: Vec<Wire>,
+        devices: Vec<Device>,
         flows: Vec<FlowId>,
         first_of_connections: u16,
         observer: O,
@@ -73,6 +79,7 @@ impl<O: Observer> Wires<O> {
             events,
             packets,
             observer,
+            devices,
             flows,
             wires,
             first_of_connections,
@@ -119,7 +126,10 @@ impl<O: Observer> Wires<O> {
     /// Send a packet from a port whose transmitter is ready; returns when its last bit has been sent.
     #[inline]
     pub(crate) fn send(&mut self, port: u32, id: PacketId, now: Instant) -> Instant {
-        let Wire { link, end, .. } = &mut self.wires[port as usize];
+        let Wire {
+            link, end, feeds, ..
+        } = &mut self.wires[port as usize];
+        let feeds = *feeds;
         let packet = self.packets.get_mut(id);
         let (sent, mut at) = link.transmit(packet.lengths(), now);
         let mut varies_delay = false;
@@ -133,7 +143,17 @@ impl<O: Observer> Wires<O> {
             varies_delay = impairments.varies_delay();
         }
         match end {
-            End::Device { processing, .. } => at = at.saturating_add(*processing),
+            End::Device { device, processing } => {
+                at = at.saturating_add(*processing);
+                if feeds {
+                    let flow = usize::from(packet.flow);
+                    let next = self.devices[*device as usize].egress_of_flow[flow];
+                    if self.wires[next as usize].fed_by == Some(port) {
+                        self.pass(next, id, at);
+                        return sent;
+                    }
+                }
+            }
             End::Endpoint { .. } if varies_delay => {}
             End::Endpoint { .. } => match self.receive(port, id, at) {
                 Some(processed_at) => at = processed_at,
@@ -146,6 +166,15 @@ impl<O: Observer> Wires<O> {
             self.events.schedule(at, *arrival);
         }
         sent
+    }
+
+    /// A packet that a device gets at `at` leaves it by a port without a policy.
+    pub(crate) fn pass(&mut self, port: u32, id: PacketId, at: Instant) {
+        let packet = self.packets.get_mut(id);
+        packet.queued_at = at;
+        let packet = *packet;
+        let left = self.send(port, id, at.max(self.link(port).ready_at()));
+        self.report_forwarded(&packet, left);
     }
 
     /// A packet reaches the endpoint at the end of a link at `at`. Returns when its connection gets it; `None` if it
@@ -220,11 +249,16 @@ impl<O: Observer> Wires<O> {
         packet.traffic_class = traffic_class(frame.dscp, frame.ecn);
         let packet = *packet;
         let left = self.send(port, id, now);
+        self.report_forwarded(&packet, left);
+        left
+    }
+
+    #[inline]
+    fn report_forwarded(&mut self, packet: &Packet, left: Instant) {
         let flow = &self.flows[usize::from(packet.flow)];
         if flow.is_measured() {
-            self.observer.on_forwarded(flow, &packet, left);
+            self.observer.on_forwarded(flow, packet, left);
         }
-        left
     }
 
     /// A device dropped a packet. Not inlined: whether there is one is asked for every packet.

@@ -224,6 +224,12 @@ impl Connection {
         self.sender.on_left(bytes, behaviour)
     }
 
+    /// Bytes of data that have to leave the adapter before more may be sent; 0 if more may be sent now.
+    #[inline]
+    pub fn excess_below_socket(&mut self, behaviour: &Behaviour) -> u64 {
+        self.sender.excess_below_socket(behaviour)
+    }
+
     /// The next segment to send; with segmentation offload it may be longer than a frame, see [`Segment::part`].
     pub fn poll_transmit(&mut self, behaviour: &Behaviour, now: Instant) -> Option<Segment> {
         match self.state {

@@ -36,6 +36,8 @@ const LARGE: usize = 1 << 16;
 #[derive(Debug, Clone)]
 pub struct Classifier {
     levels: Vec<Level>,
+    /// Changes so far, those of the classifiers before it included.
+    revision: u64,
 }
 
 /// Why a class cannot be added to a classifier.
@@ -88,7 +90,22 @@ impl Classifier {
         let mut levels = Vec::new();
         let mut next_leaf = 0;
         compile_level(policy, &mut levels, &mut next_leaf);
-        Self { levels }
+        Self {
+            levels,
+            revision: 0,
+        }
+    }
+
+    /// Another number than before if frames may be of other classes than before: a class may be kept with this number.
+    #[inline]
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// It takes the place of `other`.
+    pub(crate) const fn succeed(&mut self, other: &Self) {
+        self.revision = other.revision + 1;
     }
 
     /// The leaf class of a frame with these headers.
@@ -147,6 +164,7 @@ impl Classifier {
     /// changed then.
     pub fn insert(&mut self, level: usize, class: u32, map: &ClassMap) -> Result<(), InsertError> {
         self.check(level, class)?;
+        self.revision += 1;
         if let Some(level) = self.levels.get_mut(level) {
             level.insert(class, map);
         }
@@ -171,6 +189,7 @@ impl Classifier {
     ///
     /// A class map that compiles into tables takes a bounded time, however many classes there are.
     pub fn remove(&mut self, level: usize, class: u32, map: &ClassMap) -> bool {
+        self.revision += 1;
         self.levels
             .get_mut(level)
             .is_some_and(|level| level.remove(class, map))

@@ -137,6 +137,7 @@ impl Classifier {
 
     /// Replaces the class map of a class; its parts have the class numbers `joining` and `leaving` from here on.
     pub(crate) fn replace(&mut self, class: u32, split: &Split, (joining, leaving): (u32, u32)) {
+        self.revision += 1;
         if let Some(level) = self.levels.first_mut() {
             level.take(&split.leaving, class);
             level.add(&split.added, class);
@@ -147,6 +148,7 @@ impl Classifier {
 
     /// Has a part that is class `from` belong to class `to`, at its position in the order.
     pub(crate) fn join(&mut self, part: &Part, from: u32, to: u32) {
+        self.revision += 1;
         let Some(level) = self.levels.first_mut() else {
             return;
         };
@@ -162,6 +164,7 @@ impl Classifier {
 
     /// Removes a part of class `class`.
     pub(crate) fn leave(&mut self, part: &Part, class: u32) {
+        self.revision += 1;
         if let Some(level) = self.levels.first_mut() {
             level.take(part, class);
         }

@@ -12,7 +12,7 @@ pub mod switch;
 pub mod tc;
 
 use qos_sched::QosSched;
-use slicewise_dataplane::{Frame, Pipeline, Verdict};
+use slicewise_dataplane::{Classifier, Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
@@ -22,10 +22,23 @@ use tc::Tc;
 /// What decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
 /// that schedule in another way.
 pub trait Forwarding {
+    /// What says of which class a frame is.
+    fn classifier(&self) -> &Classifier;
     /// Queue a frame or drop it.
-    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
+    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+        let class = self.classifier().classify(headers);
+        self.on_classified(frame, headers, class, now)
+    }
+    /// The same with a frame that the [classifier](Self::classifier) says is of `class`.
+    fn on_classified(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        now: Instant,
+    ) -> Verdict;
     /// Drop a frame for which the device has no room, whatever room its queue has.
-    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict;
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict;
 
     /// The next frame to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
@@ -45,12 +58,23 @@ pub trait Forwarding {
 
 impl Forwarding for Pipeline {
     #[inline]
-    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.on_frame(frame, headers, now)
+    fn classifier(&self) -> &Classifier {
+        self.classifier()
     }
 
-    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.on_frame_in_buffer(frame, headers, now, false)
+    #[inline]
+    fn on_classified(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        now: Instant,
+    ) -> Verdict {
+        self.on_classified_frame(frame, headers, class, now, true)
+    }
+
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
+        self.on_classified_frame(frame, headers, class, now, false)
     }
 
     #[inline]
@@ -131,17 +155,28 @@ impl Plane {
 
 impl Forwarding for Plane {
     #[inline]
-    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+    fn classifier(&self) -> &Classifier {
+        self.pipeline().classifier()
+    }
+
+    #[inline]
+    fn on_classified(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        now: Instant,
+    ) -> Verdict {
         match self {
-            Self::Pipeline(pipeline) => pipeline.on_frame(frame, headers, now),
-            Self::Switch(switch) => switch.on_frame(frame, headers, now),
-            Self::Tc(tc) => tc.on_frame(frame, headers, now),
-            Self::QosSched(threads) => threads.on_frame(frame, headers, now),
+            Self::Pipeline(pipeline) => pipeline.on_classified(frame, headers, class, now),
+            Self::Switch(switch) => switch.on_classified(frame, headers, class, now),
+            Self::Tc(tc) => tc.on_classified(frame, headers, class, now),
+            Self::QosSched(threads) => threads.on_classified(frame, headers, class, now),
         }
     }
 
-    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.pipeline_mut().refuse(frame, headers, now)
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
+        self.pipeline_mut().refuse(frame, headers, class, now)
     }
 
     #[inline]

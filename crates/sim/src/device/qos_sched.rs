@@ -9,7 +9,7 @@
 
 use super::Forwarding;
 use super::port::port;
-use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
+use slicewise_dataplane::{BuildError, Classifier, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
 use slicewise_study::QosSchedParams;
 use slicewise_units::Instant;
@@ -172,22 +172,32 @@ impl QosSched {
 }
 
 impl Forwarding for QosSched {
-    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
+    fn classifier(&self) -> &Classifier {
+        self.pipeline.classifier()
+    }
+
+    fn on_classified(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        now: Instant,
+    ) -> Verdict {
         self.run(now);
         if self.dequeued.is_empty() && self.received.is_empty() {
-            let verdict = self.pipeline.on_frame(frame, headers, now);
+            let verdict = self.pipeline.on_classified(frame, headers, class, now);
             self.run(now);
             return verdict;
         }
         if self.received.len() >= self.room {
-            return self.refuse(frame, headers, now);
+            return self.refuse(frame, headers, class, now);
         }
         self.received.push_back((frame, *headers));
         Verdict::Queued
     }
 
-    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.pipeline.refuse(frame, headers, now)
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
+        self.pipeline.refuse(frame, headers, class, now)
     }
 
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {

@@ -5,7 +5,7 @@
 
 use super::Forwarding;
 use super::port::port;
-use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
+use slicewise_dataplane::{BuildError, Classifier, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
@@ -46,16 +46,27 @@ impl Switch {
 }
 
 impl Forwarding for Switch {
-    /// A frame that is being sent has left the buffer.
     #[inline]
-    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        let has_room = self.pipeline.backlog() < self.buffer_packets;
-        self.pipeline
-            .on_frame_in_buffer(frame, headers, now, has_room)
+    fn classifier(&self) -> &Classifier {
+        self.pipeline.classifier()
     }
 
-    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.pipeline.refuse(frame, headers, now)
+    /// A frame that is being sent has left the buffer.
+    #[inline]
+    fn on_classified(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        now: Instant,
+    ) -> Verdict {
+        let has_room = self.pipeline.backlog() < self.buffer_packets;
+        self.pipeline
+            .on_classified_frame(frame, headers, class, now, has_room)
+    }
+
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
+        self.pipeline.refuse(frame, headers, class, now)
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 //! frame more than on a link. A frame that is held has left its queue.
 
 use super::Forwarding;
-use slicewise_dataplane::{Frame, Pipeline, TokenBucket, Verdict};
+use slicewise_dataplane::{Classifier, Frame, Pipeline, TokenBucket, Verdict};
 use slicewise_model::Rate;
 use slicewise_units::{ByteCount, Credit, Instant};
 use slicewise_wire::Headers;
@@ -54,14 +54,24 @@ impl Tc {
 }
 
 impl Forwarding for Tc {
-    fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        let verdict = self.pipeline.on_frame(frame, headers, now);
+    fn classifier(&self) -> &Classifier {
+        self.pipeline.classifier()
+    }
+
+    fn on_classified(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        now: Instant,
+    ) -> Verdict {
+        let verdict = self.pipeline.on_classified(frame, headers, class, now);
         self.take_ahead(now);
         verdict
     }
 
-    fn refuse(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        self.pipeline.refuse(frame, headers, now)
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
+        self.pipeline.refuse(frame, headers, class, now)
     }
 
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {

@@ -1,18 +1,22 @@
-//! Which adapters send ahead.
+//! Which ports send ahead.
 //!
-//! When a frame leaves an adapter is not known before it does, as long as the adapter can be paused, can be full, or has
-//! to tell a connection that there is room again. Where none of that is so, a frame is put on the link as soon as it is handed
-//! over, behind those before it, and the adapter needs no timer.
+//! When a frame leaves an adapter is not known before it does, as long as the adapter can be paused or can be full. Where
+//! neither is so, a frame is put on the link as soon as it is handed over, behind those before it, and the adapter needs no
+//! timer. A connection that waits for its data to leave knows when that will be: see `transport/leaving.rs`. A port of a
+//! device that has no policy sends in the same way.
 //!
-//! If moreover all packets on the link are of one source, the order of events elsewhere does not depend on when they are
+//! If moreover all that such a port of a device sends arrives by one link, the device decides nothing: a frame is put on the
+//! link behind the device as soon as it is on that before it, and need not arrive at the device.
+//!
+//! If all packets on the link of an adapter are of one source, the order of events elsewhere does not depend on when they are
 //! handed over: the next one departs when one arrives at the device, however long ago its time was, and the source needs
-//! no event. So each packet must arrive: the link has no impairments, and leads to a device, because arrivals at other
-//! hosts may need no event either. And the observer sees packets of several sources out of order, which it must allow.
+//! no event. So each packet must arrive: the link has no impairments, feeds no port in that way, and leads to a device, because
+//! arrivals at other hosts may need no event either. And the observer sees packets of several sources out of order, which it must allow.
 
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
 use crate::link::{Handover, LinkParams};
-use crate::network::Flow;
+use crate::network::{Device, Flow};
 use slicewise_units::BitRate;
 
 /// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is
@@ -21,8 +25,12 @@ const FASTEST: BitRate = BitRate::new(512_000_000_000);
 
 /// By port.
 pub(super) struct Ahead {
-    /// Its adapter sends ahead.
-    adapters: Vec<bool>,
+    /// It sends ahead.
+    ports: Vec<bool>,
+    /// The only port whose frames leave here, if they go on without an arrival at the device.
+    fed_by: Vec<Option<u32>>,
+    /// It feeds a port in that way.
+    feeds: Vec<bool>,
     /// The source that departs as its packets arrive at the other end of the link.
     sources: Vec<Option<u32>>,
 }
@@ -34,45 +42,102 @@ impl Ahead {
         topology: &Topology<F>,
         peers: &[(PortId, LinkParams)],
         flows: &[Flow],
+        devices: &[Device],
         first_of_connections: usize,
         is_ordered: bool,
     ) -> Self {
-        let (flows, connections) = flows.split_at(first_of_connections);
-        let ports = topology.ports.iter().zip(peers);
-        let mut adapters: Vec<bool> = ports
-            .map(|((node, _), (peer, link))| {
-                topology.keeps_nothing_back(*node)
-                    && topology.flow_control_of(*peer).is_none()
-                    && link.handover == Handover::LastBit
-                    && link.rate.rate <= FASTEST
+        let may_send_ahead = |port: usize| {
+            let (peer, link) = peers[port];
+            topology.flow_control_of(peer).is_none()
+                && link.handover == Handover::LastBit
+                && link.rate.rate <= FASTEST
+        };
+        let ports = topology.ports.iter().zip(0..);
+        let ports: Vec<bool> = ports
+            .map(|((node, forwarding), port)| match node {
+                Node::Endpoint(_) => topology.keeps_nothing_back(*node) && may_send_ahead(port),
+                Node::Device(_) => forwarding.is_none(),
             })
             .collect();
-        for flow in connections {
-            adapters[flow.port as usize] = false;
-        }
-        let mut sources = vec![None; adapters.len()];
+        let mut ahead = Self {
+            fed_by: vec![None; ports.len()],
+            feeds: vec![false; ports.len()],
+            sources: vec![None; ports.len()],
+            ports,
+        };
+        ahead.find_fed(topology, devices, may_send_ahead);
         if !is_ordered {
-            let mut flows_of_port = vec![0u32; adapters.len()];
-            for (source, flow) in (0u32..).zip(flows) {
-                sources[flow.port as usize] = Some(source);
-                flows_of_port[flow.port as usize] += 1;
-            }
-            for (port, (peer, _)) in peers.iter().enumerate() {
-                let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
-                if !(adapters[port] && flows_of_port[port] == 1 && leads_to_device) {
-                    sources[port] = None;
-                }
-            }
-            for (port, _) in &topology.impairments {
-                sources[port.0 as usize] = None;
-            }
+            ahead.find_sources(topology, peers, flows.split_at(first_of_connections));
         }
-        Self { adapters, sources }
+        ahead
     }
 
-    /// Whether the adapter at a port sends ahead.
+    fn find_fed<F: Forwarding>(
+        &mut self,
+        topology: &Topology<F>,
+        devices: &[Device],
+        may_send_ahead: impl Fn(usize) -> bool,
+    ) {
+        let mut feeding = vec![None; self.ports.len()];
+        let mut is_fed = self.ports.clone();
+        for (device, at) in (0..).map(Node::Device).zip(devices) {
+            for (egress, ingress) in at.egress_of_flow.iter().zip(&at.ingress_of_flow) {
+                let (egress, from) = (*egress as usize, *ingress);
+                let is_of_device = topology.ports[egress].0 == device;
+                is_fed[egress] &= is_of_device && feeding[egress].is_none_or(|other| other == from);
+                feeding[egress] = Some(from);
+            }
+        }
+        let mut in_order: Vec<bool> = (0..feeding.len()).map(&may_send_ahead).collect();
+        for (port, _) in &topology.impairments {
+            in_order[port.0 as usize] = false;
+        }
+        for (port, from) in feeding.into_iter().enumerate() {
+            let from = from.filter(|from| is_fed[port] && in_order[*from as usize]);
+            if let Some(from) = from.filter(|_| may_send_ahead(port)) {
+                self.fed_by[port] = Some(from);
+                self.feeds[from as usize] = true;
+            }
+        }
+    }
+
+    fn find_sources<F>(
+        &mut self,
+        topology: &Topology<F>,
+        peers: &[(PortId, LinkParams)],
+        (flows, connections): (&[Flow], &[Flow]),
+    ) {
+        let mut flows_of_port = vec![0u32; self.ports.len()];
+        for (source, flow) in (0u32..).zip(flows) {
+            self.sources[flow.port as usize] = Some(source);
+            flows_of_port[flow.port as usize] += 1;
+        }
+        for (port, (peer, _)) in peers.iter().enumerate() {
+            let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
+            let is_alone = self.ports[port] && flows_of_port[port] == 1;
+            if !is_alone || !leads_to_device || self.feeds[port] {
+                self.sources[port] = None;
+            }
+        }
+        let impaired = topology.impairments.iter().map(|(port, _)| port.0);
+        for port in (connections.iter().map(|flow| flow.port)).chain(impaired) {
+            self.sources[port as usize] = None;
+        }
+    }
+
+    /// Whether a port sends ahead.
     pub(super) fn is_ahead(&self, port: u32) -> bool {
-        self.adapters[port as usize]
+        self.ports[port as usize]
+    }
+
+    /// See [`Wire::fed_by`](crate::wires::Wire::fed_by).
+    pub(super) fn fed_by(&self, port: u32) -> Option<u32> {
+        self.fed_by[port as usize]
+    }
+
+    /// See [`Wire::feeds`](crate::wires::Wire::feeds).
+    pub(super) fn feeds(&self, port: u32) -> bool {
+        self.feeds[port as usize]
     }
 
     /// The source whose packets depart as they arrive at the other end of the link of `port`.

@@ -12,7 +12,7 @@ use crate::link::{Link, LinkParams};
 use crate::network::{Device, Flow, Network, Sending};
 use crate::observer::{FlowId, Observer};
 use crate::port::{Egress, Port};
-use crate::transport::{ApplicationFlows, Direction, Transports, directions};
+use crate::transport::{ApplicationFlows, Direction, FirstPlaces, Transports, directions};
 use crate::wires::{End, Wire, Wires};
 use ahead::Ahead;
 use routes::Routes;
@@ -109,8 +109,8 @@ pub enum TopologyError {
         /// Its receiver.
         to: Node,
     },
-    /// A flow leaves a device by a port that has no forwarding plane.
-    #[error("a flow leaves {node:?} by {port:?}, which has no policy")]
+    /// A flow leaves a device by a port that has no forwarding plane although flow control is about what waits there.
+    #[error("a flow leaves {node:?} by {port:?}, which is under flow control and has no policy")]
     NoPolicy {
         /// The device.
         node: Node,
@@ -147,7 +147,8 @@ impl<F: Forwarding> Topology<F> {
         Node::Device(count(self.devices.len()) - 1)
     }
 
-    /// Add a port to a node: an adapter of an endpoint, or a port by which no flow leaves a device.
+    /// Add a port to a node: an adapter of an endpoint, or a port of a device that sends frames in the order in which they
+    /// come and has room for all.
     pub fn port(&mut self, node: Node) -> PortId {
         self.ports.push((node, None));
         PortId(count(self.ports.len()) - 1)
@@ -222,10 +223,17 @@ impl<F: Forwarding> Topology<F> {
         all.extend(directions);
         let mut running = Vec::with_capacity(all.len());
         for flow in &all {
-            running.push(self.place(flow, &routes, &mut devices, &mut used)?);
+            running.push(self.place(flow, &routes, &peers, &mut devices, &mut used)?);
         }
         let ids = running.iter().map(|flow| flow.id).collect();
-        let ahead = Ahead::new(&self, &peers, &running, first_of_connections, O::ORDERED);
+        let ahead = Ahead::new(
+            &self,
+            &peers,
+            &running,
+            &devices,
+            first_of_connections,
+            O::ORDERED,
+        );
         let mut departures = Vec::new();
         for ((index, sending), flow) in (0..).zip(&mut sources).zip(&running) {
             if ahead.only_source(flow.port) != Some(index) {
@@ -245,23 +253,21 @@ impl<F: Forwarding> Topology<F> {
             .iter()
             .map(|flow| flow.port)
             .collect();
-        let [first_end, first_application] = first_timers;
         let first_of_connections = count(first_of_connections);
-        transports.attach(first_of_connections, &senders, first_end, first_application);
+        transports.attach(first_of_connections, &senders, first_timers);
         let wires = self.wires(&peers, &places, &ahead);
         let (flow_controls, control_of_link) = self.flow_controls(&peers, &places);
         let ports = (0..).zip(self.ports.into_iter().zip(&places));
         let ports = ports
             .map(|(number, ((node, forwarding), places))| {
                 let egress = match (node, forwarding) {
-                    (Node::Endpoint(_), _) if ahead.is_ahead(number) => Egress::Ahead,
-                    (Node::Endpoint(index), _) => {
+                    (Node::Endpoint(index), _) if !ahead.is_ahead(number) => {
                         let params = self.endpoints.get(index as usize);
                         let params = params.copied().unwrap_or_default();
                         Egress::Adapter(TransmitRing::new(&params))
                     }
                     (Node::Device(_), Some(forwarding)) => Egress::Forwarding(forwarding),
-                    (Node::Device(_), None) => Egress::Idle,
+                    (Node::Endpoint(_), _) | (Node::Device(_), None) => Egress::Ahead,
                 };
                 let controls = match node {
                     Node::Device(index) if self.devices[index as usize].flow_control.is_some() => {
@@ -275,11 +281,10 @@ impl<F: Forwarding> Topology<F> {
             })
             .collect();
         let first = u16::try_from(first_of_connections).unwrap_or(u16::MAX);
-        let wires = Wires::new(events, wires, ids, first, observer);
+        let wires = Wires::new(events, wires, devices, ids, first, observer);
         Ok(Network::new(
             wires,
             ports,
-            devices,
             running,
             sources,
             transports,
@@ -295,13 +300,20 @@ impl<F: Forwarding> Topology<F> {
         }
     }
 
-    /// The flow control that the device at the end of the link of a port has for this link.
-    fn flow_control_of(&self, peer: PortId) -> Option<FlowControlParams> {
-        let (node, _) = self.ports.get(peer.0 as usize)?;
+    /// The flow control that the device of a port has for the link that leads there.
+    fn flow_control_of(&self, port: PortId) -> Option<FlowControlParams> {
+        let (node, _) = self.ports.get(port.0 as usize)?;
         match node {
             Node::Device(device) => self.devices.get(*device as usize)?.flow_control,
             Node::Endpoint(_) => None,
         }
+    }
+
+    /// Whether flow control counts what waits at a port of a device, or may pause the port.
+    fn is_controlled(&self, port: PortId, peers: &[(PortId, LinkParams)]) -> bool {
+        let peer = peers.get(port.0 as usize);
+        let may_be_paused = peer.is_some_and(|(peer, _)| self.flow_control_of(*peer).is_some());
+        may_be_paused || self.flow_control_of(port).is_some()
     }
 
     /// Flow control of all links that have it, and which of them is that of the link of each port; 0 for one that has
@@ -377,6 +389,7 @@ impl<F: Forwarding> Topology<F> {
         &self,
         flow: &Direction,
         routes: &Routes,
+        peers: &[(PortId, LinkParams)],
         devices: &mut [Device],
         used: &mut [bool],
     ) -> Result<Flow, TopologyError> {
@@ -405,7 +418,9 @@ impl<F: Forwarding> Topology<F> {
                 continue;
             };
             let forwarding = self.ports.get(port.0 as usize);
-            if forwarding.is_none_or(|(_, forwarding)| forwarding.is_none()) {
+            if forwarding.is_some_and(|(_, forwarding)| forwarding.is_none())
+                && self.is_controlled(port, peers)
+            {
                 return Err(TopologyError::NoPolicy { node, port });
             }
             if let Some(device) = devices.get_mut(index as usize)
@@ -435,7 +450,7 @@ impl<F: Forwarding> Topology<F> {
         ahead: &Ahead,
         peers: &[(PortId, LinkParams)],
         nodes: &[Node],
-    ) -> Result<(EventQueue, Vec<Places>, [Place; 2]), TopologyError> {
+    ) -> Result<(EventQueue, Vec<Places>, FirstPlaces), TopologyError> {
         let mut events = departures;
         let mut places = vec![Places::default(); actors.used.len()];
         let numbers = || (0u32..).zip(actors.used).filter(|(_, used)| **used);
@@ -466,12 +481,19 @@ impl<F: Forwarding> Topology<F> {
             events.push(Event::FlowControl(control));
         }
         let (ends, applications) = actors.timers;
-        let first_end = count(events.len());
+        let room = count(events.len());
+        events.extend((0..count(ends)).map(Event::Room));
+        let end = count(events.len());
         events.extend((0..count(ends)).map(Event::Connection));
-        let first_application = count(events.len());
+        let application = count(events.len());
         events.extend((0..count(applications)).map(Event::Application));
+        let first = FirstPlaces {
+            room,
+            end,
+            application,
+        };
         let events = EventQueue::new(events).ok_or(TopologyError::TooLarge)?;
-        Ok((events, places, [first_end, first_application]))
+        Ok((events, places, first))
     }
 
     /// The direction of a link on which each port sends.
@@ -482,6 +504,8 @@ impl<F: Forwarding> Topology<F> {
                 link: Link::new(*params),
                 end: self.end(*peer),
                 arrival: places.arrival,
+                fed_by: ahead.fed_by(number),
+                feeds: ahead.feeds(number),
                 only_source: ahead.only_source(number),
             })
             .collect();

@@ -1,7 +1,8 @@
 //! Connections in a running network: segments become packets, packets become segments.
 
+use super::leaving::Leaving;
 use super::measurement::Losses;
-use super::{Host, RECEIVER, Received, SENDER, Transports};
+use super::{FirstPlaces, Host, RECEIVER, Received, SENDER, Transports};
 use crate::device::Forwarding;
 use crate::network::Network;
 use crate::observer::Observer;
@@ -9,7 +10,7 @@ use crate::packet::{Packet, PacketId, traffic_class};
 use crate::wires::Delivered;
 use slicewise_applications::Action;
 use slicewise_transport::{Connection, Flags, Segment, State};
-use slicewise_units::Instant;
+use slicewise_units::{Duration, Instant};
 use slicewise_wire::Ecn;
 
 /// Most data that receive offload joins to one segment (Linux: 64 KiB of an IP packet).
@@ -21,6 +22,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// Packets of connections have reached the end of the link that `port` sends on: `first`, and all that were
     /// received with the same interrupt.
     pub(crate) fn on_segments(&mut self, port: u32, first: PacketId, now: Instant) {
+        self.transports.left_before = now;
         let mut batch = std::mem::take(&mut self.transports.batch);
         self.take_segment(first, &mut batch);
         while self.wires.is_due(port, now) {
@@ -135,8 +137,19 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
+    /// Data of an end of a connection has left its adapter, and the end may send more.
+    pub(crate) fn on_room(&mut self, index: u32, now: Instant) {
+        self.transports.after_ports(now);
+        let (number, end) = ((index / 2) as usize, (index % 2) as usize);
+        self.transports.connections[number].ends[end].room_at = Instant::MAX;
+        let application = self.transports.application_of(number);
+        self.transports.look_at_windows(application, now);
+        self.pump(number, end, now);
+    }
+
     /// The timer of an end of a connection has expired.
     pub(crate) fn on_connection_timer(&mut self, index: u32, now: Instant) {
+        self.transports.after_ports(now);
         let (number, end) = ((index / 2) as usize, (index % 2) as usize);
         let index = self.transports.application_of(number);
         self.transports.look_at_windows(index, now);
@@ -182,13 +195,14 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let at = polls.into_iter().flatten().min().unwrap_or(Instant::MAX);
         if at != host.wake_at {
             host.wake_at = at;
-            let place = self.transports.first_application + index;
+            let place = self.transports.first_places.application + index;
             self.wires.events.schedule(at, place);
         }
     }
 
     /// The timer of an application has expired.
     pub(crate) fn on_application(&mut self, index: u32, now: Instant) {
+        self.transports.after_ports(now);
         self.transports.applications[index as usize].wake_at = Instant::MAX;
         self.run_application(index, now);
     }
@@ -216,6 +230,12 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                         *own_port = host.ports.after(*own_port, own);
                         *of_others = *own_port;
                     }
+                    for device in &self.wires.devices {
+                        for flow in [flow, flow + 1] {
+                            let port = device.egress_of_flow[flow] as usize;
+                            self.ports[port].classes.forget(flow);
+                        }
+                    }
                 }
                 let first_packets = &mut self.transports.first_packets[2 * number..][..2];
                 for ((end, at), first) in (0..).zip(&mut carried.ends).zip(first_packets) {
@@ -226,6 +246,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     };
                     *first = at.sent_packets;
                     at.highest = 0;
+                    at.leaving = Leaving::default();
                 }
                 (carried.is_open, carried.is_connected, carried.asked) = (true, false, None);
                 host.measurement.on_opened(own as usize, now);
@@ -244,16 +265,25 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Send what an end of a connection has, and set its timer.
     pub(crate) fn pump(&mut self, number: usize, end: usize, now: Instant) {
+        self.transports.note_left(number, end);
         while let Some(segment) = self.transports.poll_transmit(number, end, now) {
             self.send_segment(number, end, &segment, now);
         }
-        let place = self.transports.first_end + u32::try_from(2 * number + end).unwrap_or(u32::MAX);
+        let FirstPlaces {
+            room, end: first, ..
+        } = self.transports.first_places;
+        let index = u32::try_from(2 * number + end).unwrap_or(u32::MAX);
+        let room_at = self.transports.room_at(number, end);
         let at_end = &mut self.transports.connections[number].ends[end];
+        if room_at != at_end.room_at {
+            at_end.room_at = room_at;
+            self.wires.events.schedule(room_at, room + index);
+        }
         let at = at_end.connection.poll_at().unwrap_or(Instant::MAX);
         // A timer that moves back expires for nothing, which costs less than to move it with every acknowledgement.
         if at < at_end.wake_at {
             at_end.wake_at = at;
-            self.wires.events.schedule(at, place);
+            self.wires.events.schedule(at, first + index);
         }
     }
 
@@ -323,6 +353,54 @@ impl Transports {
         has_room.then_some((number, 1 - to))
     }
 
+    /// A frame of a connection, handed over to an adapter at `now`, leaves it at `at`.
+    #[inline]
+    pub(crate) fn leaves(&mut self, packet: &Packet, at: Instant, now: Instant) {
+        if at <= now {
+            // Whoever hands it over goes on as long as there is room.
+            let _ = self.on_left(packet);
+            return;
+        }
+        let (number, to) = self.place(packet.flow.into());
+        let host = &self.applications[self.application_of(number)];
+        let data_bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
+        if data_bytes > 0 {
+            let leaving = &mut self.connections[number].ends[1 - to].leaving;
+            leaving.push(at, data_bytes.into());
+        }
+    }
+
+    /// Ports have sent what leaves at `now`.
+    fn after_ports(&mut self, now: Instant) {
+        self.left_before = now.saturating_add(Duration::from_nanos(1));
+    }
+
+    /// Tell an end of a connection what has left an adapter that sends ahead.
+    #[inline]
+    fn note_left(&mut self, number: usize, end: usize) {
+        let at_end = &mut self.connections[number].ends[end];
+        let bytes = at_end.leaving.take_before(self.left_before);
+        if bytes > 0 {
+            let host = &self.applications[self.applications_of[number] as usize];
+            let _ = at_end.connection.on_left(bytes, &host.behaviour);
+        }
+    }
+
+    /// When so much will have left an adapter that sends ahead that an end may send more; `Instant::MAX` if that is not what it
+    /// waits for.
+    #[inline]
+    fn room_at(&mut self, number: usize, end: usize) -> Instant {
+        let at_end = &mut self.connections[number].ends[end];
+        if at_end.leaving.is_empty() {
+            return Instant::MAX;
+        }
+        let host = &self.applications[self.applications_of[number] as usize];
+        match at_end.connection.excess_below_socket(&host.behaviour) {
+            0 => Instant::MAX,
+            excess => at_end.leaving.left_at(excess),
+        }
+    }
+
     /// The next segment that an end sends.
     #[inline]
     fn poll_transmit(&mut self, number: usize, end: usize, now: Instant) -> Option<Segment> {
@@ -341,7 +419,7 @@ impl Transports {
 
     /// When each application begins, and its place in the event queue.
     pub(crate) fn beginnings(&mut self) -> impl Iterator<Item = (Instant, u32)> {
-        let first = self.first_application;
+        let first = self.first_places.application;
         let begin = move |(host, index): (&mut Host, u32)| {
             host.wake_at = host.application.poll_at()?;
             Some((host.wake_at, first + index))

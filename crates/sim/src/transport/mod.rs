@@ -4,11 +4,13 @@
 //! flows of the network, one for each direction: so devices classify and route what comes back as anything else.
 
 mod carry;
+mod leaving;
 mod measurement;
 
 use crate::event::Place;
 use crate::observer::FlowId;
 use crate::topology::Node;
+use leaving::Leaving;
 use measurement::TransportMeasurement;
 use slicewise_applications::{Application, Server};
 use slicewise_stats::application::ApplicationRecord;
@@ -74,11 +76,23 @@ pub struct Transports {
     first_packets: Vec<u64>,
     /// The number of the flow that is the first direction of the first connection.
     first_flow: u32,
-    /// Places of the timers of connections' ends, and of applications.
-    first_end: Place,
-    first_application: Place,
+    first_places: FirstPlaces,
+    /// What leaves an adapter earlier than this has left it. In one nanosecond, packets arrive before ports send, and timers
+    /// expire after that.
+    left_before: Instant,
     /// What an interrupt brought, until all of it is known.
     batch: Vec<Received>,
+}
+
+/// The first places of what connections and applications have in the event queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FirstPlaces {
+    /// Ends of connections that wait for their data to leave.
+    pub(crate) room: Place,
+    /// Timers of ends of connections.
+    pub(crate) end: Place,
+    /// Timers of applications.
+    pub(crate) application: Place,
 }
 
 /// A segment that was received, and more that was joined to it.
@@ -147,6 +161,10 @@ struct End {
     connection: Connection,
     /// The port of its endpoint.
     port: u32,
+    /// Its data in an adapter that sends ahead.
+    leaving: Leaving,
+    /// When so much of that has left that it may send more; [`Instant::MAX`] if that is not what it waits for.
+    room_at: Instant,
     /// When its timer is set for.
     wake_at: Instant,
     /// Packets sent, those of earlier connections of this number included.
@@ -160,6 +178,8 @@ impl End {
         Self {
             connection: Connection::listen(behaviour),
             port: 0,
+            leaving: Leaving::default(),
+            room_at: Instant::MAX,
             wake_at: Instant::MAX,
             sent_packets: 0,
             highest: 0,
@@ -244,17 +264,10 @@ impl Transports {
         (2 * self.connections.len(), self.applications.len())
     }
 
-    /// The flows are numbered from `first_flow`, and send from `ports`; the timers are at these places.
-    pub(crate) fn attach(
-        &mut self,
-        first_flow: u32,
-        ports: &[u32],
-        first_end: Place,
-        first_application: Place,
-    ) {
+    /// The flows are numbered from `first_flow`, and send from `ports`.
+    pub(crate) fn attach(&mut self, first_flow: u32, ports: &[u32], first_places: FirstPlaces) {
         self.first_flow = first_flow;
-        self.first_end = first_end;
-        self.first_application = first_application;
+        self.first_places = first_places;
         for (carried, ports) in self.connections.iter_mut().zip(ports.chunks(2)) {
             for (end, port) in carried.ends.iter_mut().zip(ports) {
                 end.port = *port;

@@ -1,4 +1,4 @@
-//! Adapters that send ahead: what becomes of packets is what it would be if they left one by one.
+//! Ports that send ahead: what becomes of packets is what it would be if they left one by one.
 
 use crate::support::*;
 use proptest::prelude::*;
@@ -7,9 +7,12 @@ use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::impairment::Impairments;
 use slicewise_sim::link::LinkParams;
 use slicewise_sim::packet::Packet;
-use slicewise_sim::{FlowId, FlowParams, Network, Observer, Outcome, Topology};
+use slicewise_sim::{FlowId, FlowParams, Network, Observer, Simulator, Topology};
+use slicewise_stats::record::RunRecord;
+use slicewise_study::{Backend, RunFilter};
 use slicewise_traffic::{
-    ImpairmentParams, LossParams, Pace, Pattern, Poisson, Random, Sizes, Source,
+    DelayVariationParams, ImpairmentParams, LossParams, Pace, Pattern, Poisson, Random, Sizes,
+    Source,
 };
 use slicewise_units::{BitRate, Duration, Instant};
 
@@ -41,30 +44,31 @@ const _: () = {
 /// By host, Mbit/s of its Poisson sources.
 type Rates = Vec<Vec<u64>>;
 
-/// Hosts that send over links of 1 Gbit/s, the first of which loses `lost_ppm` of its frames, to a device, whose port has
-/// 500 Mbit/s and a short queue.
+/// Hosts that send over links of 1 Gbit/s, the first of which may lose frames and deliver them out of order, through three devices. The port of
+/// the second has 500 Mbit/s and a short queue; those of the others have a policy that does nothing, or none.
 fn built<O: Observer>(
     rates: &Rates,
     lost_ppm: u32,
-    ring_frames: Option<u32>,
+    one_by_one: bool,
     observer: O,
 ) -> Network<Pipeline, O> {
     let mut topology = Topology::default();
     let sink = topology.endpoint(EndpointParams::default());
-    let device = device(&mut topology, Duration::from_micros(3));
+    let [first, second, last] =
+        [1, 3, 2].map(|us| device(&mut topology, Duration::from_micros(us)));
     let port_rate = BitRate::new(500_000_000);
     let mut flows: Vec<FlowParams> = Vec::new();
     let mut links = Vec::new();
     for sources in rates {
         let host = topology.endpoint(EndpointParams {
-            transmit_ring_frames: ring_frames,
+            transmit_ring_frames: one_by_one.then_some(u32::MAX),
             ..EndpointParams::default()
         });
         let link = LinkParams {
             propagation: Duration::from_nanos(777),
             ..ethernet(1_000_000_000)
         };
-        links.push(join(&mut topology, host, device, link));
+        links.push(join(&mut topology, host, first, link));
         for mbit in sources {
             let slice = u16::try_from(flows.len()).unwrap();
             let pace = Pace::new(FRAME_BYTES, BitRate::new(mbit * 1_000_000)).unwrap();
@@ -82,6 +86,10 @@ fn built<O: Observer>(
     if lost_ppm > 0 {
         let params = ImpairmentParams {
             loss: Some(LossParams::independent(lost_ppm)),
+            delay_variation: Some(DelayVariationParams {
+                reorder: true,
+                ..Duration::from_micros(60).into()
+            }),
             ..ImpairmentParams::default()
         };
         let seeds = (0u64..).take(flows.len());
@@ -93,11 +101,19 @@ fn built<O: Observer>(
     let forwarding = slicewise_sim::device::port::port(policy, 1).unwrap();
     join_egress(
         &mut topology,
-        device,
+        second,
         forwarding,
-        sink,
+        last,
         ethernet(500_000_000),
     );
+    for (from, to, rate) in [(first, second, 10_000_000_000), (last, sink, 1_000_000_000)] {
+        if one_by_one {
+            let plain = plain_port(BitRate::new(rate));
+            join_egress(&mut topology, from, plain, to, ethernet(rate));
+        } else {
+            join(&mut topology, from, to, ethernet(rate));
+        }
+    }
     topology.build(flows, observer).unwrap()
 }
 
@@ -151,6 +167,112 @@ fn a_source_with_a_limit_waits_without_flow_control_too() {
     assert!((84..=86).contains(&sent), "{sent}");
 }
 
+/// Applications of several hosts beside datagrams, where queues and links lose packets.
+const CONNECTIONS: &str = "\
+name: connections
+link: {rate: 100 Mbit/s, propagation: 20 us, impairments: {ingress: {loss: 0.1 %}}}
+dut: {model: switch, port_rate: 50 Mbit/s}
+hosts: {interrupt_moderation: 30 us}
+slices:
+  bulk: {match: {dscp: 0}, share: 30 %, headers: {}}
+  web: {match: {dscp: ef}, share: 30 %, headers: {dscp: ef}}
+sources:
+  bulk: {slice: bulk, host: one, transport: {profile: PROFILE}, application: {kind: bulk, flows: 3}}
+  flows: {slice: web, host: one, transport: {profile: PROFILE}, application: {kind: short_flows, response: 52 kB}}
+  web: {slice: web, host: two, transport: {profile: PROFILE}, application: {kind: requests, rate: 400 /s, request: 40 kB, response: 20 kB, connections: 40}}
+  other: {slice: bulk, host: two, pattern: poisson, payload: 1000 B, counts: L2, rate: 10 Mbit/s}
+scenarios:
+  all: {reference: true, sources: {}}
+policies:
+  queues:
+    classes:
+      - {name: web, slice: web, shape: 30 Mbit/s, queue_limit: 40 packets}
+      - {name: bulk, slice: bulk, queue_limit: 60 packets}
+repetitions: 3
+duration: 2 s
+";
+
+/// Flow control that never pauses anybody lets every adapter send frames one by one, and the way back has a policy.
+#[test]
+fn connections_fare_the_same_whether_adapters_send_ahead_or_one_by_one() {
+    let one = "dut: {model: switch, port_rate: 50 Mbit/s}";
+    let two = "path: [one, two]
+devices:
+  one: {model: switch, port_rate: 80 Mbit/s}
+  two: {model: switch, port_rate: 50 Mbit/s}";
+    // Requests of many connections are lost on the way back.
+    let narrow = "dut: {model: switch, port_rate: 300 Mbit/s}";
+    for (profile, devices) in [
+        ("linux", one),
+        ("linux", two),
+        ("linux-4.15", one),
+        ("rfc", two),
+        ("rfc", narrow),
+    ] {
+        let run = |flow_control: &str| -> Vec<RunRecord> {
+            let text = CONNECTIONS.replace("PROFILE", profile);
+            let with = devices.replace("switch", &format!("switch{flow_control}"));
+            let rate = if devices == narrow {
+                "20 Mbit/s"
+            } else {
+                "100 Mbit/s"
+            };
+            let link = format!("link: {{rate: {rate}");
+            let study = changed(&text, &[(one, &with), ("link: {rate: 100 Mbit/s", &link)]);
+            let runs = study.runs(&RunFilter::default()).unwrap();
+            let records = runs.iter().map(|run| {
+                let mut record = Simulator::default().run(&study, run).unwrap();
+                record.study_digest.clear();
+                record
+            });
+            records.collect()
+        };
+        let ahead = run("");
+        let one_by_one = run(
+            ", flow_control: {buffer: 90 MB, high: 80 MB, low: 70 MB, host_queue: 1000000 packets}",
+        );
+        assert_eq!(ahead, one_by_one, "{profile}, {devices}");
+        let resent = ahead[0].applications.iter();
+        let resent = resent.map(|it| it.transport.retransmitted_segments);
+        let loses = devices != narrow;
+        let resent = resent.sum::<u64>();
+        assert!(
+            !loses || resent > 20,
+            "{profile}, {devices}: {resent} were lost"
+        );
+    }
+}
+
+/// Only connections of the first port get through: each has another port.
+#[test]
+fn a_connection_that_is_opened_again_is_classified_again() {
+    let study = changed(
+        "\
+name: reopened
+link: {rate: 100 Mbit/s}
+dut: {model: port}
+slices:
+  web: {match: {dscp: 0}, share: 30 %, headers: {source_port: 80, destination_port: 49152}}
+sources:
+  web: {slice: web, transport: {profile: linux}, application: {kind: short_flows, response: 10 kB}}
+scenarios:
+  all: {reference: true, sources: {}}
+policies:
+  first-port:
+    classes:
+      - {name: first, match: {destination_port: 49152}}
+      - {name: class-default, police: {rate: 8 kbit/s, burst: 100 B, exceed: drop}}
+repetitions: 1
+duration: 2 s
+",
+        &[],
+    );
+    let runs = study.runs(&RunFilter::default()).unwrap();
+    let record = Simulator::default().run(&study, &runs[0]).unwrap();
+    let flows = record.applications[0].flows.as_ref().unwrap();
+    assert_eq!(flows.completed, 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -160,20 +282,21 @@ proptest! {
         lost_ppm in prop_oneof![Just(0), Just(200_000)],
         stop_ns in 0u64..4_000_000,
     ) {
-        let end = |outcome: Outcome| (outcome.ended_at, outcome.in_flight);
-        let mut one_by_one = built(&rates, lost_ppm, Some(u32::MAX), Recorder::default());
-        let mut ahead = built(&rates, lost_ppm, None, Recorder::default());
-        let mut chained = built(&rates, lost_ppm, None, Unordered::default());
+        let mut one_by_one = built(&rates, lost_ppm, true, Recorder::default());
+        let mut ahead = built(&rates, lost_ppm, false, Recorder::default());
+        let mut chained = built(&rates, lost_ppm, false, Unordered::default());
         chained.run_until(Instant::from_nanos(stop_ns));
         let outcomes = [
             one_by_one.run_until(Instant::MAX),
             ahead.run_until(Instant::MAX),
             chained.run_until(Instant::MAX),
         ];
-        prop_assert_eq!(outcomes.map(end), [end(outcomes[0]); 3]);
-        prop_assert!(outcomes[0].events >= outcomes[1].events);
+        prop_assert_eq!(outcomes.map(|outcome| outcome.in_flight), [0; 3]);
+        prop_assert_eq!(outcomes[1].ended_at, outcomes[2].ended_at);
+        prop_assert!(outcomes[0].events > outcomes[1].events);
         let unimpaired = &rates[usize::from(lost_ppm > 0)..];
-        let alone = unimpaired.iter().any(|sources| sources.len() == 1);
+        // The only host feeds the port of the first device, where its packets do not arrive.
+        let alone = rates.len() > 1 && unimpaired.iter().any(|sources| sources.len() == 1);
         prop_assert_eq!(outcomes[1].events > outcomes[2].events, alone);
         let expected = one_by_one.into_parts().0;
         let ahead = ahead.into_parts().0;

@@ -1,9 +1,11 @@
 //! Topologies: which are refused, which way flows take, and what a pause does.
 use crate::support::{GIGABIT, Recorder, cbr, device, ethernet, join, join_egress, plain_port};
 use slicewise_dataplane::Pipeline;
+use slicewise_sim::device::DeviceParams;
 use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::{FlowParams, Node, Outcome, PortId, Topology, TopologyError};
-use slicewise_units::{BitRate, Duration, Instant};
+use slicewise_study::FlowControlParams;
+use slicewise_units::{BitRate, ByteCount, Duration, Instant};
 
 const FRAME_NS: u64 = 1_518 * 8;
 const SECOND: Duration = Duration::from_secs(1);
@@ -111,7 +113,7 @@ fn a_link_without_a_rate_and_nodes_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn a_flow_without_a_path_or_a_policy_on_it_is_refused() {
+fn a_flow_without_a_path_or_whose_path_needs_a_policy_is_refused() {
     let flow = |ends| vec![cbr(0, ends, 1, Duration::ZERO, SECOND)];
     let (mut topology, [from, _], _) = line();
     let [to] = endpoints(&mut topology);
@@ -122,14 +124,35 @@ fn a_flow_without_a_path_or_a_policy_on_it_is_refused() {
     let no_path = TopologyError::NoPath { from, to: from };
     assert_eq!(refusal(topology, flow([from, from])), no_path);
 
-    // Back through the device, by the port that no policy was given to.
-    let (topology, [sender, sink], _) = line();
-    let refused = refusal(topology, flow([sink, sender]));
-    let node = Node::Device(0);
-    assert!(
-        matches!(refused, TopologyError::NoPolicy { node: at, .. } if at == node),
-        "{refused}"
-    );
+    // Through two devices by ports without a policy, of which one has flow control: it counts what waits at its own ports, and
+    // may pause the other.
+    for controlled in 0..2 {
+        let mut topology = Described::default();
+        let [from, to] = endpoints(&mut topology);
+        let devices = [0, 1].map(|number| {
+            let flow_control = (number == controlled).then_some(FlowControlParams {
+                per_priority: false,
+                buffer: ByteCount::new(100_000),
+                high: ByteCount::new(40_000),
+                low: ByteCount::new(20_000),
+                host_queue: 10,
+            });
+            topology.device(DeviceParams {
+                processing: Duration::ZERO,
+                flow_control,
+            })
+        });
+        join(&mut topology, from, devices[0], ethernet(1));
+        join(&mut topology, devices[0], devices[1], ethernet(1));
+        join(&mut topology, devices[1], to, ethernet(1));
+        let refused = refusal(topology, flow([from, to]));
+        let first = devices[0];
+        let last = devices[controlled];
+        assert!(
+            matches!(refused, TopologyError::NoPolicy { node, .. } if node == first || node == last),
+            "{refused}"
+        );
+    }
 }
 
 /// Two endpoints at each side of two devices: 0 and 1 – a – b – 2 and 3, every port of a device with a

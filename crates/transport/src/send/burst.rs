@@ -49,10 +49,11 @@ impl Sender {
         before >= most && after < most
     }
 
-    /// Whether more may wait below the socket.
+    /// Bytes that have to leave the adapter before more may be sent; 0 if more may be sent now.
     #[inline]
-    pub(super) fn has_room_below(&mut self, behaviour: &Behaviour) -> bool {
-        self.below_socket_bytes < self.bursts(behaviour).below_socket_bytes
+    pub(crate) fn excess_below_socket(&mut self, behaviour: &Behaviour) -> u64 {
+        let most = self.bursts(behaviour).below_socket_bytes;
+        (self.below_socket_bytes + 1).saturating_sub(most)
     }
 
     fn size_bursts(&self, behaviour: &Behaviour) -> Bursts {

@@ -250,7 +250,7 @@ impl Sender {
     }
 
     fn choose(&mut self, behaviour: &Behaviour, now: Instant) -> Option<Outgoing> {
-        if self.failed || !self.has_room_below(behaviour) {
+        if self.failed || self.excess_below_socket(behaviour) > 0 {
             return None;
         }
         if let Some(probe) = self.due_probe() {

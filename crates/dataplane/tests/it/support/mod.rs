@@ -12,6 +12,7 @@ use slicewise_model::{
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::{Ecn, Headers, IpVersion};
+use std::collections::BTreeMap;
 
 /// A frame offered to the pipeline.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +122,8 @@ pub struct Port {
     pub sequence: u64,
     pub departures: Vec<Departure>,
     pub dropped: u64,
+    /// By VLAN and code point: the class that the classifier last found, and its revision then.
+    known: BTreeMap<(u16, u8), (u64, u32)>,
 }
 
 impl Port {
@@ -146,6 +149,7 @@ impl Port {
             sequence: 0,
             departures: Vec::new(),
             dropped: 0,
+            known: BTreeMap::new(),
         }
     }
 
@@ -204,6 +208,13 @@ impl Port {
             ..headers(arrival.vlan)
         };
         self.sequence += 1;
+        let classifier = self.pipeline.classifier();
+        let found = (classifier.revision(), classifier.classify(&headers));
+        if let Some(known) = self.known.insert((arrival.vlan, dscp), found)
+            && known.0 == found.0
+        {
+            assert_eq!(known, found, "another class without another revision");
+        }
         let verdict = self
             .pipeline
             .on_frame(frame, &headers, Instant::from_nanos(self.now));
