@@ -308,6 +308,7 @@ impl SliceState {
         self.head = next;
         self.packets -= 1;
         self.bytes = self.bytes.saturating_sub(queued.lengths().l2_bytes);
+        pool.prefetch_behind(next, self.packets);
         queued
     }
 

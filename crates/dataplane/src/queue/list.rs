@@ -3,9 +3,6 @@
 use super::pool::{FramePool, NIL, QueuedFrame};
 use slicewise_units::FrameLengths;
 
-/// Frames of a list from which on those at its front may not be in the processor's caches any more.
-const DEEP: u32 = 256;
-
 /// Frames in arrival order. All operations are O(1).
 #[derive(Debug, Clone)]
 pub struct FrameList {
@@ -91,9 +88,7 @@ impl FrameList {
         self.packets -= 1;
         self.left = self.left.wrapping_add(1);
         self.bytes -= u64::from(queued.lengths().l2_bytes);
-        if self.packets > DEEP {
-            pool.prefetch_behind(next);
-        }
+        pool.prefetch_behind(next, self.packets);
         Some(queued)
     }
 

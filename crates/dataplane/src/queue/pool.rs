@@ -20,6 +20,9 @@ pub struct QueuedFrame {
 
 const _: () = assert!(size_of::<QueuedFrame>() == 32, "two slots to a cache line");
 
+/// Frames of a queue from which on those at its front may not be in the processor's caches any more.
+const DEEP: u32 = 256;
+
 /// Bits of a flow's hash that are kept.
 pub const FLOW_BITS: u32 = 13;
 
@@ -386,10 +389,14 @@ impl FramePool {
         slot.map_or(u64::MAX, |slot| slot.handle)
     }
 
-    /// Prefetch the slot behind a slot, which is in the processor's caches itself, so that it is there when its turn comes.
+    /// Prefetch the slot behind that of the first frame of a queue of so many packets, so that it is in the processor's caches
+    /// when its turn comes. That of the first frame is there.
     #[inline]
-    pub(crate) fn prefetch_behind(&self, index: u32) {
-        let (_, behind) = self.fetch(index);
+    pub(crate) fn prefetch_behind(&self, first: u32, packets: u32) {
+        if packets <= DEEP {
+            return;
+        }
+        let (_, behind) = self.fetch(first);
         if behind != NIL {
             prefetch_index(&self.slots, behind as usize);
         }

@@ -306,7 +306,7 @@ pub fn assert_colours_in_order(departures: &[Departure]) {
 
 /// Frames of one VLAN leave in the order they came.
 pub fn assert_in_order(departures: &[Departure]) {
-    let mut last = std::collections::BTreeMap::new();
+    let mut last = BTreeMap::new();
     for d in departures {
         if let Some(previous) = last.insert(d.vlan, d.sequence) {
             assert!(
