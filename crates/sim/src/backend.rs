@@ -1,11 +1,8 @@
 //! Runs of a study: translates the study into the simulator's terms.
 
+mod path;
+
 use crate::capture::{CaptureObserver, CaptureParams};
-use crate::device::isr4221::{LicenceParams, isr4221};
-use crate::device::port::port;
-use crate::device::qos_sched::QosSched;
-use crate::device::switch::Switch;
-use crate::device::tc::Tc;
 use crate::device::{DeviceParams, Plane};
 use crate::elephants::{self, elephants};
 use crate::endpoint::EndpointParams;
@@ -21,16 +18,15 @@ use crate::scheduler_delay::SchedulerDelays;
 use crate::timeline::{self, Begun};
 use crate::topology::{FlowParams, Node, PortId, Topology};
 use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
+use path::{back, egress_link, flow_control, forwarding, is_as_fast, way_back};
 use slicewise_capture::store::make_folders;
-use slicewise_model::{Discipline, PolicyParams, PolicySpec, Rate};
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::queues::ElephantRecord;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
 use slicewise_study::{
-    Backend, DutModel, DutParams, FlowControlParams, ImpairmentParams, LinkImpairments, RunError,
-    RunSpec, ScenarioParams, Study,
+    Backend, DutModel, ImpairmentParams, LinkImpairments, RunError, RunSpec, ScenarioParams, Study,
 };
 use slicewise_traffic::{Random, Sources};
 use slicewise_units::{Duration, Instant};
@@ -439,70 +435,6 @@ fn impair(
     }
 }
 
-/// What decides in a device which frame leaves next.
-fn forwarding(device: &DutParams, policy: &PolicyParams, seed: u64) -> Result<Plane, RunError> {
-    let policy = policy.clone();
-    let plane = match (device.model, device.licence) {
-        (DutModel::Port | DutModel::Gateway, None) => port(policy, seed).map(Plane::Pipeline),
-        (DutModel::Switch(switch), None) => {
-            Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
-        }
-        (DutModel::Tc { burst }, None) => {
-            port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
-        }
-        (DutModel::QosSched(threads), None) => {
-            QosSched::new(policy, threads, seed).map(Plane::from)
-        }
-        (DutModel::Isr4221, Some(licence)) => {
-            let licence = LicenceParams {
-                rate: licence.rate,
-                credit: licence.credit,
-                priority_borrows: licence.priority_borrows,
-            };
-            isr4221(policy, &licence, seed).map(Plane::Pipeline)
-        }
-        (
-            DutModel::Port
-            | DutModel::Gateway
-            | DutModel::Switch(_)
-            | DutModel::Tc { .. }
-            | DutModel::QosSched(_),
-            Some(_),
-        ) => return Err(unsupported("a plain port with a licence")),
-        (DutModel::Isr4221, None) => return Err(unsupported("an ISR 4221 without a licence")),
-    };
-    plane.map_err(failed)
-}
-
-/// Flow control of the links that lead to a device.
-const fn flow_control(device: &DutParams) -> Option<FlowControlParams> {
-    match device.model {
-        DutModel::Switch(switch) => switch.flow_control,
-        DutModel::Port
-        | DutModel::Gateway
-        | DutModel::Isr4221
-        | DutModel::Tc { .. }
-        | DutModel::QosSched(_) => None,
-    }
-}
-
-/// The link behind a device.
-fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
-    let (rate, handover) = match device.model {
-        DutModel::Gateway => (device.port_rate, Handover::FirstBit),
-        DutModel::Port | DutModel::Isr4221 | DutModel::Switch(_) | DutModel::QosSched(_) => {
-            (device.port_rate, Handover::LastBit)
-        }
-        // A token bucket decides when a frame leaves, not the interface.
-        DutModel::Tc { .. } => (study.link.rate, Handover::LastBit),
-    };
-    LinkParams {
-        rate,
-        propagation: study.link.propagation,
-        handover,
-    }
-}
-
 /// The applications of a scenario.
 fn applications<'a>(
     study: &'a Study,
@@ -543,42 +475,6 @@ fn seeds_of_connections<'a>(
         let flows = u64::from(params.application.connections()) * 2;
         (0..flows).map(move |flow| Random::stream(seed, CONNECTIONS_STREAM + flow).below(u64::MAX))
     })
-}
-
-/// The link by which what comes back reaches a port: as fast as the one that leads away from it, or as that between
-/// hosts and device where a device paces what leaves.
-fn back(forth: LinkParams, study: &Study) -> LinkParams {
-    match forth.handover {
-        Handover::LastBit => forth,
-        Handover::FirstBit => LinkParams {
-            rate: study.link.rate,
-            handover: Handover::LastBit,
-            ..forth
-        },
-    }
-}
-
-/// Whether what arrives at one rate never waits for long to be sent at another.
-fn is_as_fast(sent: Rate, arriving: Rate) -> bool {
-    sent.accounting == arriving.accounting && sent.rate >= arriving.rate
-}
-
-/// What decides on the way back, as no policy of a study is about it, where frames may wait: one queue; between threads of
-/// its own where the device has threads, since nothing else reads an interface of DPDK.
-fn way_back(study: &Study, device: &DutParams, seed: u64) -> Result<Plane, RunError> {
-    let policy = PolicySpec {
-        name: "way back".to_owned(),
-        classes: Vec::new(),
-        discipline: Discipline::Fifo,
-        guaranteed: None,
-        queues: Vec::new(),
-    };
-    let policy = policy.resolve_for(study.link.rate.into()).map_err(failed)?;
-    let plane = match device.model {
-        DutModel::QosSched(threads) => QosSched::new(policy, threads, seed).map(Plane::from),
-        _ => port(policy, seed).map(Plane::Pipeline),
-    };
-    plane.map_err(failed)
 }
 
 /// What measures a run of `study` under a scenario.

@@ -1,6 +1,6 @@
 //! What became of the flows of classes that move elephants.
 
-use crate::device::Plane;
+use crate::device::{Forwarding, Plane};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::topology::PortId;

@@ -1,6 +1,6 @@
 //! What was lost in a run: dropped by classes of devices, and lost on impaired links.
 
-use crate::device::Plane;
+use crate::device::{Forwarding, Plane};
 use crate::impairment::Lost;
 use crate::network::Network;
 use crate::observer::Observer;
@@ -22,7 +22,7 @@ pub(crate) fn dropped<O: Observer>(
 ) -> Vec<DropCount> {
     let planes = egress.iter().filter_map(|port| network.forwarding(*port));
     planes
-        .map(Plane::pipeline)
+        .map(Forwarding::pipeline)
         .flat_map(Pipeline::counters)
         .flat_map(drops_of)
         .collect()
@@ -36,7 +36,7 @@ pub(crate) fn dropped_by_queue<O: Observer>(
 ) -> Vec<DropCount> {
     let planes = egress.iter().filter_map(|port| network.forwarding(*port));
     let mut drops = Vec::new();
-    for pipeline in planes.map(Plane::pipeline) {
+    for pipeline in planes.map(Forwarding::pipeline) {
         let hierarchies: BTreeMap<u32, &Hqos> = pipeline.hierarchies().collect();
         for (number, class) in (0..).zip(pipeline.counters()) {
             let of_class = drops_of(class);

@@ -371,7 +371,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 dscp: frame.dscp,
                 ..*headers
             };
-            (&remarked, forwarding.classifier().classify(&remarked))
+            (
+                &remarked,
+                forwarding.pipeline().classifier().classify(&remarked),
+            )
         };
         let verdict = if has_room {
             forwarding.on_classified(frame, headers, class, now)

@@ -39,7 +39,7 @@ impl Classes {
         forwarding: &F,
         headers: &Headers,
     ) -> u32 {
-        let revision = forwarding.classifier().revision();
+        let revision = forwarding.pipeline().classifier().revision();
         match self.of_flow.get(flow) {
             Some(&class) if revision == self.revision && class != Self::UNKNOWN => class,
             _ => self.find(flow, forwarding, headers),
@@ -48,7 +48,7 @@ impl Classes {
 
     #[cold]
     fn find<F: Forwarding>(&mut self, flow: usize, forwarding: &F, headers: &Headers) -> u32 {
-        let classifier = forwarding.classifier();
+        let classifier = forwarding.pipeline().classifier();
         if self.revision != classifier.revision() {
             self.revision = classifier.revision();
             self.of_flow.clear();

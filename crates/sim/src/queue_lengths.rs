@@ -1,6 +1,6 @@
 //! How long the queues of devices are, found by looking at them from time to time.
 
-use crate::device::Plane;
+use crate::device::{Forwarding, Plane};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::topology::PortId;

@@ -2,7 +2,7 @@
 //!
 //! What sources send changes by itself: a source is the sequence of what it sends.
 
-use crate::device::Plane;
+use crate::device::{Forwarding, Plane};
 use crate::elephants::elephants_of;
 use crate::losses::{dropped, drops_of};
 use crate::network::Network;

@@ -3,7 +3,7 @@
 use crate::random::{Random, rounded};
 use slicewise_units::{Duration, Instant};
 
-/// Gaps drawn at a time: the processor computes several logarithms in little more than the time of one.
+/// Gaps drawn at a time: between other work of a simulation that costs less than one by one (`docs/benchmarks/tcp.md`).
 const DRAWN: usize = 16;
 
 /// Independent exponential gaps, rounded to a nanosecond.

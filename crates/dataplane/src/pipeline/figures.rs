@@ -1,4 +1,4 @@
-//! What a pipeline tells of itself: counters, lengths, and what it is made of.
+//! Counters and queue lengths of a pipeline, and its classifier.
 
 use super::Pipeline;
 use crate::classifier::Classifier;

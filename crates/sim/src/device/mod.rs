@@ -12,7 +12,7 @@ pub mod switch;
 pub mod tc;
 
 use qos_sched::QosSched;
-use slicewise_dataplane::{Classifier, Frame, Pipeline, Verdict};
+use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
@@ -20,16 +20,19 @@ use switch::Switch;
 use tc::Tc;
 
 /// What decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
-/// that schedule in another way.
+/// that have something before or behind one.
 pub trait Forwarding {
-    /// What says of which class a frame is.
-    fn classifier(&self) -> &Classifier;
+    /// The disciplines of its policy.
+    fn pipeline(&self) -> &Pipeline;
+    /// The same, to change them.
+    fn pipeline_mut(&mut self) -> &mut Pipeline;
+
     /// Queue a frame or drop it.
     fn on_frame(&mut self, frame: Frame, headers: &Headers, now: Instant) -> Verdict {
-        let class = self.classifier().classify(headers);
+        let class = self.pipeline().classifier().classify(headers);
         self.on_classified(frame, headers, class, now)
     }
-    /// The same with a frame that the [classifier](Self::classifier) says is of `class`.
+    /// The same with a frame whose `class` the classifier of the policy has found.
     fn on_classified(
         &mut self,
         frame: Frame,
@@ -38,7 +41,10 @@ pub trait Forwarding {
         now: Instant,
     ) -> Verdict;
     /// Drop a frame for which the device has no room, whatever room its queue has.
-    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict;
+    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
+        let pipeline = self.pipeline_mut();
+        pipeline.on_classified_frame(frame, headers, class, now, false)
+    }
 
     /// The next frame to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
@@ -58,8 +64,12 @@ pub trait Forwarding {
 
 impl Forwarding for Pipeline {
     #[inline]
-    fn classifier(&self) -> &Classifier {
-        self.classifier()
+    fn pipeline(&self) -> &Pipeline {
+        self
+    }
+
+    fn pipeline_mut(&mut self) -> &mut Pipeline {
+        self
     }
 
     #[inline]
@@ -71,10 +81,6 @@ impl Forwarding for Pipeline {
         now: Instant,
     ) -> Verdict {
         self.on_classified_frame(frame, headers, class, now, true)
-    }
-
-    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
-        self.on_classified_frame(frame, headers, class, now, false)
     }
 
     #[inline]
@@ -123,27 +129,6 @@ impl From<QosSched> for Plane {
 }
 
 impl Plane {
-    /// The disciplines of its policy.
-    #[must_use]
-    pub const fn pipeline(&self) -> &Pipeline {
-        match self {
-            Self::Pipeline(pipeline) => pipeline,
-            Self::Switch(switch) => switch.pipeline(),
-            Self::Tc(tc) => tc.pipeline(),
-            Self::QosSched(threads) => threads.pipeline(),
-        }
-    }
-
-    /// The same, to change them.
-    pub const fn pipeline_mut(&mut self) -> &mut Pipeline {
-        match self {
-            Self::Pipeline(pipeline) => pipeline,
-            Self::Switch(switch) => switch.pipeline_mut(),
-            Self::Tc(tc) => tc.pipeline_mut(),
-            Self::QosSched(threads) => threads.pipeline_mut(),
-        }
-    }
-
     /// From `now` on, no frame waits for others that would leave with it: sources have stopped.
     pub(crate) fn stop_waiting(&mut self, now: Instant) {
         match self {
@@ -155,8 +140,22 @@ impl Plane {
 
 impl Forwarding for Plane {
     #[inline]
-    fn classifier(&self) -> &Classifier {
-        self.pipeline().classifier()
+    fn pipeline(&self) -> &Pipeline {
+        match self {
+            Self::Pipeline(pipeline) => pipeline,
+            Self::Switch(switch) => switch.pipeline(),
+            Self::Tc(tc) => tc.pipeline(),
+            Self::QosSched(threads) => threads.pipeline(),
+        }
+    }
+
+    fn pipeline_mut(&mut self) -> &mut Pipeline {
+        match self {
+            Self::Pipeline(pipeline) => pipeline,
+            Self::Switch(switch) => switch.pipeline_mut(),
+            Self::Tc(tc) => tc.pipeline_mut(),
+            Self::QosSched(threads) => threads.pipeline_mut(),
+        }
     }
 
     #[inline]
@@ -173,10 +172,6 @@ impl Forwarding for Plane {
             Self::Tc(tc) => tc.on_classified(frame, headers, class, now),
             Self::QosSched(threads) => threads.on_classified(frame, headers, class, now),
         }
-    }
-
-    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
-        self.pipeline_mut().refuse(frame, headers, class, now)
     }
 
     #[inline]

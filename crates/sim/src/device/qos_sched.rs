@@ -9,7 +9,7 @@
 
 use super::Forwarding;
 use super::port::port;
-use slicewise_dataplane::{BuildError, Classifier, Frame, Pipeline, Verdict};
+use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
 use slicewise_study::QosSchedParams;
 use slicewise_units::Instant;
@@ -68,16 +68,6 @@ impl QosSched {
             dropped: VecDeque::new(),
             is_over: false,
         })
-    }
-
-    /// The disciplines of its policy.
-    #[must_use]
-    pub const fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
-    }
-
-    pub(super) const fn pipeline_mut(&mut self) -> &mut Pipeline {
-        &mut self.pipeline
     }
 
     /// Packets that have left their queue and not the device.
@@ -172,8 +162,13 @@ impl QosSched {
 }
 
 impl Forwarding for QosSched {
-    fn classifier(&self) -> &Classifier {
-        self.pipeline.classifier()
+    #[inline]
+    fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn pipeline_mut(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
     }
 
     fn on_classified(
@@ -194,10 +189,6 @@ impl Forwarding for QosSched {
         }
         self.received.push_back((frame, *headers));
         Verdict::Queued
-    }
-
-    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
-        self.pipeline.refuse(frame, headers, class, now)
     }
 
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {

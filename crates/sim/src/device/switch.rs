@@ -5,7 +5,7 @@
 
 use super::Forwarding;
 use super::port::port;
-use slicewise_dataplane::{BuildError, Classifier, Frame, Pipeline, Verdict};
+use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
@@ -33,22 +33,16 @@ impl Switch {
             buffer_packets: buffer_packets.unwrap_or(u32::MAX),
         })
     }
-
-    /// The disciplines of its policy.
-    #[must_use]
-    pub const fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
-    }
-
-    pub(super) const fn pipeline_mut(&mut self) -> &mut Pipeline {
-        &mut self.pipeline
-    }
 }
 
 impl Forwarding for Switch {
     #[inline]
-    fn classifier(&self) -> &Classifier {
-        self.pipeline.classifier()
+    fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn pipeline_mut(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
     }
 
     /// A frame that is being sent has left the buffer.
@@ -63,10 +57,6 @@ impl Forwarding for Switch {
         let has_room = self.pipeline.backlog() < self.buffer_packets;
         self.pipeline
             .on_classified_frame(frame, headers, class, now, has_room)
-    }
-
-    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
-        self.pipeline.refuse(frame, headers, class, now)
     }
 
     #[inline]

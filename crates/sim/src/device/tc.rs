@@ -6,7 +6,7 @@
 //! frame more than on a link. A frame that is held has left its queue.
 
 use super::Forwarding;
-use slicewise_dataplane::{Classifier, Frame, Pipeline, TokenBucket, Verdict};
+use slicewise_dataplane::{Frame, Pipeline, TokenBucket, Verdict};
 use slicewise_model::Rate;
 use slicewise_units::{ByteCount, Credit, Instant};
 use slicewise_wire::Headers;
@@ -31,16 +31,6 @@ impl Tc {
         }
     }
 
-    /// The disciplines.
-    #[must_use]
-    pub const fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
-    }
-
-    pub(super) const fn pipeline_mut(&mut self) -> &mut Pipeline {
-        &mut self.pipeline
-    }
-
     fn take_ahead(&mut self, now: Instant) {
         if self.held.is_none() {
             let frame = self.pipeline.poll_egress(now);
@@ -54,8 +44,13 @@ impl Tc {
 }
 
 impl Forwarding for Tc {
-    fn classifier(&self) -> &Classifier {
-        self.pipeline.classifier()
+    #[inline]
+    fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn pipeline_mut(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
     }
 
     fn on_classified(
@@ -68,10 +63,6 @@ impl Forwarding for Tc {
         let verdict = self.pipeline.on_classified(frame, headers, class, now);
         self.take_ahead(now);
         verdict
-    }
-
-    fn refuse(&mut self, frame: Frame, headers: &Headers, class: u32, now: Instant) -> Verdict {
-        self.pipeline.refuse(frame, headers, class, now)
     }
 
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {

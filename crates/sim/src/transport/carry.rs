@@ -339,18 +339,26 @@ impl Transports {
         self.first_packets[(flow - self.first_flow) as usize]
     }
 
+    /// The connection and end that sent a packet, and the bytes of data in it.
+    #[inline]
+    fn data_of(&self, packet: &Packet) -> (usize, usize, u64) {
+        let (number, to) = self.place(packet.flow.into());
+        let host = &self.applications[self.application_of(number)];
+        let bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
+        (number, 1 - to, bytes.into())
+    }
+
     /// A frame of a connection has left its adapter: the connection and end that waited for it to send more, if one did.
     #[inline]
     pub(crate) fn on_left(&mut self, packet: &Packet) -> Option<(usize, usize)> {
-        let (number, to) = self.place(packet.flow.into());
-        let host = &self.applications[self.application_of(number)];
-        let data_bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
-        if data_bytes == 0 {
+        let (number, end, bytes) = self.data_of(packet);
+        if bytes == 0 {
             return None;
         }
-        let connection = &mut self.connections[number].ends[1 - to].connection;
-        let has_room = connection.on_left(data_bytes.into(), &host.behaviour);
-        has_room.then_some((number, 1 - to))
+        let host = &self.applications[self.applications_of[number] as usize];
+        let connection = &mut self.connections[number].ends[end].connection;
+        let has_room = connection.on_left(bytes, &host.behaviour);
+        has_room.then_some((number, end))
     }
 
     /// A frame of a connection, handed over to an adapter at `now`, leaves it at `at`.
@@ -361,12 +369,9 @@ impl Transports {
             let _ = self.on_left(packet);
             return;
         }
-        let (number, to) = self.place(packet.flow.into());
-        let host = &self.applications[self.application_of(number)];
-        let data_bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
-        if data_bytes > 0 {
-            let leaving = &mut self.connections[number].ends[1 - to].leaving;
-            leaving.push(at, data_bytes.into());
+        let (number, end, bytes) = self.data_of(packet);
+        if bytes > 0 {
+            self.connections[number].ends[end].leaving.push(at, bytes);
         }
     }
 
