@@ -34,7 +34,7 @@ use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How long after the sources have stopped the network may take to drain. Queues are finite, so
+/// How long after the hosts have stopped the network may take to drain. Queues are finite, so
 /// only a class shaped to almost nothing needs longer, and then the run fails with an error.
 const DRAIN: Duration = Duration::from_secs(3_600);
 
@@ -185,14 +185,11 @@ impl Simulator {
         } = self.network(study, run, observe)?;
         let mut lengths = QueueLengths::new(study, &egress);
         let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress, &mut lengths);
-        lengths.run_until(&mut network, Instant::ZERO.saturating_add(study.duration));
-        let end = Instant::ZERO
-            .saturating_add(study.duration)
-            .saturating_add(DRAIN);
+        let stopped = Instant::ZERO.saturating_add(study.duration);
+        lengths.run_until(&mut network, stopped);
+        network.stop_hosts(stopped);
         let mut devices = study.hops(run.policy).map(|(device, _)| device.model);
         if devices.any(|model| matches!(model, DutModel::QosSched(_))) {
-            let stopped = Instant::ZERO.saturating_add(study.duration);
-            network.run_until(stopped);
             for port in names.keys() {
                 network.change(*port, stopped, |plane| plane.stop_waiting(stopped));
             }
@@ -202,7 +199,7 @@ impl Simulator {
             storm,
             ended_at,
             ..
-        } = network.run_until(end);
+        } = network.run_until(stopped.saturating_add(DRAIN));
         if let Some(ports) = storm {
             let names = ports.map(|port| names.get(&port).map_or("a port", String::as_str));
             let message = format!(
@@ -213,7 +210,7 @@ impl Simulator {
         }
         if in_flight > 0 {
             return Err(RunError::Failed(format!(
-                "{in_flight} packets were still queued {DRAIN} after the sources had stopped: a class is \
+                "{in_flight} packets were still queued {DRAIN} after the hosts had stopped: a class is \
                  shaped to almost nothing"
             )));
         }

@@ -195,6 +195,12 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.transmit(port.number(), now);
     }
 
+    /// From `now` on, no earlier than the last event, connections and applications send nothing: neither data nor
+    /// acknowledgements. What they have handed to their adapters goes on its way. Sources have an end of their own.
+    pub fn stop_hosts(&mut self, now: Instant) {
+        self.transports.stop(now);
+    }
+
     /// Change the forwarding plane of a device's `port` at `now`, no earlier than the last event; `None` where the port
     /// has none.
     pub fn change<T>(

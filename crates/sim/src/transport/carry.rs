@@ -171,6 +171,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Let an application, and its server, do what is due.
     pub(crate) fn run_application(&mut self, index: u32, now: Instant) {
+        if self.transports.have_stopped {
+            return;
+        }
         self.transports.look_at_windows(index as usize, now);
         loop {
             let host = &mut self.transports.applications[index as usize];
@@ -265,6 +268,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Send what an end of a connection has, and set its timer.
     pub(crate) fn pump(&mut self, number: usize, end: usize, now: Instant) {
+        if self.transports.have_stopped {
+            return;
+        }
         self.transports.note_left(number, end);
         while let Some(segment) = self.transports.poll_transmit(number, end, now) {
             self.send_segment(number, end, &segment, now);

@@ -256,15 +256,8 @@ impl TransportMeasurement {
     }
 
     pub(super) fn failures(&self, from: Instant, to: Instant) -> Vec<FailureCount> {
-        // What fails after the end of the run began to fail in it.
-        let mut range = self.span(from, to);
-        if range.end == self.bins.len() - 1 {
-            range.end += 1;
-        }
-        let failed: u64 = self.bins[range]
-            .iter()
-            .map(|bin| u64::from(bin.failures))
-            .sum();
+        let bins = self.bins[self.span(from, to)].iter();
+        let failed: u64 = bins.map(|bin| u64::from(bin.failures)).sum();
         if failed == 0 {
             return Vec::new();
         }

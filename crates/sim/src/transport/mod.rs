@@ -80,6 +80,8 @@ pub struct Transports {
     /// What leaves an adapter earlier than this has left it. In one nanosecond, packets arrive before ports send, and timers
     /// expire after that.
     left_before: Instant,
+    /// The hosts have stopped: see [`Network::stop_hosts`](crate::network::Network::stop_hosts).
+    have_stopped: bool,
     /// What an interrupt brought, until all of it is known.
     batch: Vec<Received>,
 }
@@ -287,6 +289,14 @@ impl Transports {
             });
             host.measurement.look(windows, now);
         }
+    }
+
+    /// Nothing is sent from `now` on.
+    pub(crate) fn stop(&mut self, now: Instant) {
+        for application in 0..self.applications.len() {
+            self.look_at_windows(application, now);
+        }
+        self.have_stopped = true;
     }
 
     /// What the applications got in [`from`, `to`); with the series of the run if `with_series`.

@@ -304,5 +304,36 @@ fn refuses_what_it_cannot_run_and_says_so() {
     let stuck = small(&[("police: 4 Mbit/s", "shape: {rate: 8 bit/s, burst: 1522 B}")]);
     let runs = all(&stuck);
     let error = simulator.run(&stuck, &runs[runs.len() - 1]).unwrap_err();
-    insta::assert_snapshot!(error, @"57 packets were still queued 3600 s after the sources had stopped: a class is shaped to almost nothing");
+    insta::assert_snapshot!(error, @"57 packets were still queued 3600 s after the hosts had stopped: a class is shaped to almost nothing");
+}
+
+/// A policer drops much of what several connections send, and their data is far from sent when the run ends.
+#[test]
+fn connections_send_nothing_after_the_end_of_a_run() {
+    let text = "\
+name: over
+link: {rate: 100 Mbit/s, propagation: 2 ms}
+dut: {model: port, port_rate: 100 Mbit/s}
+slices:
+  web: {match: {protocol: tcp}, share: 30 %}
+sources:
+  bulk: {slice: web, application: {kind: bulk, flows: 4, bitrate: 80 Mbit/s}}
+  short: {slice: web, application: {kind: short_flows, response: 10 kB}}
+scenarios:
+  all: {reference: true, sources: {}}
+policies:
+  policed:
+    classes:
+      - {name: class-default, police: {rate: 10 Mbit/s, burst: 20 kB, exceed: drop}}
+repetitions: 1
+duration: 2 s
+";
+    let study = changed(text, &[]);
+    let simulator = Simulator::default();
+    let record = simulator.run(&study, &all(&study)[0]).unwrap();
+    let web = record.slices[0].whole;
+    let dropped: u64 = record.drops.iter().map(|drop| drop.frames).sum();
+    assert!(dropped > 100, "{dropped}");
+    assert_eq!(dropped, web.lost_frames);
+    assert_eq!(web.sent_frames, web.received_frames + web.lost_frames);
 }
