@@ -232,7 +232,7 @@ mod tests {
             let link = BitRate::new(10_000_000);
             DirectionParams {
                 link: Rate::l2(link),
-                policy: spec.resolve(link).unwrap(),
+                policy: spec.resolve(link).unwrap().into(),
                 seed: 1,
             }
         };

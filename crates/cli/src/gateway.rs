@@ -107,7 +107,7 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
     let policy = policy_named(study, wanted)?;
     let direction = DirectionParams {
         link: study.capacity_of(policy),
-        policy: policy.params.clone(),
+        policy: policy.params.clone().into(),
         seed: SEED,
     };
     let interfaces = <[String; 2]>::try_from(options.interfaces.clone())
@@ -127,7 +127,7 @@ fn params(config: GatewayConfig) -> GatewayParams {
         interfaces: config.interfaces,
         directions: config.directions.map(|direction| DirectionParams {
             link: direction.link,
-            policy: direction.policy,
+            policy: direction.policy.into(),
             seed: SEED,
         }),
         packet_io: match config.packet_io {

@@ -7,6 +7,7 @@
 //! class) *drain*: they leave in order of arrival before anything queued after the change.
 
 mod beside;
+mod gradual;
 mod ledger;
 mod reserved;
 mod shared;
@@ -107,6 +108,12 @@ impl Replaced {
 pub struct Stale;
 
 impl Basis {
+    /// Changes of the pipeline until this basis was taken.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Build `change`. Token buckets without a predecessor are full at `now`. O(classes).
     ///
     /// # Errors

@@ -548,6 +548,12 @@ impl Pipeline {
         prepared.is_for(self.version)
     }
 
+    /// Changes so far, of whole policies and of single slices; [`Basis::version`] is that of a basis.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Prepare and commit a change.
     ///
     /// # Errors

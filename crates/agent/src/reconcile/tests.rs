@@ -23,7 +23,7 @@ fn directions(rate: u64) -> [DirectionParams; 2] {
     };
     let params = DirectionParams {
         link: Rate::l2(BitRate::new(rate)),
-        policy: spec.resolve(BitRate::new(rate)).unwrap(),
+        policy: spec.resolve(BitRate::new(rate)).unwrap().into(),
         seed: 1,
     };
     [params.clone(), params]

@@ -17,6 +17,8 @@ const SLICES: u32 = 100_000;
 /// Added on top, so that everything that grows does.
 const MORE: u32 = 40_000;
 const CHANGES: u32 = 50_000;
+/// Slices that the gateway changes at once.
+const AT_ONCE: usize = 8;
 /// Virtual time between changes, ns.
 const GAP: u64 = 1_000;
 
@@ -127,7 +129,46 @@ pub fn report() {
         "", "median", "99 %", "99.9 %", "most"
     );
     single_changes();
+    slice_by_slice();
     whole_policies();
+}
+
+/// Another rate for every slice: half of it, and then the old one again.
+fn slice_by_slice() {
+    let (mut run, mut random) = (Run::new(SLICES), Random(1));
+    let before = policy(SLICES);
+    let mut slower = before.clone();
+    for slice in slower
+        .classes
+        .iter_mut()
+        .filter_map(|class| class.slice.as_mut())
+    {
+        if let Some(guarantee) = &mut slice.guarantee {
+            guarantee.rate = BitRate::new(guarantee.rate.bits_per_second() / 2);
+        }
+    }
+    let (mut prepared_in, mut changed_in) = (Vec::new(), Vec::new());
+    for policy in [slower, before] {
+        let basis = run.pipeline.basis();
+        let start = clock();
+        let changes = basis.slice_changes(&policy).expect("rates alone differ");
+        prepared_in.push(clock() - start);
+        drop(basis);
+        assert_eq!(changes.len(), SLICES as usize);
+        for some in changes.chunks(AT_ONCE) {
+            run.forward(&mut random);
+            let now = run.now();
+            std::hint::black_box(clock());
+            let start = clock();
+            for change in some {
+                let changed = run.pipeline.change_slice(change.clone(), now);
+                assert!(changed.is_ok(), "the link has room for both");
+            }
+            changed_in.push(clock() - start);
+        }
+    }
+    print("slice by slice: prepare", prepared_in);
+    print(&format!("slice by slice: {AT_ONCE} at once"), changed_in);
 }
 
 fn single_changes() {

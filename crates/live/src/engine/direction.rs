@@ -21,6 +21,7 @@ use slicewise_wire::{Headers, LinkType, parse_frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// What one direction forwards, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct DirectionParams {
     /// Rate of the emulated link, to which departures are paced, and the bytes that it counts.
     pub link: Rate,
     /// Classes and how they share it.
-    pub policy: PolicyParams,
+    pub policy: Arc<PolicyParams>,
     /// Seed of random early detection.
     pub seed: u64,
 }
@@ -64,7 +65,7 @@ const MOST_DEPARTURES: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Direction {
     pipeline: Pipeline,
-    policy: PolicyParams,
+    policy: Arc<PolicyParams>,
     link: LinkClock,
     accounting: Accounting,
     counters: DirectionCounters,
@@ -125,7 +126,7 @@ impl Direction {
     pub(crate) fn new(params: &DirectionParams, now: Instant) -> Result<Self, BuildError> {
         let pipeline = Pipeline::new(
             &PipelineParams {
-                policy: params.policy.clone(),
+                policy: PolicyParams::clone(&params.policy),
                 port_shaper: None,
                 seed: params.seed,
             },
@@ -134,7 +135,7 @@ impl Direction {
         let classes = pipeline.counters().len();
         Ok(Self {
             pipeline,
-            policy: params.policy.clone(),
+            policy: Arc::clone(&params.policy),
             link: LinkClock::new(params.link.rate),
             accounting: params.link.accounting,
             counters: DirectionCounters::default(),
@@ -421,10 +422,20 @@ impl Direction {
             .map(of_class)
             .map(Option::unwrap_or_default)
             .collect();
-        self.policy.clone_from(&params.policy);
+        self.follow(params);
+        Ok(replaced)
+    }
+
+    /// Changes of the pipeline so far.
+    pub(super) const fn version(&self) -> u64 {
+        self.pipeline.version()
+    }
+
+    /// The policy of `params` is in force: the link is theirs from here on, too.
+    pub(super) fn follow(&mut self, params: &DirectionParams) {
+        self.policy = Arc::clone(&params.policy);
         self.link.set_rate(params.link.rate);
         self.accounting = params.link.accounting;
-        Ok(replaced)
     }
 
     pub(crate) const fn counters(&self) -> &DirectionCounters {

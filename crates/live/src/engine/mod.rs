@@ -7,6 +7,7 @@
 
 mod direction;
 mod flows;
+mod gradual;
 mod inspect;
 mod per_class;
 mod queues;
@@ -18,6 +19,7 @@ mod tests;
 pub(crate) use direction::{Direction, Paced};
 pub use direction::{DirectionCounters, DirectionParams};
 pub use flows::{FlowCount, FlowKey};
+pub use gradual::{GradualChange, Progress};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
 pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
@@ -30,6 +32,7 @@ use crate::port::{Arrival, BATCH, Port};
 use slicewise_dataplane::{
     Basis, BuildError, Change, ClassCounters, ElephantCounters, Prepared, Replaced, Stale,
 };
+use slicewise_model::PolicyParams;
 use slicewise_units::Instant;
 use std::collections::VecDeque;
 use std::io;
@@ -84,7 +87,9 @@ impl EngineBasis {
         params: &[DirectionParams; 2],
         now: Instant,
     ) -> Result<PreparedDirections, BuildError> {
-        let change = |params: &DirectionParams| Change::PolicyBesideSlices(params.policy.clone());
+        let change = |params: &DirectionParams| {
+            Change::PolicyBesideSlices(PolicyParams::clone(&params.policy))
+        };
         let Self([forward, backward]) = self;
         Ok(PreparedDirections {
             prepared: [

@@ -1,5 +1,6 @@
 //! The engine over ports in memory and a clock that stands still until it is set.
 
+mod gradual;
 mod memory;
 mod slices;
 
@@ -55,7 +56,7 @@ fn direction(rate: u64, classes: Vec<ClassSpec>) -> DirectionParams {
     };
     DirectionParams {
         link,
-        policy: spec.resolve(link.rate).unwrap(),
+        policy: spec.resolve(link.rate).unwrap().into(),
         seed: 1,
     }
 }

@@ -18,7 +18,7 @@ use crate::sys::{scheduling, time};
 pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
-use reload::{Reload, Reloader};
+use reload::{Reloader, Reloading};
 use slicewise_units::{Duration, Instant};
 use std::io;
 use std::sync::Arc;
@@ -161,12 +161,9 @@ struct Gateway {
     _awake: Option<Awake>,
     /// When queues must be empty, once it is stopping.
     stop_at: Option<Instant>,
-    reloads: u64,
-    refused: u64,
+    reloading: Reloading,
     watch: Watch,
     controlled: Option<Controlled>,
-    /// Slices are not changed until a reload that has become stale has been prepared again.
-    is_held: bool,
 }
 
 fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
@@ -237,11 +234,9 @@ impl Gateway {
             is_real_time,
             _awake: awake,
             stop_at: None,
-            reloads: 0,
-            refused: 0,
+            reloading: Reloading::default(),
             watch: Watch::default(),
             controlled: None,
-            is_held: false,
         })
     }
 
@@ -257,7 +252,7 @@ impl Gateway {
                 self.on_signals(reloader);
                 self.on_reloads(reloader);
             }
-            let is_asked = self.carry_out(now);
+            let is_asked = self.advance(reloader, now) | self.carry_out(now);
             if self.exchange.is_wanted() {
                 self.engine.count_unsent(&mut self.ports);
                 let snapshot = self.snapshot(now);
@@ -304,6 +299,7 @@ impl Gateway {
             self.engine.poll_at()
         };
         let until = due.unwrap_or(Instant::MAX).min(self.check_at);
+        let until = self.reloading.poll_at().map_or(until, |at| until.min(at));
         let timeout = until.saturating_since(now);
         waiting.clear();
         if timeout < SHORTEST_SLEEP {
@@ -337,7 +333,9 @@ impl Gateway {
     #[inline]
     fn carry_out(&mut self, now: Instant) -> bool {
         match &self.controlled {
-            Some(controlled) if !self.is_held => controlled.carry_out(&mut self.engine, now),
+            Some(controlled) if !self.reloading.holds_slices() => {
+                controlled.carry_out(&mut self.engine, now)
+            }
             _ => false,
         }
     }
@@ -377,42 +375,7 @@ impl Gateway {
                     };
                     self.stop_at = Some(now.saturating_add(patience));
                 }
-                Signal::Reload => reloader.request(&self.params, self.engine.basis()),
-            }
-        }
-    }
-
-    fn on_reloads(&mut self, reloader: &Reloader<'_>) {
-        while let Some(prepared) = reloader.next() {
-            match prepared {
-                Ok(Reload { params, directions }) => {
-                    let waiting = self.engine.backlog();
-                    self.is_held = false;
-                    let Ok(replaced) = self.engine.commit(directions, time::now()) else {
-                        // Two were asked for at once, or a slice was changed: this one was prepared before.
-                        self.is_held = true;
-                        reloader.request(&self.params, self.engine.basis());
-                        continue;
-                    };
-                    reloader.drop_later(replaced);
-                    self.params = params;
-                    if let Some(controlled) = &self.controlled {
-                        controlled.on_reloaded(&self.params.directions);
-                    }
-                    watch::log_memory(&self.engine);
-                    self.reloads += 1;
-                    let lost = waiting.saturating_sub(self.engine.backlog());
-                    log::info(
-                        "reloaded",
-                        &[("waiting_frames", &waiting), ("lost_frames", &lost)],
-                    );
-                }
-                Err(reason) => {
-                    self.is_held = false;
-                    self.refused += 1;
-                    let what = "the previous configuration stays in force";
-                    log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
-                }
+                Signal::Reload => self.reload(reloader),
             }
         }
     }
@@ -423,8 +386,8 @@ impl Gateway {
             uptime: now.saturating_since(self.started),
             interfaces: [first.snapshot(), second.snapshot()],
             directions: [0, 1].map(|index| DirectionSnapshot::of(&self.engine, index)),
-            reloads: self.reloads,
-            refused_reloads: self.refused,
+            reloads: self.reloading.reloads,
+            refused_reloads: self.reloading.refused,
             memory_bytes: self.engine.memory_bytes(),
             free_bytes: self.engine.free_bytes(),
             refused_frames: self.engine.refused_frames(),

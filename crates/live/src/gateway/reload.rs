@@ -2,14 +2,17 @@
 //!
 //! Reading a configuration, checking and admitting it, and building queues and schedulers takes time
 //! that no frame should wait. So another thread does that, and the forwarding thread only commits the
-//! result. What is replaced goes back to that thread to be freed.
+//! result. What is replaced goes back to that thread to be freed. A configuration that differs in
+//! parameters of slices alone is not committed: slices are changed one by one, between frames.
 
-use super::GatewayParams;
-use crate::engine::{EngineBasis, PreparedDirections};
+use super::{Gateway, GatewayParams, watch};
+use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};
 use crate::log;
 use crate::sys::poll::Waker;
 use crate::sys::{scheduling, time};
-use slicewise_dataplane::Replaced;
+use slicewise_dataplane::Stale;
+use slicewise_units::{Duration, Instant};
+use std::fmt::Display;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::Scope;
@@ -17,16 +20,71 @@ use std::thread::Scope;
 /// Reads the configuration that is to be in force from now on.
 pub(super) type Load<'a> = dyn FnMut() -> Result<GatewayParams, String> + Send + 'a;
 
+/// How long a change waits that does not fit yet.
+const RETRY: Duration = Duration::from_millis(1);
+
 /// A configuration that can be put in force.
 #[derive(Debug)]
 pub(super) struct Reload {
-    pub(super) params: GatewayParams,
-    pub(super) directions: PreparedDirections,
+    params: GatewayParams,
+    change: PreparedChange,
+}
+
+#[derive(Debug)]
+enum PreparedChange {
+    BySlice(GradualChange),
+    Whole(Box<PreparedDirections>),
 }
 
 enum Request {
-    Reload(Box<(GatewayParams, EngineBasis)>),
-    Drop(Box<[Replaced; 2]>),
+    Reload(Box<Current>),
+    Drop(Box<dyn Send>),
+}
+
+/// What a configuration is prepared for.
+struct Current {
+    params: GatewayParams,
+    basis: EngineBasis,
+    /// Single slices may be changed.
+    by_slice: bool,
+}
+
+/// Reloads of a gateway.
+#[derive(Debug, Default)]
+pub(super) struct Reloading {
+    /// So many are in force.
+    pub(super) reloads: u64,
+    /// So many were refused.
+    pub(super) refused: u64,
+    /// It is being carried out.
+    gradual: Option<Gradual>,
+    /// Another was asked for meanwhile.
+    is_asked: bool,
+    /// One that had become stale is being prepared again: slices must not change.
+    is_held: bool,
+}
+
+/// A reload that is carried out slice by slice.
+#[derive(Debug)]
+struct Gradual {
+    params: GatewayParams,
+    change: GradualChange,
+    /// Changes of slices in all.
+    slices: usize,
+    /// When to go on.
+    at: Instant,
+}
+
+impl Reloading {
+    /// Nobody else may change slices.
+    pub(super) const fn holds_slices(&self) -> bool {
+        self.is_held || self.gradual.is_some()
+    }
+
+    /// When to go on with one that is being carried out.
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        self.gradual.as_ref().map(|gradual| gradual.at)
+    }
 }
 
 /// The forwarding thread's end.
@@ -53,8 +111,10 @@ impl<'a> Reloader<'a> {
             for request in incoming {
                 match request {
                     Request::Reload(current) => {
-                        let (params, basis) = *current;
-                        if outgoing.send(prepare(load, &params, &basis)).is_err() {
+                        let prepared = prepare(load, &current);
+                        // First: a slice that changes is copied as long as a basis has it.
+                        drop(current);
+                        if outgoing.send(prepared).is_err() {
                             return;
                         }
                         waker.wake();
@@ -70,15 +130,19 @@ impl<'a> Reloader<'a> {
         }
     }
 
-    /// Have a change of `params` prepared.
-    pub(super) fn request(&self, params: &GatewayParams, basis: EngineBasis) {
-        let request = Request::Reload(Box::new((params.clone(), basis)));
+    /// Have a change of `params` prepared; `by_slice` if single slices may be changed.
+    fn request(&self, params: &GatewayParams, basis: EngineBasis, by_slice: bool) {
+        let request = Request::Reload(Box::new(Current {
+            params: params.clone(),
+            basis,
+            by_slice,
+        }));
         // Where the thread has ended, nothing is reloaded any more.
         let _ = self.requests.send(request);
     }
 
     /// What has been prepared, or why it was refused.
-    pub(super) fn next(&self) -> Option<Result<Reload, String>> {
+    fn next(&self) -> Option<Result<Reload, String>> {
         // Before the look: whoever is woken later finds something. And every time: the thread wakes
         // after it has answered, so that the last call may come after an answer was taken.
         self.waker.reset();
@@ -86,7 +150,7 @@ impl<'a> Reloader<'a> {
     }
 
     /// Free what was replaced.
-    pub(super) fn drop_later(&self, replaced: [Replaced; 2]) {
+    fn drop_later(&self, replaced: impl Send + 'static) {
         // Where the thread has ended, it is dropped here.
         let _ = self.requests.send(Request::Drop(Box::new(replaced)));
     }
@@ -97,11 +161,135 @@ impl<'a> Reloader<'a> {
     }
 }
 
-fn prepare(
-    load: &mut Load<'_>,
-    before: &GatewayParams,
-    basis: &EngineBasis,
-) -> Result<Reload, String> {
+impl Gateway {
+    /// Have the configuration read again.
+    pub(super) fn reload(&mut self, reloader: &Reloader<'_>) {
+        if self.reloading.gradual.is_some() {
+            self.reloading.is_asked = true;
+        } else {
+            reloader.request(&self.params, self.engine.basis(), true);
+        }
+    }
+
+    /// Put in force what has been prepared.
+    pub(super) fn on_reloads(&mut self, reloader: &Reloader<'_>) {
+        while let Some(prepared) = reloader.next() {
+            if self.reloading.gradual.is_some() {
+                self.reloading.is_asked = true;
+                reloader.drop_later(prepared);
+                continue;
+            }
+            self.reloading.is_held = false;
+            match prepared {
+                Ok(Reload { params, change }) => {
+                    if self.put_in_force(params, change, reloader).is_err() {
+                        // Two were asked for at once, or a slice was changed: this one was prepared before.
+                        self.reloading.is_held = true;
+                        reloader.request(&self.params, self.engine.basis(), true);
+                    }
+                }
+                Err(reason) => {
+                    self.reloading.refused += 1;
+                    let what = "the previous configuration stays in force";
+                    log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
+                }
+            }
+        }
+    }
+
+    fn put_in_force(
+        &mut self,
+        params: GatewayParams,
+        change: PreparedChange,
+        reloader: &Reloader<'_>,
+    ) -> Result<(), Stale> {
+        let now = time::now();
+        match change {
+            PreparedChange::Whole(directions) => {
+                let waiting = self.engine.backlog();
+                let replaced = self.engine.commit(*directions, now)?;
+                reloader.drop_later(replaced);
+                let lost = waiting.saturating_sub(self.engine.backlog());
+                let fields: [(&str, &dyn Display); 2] =
+                    [("waiting_frames", &waiting), ("lost_frames", &lost)];
+                self.on_reloaded(params, reloader, &fields);
+            }
+            PreparedChange::BySlice(change) => {
+                if !self.engine.is_current(&change) {
+                    return Err(Stale);
+                }
+                self.reloading.gradual = Some(Gradual {
+                    params,
+                    slices: change.remaining(),
+                    change,
+                    at: now,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Go on with a reload that is carried out slice by slice; returns whether there is more to do at once. Work: bounded.
+    pub(super) fn advance(&mut self, reloader: &Reloader<'_>, now: Instant) -> bool {
+        let Some(gradual) = &mut self.reloading.gradual else {
+            return false;
+        };
+        if now < gradual.at {
+            return false;
+        }
+        match self.engine.advance(&mut gradual.change, now) {
+            Ok(Progress::More) => return true,
+            Ok(Progress::Waits) => {
+                gradual.at = now.saturating_add(RETRY);
+                return false;
+            }
+            Ok(Progress::Done) => {}
+            Err(error) => {
+                // It is admitted as a whole.
+                log::warn("reload_as_a_whole", &[("reason", &error)]);
+                reloader.drop_later(self.reloading.gradual.take());
+                self.reloading.is_held = true;
+                reloader.request(&self.params, self.engine.basis(), false);
+                return false;
+            }
+        }
+        if let Some(gradual) = self.reloading.gradual.take() {
+            reloader.drop_later(gradual.change);
+            let fields: [(&str, &dyn Display); 3] = [
+                ("slice_changes", &gradual.slices),
+                ("waiting_frames", &self.engine.backlog()),
+                ("lost_frames", &0),
+            ];
+            self.on_reloaded(gradual.params, reloader, &fields);
+        }
+        if std::mem::take(&mut self.reloading.is_asked) {
+            self.reload(reloader);
+        }
+        false
+    }
+
+    fn on_reloaded(
+        &mut self,
+        params: GatewayParams,
+        reloader: &Reloader<'_>,
+        fields: &[(&str, &dyn Display)],
+    ) {
+        reloader.drop_later(std::mem::replace(&mut self.params, params));
+        if let Some(controlled) = &self.controlled {
+            controlled.on_reloaded(&self.params.directions);
+        }
+        watch::log_memory(&self.engine);
+        self.reloading.reloads += 1;
+        log::info("reloaded", fields);
+    }
+}
+
+fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
+    let Current {
+        params: before,
+        basis,
+        by_slice,
+    } = current;
     let params = load()?;
     let GatewayParams {
         interfaces,
@@ -119,10 +307,15 @@ fn prepare(
     if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
         return Err(format!("changing `{what}` requires a restart"));
     }
-    let directions = basis
-        .prepare(directions, time::now())
-        .map_err(|error| error.to_string())?;
-    Ok(Reload { params, directions })
+    let gradual = basis.gradual(&before.directions, directions);
+    let change = match gradual.filter(|_| *by_slice) {
+        Some(change) => PreparedChange::BySlice(change),
+        None => {
+            let prepared = basis.prepare(directions, time::now());
+            PreparedChange::Whole(Box::new(prepared.map_err(|error| error.to_string())?))
+        }
+    };
+    Ok(Reload { params, change })
 }
 
 #[cfg(test)]
@@ -149,7 +342,7 @@ mod tests {
         };
         let direction = DirectionParams {
             link,
-            policy: policy.resolve(link.rate).unwrap(),
+            policy: policy.resolve(link.rate).unwrap().into(),
             seed: 1,
         };
         let params = GatewayParams {
@@ -171,7 +364,7 @@ mod tests {
         let mut load = || Err("no file".to_owned());
         std::thread::scope(|scope| {
             let reloader = Reloader::start(scope, &mut load, &waker);
-            reloader.request(&params, engine.basis());
+            reloader.request(&params, engine.basis(), true);
             let answer = loop {
                 if let Some(answer) = reloader.next() {
                     break answer;

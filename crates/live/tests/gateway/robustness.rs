@@ -18,6 +18,7 @@ pub fn all() {
         a_flood_into_a_long_queue_costs_the_other_slice_no_frame(packet_io);
     }
     sixteen_receive_queues_leave_the_other_interface_its_memory();
+    a_reload_that_changes_slices_alone_loses_no_frame();
     a_log_that_cannot_be_written_stops_no_frame();
 }
 
@@ -167,6 +168,37 @@ fn unwritable(which: &str) -> (Stdio, Option<std::io::PipeReader>) {
     // As much as a pipe holds.
     writer.write_all(&[b'\n'; 65_536]).unwrap();
     (writer.into(), Some(reader))
+}
+
+/// Each of two slices gets what the other gives up, once deadlines of 50 ms have passed.
+fn a_reload_that_changes_slices_alone_loses_no_frame() {
+    let Some(testbed) = Testbed::new("slices", 1_500) else {
+        return;
+    };
+    let mut gateway = Gateway::start(&testbed, "af_packet 1000000000 exchange 0");
+    let (mut source, mut sink) = (testbed.endpoint("source"), testbed.endpoint("sink"));
+    for reload in 0..3u32 {
+        // The second is asked for before the first is in force.
+        gateway.signal("HUP");
+        if reload == 1 {
+            thread::sleep(Duration::from_millis(130));
+            gateway.signal("HUP");
+        }
+        let frames =
+            (0..400).map(|i| udp(&[], CRITICAL_PORT + i % 2, 500, reload * 400 + u32::from(i)));
+        let frames: Vec<Vec<u8>> = frames.collect();
+        for some in frames.chunks(40) {
+            source.send(some);
+            thread::sleep(Duration::from_millis(20));
+        }
+        let arrived = sink.receive(frames.len(), Duration::from_secs(5));
+        assert_eq!(arrived.len(), frames.len());
+        let line = gateway.wait_for("reloaded");
+        assert!(line.contains("slice_changes=4"), "{line}");
+    }
+    gateway.wait_for("reloaded");
+    gateway.signal("TERM");
+    assert!(gateway.wait());
 }
 
 fn a_log_that_cannot_be_written_stops_no_frame() {

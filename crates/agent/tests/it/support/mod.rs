@@ -29,7 +29,7 @@ pub fn directions() -> [DirectionParams; 2] {
     };
     let params = DirectionParams {
         link: Rate::l2(BitRate::new(LINK)),
-        policy: spec.resolve(BitRate::new(LINK)).unwrap(),
+        policy: spec.resolve(BitRate::new(LINK)).unwrap().into(),
         seed: 1,
     };
     [params.clone(), params]

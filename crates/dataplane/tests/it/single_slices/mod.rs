@@ -2,6 +2,7 @@
 
 mod beside;
 pub mod flows;
+mod gradual;
 mod kept;
 mod matches;
 mod random;

@@ -36,7 +36,7 @@ fn slice_flows() -> impl Strategy<Value = SliceFlows> {
     })
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
+pub(super) fn kind() -> impl Strategy<Value = Kind> {
     let guarantee = prop::option::of((100u32..6_000, 1_522u32..20_000, 5u64..90));
     (guarantee, any::<bool>(), 1u32..5, 0u32..5).prop_map(|(guarantee, limited, weight, flows)| {
         let kind = guarantee.map_or(BEST_EFFORT, |(cir, cbs, delay)| {

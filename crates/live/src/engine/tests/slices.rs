@@ -11,10 +11,10 @@ use slicewise_model::{
 use slicewise_units::ByteCount;
 use std::collections::{BTreeMap, BTreeSet};
 
-const LINK: u64 = 10_000_000;
+pub(super) const LINK: u64 = 10_000_000;
 
 /// A slice of a VLAN with a guarantee of some kbit/s, or none.
-fn slice(id: u16, kbit: u64) -> ClassSpec {
+pub(super) fn slice(id: u16, kbit: u64) -> ClassSpec {
     let mut class = limited(vlan(id), 20);
     class.guarantee = (kbit > 0).then(|| GuaranteeSpec {
         rate: RateSpec::Absolute(BitRate::new(kbit * 1_000)),
@@ -39,7 +39,7 @@ fn params(kbit: u64) -> SliceParams {
     policy(vec![slice(1, kbit)], LINK).classes[0].slice.unwrap()
 }
 
-fn add(id: u16, kbit: u64) -> SliceChange {
+pub(super) fn add(id: u16, kbit: u64) -> SliceChange {
     let class = policy(vec![slice(id, kbit)], LINK).classes.swap_remove(0);
     SliceChange::Add(Box::new(NewSlice {
         name: class.name,
@@ -50,7 +50,7 @@ fn add(id: u16, kbit: u64) -> SliceChange {
     }))
 }
 
-fn change(id: u16, kbit: u64) -> SliceChange {
+pub(super) fn change(id: u16, kbit: u64) -> SliceChange {
     SliceChange::Change {
         name: format!("vlan{id}"),
         params: params(kbit),
@@ -63,27 +63,27 @@ fn remove(id: u16) -> SliceChange {
     }
 }
 
-fn directed(directions: [Option<SliceChange>; 2]) -> DirectedChange {
+pub(super) fn directed(directions: [Option<SliceChange>; 2]) -> DirectedChange {
     DirectedChange {
         directions,
         tenant: None,
     }
 }
 
-fn both(change: &SliceChange) -> DirectedChange {
+pub(super) fn both(change: &SliceChange) -> DirectedChange {
     directed([Some(change.clone()), Some(change.clone())])
 }
 
-fn directions(classes: Vec<ClassSpec>, rates: [u64; 2]) -> [DirectionParams; 2] {
+pub(super) fn directions(classes: Vec<ClassSpec>, rates: [u64; 2]) -> [DirectionParams; 2] {
     rates.map(|rate| DirectionParams {
         link: Rate::l2(BitRate::new(rate)),
-        policy: policy(classes.clone(), rate),
+        policy: policy(classes.clone(), rate).into(),
         seed: 1,
     })
 }
 
 /// A bench whose links have these rates.
-fn bench(rates: [u64; 2]) -> Bench {
+pub(super) fn bench(rates: [u64; 2]) -> Bench {
     Bench::of(&EngineParams {
         directions: directions(vec![], rates),
         largest_frame: 1_522,

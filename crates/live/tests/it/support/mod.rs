@@ -339,7 +339,8 @@ pub fn be_gateway() -> bool {
         "af_packet" => PacketIo::AfPacket,
         other => panic!("{other}"),
     };
-    let direction = direction(words[1].parse().unwrap(), words[2]);
+    let rate = words[1].parse().unwrap();
+    let direction = direction(rate, words[2]);
     let params = GatewayParams {
         interfaces: ["left".to_owned(), "right".to_owned()],
         directions: [direction.clone(), direction],
@@ -351,10 +352,19 @@ pub fn be_gateway() -> bool {
         busy_poll: words.get(4) == Some(&"busy"),
         keep_awake: words.get(4) == Some(&"awake"),
     };
+    let mut reloads = 0;
     let mut load = || {
         // Long enough that a second reload is asked for before the first is in force.
         std::thread::sleep(Duration::from_millis(100));
-        Ok(params.clone())
+        reloads += 1;
+        let mut params = params.clone();
+        if let ("exchange", 1) = (words[2], reloads % 2) {
+            params.directions = [
+                self::direction(rate, "exchanged"),
+                self::direction(rate, "exchanged"),
+            ];
+        }
+        Ok(params)
     };
     gateway::run(&params, wait, &mut load, None).unwrap();
     true
@@ -409,10 +419,28 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
             });
             (vec![critical], Discipline::Guaranteed)
         }
+        "exchange" | "exchanged" => {
+            let mut bulk = ClassSpec::new(ClassMap {
+                name: "bulk".to_owned(),
+                mode: MatchMode::All,
+                conditions: vec![Condition::DestinationPort(FLOODED_PORT..=FLOODED_PORT)],
+            });
+            let guaranteed = |percent: u32| {
+                Some(GuaranteeSpec {
+                    rate: RateSpec::PercentMilli(percent * 1_000),
+                    burst: Some(ByteCount::new(6_088).into()),
+                    delay: Some(Span::from_millis(50)),
+                })
+            };
+            let is_exchanged = policy == "exchanged";
+            critical.guarantee = guaranteed(if is_exchanged { 10 } else { 50 });
+            bulk.guarantee = guaranteed(if is_exchanged { 50 } else { 10 });
+            (vec![critical, bulk], Discipline::Guaranteed)
+        }
         other => panic!("{other}"),
     };
     let spec = PolicySpec {
-        name: policy.to_owned(),
+        name: "test".to_owned(),
         classes,
         discipline,
         guaranteed: None,
@@ -425,7 +453,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
     };
     DirectionParams {
         link,
-        policy: spec.resolve_for(port).unwrap(),
+        policy: spec.resolve_for(port).unwrap().into(),
         seed: 1,
     }
 }

@@ -1,0 +1,128 @@
+//! Other policies in both directions, put in force slice by slice.
+//!
+//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices alone change, each can be
+//! changed by itself, a few at a time between frames.
+
+use super::slices::NotChanged;
+use super::{DirectionParams, Engine, EngineBasis};
+use slicewise_dataplane::{SliceChange, SliceChangeError};
+use slicewise_units::Instant;
+use std::vec::IntoIter;
+
+/// Slices that are changed at once.
+const MOST_AT_ONCE: usize = 8;
+
+/// Changes of single slices in both directions that lead to other policies.
+#[derive(Debug)]
+pub struct GradualChange {
+    params: [DirectionParams; 2],
+    /// Of the pipelines that it was prepared for.
+    versions: [u64; 2],
+    /// In their order.
+    changes: [IntoIter<SliceChange>; 2],
+}
+
+impl GradualChange {
+    /// Changes of slices that have not been carried out.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.changes.iter().map(ExactSizeIterator::len).sum()
+    }
+}
+
+/// How far a gradual change got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There is more to change.
+    More,
+    /// The next change fits once deadlines under guarantees that were given up have passed.
+    Waits,
+    /// The policies are in force.
+    Done,
+}
+
+impl EngineBasis {
+    /// The change of both directions from `before` to `params`, beside which slices that were added one by one stay, slice by
+    /// slice; `None` if they differ in more than [parameters of slices](slicewise_dataplane::Basis::slice_changes). O(classes).
+    #[must_use]
+    pub fn gradual(
+        &self,
+        before: &[DirectionParams; 2],
+        params: &[DirectionParams; 2],
+    ) -> Option<GradualChange> {
+        let Self([forward, backward]) = self;
+        let mut directions = before.iter().zip(params);
+        let are_same = |(old, new): (&DirectionParams, &DirectionParams)| {
+            (old.link, old.seed) == (new.link, new.seed)
+        };
+        directions.all(are_same).then_some(())?;
+        Some(GradualChange {
+            versions: [forward.version(), backward.version()],
+            changes: [
+                forward.slice_changes(&params[0].policy)?.into_iter(),
+                backward.slice_changes(&params[1].policy)?.into_iter(),
+            ],
+            params: params.clone(),
+        })
+    }
+}
+
+impl Engine {
+    /// Whether nothing was changed since `change` was prepared.
+    #[must_use]
+    pub fn is_current(&self, change: &GradualChange) -> bool {
+        let directions = self.directions.iter().zip(change.versions);
+        directions
+            .into_iter()
+            .all(|(at, version)| at.version() == version)
+    }
+
+    /// Change the next few slices while frames wait: nothing queued is lost or reordered. Work: bounded.
+    ///
+    /// # Errors
+    /// Why a slice cannot be changed; those before it have been.
+    pub fn advance(
+        &mut self,
+        change: &mut GradualChange,
+        now: Instant,
+    ) -> Result<Progress, NotChanged> {
+        let mut left = MOST_AT_ONCE;
+        let frame_chunks = self.needs.frame_chunks;
+        let directions = self.directions.iter_mut().zip(&mut change.changes);
+        for (number, (direction, changes)) in directions.enumerate() {
+            while let Some(next) = changes.as_slice().first() {
+                if left == 0 {
+                    return Ok(Progress::More);
+                }
+                left -= 1;
+                let memory = &mut self.memory;
+                match direction.change_slice(next.clone(), memory, frame_chunks, now) {
+                    Ok(_) => changes.next(),
+                    Err(error) if is_temporary(&error) => return Ok(Progress::Waits),
+                    Err(error) => {
+                        return Err(NotChanged {
+                            direction: number,
+                            error,
+                        });
+                    }
+                };
+            }
+        }
+        for (direction, params) in self.directions.iter_mut().zip(&change.params) {
+            direction.follow(params);
+        }
+        Ok(Progress::Done)
+    }
+}
+
+/// Whether a change is refused for what slices had before.
+const fn is_temporary(error: &SliceChangeError) -> bool {
+    matches!(
+        error,
+        SliceChangeError::InTransition { .. }
+            | SliceChangeError::Refused {
+                released_in: Some(_),
+                ..
+            }
+    )
+}
