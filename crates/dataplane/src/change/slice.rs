@@ -197,6 +197,21 @@ pub enum SliceChangeError {
     },
 }
 
+impl SliceChangeError {
+    /// Whether it is refused for what slices had that were changed or removed, and fits once that is released.
+    #[must_use]
+    pub const fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::InTransition { .. }
+                | Self::Refused {
+                    released_in: Some(_),
+                    ..
+                }
+        )
+    }
+}
+
 fn still_reserved(released_in: Option<Duration>) -> String {
     released_in.map_or_else(String::new, |time| {
         let time = time.rounded_up();

@@ -426,6 +426,10 @@ impl Direction {
         Ok(replaced)
     }
 
+    pub(super) fn policy(&self) -> &PolicyParams {
+        &self.policy
+    }
+
     /// Changes of the pipeline so far.
     pub(super) const fn version(&self) -> u64 {
         self.pipeline.version()

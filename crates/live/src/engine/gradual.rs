@@ -4,8 +4,9 @@
 //! changed by itself, a few at a time between frames.
 
 use super::slices::NotChanged;
-use super::{DirectionParams, Engine, EngineBasis};
-use slicewise_dataplane::{SliceChange, SliceChangeError};
+use super::{DirectionParams, Engine, EngineBasis, needs_of, queues::queues};
+use crate::frame_memory::Needs;
+use slicewise_dataplane::SliceChange;
 use slicewise_units::Instant;
 use std::vec::IntoIter;
 
@@ -16,8 +17,8 @@ const MOST_AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub struct GradualChange {
     params: [DirectionParams; 2],
-    /// Of the pipelines that it was prepared for.
-    versions: [u64; 2],
+    /// With these policies.
+    needs: Needs,
     /// In their order.
     changes: [IntoIter<SliceChange>; 2],
 }
@@ -43,21 +44,28 @@ pub enum Progress {
 
 impl EngineBasis {
     /// The change of both directions from `before` to `params`, beside which slices that were added one by one stay, slice by
-    /// slice; `None` if they differ in more than [parameters of slices](slicewise_dataplane::Basis::slice_changes). O(classes).
+    /// slice; `None` if they differ in more than [parameters of slices](slicewise_dataplane::Basis::slice_changes), or in queue limits where
+    /// memory does not suffice for all queues, and has to be divided anew. O(classes).
     #[must_use]
     pub fn gradual(
         &self,
         before: &[DirectionParams; 2],
         params: &[DirectionParams; 2],
     ) -> Option<GradualChange> {
-        let Self([forward, backward]) = self;
+        let [forward, backward] = &self.directions;
         let mut directions = before.iter().zip(params);
         let are_same = |(old, new): (&DirectionParams, &DirectionParams)| {
             (old.link, old.seed) == (new.link, new.seed)
         };
         directions.all(are_same).then_some(())?;
+        let needs_of = |directions: &[DirectionParams; 2]| {
+            needs_of(directions.iter().map(|it| &*it.policy), self.needs)
+        };
+        let (old, needs) = (needs_of(before), needs_of(params));
+        let suffices = old.queue_chunks.max(needs.queue_chunks) <= self.room;
+        (suffices || have_same_queues(before, params, needs.frame_chunks)).then_some(())?;
         Some(GradualChange {
-            versions: [forward.version(), backward.version()],
+            needs,
             changes: [
                 forward.slice_changes(&params[0].policy)?.into_iter(),
                 backward.slice_changes(&params[1].policy)?.into_iter(),
@@ -68,16 +76,8 @@ impl EngineBasis {
 }
 
 impl Engine {
-    /// Whether nothing was changed since `change` was prepared.
-    #[must_use]
-    pub fn is_current(&self, change: &GradualChange) -> bool {
-        let directions = self.directions.iter().zip(change.versions);
-        directions
-            .into_iter()
-            .all(|(at, version)| at.version() == version)
-    }
-
-    /// Change the next few slices while frames wait: nothing queued is lost or reordered. Work: bounded.
+    /// Change the next few slices while frames wait: nothing queued is lost or reordered. Work: bounded. Nothing else may have
+    /// changed since `change` was prepared ([`Engine::versions`]).
     ///
     /// # Errors
     /// Why a slice cannot be changed; those before it have been.
@@ -86,7 +86,7 @@ impl Engine {
         change: &mut GradualChange,
         now: Instant,
     ) -> Result<Progress, NotChanged> {
-        let mut left = MOST_AT_ONCE;
+        let (mut left, mut waits) = (MOST_AT_ONCE, false);
         let frame_chunks = self.needs.frame_chunks;
         let directions = self.directions.iter_mut().zip(&mut change.changes);
         for (number, (direction, changes)) in directions.enumerate() {
@@ -97,32 +97,37 @@ impl Engine {
                 left -= 1;
                 let memory = &mut self.memory;
                 match direction.change_slice(next.clone(), memory, frame_chunks, now) {
-                    Ok(_) => changes.next(),
-                    Err(error) if is_temporary(&error) => return Ok(Progress::Waits),
+                    Ok(_) => drop(changes.next()),
+                    Err(error) if error.is_temporary() => {
+                        waits = true;
+                        break;
+                    }
                     Err(error) => {
                         return Err(NotChanged {
                             direction: number,
                             error,
                         });
                     }
-                };
+                }
             }
+        }
+        if waits {
+            return Ok(Progress::Waits);
         }
         for (direction, params) in self.directions.iter_mut().zip(&change.params) {
             direction.follow(params);
         }
+        self.needs = change.needs;
         Ok(Progress::Done)
     }
 }
 
-/// Whether a change is refused for what slices had before.
-const fn is_temporary(error: &SliceChangeError) -> bool {
-    matches!(
-        error,
-        SliceChangeError::InTransition { .. }
-            | SliceChangeError::Refused {
-                released_in: Some(_),
-                ..
-            }
-    )
+/// Whether no queue needs more memory than before, or less.
+fn have_same_queues(
+    before: &[DirectionParams; 2],
+    params: &[DirectionParams; 2],
+    frame_chunks: u32,
+) -> bool {
+    let of = |direction: &DirectionParams| queues(&direction.policy, frame_chunks);
+    before.iter().map(of).eq(params.iter().map(of))
 }

@@ -68,7 +68,12 @@ pub struct EngineParams {
 
 /// What the directions of an [`Engine`] run.
 #[derive(Debug, Clone)]
-pub struct EngineBasis([Basis; 2]);
+pub struct EngineBasis {
+    directions: [Basis; 2],
+    needs: Needs,
+    /// Chunks of memory that queues of policies may take so that each gets what it may need.
+    room: u64,
+}
 
 /// A change of both directions that can be committed.
 #[derive(Debug)]
@@ -78,6 +83,12 @@ pub struct PreparedDirections {
 }
 
 impl EngineBasis {
+    /// Changes of each direction until this basis was taken.
+    #[must_use]
+    pub fn versions(&self) -> [u64; 2] {
+        self.directions.each_ref().map(Basis::version)
+    }
+
     /// Build a change of both directions, beside which slices that were added one by one stay.
     ///
     /// # Errors
@@ -90,7 +101,7 @@ impl EngineBasis {
         let change = |params: &DirectionParams| {
             Change::PolicyBesideSlices(PolicyParams::clone(&params.policy))
         };
-        let Self([forward, backward]) = self;
+        let [forward, backward] = &self.directions;
         Ok(PreparedDirections {
             prepared: [
                 forward.prepare(change(&params[0]), now)?,
@@ -195,8 +206,10 @@ impl Engine {
         let needs = Needs {
             receive_queues: params.receive_queues,
             frame_chunks,
-            ..needs_of(&directions, frame_chunks)
+            queues: 0,
+            queue_chunks: 0,
         };
+        let needs = needs_of(directions.iter().map(Direction::policy), needs);
         let chunks = params.memory_bytes / CHUNK_BYTES as u64;
         let room = if params.adds_slices {
             u64::from(MOST_QUEUED_CHUNKS)
@@ -238,11 +251,7 @@ impl Engine {
     /// Divide the memory for queues among those that there are now.
     fn divide_memory(&mut self) {
         let frame_chunks = self.needs.frame_chunks;
-        self.needs = Needs {
-            receive_queues: self.needs.receive_queues,
-            frame_chunks,
-            ..needs_of(&self.directions, frame_chunks)
-        };
+        self.needs = needs_of(self.directions.iter().map(Direction::policy), self.needs);
         let queues = [0, 1].map(|side: usize| match self.directions.get(side) {
             Some(direction) => direction.queues(frame_chunks),
             None => Vec::new(),
@@ -396,7 +405,17 @@ impl Engine {
     /// What the directions run: the base for preparing a change, on this thread or another.
     #[must_use]
     pub fn basis(&self) -> EngineBasis {
-        EngineBasis(self.directions.each_ref().map(Direction::basis))
+        EngineBasis {
+            directions: self.directions.each_ref().map(Direction::basis),
+            needs: self.needs,
+            room: self.memory.shares().room(),
+        }
+    }
+
+    /// Changes of each direction so far; [`EngineBasis::versions`] are those of a basis.
+    #[must_use]
+    pub fn versions(&self) -> [u64; 2] {
+        self.directions.each_ref().map(Direction::version)
     }
 
     /// Put a change of both directions in force while frames wait: nothing queued is lost or reordered.
@@ -506,19 +525,16 @@ impl Engine {
     }
 }
 
-/// Memory that queues need when full of frames of maximum size.
-fn needs_of(directions: &[Direction; 2], frame_chunks: u32) -> Needs {
-    let queues = directions
-        .iter()
-        .flat_map(|direction| direction.queues(frame_chunks));
+/// What queues of policies need when full of frames of maximum size, beside the receive queues of `before`.
+fn needs_of<'a>(policies: impl Iterator<Item = &'a PolicyParams>, before: Needs) -> Needs {
+    let queues = policies.flat_map(|policy| queues::queues(policy, before.frame_chunks));
     let chunks = queues.map(|queue| queue.chunks);
     let (queues, queue_chunks) = chunks.fold((0, 0u64), |(queues, sum), chunks| {
         (queues + 1, sum.saturating_add(chunks))
     });
     Needs {
-        receive_queues: [0; 2],
-        frame_chunks,
         queues,
         queue_chunks,
+        ..before
     }
 }

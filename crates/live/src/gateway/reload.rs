@@ -10,7 +10,6 @@ use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};
 use crate::log;
 use crate::sys::poll::Waker;
 use crate::sys::{scheduling, time};
-use slicewise_dataplane::Stale;
 use slicewise_units::{Duration, Instant};
 use std::fmt::Display;
 use std::os::fd::BorrowedFd;
@@ -21,13 +20,18 @@ use std::thread::Scope;
 pub(super) type Load<'a> = dyn FnMut() -> Result<GatewayParams, String> + Send + 'a;
 
 /// How long a change waits that does not fit yet.
-const RETRY: Duration = Duration::from_millis(1);
+const RETRY: Duration = Duration::from_micros(100);
+/// If none fits for so long, the whole policy is committed: a slice that was removed may take minutes to send what it has
+/// waiting, and others wait for their changes.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A configuration that can be put in force.
 #[derive(Debug)]
 pub(super) struct Reload {
     params: GatewayParams,
     change: PreparedChange,
+    /// Of what it is prepared for.
+    versions: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -45,8 +49,8 @@ enum Request {
 struct Current {
     params: GatewayParams,
     basis: EngineBasis,
-    /// Single slices may be changed.
-    by_slice: bool,
+    /// One that was read before, and is to be put in force as a whole.
+    whole: Option<GatewayParams>,
 }
 
 /// Reloads of a gateway.
@@ -71,6 +75,10 @@ struct Gradual {
     change: GradualChange,
     /// Changes of slices in all.
     slices: usize,
+    /// Frames that waited at its beginning.
+    waiting: u32,
+    /// When a slice was changed last.
+    changed_at: Instant,
     /// When to go on.
     at: Instant,
 }
@@ -130,12 +138,12 @@ impl<'a> Reloader<'a> {
         }
     }
 
-    /// Have a change of `params` prepared; `by_slice` if single slices may be changed.
-    fn request(&self, params: &GatewayParams, basis: EngineBasis, by_slice: bool) {
+    /// Have a change of `params` prepared: to what is read, or to `whole`.
+    fn request(&self, params: &GatewayParams, basis: EngineBasis, whole: Option<GatewayParams>) {
         let request = Request::Reload(Box::new(Current {
             params: params.clone(),
             basis,
-            by_slice,
+            whole,
         }));
         // Where the thread has ended, nothing is reloaded any more.
         let _ = self.requests.send(request);
@@ -167,7 +175,7 @@ impl Gateway {
         if self.reloading.gradual.is_some() {
             self.reloading.is_asked = true;
         } else {
-            reloader.request(&self.params, self.engine.basis(), true);
+            reloader.request(&self.params, self.engine.basis(), None);
         }
     }
 
@@ -181,13 +189,13 @@ impl Gateway {
             }
             self.reloading.is_held = false;
             match prepared {
-                Ok(Reload { params, change }) => {
-                    if self.put_in_force(params, change, reloader).is_err() {
-                        // Two were asked for at once, or a slice was changed: this one was prepared before.
-                        self.reloading.is_held = true;
-                        reloader.request(&self.params, self.engine.basis(), true);
-                    }
+                Ok(reload) if reload.versions != self.engine.versions() => {
+                    // Two were asked for at once, or a slice was changed: this one was prepared before.
+                    self.reloading.is_held = true;
+                    reloader.drop_later(reload);
+                    reloader.request(&self.params, self.engine.basis(), None);
                 }
+                Ok(reload) => self.put_in_force(reload, reloader),
                 Err(reason) => {
                     self.reloading.refused += 1;
                     let what = "the previous configuration stays in force";
@@ -197,36 +205,30 @@ impl Gateway {
         }
     }
 
-    fn put_in_force(
-        &mut self,
-        params: GatewayParams,
-        change: PreparedChange,
-        reloader: &Reloader<'_>,
-    ) -> Result<(), Stale> {
+    fn put_in_force(&mut self, reload: Reload, reloader: &Reloader<'_>) {
         let now = time::now();
-        match change {
+        let waiting = self.engine.backlog();
+        match reload.change {
             PreparedChange::Whole(directions) => {
-                let waiting = self.engine.backlog();
-                let replaced = self.engine.commit(*directions, now)?;
-                reloader.drop_later(replaced);
-                let lost = waiting.saturating_sub(self.engine.backlog());
-                let fields: [(&str, &dyn Display); 2] =
-                    [("waiting_frames", &waiting), ("lost_frames", &lost)];
-                self.on_reloaded(params, reloader, &fields);
+                if let Ok(replaced) = self.engine.commit(*directions, now) {
+                    reloader.drop_later(replaced);
+                    let lost = waiting.saturating_sub(self.engine.backlog());
+                    let fields: [(&str, &dyn Display); 2] =
+                        [("waiting_frames", &waiting), ("lost_frames", &lost)];
+                    self.on_reloaded(reload.params, reloader, &fields);
+                }
             }
             PreparedChange::BySlice(change) => {
-                if !self.engine.is_current(&change) {
-                    return Err(Stale);
-                }
                 self.reloading.gradual = Some(Gradual {
-                    params,
+                    params: reload.params,
                     slices: change.remaining(),
                     change,
+                    waiting,
+                    changed_at: now,
                     at: now,
                 });
             }
         }
-        Ok(())
     }
 
     /// Go on with a reload that is carried out slice by slice; returns whether there is more to do at once. Work: bounded.
@@ -237,33 +239,39 @@ impl Gateway {
         if now < gradual.at {
             return false;
         }
-        match self.engine.advance(&mut gradual.change, now) {
+        let before = gradual.change.remaining();
+        let progress = self.engine.advance(&mut gradual.change, now);
+        if gradual.change.remaining() < before {
+            gradual.changed_at = now;
+        }
+        let is_stuck = now.saturating_since(gradual.changed_at) >= PATIENCE;
+        match progress {
             Ok(Progress::More) => return true,
-            Ok(Progress::Waits) => {
+            Ok(Progress::Waits) if !is_stuck => {
                 gradual.at = now.saturating_add(RETRY);
                 return false;
             }
-            Ok(Progress::Done) => {}
-            Err(error) => {
-                // It is admitted as a whole.
-                log::warn("reload_as_a_whole", &[("reason", &error)]);
-                reloader.drop_later(self.reloading.gradual.take());
-                self.reloading.is_held = true;
-                reloader.request(&self.params, self.engine.basis(), false);
-                return false;
-            }
+            _ => {}
         }
-        if let Some(gradual) = self.reloading.gradual.take() {
-            reloader.drop_later(gradual.change);
-            let fields: [(&str, &dyn Display); 3] = [
+        let Some(gradual) = self.reloading.gradual.take() else {
+            return false;
+        };
+        reloader.drop_later(gradual.change);
+        if let Ok(Progress::Done) = progress {
+            let fields: [(&str, &dyn Display); 2] = [
                 ("slice_changes", &gradual.slices),
-                ("waiting_frames", &self.engine.backlog()),
-                ("lost_frames", &0),
+                ("waiting_frames", &gradual.waiting),
             ];
             self.on_reloaded(gradual.params, reloader, &fields);
-        }
-        if std::mem::take(&mut self.reloading.is_asked) {
-            self.reload(reloader);
+        } else {
+            let reason = progress.err().map_or_else(
+                || "what slices had before is still reserved".to_owned(),
+                |error| error.to_string(),
+            );
+            let what = "the whole policy is put in force";
+            log::warn("slices_not_changed", &[("reason", &reason), ("so", &what)]);
+            self.reloading.is_held = true;
+            reloader.request(&self.params, self.engine.basis(), Some(gradual.params));
         }
         false
     }
@@ -281,6 +289,9 @@ impl Gateway {
         watch::log_memory(&self.engine);
         self.reloading.reloads += 1;
         log::info("reloaded", fields);
+        if std::mem::take(&mut self.reloading.is_asked) {
+            self.reload(reloader);
+        }
     }
 }
 
@@ -288,9 +299,12 @@ fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
     let Current {
         params: before,
         basis,
-        by_slice,
+        whole,
     } = current;
-    let params = load()?;
+    let params = match whole {
+        Some(params) => params.clone(),
+        None => load()?,
+    };
     let GatewayParams {
         interfaces,
         directions,
@@ -308,14 +322,18 @@ fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
         return Err(format!("changing `{what}` requires a restart"));
     }
     let gradual = basis.gradual(&before.directions, directions);
-    let change = match gradual.filter(|_| *by_slice) {
+    let change = match gradual.filter(|_| whole.is_none()) {
         Some(change) => PreparedChange::BySlice(change),
         None => {
             let prepared = basis.prepare(directions, time::now());
             PreparedChange::Whole(Box::new(prepared.map_err(|error| error.to_string())?))
         }
     };
-    Ok(Reload { params, change })
+    Ok(Reload {
+        params,
+        change,
+        versions: basis.versions(),
+    })
 }
 
 #[cfg(test)]
@@ -364,7 +382,7 @@ mod tests {
         let mut load = || Err("no file".to_owned());
         std::thread::scope(|scope| {
             let reloader = Reloader::start(scope, &mut load, &waker);
-            reloader.request(&params, engine.basis(), true);
+            reloader.request(&params, engine.basis(), None);
             let answer = loop {
                 if let Some(answer) = reloader.next() {
                     break answer;

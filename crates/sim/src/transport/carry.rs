@@ -93,6 +93,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Tell the application what has happened at an end of a connection.
     fn after(&mut self, number: usize, end: usize, arrived: u64, now: Instant) {
+        if self.transports.have_stopped {
+            return;
+        }
         let index = self.transports.application_of(number);
         let carried = &mut self.transports.connections[number];
         let host = &mut self.transports.applications[index];
@@ -171,9 +174,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// Let an application, and its server, do what is due.
     pub(crate) fn run_application(&mut self, index: u32, now: Instant) {
-        if self.transports.have_stopped {
-            return;
-        }
         self.transports.look_at_windows(index as usize, now);
         loop {
             let host = &mut self.transports.applications[index as usize];
@@ -205,6 +205,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
     /// The timer of an application has expired.
     pub(crate) fn on_application(&mut self, index: u32, now: Instant) {
+        if self.transports.have_stopped {
+            return;
+        }
         self.transports.after_ports(now);
         self.transports.applications[index as usize].wake_at = Instant::MAX;
         self.run_application(index, now);

@@ -20,16 +20,8 @@ fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
     let changes = port.pipeline.basis().slice_changes(policy).unwrap();
     for change in changes {
         while let Err(error) = apply(port, change.clone()) {
-            let awaits = matches!(
-                error,
-                SliceChangeError::InTransition { .. }
-                    | SliceChangeError::Refused {
-                        released_in: Some(_),
-                        ..
-                    }
-            );
             let waited = port.now() - begun;
-            assert!(awaits && waited < 200_000_000, "{error}");
+            assert!(error.is_temporary() && waited < 200_000_000, "{error}");
             let at = port.now() + 1_000_000;
             port.run_until(at);
             let vlan = u16::try_from(at / 1_000_000 % 5).unwrap();
