@@ -321,8 +321,11 @@ fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
     if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
         return Err(format!("changing `{what}` requires a restart"));
     }
-    let gradual = basis.gradual(&before.directions, directions);
-    let change = match gradual.filter(|_| whole.is_none()) {
+    let gradual = match whole {
+        Some(_) => None,
+        None => basis.gradual(&before.directions, directions),
+    };
+    let change = match gradual {
         Some(change) => PreparedChange::BySlice(change),
         None => {
             let prepared = basis.prepare(directions, time::now());
