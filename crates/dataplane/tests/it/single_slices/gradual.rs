@@ -49,6 +49,7 @@ fn two_slices_exchange_what_neither_could_have_beside_the_other() {
     let waited = change_to(&mut port, &policy);
     assert!((17..=20).contains(&waited), "{waited}");
     assert_eq!(port.pipeline.version(), basis.version() + 2);
+    assert_eq!(port.pipeline.basis().version(), basis.version() + 2);
     // A longer delay for a higher rate: it has the lower rate with the longer delay before.
     let mixed = resolved(&[of(4_000, 80), of(6_000, 30)]).unwrap();
     let changes = port.pipeline.basis().slice_changes(&mixed).unwrap();
@@ -84,6 +85,15 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     assert_eq!(other.map(classes), [None, None, None]);
     let faster = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(rate("20 Mbit/s"));
     assert_eq!(basis.slice_changes(&faster.unwrap()), None, "another link");
+}
+
+#[test]
+fn a_policy_without_slices_is_as_it_is_or_needs_a_commit() {
+    let own = policy(vec![vlan_class(1)]);
+    let basis = Port::new(&own, Some(LINK)).pipeline.basis();
+    let changes = |spec: &PolicySpec| basis.slice_changes(&spec.resolve(LINK).unwrap());
+    assert_eq!(changes(&own), Some(vec![]));
+    assert_eq!(changes(&policy(vec![vlan_class(2)])), None);
 }
 
 #[test]
