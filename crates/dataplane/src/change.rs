@@ -70,9 +70,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Whether it was prepared for the pipeline as it is after so many changes.
-    pub(crate) const fn is_for(&self, version: u64) -> bool {
-        self.version == version
+    /// That of its basis: it can be committed while the [pipeline](Pipeline::version) has it.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
     }
 }
 

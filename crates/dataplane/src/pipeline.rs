@@ -536,16 +536,10 @@ impl Pipeline {
     /// # Errors
     /// If another change was committed after this one was prepared; nothing is changed then.
     pub fn commit(&mut self, prepared: Prepared, now: Instant) -> Result<Replaced, Stale> {
-        if !prepared.is_for(self.version) {
+        if prepared.version() != self.version {
             return Err(Stale);
         }
         Ok(change::commit(self, prepared, now))
-    }
-
-    /// Whether [`commit`](Self::commit) would put a change in force, and not find it stale.
-    #[must_use]
-    pub const fn is_current(&self, prepared: &Prepared) -> bool {
-        prepared.is_for(self.version)
     }
 
     /// Changes so far, of whole policies and of single slices; [`Basis::version`] is that of a basis.

@@ -4,22 +4,24 @@
 //! There is nothing to prepare: the test of a guarantee takes less than a microsecond. So a change is
 //! never stale, and a refused one leaves everything as it was.
 
+mod error;
 mod flows;
 mod moving;
 
 use super::ledger::Ledger;
 use super::reserved::NotReserved;
 use crate::build::{self, ClassState, Ingress, Special};
-use crate::classifier::{InsertError, Part};
+use crate::classifier::Part;
 use crate::frame::Frame;
 use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
 use crate::pipeline::Pipeline;
 use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
+pub use error::SliceChangeError;
 pub(crate) use moving::{Arrived, Arriving, Moving};
-use slicewise_model::{ClassMap, FlowQueueParams, Refusal, SliceParams, TenantParams};
-use slicewise_units::{Duration, Instant, Rounded};
+use slicewise_model::{ClassMap, FlowQueueParams, SliceParams, TenantParams};
+use slicewise_units::Instant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -90,147 +92,6 @@ pub struct SliceChanged {
     /// Frames that have to leave before it is complete: those of class-default ahead of a slice that was
     /// added, those of a slice that was removed, or those of both where some change between them.
     pub waiting: u32,
-}
-
-/// Why a slice cannot be added, changed or removed. Nothing has changed then.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SliceChangeError {
-    /// The policy has no slices.
-    #[error("policy `{policy}` has no slices: its discipline is not `guaranteed`")]
-    NotGuaranteed {
-        /// The policy.
-        policy: String,
-    },
-    /// There is no such slice.
-    #[error("there is no slice `{name}`")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-    },
-    /// Another slice has this name.
-    #[error("there is a slice `{name}` already: change it, or choose another name")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
-    /// The slice was removed, and has frames to send.
-    #[error("slice `{name}` was removed, and {frames} frames of it still wait: repeat it later")]
-    Draining {
-        /// The slice.
-        name: String,
-        /// How many.
-        frames: u64,
-    },
-    /// Flows of the slice are to have queues of their own, and frames wait that came before they were told apart.
-    #[error(
-        "slice `{name}`: {frames} frames wait that came before its flows were told apart: repeat it later"
-    )]
-    NotByFlow {
-        /// The slice.
-        name: String,
-        /// How many.
-        frames: u64,
-    },
-    /// Frames that the slice is to have are on their way from or to another.
-    #[error(
-        "slice `{name}`: packets that it is to have were those of slice `{of}`, of which {frames} frames still wait: repeat \
-         it later"
-    )]
-    Moving {
-        /// The slice.
-        name: String,
-        /// The other one.
-        of: String,
-        /// How many.
-        frames: u32,
-    },
-    /// Its class map or the new one is no list of few exact or prefix matches.
-    #[error(
-        "slice `{name}`: packets of such matches cannot change while it is in force: remove it and add it again"
-    )]
-    NotInPlace {
-        /// The slice.
-        name: String,
-    },
-    /// Class-default cannot be removed.
-    #[error(
-        "class-default cannot be removed and has no class map: frames that no class map matches belong to it"
-    )]
-    Default,
-    /// The guarantee does not fit beside the others.
-    #[error("slice `{name}`: {refusal}{}", still_reserved(*.released_in))]
-    Refused {
-        /// The slice.
-        name: String,
-        /// Which condition fails, and what would be accepted.
-        refusal: Box<Refusal>,
-        /// Within this time what slices had that were changed or removed is released.
-        released_in: Option<Duration>,
-    },
-    /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
-    #[error(
-        "slice `{name}`: until the deadlines of its frames have passed, the old guarantee holds \
-         beside the new one, and both do not fit: change either the rate and the burst or the delay \
-         first, and the other when that time has passed ({refusal})"
-    )]
-    InTransition {
-        /// The slice.
-        name: String,
-        /// For a guarantee that covers both.
-        refusal: Box<Refusal>,
-    },
-    /// Its parameters do not fit the scheduler.
-    #[error("slice `{name}`: {error}")]
-    Slice {
-        /// The slice.
-        name: String,
-        /// Why not.
-        error: SliceError,
-    },
-    /// Its class map cannot be added.
-    #[error("slice `{name}`: {error}")]
-    ClassMap {
-        /// The slice.
-        name: String,
-        /// Why not.
-        error: InsertError,
-    },
-}
-
-impl SliceChangeError {
-    /// Whether it is refused for what slices had that were changed or removed, and fits once that is released.
-    #[must_use]
-    pub const fn is_temporary(&self) -> bool {
-        matches!(
-            self,
-            Self::InTransition { .. }
-                | Self::Refused {
-                    released_in: Some(_),
-                    ..
-                }
-        )
-    }
-}
-
-fn still_reserved(released_in: Option<Duration>) -> String {
-    released_in.map_or_else(String::new, |time| {
-        let time = time.rounded_up();
-        format!("; what slices had before they were changed or removed is released within {time}")
-    })
-}
-
-impl From<(&String, SliceError)> for SliceChangeError {
-    fn from((name, error): (&String, SliceError)) -> Self {
-        let name = name.clone();
-        Self::Slice { name, error }
-    }
-}
-
-impl From<(&String, InsertError)> for SliceChangeError {
-    fn from((name, error): (&String, InsertError)) -> Self {
-        let name = name.clone();
-        Self::ClassMap { name, error }
-    }
 }
 
 /// Carry out a change.

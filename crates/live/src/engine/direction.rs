@@ -382,11 +382,6 @@ impl Direction {
         self.pipeline.basis()
     }
 
-    /// Whether [`commit`](Self::commit) would succeed.
-    pub(crate) const fn is_current(&self, prepared: &Prepared) -> bool {
-        self.pipeline.is_current(prepared)
-    }
-
     /// Put another policy in force, and the link rate of `params`; nothing queued is lost or reordered. Slices that were
     /// removed before are `gone` with it.
     pub(crate) fn commit(

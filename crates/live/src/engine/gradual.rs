@@ -58,11 +58,8 @@ impl EngineBasis {
             (old.link, old.seed) == (new.link, new.seed)
         };
         directions.all(are_same).then_some(())?;
-        let needs_of = |directions: &[DirectionParams; 2]| {
-            needs_of(directions.iter().map(|it| &*it.policy), self.needs)
-        };
-        let (old, needs) = (needs_of(before), needs_of(params));
-        let suffices = old.queue_chunks.max(needs.queue_chunks) <= self.room;
+        let needs = needs_of(params.iter().map(|it| &*it.policy), self.needs);
+        let suffices = self.needs.queue_chunks.max(needs.queue_chunks) <= self.room;
         (suffices || have_same_queues(before, params, needs.frame_chunks)).then_some(())?;
         Some(GradualChange {
             needs,

@@ -70,6 +70,7 @@ pub struct EngineParams {
 #[derive(Debug, Clone)]
 pub struct EngineBasis {
     directions: [Basis; 2],
+    /// What their queues need of the memory.
     needs: Needs,
     /// Chunks of memory that queues of policies may take so that each gets what it may need.
     room: u64,
@@ -429,12 +430,12 @@ impl Engine {
         now: Instant,
     ) -> Result<[Replaced; 2], Stale> {
         let PreparedDirections { params, prepared } = change;
-        let [forward, backward] = prepared;
-        let [to, from] = &mut self.directions;
         // A slice may have changed in one of them.
-        if !to.is_current(&forward) || !from.is_current(&backward) {
+        if prepared.each_ref().map(Prepared::version) != self.versions() {
             return Err(Stale);
         }
+        let [forward, backward] = prepared;
+        let [to, from] = &mut self.directions;
         let mut gone = [const { Vec::new() }; 2];
         let [gone_forward, gone_backward] = &mut gone;
         let replaced = [

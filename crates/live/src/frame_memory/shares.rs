@@ -121,7 +121,7 @@ impl Shares {
             self.reserve_added();
         } else {
             self.added.reserved += own;
-            self.leave_common();
+            self.update_common();
         }
         id
     }
@@ -153,7 +153,7 @@ impl Shares {
             share.own = own;
             self.common_used = self.common_used - beyond + share.beyond();
             self.added.reserved = self.added.reserved - old + own;
-            self.leave_common();
+            self.update_common();
         }
     }
 
@@ -170,12 +170,12 @@ impl Shares {
                 self.divided.0 - before + u64::from(wanted),
                 self.divided.1 - old + wanted,
             );
-            self.leave_common();
+            self.update_common();
         }
     }
 
     /// What no share has reserved is for all.
-    const fn leave_common(&mut self) {
+    const fn update_common(&mut self) {
         let reserved = self.divided.1.saturating_add(self.added.reserved);
         self.common = self.total.saturating_sub(reserved);
     }
@@ -208,7 +208,7 @@ impl Shares {
         if is_unused {
             self.free.push(id.0);
         }
-        self.leave_common();
+        self.update_common();
         if self.limit_added() {
             self.reserve_added();
         }
@@ -275,7 +275,7 @@ impl Shares {
             }
         }
         self.added.reserved = reserved;
-        self.leave_common();
+        self.update_common();
         self.common_used = self.shares.iter().map(Share::beyond).sum();
     }
 
