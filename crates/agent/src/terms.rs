@@ -92,6 +92,7 @@ pub(crate) fn new_slice(
         params: slice_params(terms, params)?,
         set_dscp: None,
         flow_queue: None,
+        is_of_policy: false,
     })
 }
 

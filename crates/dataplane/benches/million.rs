@@ -177,6 +177,7 @@ fn add_singly(kind: Kind) {
             params,
             set_dscp: None,
             flow_queue: None,
+            is_of_policy: false,
         };
         let added = pipeline.change_slice(SliceChange::Add(Box::new(new)), Instant::ZERO);
         added.expect("it is admitted");

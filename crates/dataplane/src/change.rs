@@ -13,11 +13,12 @@ mod reserved;
 mod shared;
 pub(crate) mod slice;
 
+pub use gradual::GradualStep;
 pub(crate) use ledger::Ledger;
 pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
 
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
-use crate::classifier::Classifier;
+use crate::classifier::{Classifier, overlapping};
 use crate::counters::ClassCounters;
 use crate::elephants::{self, change::Matched};
 use crate::pipeline::{Pipeline, buffer_frames};
@@ -26,7 +27,7 @@ use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use crate::slots::Slots;
 use ledger::Slices;
-use slicewise_model::{Colour, PolicyParams, QueueLimitParams, ShaperParams};
+use slicewise_model::{ClassParams, Colour, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -224,27 +225,82 @@ fn for_each_path(policy: &PolicyParams, prefix: &str, visit: &mut impl FnMut(&st
 }
 
 /// The same frames reach a class if it and all before it, in its policy and those around it, are as
-/// they were. `first` is the number of the first class without child under `old`.
+/// they were; or if its class map is, and has no frame in common with another that moved, came or went.
+/// `first` is the number of the first class without child under `old`.
 fn find_same_members(
     old: &PolicyParams,
     new: &PolicyParams,
     mut first: usize,
     successors: &mut [Option<Successor>],
 ) {
-    for (old, new) in old.classes.iter().zip(&new.classes) {
-        if old.name != new.name || old.matches != new.matches {
-            return;
-        }
-        match (&old.child, &new.child) {
-            (Some(old), Some(new)) => find_same_members(old, new, first, successors),
-            (None, None) => {
+    let pairs = old.classes.iter().zip(&new.classes);
+    let in_place =
+        pairs.take_while(|(old, new)| old.name == new.name && old.matches == new.matches);
+    let in_place = in_place.count();
+    let apart = apart(
+        old.classes.get(in_place..).unwrap_or_default(),
+        new.classes.get(in_place..).unwrap_or_default(),
+    );
+    for (position, class) in old.classes.iter().enumerate() {
+        let same = match position.checked_sub(in_place) {
+            None => new.classes.get(position),
+            Some(moved) => apart.get(moved).copied().flatten(),
+        };
+        match (&class.child, same.map(|same| &same.child)) {
+            (Some(old), Some(Some(new))) => find_same_members(old, new, first, successors),
+            (None, Some(None)) => {
                 if let Some(Some(successor)) = successors.get_mut(first) {
                     successor.same_members = true;
                 }
             }
             _ => {}
         }
-        first += old.child.as_ref().map_or(1, |child| build::leaves(child));
+        first += class.child.as_ref().map_or(1, |child| build::leaves(child));
+    }
+}
+
+/// For each class of `old`, that of the same name in `new` if both have a class map that is the same and no other
+/// has a frame in common with.
+fn apart<'a>(old: &[ClassParams], new: &'a [ClassParams]) -> Vec<Option<&'a ClassParams>> {
+    if old.is_empty() || new.is_empty() {
+        return vec![None; old.len()];
+    }
+    let overlap = Overlap::of(old, new);
+    let successors: HashMap<&str, &ClassParams> = new
+        .iter()
+        .map(|class| (class.name.as_str(), class))
+        .collect();
+    let same = |class: &ClassParams| {
+        let successor = *successors.get(class.name.as_str())?;
+        let is_same = class.matches.is_some() && class.matches == successor.matches;
+        (is_same && !overlap.of_class(&class.name)).then_some(successor)
+    };
+    old.iter().map(same).collect()
+}
+
+/// Which classes of two policies have a class map, in either of them, that has a frame in common with that of another class.
+struct Overlap<'a> {
+    owners: HashMap<&'a str, usize>,
+    overlap: Vec<bool>,
+}
+
+impl<'a> Overlap<'a> {
+    fn of(old: &'a [ClassParams], new: &'a [ClassParams]) -> Self {
+        let mut owners: HashMap<&str, usize> = HashMap::new();
+        let mut maps = Vec::new();
+        for class in old.iter().chain(new) {
+            let next = owners.len();
+            let owner = *owners.entry(&class.name).or_insert(next);
+            maps.extend(class.matches.as_ref().map(|map| (owner, map)));
+        }
+        let overlap = overlapping(owners.len(), maps);
+        Self { owners, overlap }
+    }
+
+    /// Whether that of a class does.
+    fn of_class(&self, name: &str) -> bool {
+        let owner = self.owners.get(name);
+        owner.is_none_or(|&owner| self.overlap.get(owner).copied().unwrap_or(true))
     }
 }
 
@@ -341,7 +397,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
 
 /// Which queues are kept, old → new, and which have frames to drain. A named queue is kept where the classes that used
 /// it still do, with the same members and for the same colours; another where it is used by the same classes with the
-/// same members, unless others wait for its frames, as those `ahead`. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
+/// same members, unless others wait for its frames, as those `ahead`, or has elephants and another number. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
 /// flow's hash, and those behind them would overtake them. A hierarchy takes over from one in which frames have the same
 /// places.
 fn match_queues(
@@ -358,9 +414,11 @@ fn match_queues(
     }
     // Old queue → the new queue of all its classes, and how many they are.
     let mut targets: BTreeMap<QueueId, (Option<QueueId>, u32)> = BTreeMap::new();
-    for (class, successor) in pipeline.classes.iter().zip(successors) {
+    for (number, (class, successor)) in (0..).zip(pipeline.classes.iter().zip(successors)) {
         let successor = successor
             .filter(|successor| successor.same_members)
+            // Elephants that are moving keep the number of their class.
+            .filter(|successor| class.elephants().is_none() || successor.class == number)
             .and_then(|successor| new.classes.get(successor.class as usize))
             .filter(|new| class.waits_by_flow() || !new.is_by_flow())
             .filter(|other| class.places() == other.places())

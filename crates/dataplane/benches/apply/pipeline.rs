@@ -5,7 +5,7 @@
 
 use crate::kinds::{Kind, Random, clock};
 use slicewise_dataplane::{
-    Change, Frame, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
+    Change, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
 };
 use slicewise_model::{Colour, PolicyParams, SliceParams};
 use slicewise_units::{BitRate, FrameLengths, Instant};
@@ -19,6 +19,8 @@ const MORE: u32 = 40_000;
 const CHANGES: u32 = 50_000;
 /// Slices that the gateway changes at once.
 const AT_ONCE: usize = 8;
+/// Slices that go by one policy, and come by the other.
+const EXCHANGED: usize = 20_000;
 /// Virtual time between changes, ns.
 const GAP: u64 = 1_000;
 
@@ -42,6 +44,7 @@ fn add(slice: u32, params: SliceParams) -> SliceChange {
         params,
         set_dscp: None,
         flow_queue: None,
+        is_of_policy: false,
     }))
 }
 
@@ -133,9 +136,8 @@ pub fn report() {
     whole_policies();
 }
 
-/// Another rate for every slice: half of it, and then the old one again.
+/// Another rate for every slice: half of it, and then the old one again. And other slices instead of a fifth of them.
 fn slice_by_slice() {
-    let (mut run, mut random) = (Run::new(SLICES), Random(1));
     let before = policy(SLICES);
     let mut slower = before.clone();
     for slice in slower
@@ -147,28 +149,50 @@ fn slice_by_slice() {
             guarantee.rate = BitRate::new(guarantee.rate.bits_per_second() / 2);
         }
     }
+    let mut others = before.clone();
+    for (slice, class) in (SLICES..).zip(others.classes.iter_mut().take(EXCHANGED)) {
+        class.name = name(slice);
+        class.matches = Some(KIND.map(slice));
+    }
+    time_steps("rates", [&slower, &before], SLICES as usize);
+    time_steps("slices come and go", [&others, &before], 2 * EXCHANGED);
+}
+
+/// Steps to each of two policies in turn.
+fn time_steps(what: &str, policies: [&PolicyParams; 2], expected: usize) {
+    let (mut run, mut random) = (Run::new(SLICES), Random(1));
     let (mut prepared_in, mut changed_in) = (Vec::new(), Vec::new());
-    for policy in [slower, before] {
+    for policy in policies {
         let basis = run.pipeline.basis();
         let start = clock();
-        let changes = basis.slice_changes(&policy).expect("rates alone differ");
+        let steps = basis.gradual_steps(policy).expect("slices alone differ");
         prepared_in.push(clock() - start);
         drop(basis);
-        assert_eq!(changes.len(), SLICES as usize);
-        for some in changes.chunks(AT_ONCE) {
+        assert_eq!(steps.len(), expected);
+        for some in steps.chunks(AT_ONCE) {
             run.forward(&mut random);
             let now = run.now();
             std::hint::black_box(clock());
             let start = clock();
-            for change in some {
+            for step in some {
+                let GradualStep::Slice(change) = step else {
+                    continue;
+                };
                 let changed = run.pipeline.change_slice(change.clone(), now);
-                assert!(changed.is_ok(), "the link has room for both");
+                assert!(changed.is_ok(), "the link has room for both: {changed:?}");
             }
             changed_in.push(clock() - start);
+            while run.pipeline.poll_removed(now).is_some() {}
+        }
+        while run.pipeline.backlog() > 0 || run.pipeline.is_removing() {
+            run.now += GAP;
+            let now = run.now();
+            let _: Option<Frame> = run.pipeline.poll_egress(now);
+            while run.pipeline.poll_removed(now).is_some() {}
         }
     }
-    print("slice by slice: prepare", prepared_in);
-    print(&format!("slice by slice: {AT_ONCE} at once"), changed_in);
+    print(&format!("{what}: prepare"), prepared_in);
+    print(&format!("{what}: {AT_ONCE} at once"), changed_in);
 }
 
 fn single_changes() {

@@ -1,20 +1,41 @@
-//! A policy that differs from the one in force in parameters of its slices alone, as changes of single slices.
+//! A policy that differs from the one in force in its slices alone, as changes of single slices.
 //!
 //! To commit a whole policy takes time for each slice; these changes can be spread over time.
 
-use super::slice::SliceChange;
-use super::{Basis, beside, ledger};
-use slicewise_model::{ClassParams, GuaranteeParams, PolicyParams, SliceParams};
+use super::slice::{NewSlice, SliceChange};
+use super::{Basis, Overlap, beside, ledger};
+use slicewise_model::{ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams};
+use std::collections::HashMap;
+
+/// One of the changes that lead to another policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GradualStep {
+    /// A tenant more, or another weight for one: [`Pipeline::tenant`](crate::Pipeline::tenant).
+    Tenant(TenantParams),
+    /// A change of a slice: [`Pipeline::change_slice`](crate::Pipeline::change_slice).
+    Slice(SliceChange),
+}
+
+/// Steps towards another policy, in the order in which they are carried out.
+#[derive(Debug, Default)]
+struct Steps {
+    tenants: Vec<GradualStep>,
+    given_up: Vec<SliceChange>,
+    removed: Vec<SliceChange>,
+    given: Vec<SliceChange>,
+}
 
 impl Basis {
-    /// The changes of single slices after which `policy` is in force beside slices that were added one by one; `None` if it
-    /// differs in more than guarantees, maximums, weights and queue limits. O(classes).
+    /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
+    /// than tenants and slices that come or go, guarantees, maximums, weights, queue limits and class maps, or a class map that
+    /// moves, comes or goes has a frame in common with another. O(classes · combinations of bits that class maps test).
     ///
     /// To be carried out in this order. What slices will not have any more they give up first, and then each gets what it
     /// will have: no slice has less meanwhile than what both policies promise it, and no change is refused but until the
-    /// deadlines under guarantees that were given up have passed.
+    /// deadlines under guarantees that were given up have passed, and until frames have left that were of a slice of the same
+    /// name.
     #[must_use]
-    pub fn slice_changes(&self, policy: &PolicyParams) -> Option<Vec<SliceChange>> {
+    pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<Vec<GradualStep>> {
         let Some(slices) = &self.slices else {
             return (self.params.policy == *policy).then(Vec::new);
         };
@@ -23,44 +44,141 @@ impl Basis {
         let (before, _) = self.policy();
         let mut before = before.into_owned();
         let old = std::mem::take(&mut before.classes);
-        let new = std::mem::take(&mut after.classes);
-        if before != after || old.len() != new.len() {
+        let mut new = std::mem::take(&mut after.classes);
+        let mut steps = Steps::default();
+        let tenants = after.guaranteed.as_mut().map(|common| &mut common.tenants);
+        let wanted = std::mem::take(tenants?);
+        let known = std::mem::take(&mut before.guaranteed.as_mut()?.tenants);
+        if before != after {
             return None;
         }
-        let (mut given_up, mut given) = (Vec::new(), Vec::new());
-        for (old, new) in old.into_iter().zip(new) {
-            let (from, to) = old.slice.zip(new.slice)?;
-            if from.tenant != to.tenant || !differ_in_slice_only(old, &new) {
-                return None;
-            }
-            let kept = SliceParams {
-                guarantee: from
-                    .guarantee
-                    .zip(to.guarantee)
-                    .map(|(from, to)| common(from, to)),
-                ..from
-            };
-            let change = |params| SliceChange::Change {
-                name: new.name.clone(),
-                params,
-            };
-            if kept.guarantee == from.guarantee {
-                given.extend((to != from).then(|| change(to)));
-            } else if kept.guarantee == to.guarantee {
-                given_up.push(change(to));
-            } else {
-                given_up.push(change(kept));
-                given.push(change(to));
-            }
+        let numbers = steps.tenants(&known, wanted);
+        for slice in new.iter_mut().filter_map(|class| class.slice.as_mut()) {
+            slice.tenant = *numbers.get(slice.tenant as usize)?;
         }
-        given_up.append(&mut given);
-        Some(given_up)
+        if !are_alike(&old, &new) && !can_move(&old, &new) {
+            return None;
+        }
+        steps.slices(old, new)?;
+        Some(steps.in_order())
     }
 }
 
-/// Whether two classes are one but for what [`SliceChange::Change`] changes.
+impl Steps {
+    /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
+    fn tenants(&mut self, known: &[TenantParams], wanted: Vec<TenantParams>) -> Vec<u32> {
+        let numbers = known.iter().map(|tenant| tenant.name.as_str()).zip(0u32..);
+        let numbers: HashMap<&str, u32> = numbers.collect();
+        let mut next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+        let mut number_of = |tenant: TenantParams| {
+            let number = numbers.get(tenant.name.as_str()).copied();
+            let before = number.and_then(|number| known.get(number as usize));
+            if before != Some(&tenant) {
+                self.tenants.push(GradualStep::Tenant(tenant));
+            }
+            number.unwrap_or_else(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        wanted.into_iter().map(&mut number_of).collect()
+    }
+
+    fn slices(&mut self, old: Vec<ClassParams>, new: Vec<ClassParams>) -> Option<()> {
+        let old = old.into_iter().map(|class| (class.name.clone(), class));
+        let mut old: HashMap<String, ClassParams> = old.collect();
+        for class in new {
+            match old.remove(&class.name) {
+                Some(old) => self.change(old, class)?,
+                None => self.given.push(added(class)?),
+            }
+        }
+        // In an order that does not depend on a hash.
+        let mut removed: Vec<String> = old.into_keys().collect();
+        removed.sort_unstable();
+        let removed = removed.into_iter().map(|name| SliceChange::Remove { name });
+        self.removed.extend(removed);
+        Some(())
+    }
+
+    fn change(&mut self, old: ClassParams, new: ClassParams) -> Option<()> {
+        let (from, to) = old.slice.zip(new.slice)?;
+        let has_other_map = old.matches != new.matches;
+        if from.tenant != to.tenant || !differ_in_slice_only(old, &new) {
+            return None;
+        }
+        let kept = SliceParams {
+            guarantee: from
+                .guarantee
+                .zip(to.guarantee)
+                .map(|(from, to)| common(from, to)),
+            ..from
+        };
+        let name = &new.name;
+        let change = |params| SliceChange::Change {
+            name: name.clone(),
+            params,
+        };
+        if kept.guarantee == from.guarantee {
+            self.given.extend((to != from).then(|| change(to)));
+        } else if kept.guarantee == to.guarantee {
+            self.given_up.push(change(to));
+        } else {
+            self.given_up.push(change(kept));
+            self.given.push(change(to));
+        }
+        if has_other_map {
+            self.given.push(SliceChange::Matches {
+                name: name.clone(),
+                matches: Box::new(new.matches?),
+            });
+        }
+        Some(())
+    }
+
+    fn in_order(self) -> Vec<GradualStep> {
+        let slices = self.given_up.into_iter().chain(self.removed);
+        let slices = slices.chain(self.given).map(GradualStep::Slice);
+        self.tenants.into_iter().chain(slices).collect()
+    }
+}
+
+/// Whether class maps are the same, in the same order.
+fn are_alike(old: &[ClassParams], new: &[ClassParams]) -> bool {
+    let mut classes = old.iter().zip(new);
+    old.len() == new.len()
+        && classes.all(|(old, new)| old.name == new.name && old.matches == new.matches)
+}
+
+/// Whether class maps that come, go or change have no frame in common with others, and those that have are in the same order.
+fn can_move(old: &[ClassParams], new: &[ClassParams]) -> bool {
+    let overlap = Overlap::of(old, new);
+    let meets_others = |class: &&ClassParams| overlap.of_class(&class.name);
+    let before = old.iter().filter(meets_others);
+    let after = new.iter().filter(meets_others);
+    before
+        .map(|class| (&class.name, &class.matches))
+        .eq(after.map(|class| (&class.name, &class.matches)))
+}
+
+/// The slice more that a class is; `None` where it has something that a slice alone has not.
+fn added(class: ClassParams) -> Option<SliceChange> {
+    let new = NewSlice {
+        name: class.name.clone(),
+        matches: class.matches.clone()?,
+        params: class.slice?,
+        set_dscp: class.set_dscp,
+        flow_queue: class.flow_queue,
+        is_of_policy: true,
+    };
+    (ClassParams::from(new.clone()) == class).then(|| SliceChange::Add(Box::new(new)))
+}
+
+/// Whether two classes are one but for what [`SliceChange::Change`] and [`SliceChange::Matches`] change.
 fn differ_in_slice_only(old: ClassParams, new: &ClassParams) -> bool {
     let changed = ClassParams {
+        // Class-default has no class map.
+        matches: old.matches.and(new.matches.clone()),
         weight: new.weight,
         queue_limit: new.queue_limit,
         slice: new.slice,

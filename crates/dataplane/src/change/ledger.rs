@@ -234,9 +234,9 @@ impl Ledger {
     pub(crate) fn insert(&mut self, class: u32, new: NewSlice) {
         self.names
             .try_insert([hash(&new.name)], Position::new(0, class));
-        let params = new.params;
+        let (params, is_added) = (new.params, !new.is_of_policy);
         let slice = Slice {
-            is_added: true,
+            is_added,
             ..Slice::new(new.into(), params, self.next_order)
         };
         self.next_order += 1;

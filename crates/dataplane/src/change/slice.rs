@@ -82,6 +82,8 @@ pub struct NewSlice {
     pub set_dscp: Option<u8>,
     /// One queue per flow instead of one for the slice.
     pub flow_queue: Option<FlowQueueParams>,
+    /// It is a class of the policy: not one of the slices that [stay](super::Change::PolicyBesideSlices) beside another.
+    pub is_of_policy: bool,
 }
 
 /// A change of a slice that was carried out.
@@ -412,10 +414,10 @@ impl Changing<'_> {
     /// Look at a few of the changes that are not complete, in turn.
     fn finish_some(&mut self) {
         for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.moving.len()) {
-            let mut later = self.ledger.moving.range(self.ledger.looked_at..);
-            let Some(class) = later.next().map(|(&class, _)| class) else {
-                self.ledger.looked_at = 0;
-                continue;
+            let moving = &self.ledger.moving;
+            let mut next = moving.range(self.ledger.looked_at..).chain(moving);
+            let Some((&class, _)) = next.next() else {
+                return;
             };
             self.ledger.looked_at = class + 1;
             self.try_finish(class);

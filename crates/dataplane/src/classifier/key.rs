@@ -150,6 +150,13 @@ pub(super) struct Mask {
     pub(super) words: [u64; WORDS],
 }
 
+impl Mask {
+    /// The bits that decide in both.
+    pub(super) fn common_words(&self, other: &Self) -> [u64; WORDS] {
+        std::array::from_fn(|word| self.words[word] & other.words[word])
+    }
+}
+
 /// Frames whose key has these values under the mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pattern {

@@ -10,6 +10,7 @@ mod buckets;
 mod compile;
 mod direct;
 mod key;
+mod overlap;
 mod part;
 mod segments;
 mod table;
@@ -18,6 +19,7 @@ mod tests;
 
 pub(crate) use buckets::{Buckets, Entry};
 use key::Pattern;
+pub(crate) use overlap::overlapping;
 pub(crate) use part::{Part, Split};
 use slicewise_model::{ClassMap, PolicyParams};
 use slicewise_wire::Headers;

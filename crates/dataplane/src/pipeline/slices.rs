@@ -66,6 +66,14 @@ impl Pipeline {
         self.removed.pop_front()
     }
 
+    /// Whether [`poll_removed`](Self::poll_removed) may find one, now or later.
+    #[inline]
+    #[must_use]
+    pub fn is_removing(&self) -> bool {
+        let ledger = self.ledger.as_ref();
+        ledger.is_some_and(|ledger| !ledger.moving.is_empty()) || !self.removed.is_empty()
+    }
+
     /// The position of a slice of a guaranteed policy among
     /// [`counters`](Self::counters).
     #[must_use]

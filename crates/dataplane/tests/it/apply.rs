@@ -4,10 +4,11 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Change, DropReason, Stale, Verdict};
 use slicewise_model::{
-    BurstSpec, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec, PolicySpec,
-    PrioritySpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    BurstSpec, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec,
+    PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
+use std::ops::RangeInclusive;
 
 /// What a class of the random policies is.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +47,15 @@ fn class(vlan: u16, kind: Kind) -> Option<ClassSpec> {
     Some(class)
 }
 
+/// The class with the frames of these VLANs.
+fn with_vlans(class: &ClassSpec, vlans: RangeInclusive<u16>) -> ClassSpec {
+    let mut class = class.clone();
+    if let Some(map) = &mut class.matches {
+        map.conditions = vec![Condition::OuterVlan(vlans)];
+    }
+    class
+}
+
 /// The same kinds as slices of a guaranteed policy.
 fn slice(vlan: u16, kind: Kind) -> Option<ClassSpec> {
     let mut class = vlan_class(vlan);
@@ -82,6 +92,8 @@ enum Step {
         kinds: [Kind; 3],
         reversed: bool,
         guaranteed: bool,
+        /// The class of VLAN 1 also matches VLAN 2.
+        wide: bool,
     },
 }
 
@@ -99,8 +111,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => (0u16..4, 60u32..1522, 0u64..800_000)
             .prop_map(|(vlan, bytes, gap)| Step::Offer { vlan, bytes, gap }),
-        1 => (kind(), kind(), kind(), any::<bool>(), any::<bool>()).prop_map(
-            |(a, b, c, reversed, guaranteed)| Step::Apply { kinds: [a, b, c], reversed, guaranteed }
+        1 => ([kind(), kind(), kind()], any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |(kinds, reversed, guaranteed, wide)| Step::Apply { kinds, reversed, guaranteed, wide }
         ),
     ]
 }
@@ -118,10 +130,13 @@ proptest! {
                     at += gap;
                     let _ = port.offer(Arrival { at, vlan, bytes });
                 }
-                Step::Apply { kinds, reversed, guaranteed } => {
+                Step::Apply { kinds, reversed, guaranteed, wide } => {
                     let class = if guaranteed { slice } else { class };
                     let mut classes: Vec<ClassSpec> =
                         (0u16..).zip(kinds).filter_map(|(vlan, kind)| class(vlan, kind)).collect();
+                    if let Some(class) = classes.iter_mut().find(|class| wide && class.name == "vlan1") {
+                        *class = with_vlans(class, 1..=2);
+                    }
                     if reversed {
                         classes.reverse();
                     }
@@ -206,14 +221,16 @@ fn a_rejected_change_leaves_the_old_policy_active() {
 #[test]
 fn any_number_of_changes_may_drain_and_frames_leave_in_order() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
-    // Every change puts a class map before the others, so queued frames must drain first; none can.
+    // Every change puts a class map before the other that could have matched its frames, so those that wait must drain
+    // first; none can.
     for round in 0..40u16 {
         let _ = port.offer(Arrival {
             at: 0,
             vlan: 1,
             bytes: 1000,
         });
-        port.apply(&policy(vec![vlan_class(100 + round), vlan_class(1)]));
+        let first = with_vlans(&vlan_class(100 + round), 0..=1);
+        port.apply(&policy(vec![first, vlan_class(1)]));
     }
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 40);
@@ -222,7 +239,12 @@ fn any_number_of_changes_may_drain_and_frames_leave_in_order() {
 
 #[test]
 fn frames_of_several_queues_drain_in_order_of_arrival() {
-    let classes = || vec![vlan_class(1), vlan_class(2), vlan_class(3)];
+    // Those of the last are of the first before the change.
+    let classes = || {
+        (1..=3)
+            .map(|vlan| with_vlans(&vlan_class(vlan), 1..=vlan))
+            .collect()
+    };
     let mut port = Port::new(&policy(classes()), Some(rate("1 Mbit/s")));
     let offer = |port: &mut Port, vlan| {
         let at = port.now() + 1;
@@ -236,7 +258,7 @@ fn frames_of_several_queues_drain_in_order_of_arrival() {
         offer(&mut port, vlan);
     }
     let first = port.departures.len();
-    let mut reordered = classes();
+    let mut reordered: Vec<ClassSpec> = classes();
     reordered.reverse();
     port.apply(&policy(reordered));
     for vlan in [1, 2] {
@@ -249,6 +271,35 @@ fn frames_of_several_queues_drain_in_order_of_arrival() {
         .take(7 - first)
         .collect();
     assert!(first <= 1 && order.is_sorted(), "{order:?}");
+}
+
+/// Their frames leave in the order of arrival if they drain, and those of the class with priority before if both queues are kept.
+#[test]
+fn classes_that_no_other_takes_frames_from_keep_their_queues_wherever_they_stand() {
+    let priority = |vlans| with_vlans(&class(1, Kind::Priority).unwrap(), vlans);
+    let plain = || with_vlans(&vlan_class(2), 2..=3);
+    let classes = || vec![plain(), priority(1..=1)];
+    let new = |vlans| with_vlans(&vlan_class(9), vlans);
+    for (after, is_kept) in [
+        (vec![priority(1..=1), plain()], true),
+        (vec![new(9..=9), plain(), priority(1..=1)], true),
+        (vec![new(1..=3), plain(), priority(1..=1)], false),
+        (vec![new(0..=1), plain(), priority(1..=1)], true),
+        (vec![priority(1..=2), plain()], false),
+    ] {
+        let mut port = Port::new(&policy(classes()), Some(rate("1 Mbit/s")));
+        for vlan in [2, 2, 2, 1] {
+            let (at, bytes) = (port.now(), 1_000);
+            let _ = port.offer(Arrival { at, vlan, bytes });
+        }
+        port.apply(&policy(after.clone()));
+        port.run_until(u64::MAX / 2);
+        let left = port.departures.iter().map(|left| left.vlan);
+        let order: Vec<u16> = left.collect();
+        let kept = order == [1, 2, 2, 2];
+        assert_eq!(kept, is_kept, "{order:?} {after:?}");
+        assert!(kept || order == [2, 2, 2, 1], "{order:?}");
+    }
 }
 
 #[test]
@@ -403,7 +454,8 @@ fn a_change_of_another_class_gives_a_slice_no_fresh_burst() {
 fn a_port_without_waiting_frames_takes_any_number_of_changes() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
     for round in 0..100u16 {
-        port.apply(&policy(vec![vlan_class(100 + round), vlan_class(1)]));
+        let first = with_vlans(&vlan_class(100 + round), 0..=1);
+        port.apply(&policy(vec![first, vlan_class(1)]));
     }
 }
 

@@ -64,6 +64,7 @@ const MOST_DEPARTURES: usize = 128;
 /// A direction at work.
 #[derive(Debug)]
 pub(crate) struct Direction {
+    name: &'static str,
     pipeline: Pipeline,
     policy: Arc<PolicyParams>,
     link: LinkClock,
@@ -73,7 +74,7 @@ pub(crate) struct Direction {
     delays: PerClass<Histogram>,
     /// The memory of each class, in the same order; classes that were removed have none.
     shares: Vec<Option<ShareId>>,
-    /// Slices that were removed one by one, and of which frames may still wait.
+    /// Slices that somebody has removed, and of which frames may still wait.
     removing: BTreeSet<String>,
     /// Classes whose flows somebody asks about.
     watched: Vec<Watched>,
@@ -123,7 +124,11 @@ pub(crate) enum Paced {
 }
 
 impl Direction {
-    pub(crate) fn new(params: &DirectionParams, now: Instant) -> Result<Self, BuildError> {
+    pub(crate) fn new(
+        name: &'static str,
+        params: &DirectionParams,
+        now: Instant,
+    ) -> Result<Self, BuildError> {
         let pipeline = Pipeline::new(
             &PipelineParams {
                 policy: PolicyParams::clone(&params.policy),
@@ -134,6 +139,7 @@ impl Direction {
         )?;
         let classes = pipeline.counters().len();
         Ok(Self {
+            name,
             pipeline,
             policy: Arc::clone(&params.policy),
             link: LinkClock::new(params.link.rate),
@@ -466,6 +472,11 @@ impl Direction {
     /// Its queues, where a largest frame takes `frame_chunks` of memory.
     pub(super) fn queues(&self, frame_chunks: u32) -> Vec<Queue> {
         queues::queues(&self.policy, frame_chunks)
+    }
+
+    /// What the share of the memory of a queue of the policy is called.
+    pub(super) fn share_name(&self, queue: &str) -> String {
+        format!("{}: {queue}", self.name)
     }
 
     /// Each queue has a share of the memory from here on. Slices that were added one by one keep theirs.

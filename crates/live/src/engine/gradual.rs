@@ -4,30 +4,36 @@
 //! changed by itself, a few at a time between frames.
 
 use super::slices::NotChanged;
-use super::{DirectionParams, Engine, EngineBasis, needs_of, queues::queues};
-use crate::frame_memory::Needs;
-use slicewise_dataplane::SliceChange;
+use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS, needs_of, queues::queues};
+use crate::frame_memory::{Needs, level};
+use slicewise_dataplane::GradualStep;
 use slicewise_units::Instant;
 use std::vec::IntoIter;
 
-/// Slices that are changed at once.
-const MOST_AT_ONCE: usize = 8;
+/// Steps at once.
+const MOST_STEPS: usize = 8;
+/// Shares of the memory that change at once.
+const MOST_SHARES: usize = 64;
 
-/// Changes of single slices in both directions that lead to other policies.
+/// Steps in both directions that lead to other policies.
 #[derive(Debug)]
 pub struct GradualChange {
     params: [DirectionParams; 2],
     /// With these policies.
     needs: Needs,
+    /// Of frame memory.
+    level: u32,
+    /// The next share whose level falls, and the next whose level rises.
+    shares: [Option<usize>; 2],
     /// In their order.
-    changes: [IntoIter<SliceChange>; 2],
+    steps: [IntoIter<GradualStep>; 2],
 }
 
 impl GradualChange {
-    /// Changes of slices that have not been carried out.
+    /// Steps that have not been carried out.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.changes.iter().map(ExactSizeIterator::len).sum()
+        self.steps.iter().map(ExactSizeIterator::len).sum()
     }
 }
 
@@ -44,8 +50,8 @@ pub enum Progress {
 
 impl EngineBasis {
     /// The change of both directions from `before` to `params`, beside which slices that were added one by one stay, slice by
-    /// slice; `None` if they differ in more than [parameters of slices](slicewise_dataplane::Basis::slice_changes), or in queue limits where
-    /// memory does not suffice for all queues, and has to be divided anew. O(classes).
+    /// slice; `None` if they differ in the link, or in more than [that can be changed so](slicewise_dataplane::Basis::gradual_steps), or if there is
+    /// more frame memory than one pipeline can fill, and who gets it is to be decided anew. O(classes · log classes).
     #[must_use]
     pub fn gradual(
         &self,
@@ -59,13 +65,22 @@ impl EngineBasis {
         };
         directions.all(are_same).then_some(())?;
         let needs = needs_of(params.iter().map(|it| &*it.policy), self.needs);
-        let suffices = self.needs.queue_chunks.max(needs.queue_chunks) <= self.room;
-        (suffices || have_same_queues(before, params, needs.frame_chunks)).then_some(())?;
+        let ((total, old_level), frame_chunks) = (self.division, needs.frame_chunks);
+        let queues = params
+            .iter()
+            .flat_map(|it| queues(&it.policy, frame_chunks));
+        let level = level(total, queues.map(|queue| queue.chunks));
+        (total <= MOST_QUEUED_CHUNKS || level == old_level).then_some(())?;
         Some(GradualChange {
             needs,
-            changes: [
-                forward.slice_changes(&params[0].policy)?.into_iter(),
-                backward.slice_changes(&params[1].policy)?.into_iter(),
+            level,
+            shares: [
+                (level < old_level).then_some(0),
+                (level > old_level).then_some(0),
+            ],
+            steps: [
+                forward.gradual_steps(&params[0].policy)?.into_iter(),
+                backward.gradual_steps(&params[1].policy)?.into_iter(),
             ],
             params: params.clone(),
         })
@@ -73,7 +88,7 @@ impl EngineBasis {
 }
 
 impl Engine {
-    /// Change the next few slices while frames wait: nothing queued is lost or reordered. Work: bounded. Nothing else may have
+    /// Carry out the next few steps while frames wait: nothing queued is lost or reordered. Work: bounded. Nothing else may have
     /// changed since `change` was prepared ([`Engine::versions`]).
     ///
     /// # Errors
@@ -83,18 +98,26 @@ impl Engine {
         change: &mut GradualChange,
         now: Instant,
     ) -> Result<Progress, NotChanged> {
-        let (mut left, mut waits) = (MOST_AT_ONCE, false);
+        let [falls, rises] = &mut change.shares;
+        if let Some(from) = *falls {
+            *falls = self
+                .memory
+                .shares_mut()
+                .set_level(change.level, from, MOST_SHARES);
+            return Ok(Progress::More);
+        }
+        let (mut left, mut waits) = (MOST_STEPS, false);
         let frame_chunks = self.needs.frame_chunks;
-        let directions = self.directions.iter_mut().zip(&mut change.changes);
-        for (number, (direction, changes)) in directions.enumerate() {
-            while let Some(next) = changes.as_slice().first() {
+        let directions = self.directions.iter_mut().zip(&mut change.steps);
+        for (number, (direction, steps)) in directions.enumerate() {
+            while let Some(next) = steps.as_slice().first() {
                 if left == 0 {
                     return Ok(Progress::More);
                 }
                 left -= 1;
                 let memory = &mut self.memory;
-                match direction.change_slice(next.clone(), memory, frame_chunks, now) {
-                    Ok(_) => drop(changes.next()),
+                match direction.carry_out(next.clone(), memory, frame_chunks, now) {
+                    Ok(()) => drop(steps.next()),
                     Err(error) if error.is_temporary() => {
                         waits = true;
                         break;
@@ -111,20 +134,17 @@ impl Engine {
         if waits {
             return Ok(Progress::Waits);
         }
+        if let Some(from) = *rises {
+            *rises = self
+                .memory
+                .shares_mut()
+                .set_level(change.level, from, MOST_SHARES);
+            return Ok(Progress::More);
+        }
         for (direction, params) in self.directions.iter_mut().zip(&change.params) {
             direction.follow(params);
         }
         self.needs = change.needs;
         Ok(Progress::Done)
     }
-}
-
-/// Whether no queue needs more memory than before, or less.
-fn have_same_queues(
-    before: &[DirectionParams; 2],
-    params: &[DirectionParams; 2],
-    frame_chunks: u32,
-) -> bool {
-    let of = |direction: &DirectionParams| queues(&direction.policy, frame_chunks);
-    before.iter().map(of).eq(params.iter().map(of))
 }

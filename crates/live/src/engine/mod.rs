@@ -22,6 +22,7 @@ pub use flows::{FlowCount, FlowKey};
 pub use gradual::{GradualChange, Progress};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
+use slices::NAMES;
 pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
 
 use crate::frame_memory::{
@@ -72,8 +73,8 @@ pub struct EngineBasis {
     directions: [Basis; 2],
     /// What their queues need of the memory.
     needs: Needs,
-    /// Chunks of memory that queues of policies may take so that each gets what it may need.
-    room: u64,
+    /// Chunks of memory that are divided among queues of policies, and the most that one may have reserved of them.
+    division: (u32, u32),
 }
 
 /// A change of both directions that can be committed.
@@ -200,8 +201,8 @@ impl Engine {
     pub fn new(params: &EngineParams, now: Instant) -> Result<Self, EngineError> {
         let [forward, backward] = &params.directions;
         let directions = [
-            Direction::new(forward, now)?,
-            Direction::new(backward, now)?,
+            Direction::new(NAMES[0], forward, now)?,
+            Direction::new(NAMES[1], backward, now)?,
         ];
         let frame_chunks = chunks_of(params.largest_frame);
         let needs = Needs {
@@ -257,10 +258,10 @@ impl Engine {
             Some(direction) => direction.queues(frame_chunks),
             None => Vec::new(),
         });
-        let names = ["forward", "backward"];
-        let named = queues.iter().zip(names).flat_map(|(queues, direction)| {
-            let name = move |queue: &queues::Queue| format!("{direction}: {}", queue.name);
-            queues.iter().map(move |queue| (name(queue), queue.chunks))
+        let named = self.directions.iter().zip(&queues);
+        let named = named.flat_map(|(direction, queues)| {
+            let share = |queue: &queues::Queue| (direction.share_name(&queue.name), queue.chunks);
+            queues.iter().map(share)
         });
         let wanted: Vec<(String, u64)> = named.collect();
         // A pipeline that cannot hold as many frames as its queues may have would be full for all of them.
@@ -409,7 +410,7 @@ impl Engine {
         EngineBasis {
             directions: self.directions.each_ref().map(Direction::basis),
             needs: self.needs,
-            room: self.memory.shares().room(),
+            division: (self.memory.shares().total(), self.memory.shares().level()),
         }
     }
 

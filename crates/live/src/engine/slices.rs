@@ -8,7 +8,7 @@ use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
 /// Names of the directions, in their order.
-const NAMES: [&str; 2] = ["forward", "backward"];
+pub(super) const NAMES: [&str; 2] = ["forward", "backward"];
 
 /// A change of a slice in both directions, or in one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

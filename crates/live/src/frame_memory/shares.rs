@@ -23,12 +23,14 @@ pub struct Shares {
     /// Memory that shares use beyond their reserved parts.
     common_used: u32,
     refused: u64,
-    /// What was wanted at the last division, and reserved.
+    /// What the shares of the division want, and what is reserved for them.
     divided: (u64, u32),
+    /// No share of the division has more reserved.
+    level: u32,
     added: Added,
 }
 
-/// Shares that were added since the last division: the reserved part of each is what it wants, but at most `most`.
+/// Shares beside the division: the reserved part of each is what it wants, but at most `most`.
 #[derive(Debug, Default)]
 struct Added {
     wanted: Levels,
@@ -47,9 +49,9 @@ struct Share {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// The last division, at which it wanted so many chunks.
+    /// It is one of the division, and wants so many chunks.
     Divided(u64),
-    /// It was added, and wants so many chunks.
+    /// It was added beside it, and wants so many chunks.
     Added(u32),
     /// There is no such share any more, but it may still use memory.
     Gone,
@@ -80,25 +82,67 @@ impl Shares {
             share.is_some_and(|share| share.used == 0)
         };
         self.free.extend(before.into_values().filter(unused));
-        let mut ids = Vec::with_capacity(wanted.len());
-        let own = parts(total, wanted);
-        for (((name, wanted), kept), &own) in wanted.iter().zip(kept).zip(&own) {
+        let level = level(total, wanted.iter().map(|(_, chunks)| *chunks));
+        (self.total, self.level, self.divided) = (total, level, (0, 0));
+        let ids = wanted.iter().zip(kept).map(|((name, wanted), kept)| {
             let id = kept.map_or_else(|| self.take_place(), ShareId);
-            if let Some(share) = self.shares.get_mut(id.0 as usize) {
-                share.name.clone_from(name);
-                share.own = own;
-                share.origin = Origin::Divided(*wanted);
-            }
-            ids.push(id);
-        }
-        self.total = total;
-        let sum = wanted.iter().map(|(_, chunks)| chunks);
-        let sum = sum.fold(0, |sum: u64, &chunks| sum.saturating_add(chunks));
-        self.divided = (sum, own.iter().sum());
+            self.place_in_division(id, name, *wanted);
+            id
+        });
+        let ids = ids.collect();
         self.added.most = u32::MAX;
         self.limit_added();
         self.reserve_added();
         ids
+    }
+
+    /// Add a share to the division: it gets what it wants, but no more than [the level](Self::level). Work: O(1).
+    pub fn join(&mut self, name: &str, chunks: u64) -> ShareId {
+        let id = self.take_place();
+        self.place_in_division(id, name, chunks);
+        self.update_common();
+        id
+    }
+
+    fn place_in_division(&mut self, id: ShareId, name: &str, wanted: u64) {
+        let own = at_most(wanted, self.level);
+        if let Some(share) = self.shares.get_mut(id.0 as usize) {
+            name.clone_into(&mut share.name);
+            share.own = own;
+            share.origin = Origin::Divided(wanted);
+        }
+        self.divided.0 = self.divided.0.saturating_add(wanted);
+        self.divided.1 = self.divided.1.saturating_add(own);
+    }
+
+    /// No share of a division has more reserved; [`u32::MAX`] if each has what it wants.
+    pub const fn level(&self) -> u32 {
+        self.level
+    }
+
+    /// What is divided, chunks.
+    pub const fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Another level for the division, for `most` shares from number `from` on; returns the number to go on with, `None` after
+    /// the last. Where it falls, this comes before shares that join; where it rises, after those that leave.
+    pub fn set_level(&mut self, level: u32, from: usize, most: usize) -> Option<usize> {
+        self.level = level;
+        let end = from.saturating_add(most).min(self.shares.len());
+        for index in from..end {
+            if let Some(Origin::Divided(wanted)) = self.shares.get(index).map(|share| share.origin)
+            {
+                self.want_divided(index, wanted, wanted);
+            }
+        }
+        if end < self.shares.len() {
+            return Some(end);
+        }
+        if self.limit_added() {
+            self.reserve_added();
+        }
+        None
     }
 
     /// Add a share that wants so many chunks. Where all get what they want, it does, too; otherwise those that were
@@ -126,8 +170,8 @@ impl Shares {
         id
     }
 
-    /// A share wants so many chunks from here on. Of a division for which memory did not suffice, nothing changes; otherwise
-    /// it gets them: the last of several changes has to leave the sum within the memory. Work: as [`add`](Self::add).
+    /// A share wants so many chunks from here on. One of the division gets them, but no more than [the level](Self::level): after
+    /// several changes it has to be one at which the memory suffices. Work: as [`add`](Self::add).
     pub fn want(&mut self, id: ShareId, chunks: u64) {
         let wanted = u32::try_from(chunks).unwrap_or(u32::MAX);
         let Some(share) = self.shares.get_mut(id.0 as usize) else {
@@ -135,7 +179,7 @@ impl Shares {
         };
         let before = match share.origin {
             Origin::Added(before) => before,
-            Origin::Divided(before) => return self.want_divided(id, before, wanted),
+            Origin::Divided(before) => return self.want_divided(id.0 as usize, before, chunks),
             Origin::Gone => return,
         };
         if before == wanted {
@@ -157,19 +201,15 @@ impl Shares {
         }
     }
 
-    fn want_divided(&mut self, id: ShareId, before: u64, wanted: u32) {
-        if self.divided.0 != u64::from(self.divided.1) {
-            return;
-        }
-        if let Some(share) = self.shares.get_mut(id.0 as usize) {
+    fn want_divided(&mut self, index: usize, before: u64, wanted: u64) {
+        let own = at_most(wanted, self.level);
+        if let Some(share) = self.shares.get_mut(index) {
             let (old, beyond) = (share.own, share.beyond());
-            share.own = wanted;
-            share.origin = Origin::Divided(wanted.into());
+            share.own = own;
+            share.origin = Origin::Divided(wanted);
             self.common_used = self.common_used - beyond + share.beyond();
-            self.divided = (
-                self.divided.0 - before + u64::from(wanted),
-                self.divided.1 - old + wanted,
-            );
+            self.divided.0 = self.divided.0.saturating_sub(before).saturating_add(wanted);
+            self.divided.1 = self.divided.1.saturating_sub(old).saturating_add(own);
             self.update_common();
         }
     }
@@ -178,11 +218,6 @@ impl Shares {
     const fn update_common(&mut self) {
         let reserved = self.divided.1.saturating_add(self.added.reserved);
         self.common = self.total.saturating_sub(reserved);
-    }
-
-    /// Chunks that the shares of a division may want together so that all get what they want.
-    pub fn room(&self) -> u64 {
-        u64::from(self.total).saturating_sub(self.added.wanted.capped(u32::MAX))
     }
 
     /// A share is no longer needed; what it uses comes back as it is released. Work: as [`add`](Self::add).
@@ -198,7 +233,7 @@ impl Shares {
             Origin::Gone => return,
             Origin::Divided(wanted) => {
                 self.divided.0 = self.divided.0.saturating_sub(wanted);
-                self.divided.1 -= own;
+                self.divided.1 = self.divided.1.saturating_sub(own);
             }
             Origin::Added(wanted) => {
                 self.added.wanted.remove(wanted);
@@ -329,34 +364,32 @@ impl Shares {
     }
 }
 
-/// The reserved part of each share; their sum is at most `total`.
-fn parts(total: u32, wanted: &[(String, u64)]) -> Vec<u32> {
-    let mut parts = vec![0; wanted.len()];
+/// What a share that wants so many chunks has reserved.
+fn at_most(wanted: u64, level: u32) -> u32 {
+    u32::try_from(wanted).unwrap_or(u32::MAX).min(level)
+}
+
+/// The level for shares that want so many chunks: [`u32::MAX`] if `total` suffices for all of them; otherwise the largest for which half
+/// of it does. Work: O(n log n).
+pub fn level(total: u32, wanted: impl Iterator<Item = u64>) -> u32 {
+    let mut wanted: Vec<u64> = wanted.collect();
     let sum = wanted
         .iter()
-        .fold(0, |sum: u64, (_, chunks)| sum.saturating_add(*chunks));
-    let mut left = if sum <= u64::from(total) {
-        u64::from(total)
-    } else {
-        u64::from(total) / 2
-    };
-    let mut smallest_first: Vec<usize> = (0..wanted.len()).collect();
-    smallest_first.sort_by_key(|&index| wanted.get(index).map(|(_, chunks)| *chunks));
-    let mut sharing = wanted.len() as u64;
-    for index in smallest_first {
-        let (Some((_, wanted)), Some(part)) = (wanted.get(index), parts.get_mut(index)) else {
-            continue;
-        };
-        let own = if sum <= u64::from(total) {
-            *wanted
-        } else {
-            (*wanted).min(left / sharing)
-        };
-        *part = u32::try_from(own).unwrap_or(u32::MAX);
-        left -= own;
+        .fold(0, |sum: u64, &chunks| sum.saturating_add(chunks));
+    if sum <= u64::from(total) {
+        return u32::MAX;
+    }
+    wanted.sort_unstable();
+    let (mut left, mut sharing) = (u64::from(total / 2), wanted.len() as u64);
+    for chunks in wanted {
+        let level = left / sharing;
+        if chunks >= level {
+            return u32::try_from(level).unwrap_or(u32::MAX);
+        }
+        left -= chunks;
         sharing -= 1;
     }
-    parts
+    u32::MAX
 }
 
 #[cfg(test)]
@@ -424,7 +457,9 @@ mod tests {
         Release(usize, u32),
         Divide(u32, Vec<u64>),
         Add(u64),
+        Join(u64),
         Want(usize, u64),
+        Level(u32),
         Remove(usize),
     }
 
@@ -435,6 +470,8 @@ mod tests {
             3 => (0usize..6, 1u32..6).prop_map(|(share, chunks)| Event::Release(share, chunks)),
             1 => divide.prop_map(|(total, wanted)| Event::Divide(total, wanted)),
             2 => (1u64..200).prop_map(Event::Add),
+            2 => (1u64..200).prop_map(Event::Join),
+            1 => (0u32..200).prop_map(Event::Level),
             1 => (0usize..6, 1u64..200).prop_map(|(share, chunks)| Event::Want(share, chunks)),
             1 => (0usize..6).prop_map(Event::Remove),
         ]
@@ -480,8 +517,23 @@ mod tests {
                         shares.want(ids[at], chunks);
                         is_divided_anew = true;
                     }
-                    Event::Remove(at) if at < added.len() => {
-                        let id = added.remove(at);
+                    Event::Join(chunks) => {
+                        let id = shares.join("joined", chunks);
+                        prop_assert!(!ids.contains(&id));
+                        divided.push(id);
+                        is_divided_anew = true;
+                    }
+                    Event::Level(level) => {
+                        let mut next = Some(0);
+                        while let Some(from) = next {
+                            next = shares.set_level(level, from, 2);
+                        }
+                        is_divided_anew = true;
+                    }
+                    Event::Remove(at) if at < ids.len() => {
+                        let id = ids[at];
+                        divided.retain(|other| *other != id);
+                        added.retain(|other| *other != id);
                         let used = shares.shares[id.0 as usize].used;
                         shares.remove(id);
                         shares.release(id, used);
@@ -495,6 +547,19 @@ mod tests {
                 prop_assert_eq!(used, shares.used);
                 prop_assert_eq!(beyond, shares.common_used);
                 prop_assert_eq!(of_added, shares.added.reserved);
+                let of_division = shares.shares.iter().filter_map(|share| match share.origin {
+                    Origin::Divided(wanted) => Some((wanted, share.own)),
+                    _ => None,
+                });
+                let sum = of_division.fold((0, 0), |(a, b), (wanted, own)| (a + wanted, b + own));
+                prop_assert_eq!(sum, shares.divided);
+                let level = shares.level;
+                let is_at_level = |id: &ShareId| match shares.shares[id.0 as usize] {
+                    Share { origin: Origin::Divided(wanted), own, .. } => own == at_most(wanted, level),
+                    _ => false,
+                };
+                let is_divided = divided.iter().all(is_at_level);
+                prop_assert!(is_divided);
                 // Divided shares that want more may have reserved more than there is, for a while.
                 prop_assert_eq!(shares.common, shares.total.saturating_sub(own));
             }

@@ -111,12 +111,15 @@ pub enum SliceChangeError {
 }
 
 impl SliceChangeError {
-    /// Whether it is refused for what slices had that were changed or removed, and fits once that is released.
+    /// Whether it is refused for what slices had that were changed or removed, or for frames that wait, and will be carried out
+    /// once that is released and those have left.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         matches!(
             self,
             Self::InTransition { .. }
+                | Self::Draining { .. }
+                | Self::Moving { .. }
                 | Self::Refused {
                     released_in: Some(_),
                     ..

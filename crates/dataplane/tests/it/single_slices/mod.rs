@@ -9,8 +9,8 @@ mod random;
 
 use crate::support::*;
 use slicewise_dataplane::{
-    Change, ClassCounters, DropReason, Frame, FrameOwner, NewSlice, SliceChange, SliceChangeError,
-    SliceChanged, SliceFlows, Stale, Verdict,
+    Change, ClassCounters, DropReason, Frame, FrameOwner, GradualStep, NewSlice, SliceChange,
+    SliceChangeError, SliceChanged, SliceFlows, Stale, Verdict,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec,
@@ -106,6 +106,7 @@ fn add(vlans: &RangeInclusive<u16>, kind: Kind) -> SliceChange {
         params: class.slice.unwrap(),
         set_dscp: None,
         flow_queue: class.flow_queue,
+        is_of_policy: false,
     }))
 }
 

@@ -5,7 +5,9 @@ use super::super::queues::chunks_of_queue;
 use super::Direction;
 use crate::frame_memory::{FrameMemory, ShareId};
 use crate::histogram::Histogram;
-use slicewise_dataplane::{ClassCounters, FlowsSeen, SliceChange, SliceChangeError, SliceChanged};
+use slicewise_dataplane::{
+    ClassCounters, FlowsSeen, GradualStep, SliceChange, SliceChangeError, SliceChanged,
+};
 use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
@@ -40,6 +42,30 @@ impl Direction {
         Ok(())
     }
 
+    /// Carry out a step towards another policy. A slice that is removed is not reported: nobody asked for that one.
+    pub(in super::super) fn carry_out(
+        &mut self,
+        step: GradualStep,
+        memory: &mut FrameMemory,
+        frame_chunks: u32,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        match step {
+            GradualStep::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
+            GradualStep::Slice(change) => {
+                let removed = match &change {
+                    SliceChange::Remove { name } => Some(name.clone()),
+                    _ => None,
+                };
+                self.change_slice(change, memory, frame_chunks, now)?;
+                if let Some(name) = removed {
+                    self.removing.remove(&name);
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Carry out a change of one slice. Its part of the memory and its delays follow. Work: O(1).
     pub(in super::super) fn change_slice(
         &mut self,
@@ -51,7 +77,10 @@ impl Direction {
         let follow = match &change {
             SliceChange::Add(slice) => {
                 let chunks = chunks_of_queue(slice.params.queue_limit, frame_chunks);
-                Follow::Add(slice.name.clone(), chunks)
+                match slice.is_of_policy {
+                    true => Follow::Join(self.share_name(&slice.name), chunks),
+                    false => Follow::Add(slice.name.clone(), chunks),
+                }
             }
             SliceChange::Change { params, .. } => {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
@@ -64,8 +93,11 @@ impl Direction {
         match follow {
             Follow::Add(name, chunks) => {
                 let share = memory.shares_mut().add(&name, chunks);
-                self.set_share(class, Some(share));
-                self.delays.set(class, Histogram::default());
+                self.begin(class, share);
+            }
+            Follow::Join(name, chunks) => {
+                let share = memory.shares_mut().join(&name, chunks);
+                self.begin(class, share);
             }
             Follow::Change(chunks) => {
                 let share = self.shares.get(class as usize).copied().flatten();
@@ -85,29 +117,37 @@ impl Direction {
         Ok(changed)
     }
 
-    fn set_share(&mut self, class: u32, share: Option<ShareId>) {
+    /// A class is there whose frames lie in this share.
+    fn begin(&mut self, class: u32, share: ShareId) {
         while self.shares.len() <= class as usize {
             self.shares.push(None);
         }
         if let Some(place) = self.shares.get_mut(class as usize) {
-            *place = share;
+            *place = Some(share);
         }
+        self.delays.set(class, Histogram::default());
     }
 
     /// Whether a slice was removed and frames of it may still wait.
     #[inline]
     pub(in super::super) fn is_removing(&self) -> bool {
-        !self.removing.is_empty()
+        self.pipeline.is_removing()
     }
 
-    /// The final counters of slices whose last frame has left since this was last asked, a few at a time.
+    /// The final counters of slices that were removed one by one and whose last frame has left since this was last asked, a few at
+    /// a time.
     pub(in super::super) fn poll_removed(&mut self, now: Instant, gone: &mut Vec<ClassCounters>) {
         for _ in 0..MOST_GONE {
             let Some(counters) = self.pipeline.poll_removed(now) else {
                 return;
             };
-            self.counters.dropped_by_removed_frames += counters.dropped_total();
-            self.removing.remove(&counters.class);
+            self.forget(counters, gone);
+        }
+    }
+
+    fn forget(&mut self, counters: ClassCounters, gone: &mut Vec<ClassCounters>) {
+        self.counters.dropped_by_removed_frames += counters.dropped_total();
+        if self.removing.remove(&counters.class) {
             gone.push(counters);
         }
     }
@@ -115,9 +155,7 @@ impl Direction {
     /// All of them, before a whole policy is replaced.
     pub(super) fn finish_removed(&mut self, now: Instant, gone: &mut Vec<ClassCounters>) {
         while let Some(counters) = self.pipeline.poll_removed(now) {
-            self.counters.dropped_by_removed_frames += counters.dropped_total();
-            self.removing.remove(&counters.class);
-            gone.push(counters);
+            self.forget(counters, gone);
         }
     }
 
@@ -131,8 +169,9 @@ impl Direction {
     ) {
         // What these have dropped was counted with the classes that the change removed.
         while let Some(counters) = self.pipeline.poll_removed(now) {
-            self.removing.remove(&counters.class);
-            gone.push(counters);
+            if self.removing.remove(&counters.class) {
+                gone.push(counters);
+            }
         }
         for name in std::mem::take(&mut self.removing) {
             let is_of = |class: &&ClassCounters| class.class == name;
@@ -194,6 +233,7 @@ impl Direction {
 /// What follows a change of a slice.
 enum Follow {
     Add(String, u64),
+    Join(String, u64),
     Change(u64),
     Nothing,
     Remove(String),

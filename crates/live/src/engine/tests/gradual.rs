@@ -69,7 +69,7 @@ fn a_slice_gets_what_another_gives_up_once_its_deadlines_have_passed() {
 }
 
 #[test]
-fn a_link_or_a_slice_more_is_no_gradual_change_and_a_version_tells_that_slices_have_changed() {
+fn another_link_is_no_gradual_change_and_a_version_tells_that_slices_have_changed() {
     let mut bench = bench([LINK; 2]);
     bench.apply(&policies(&[100]));
     let versions = bench.engine.basis().versions();
@@ -80,51 +80,129 @@ fn a_link_or_a_slice_more_is_no_gradual_change_and_a_version_tells_that_slices_h
     let basis = bench.engine.basis();
     let (before, mut after) = (policies(&[100]), policies(&[200]));
     assert_eq!(basis.gradual(&before, &after).unwrap().remaining(), 2);
-    assert!(basis.gradual(&before, &policies(&[100, 100])).is_none());
     after[1].link = Rate::l2(BitRate::new(LINK - 1));
     assert!(basis.gradual(&before, &after).is_none());
 }
 
-/// Where memory suffices, each queue may take what it needs, as after a reload as a whole; otherwise memory has to be divided anew.
-#[test]
-fn memory_follows_queue_limits_where_it_suffices_for_all() {
-    let policies = |limits: [u32; 2]| {
-        let classes = (10..)
-            .zip(limits)
-            .map(|(id, packets)| limited(slice(id, 100), packets));
-        directions(classes.collect(), [LINK; 2])
-    };
-    let of = |limits: [u32; 2], adds_slices, memory_bytes| {
-        Bench::of(&EngineParams {
-            directions: policies(limits),
-            largest_frame: 1_522,
-            receive_queues: [0; 2],
-            memory_bytes,
-            adds_slices,
-        })
-    };
-    let gradual = |bench: &Bench, from, to| {
-        let basis = bench.engine.basis();
-        basis.gradual(&policies(from), &policies(to))
-    };
-    // Without slices to be added, there is as much memory as the first policy needs.
-    let scarce = of([20, 40], false, 8 << 20);
-    assert!(gradual(&scarce, [20, 40], [20, 80]).is_none());
-    assert!(gradual(&scarce, [20, 40], [20, 40]).is_some());
-    for (mut bench, to) in [(scarce, [40, 20]), (of([20, 40], true, 8 << 20), [400, 40])] {
-        let mut change = gradual(&bench, [20, 40], to).unwrap();
-        assert_eq!(
-            bench.engine.advance(&mut change, bench.now).unwrap(),
-            Progress::Done
-        );
-        let needed = bench.engine.memory_needed();
-        (0..to[0]).for_each(|i| bench.arrive(tagged(10, 1_500, i)));
-        bench.poll();
-        assert_eq!(bench.engine.refused_frames(), 0, "{to:?}");
-        assert_eq!(bench.engine.backlog(), to[0] - 1);
-        bench.apply(&policies(to));
-        assert_eq!(bench.engine.memory_needed(), needed);
-        bench.run();
-        bench.assert_conserved();
+/// Slices with the numbers and queue limits that are given.
+fn with_limits(slices: &[(u16, u32)]) -> [DirectionParams; 2] {
+    let classes = slices
+        .iter()
+        .map(|&(id, packets)| limited(slice(id, 0), packets));
+    directions(classes.collect(), [LINK; 2])
+}
+
+fn with_memory(slices: &[(u16, u32)], adds_slices: bool, memory_bytes: u64) -> Bench {
+    Bench::of(&EngineParams {
+        directions: with_limits(slices),
+        largest_frame: 1_522,
+        receive_queues: [0; 2],
+        memory_bytes,
+        adds_slices,
+    })
+}
+
+/// Put other slices in force, step by step, until time does not help any more.
+fn change_to(bench: &mut Bench, before: &[(u16, u32)], after: &[(u16, u32)]) {
+    let basis = bench.engine.basis();
+    let change = basis.gradual(&with_limits(before), &with_limits(after));
+    let (mut change, mut waits) = (change.unwrap(), 0);
+    loop {
+        match bench.engine.advance(&mut change, bench.now).unwrap() {
+            Progress::Done => return,
+            Progress::More => {}
+            Progress::Waits => {
+                waits += 1;
+                assert!(waits < 1_000, "{change:?}");
+                let end = bench.now.saturating_add(Duration::from_millis(1));
+                bench.run_until(end);
+                bench.now = end;
+            }
+        }
     }
+}
+
+/// Frames that wait in each slice when more have arrived than there is memory for.
+fn flooded(bench: &mut Bench, slices: &[(u16, u32)]) -> Vec<(String, u64)> {
+    bench.run();
+    for round in 0..2_000 {
+        for &(id, _) in slices {
+            bench.arrive(tagged(id, 1_500, round));
+        }
+        bench.poll();
+    }
+    let classes = bench.engine.classes(0);
+    let waiting = classes.map(|(class, _)| (class.class.clone(), class.queued_frames));
+    let mut waiting: Vec<_> = waiting.collect();
+    waiting.sort();
+    waiting
+}
+
+/// Each queue may use what it could use after a reload as a whole, whether memory suffices for all queues or does not.
+#[test]
+fn memory_is_divided_among_slices_that_come_change_and_go_as_by_a_commit() {
+    let few = [(10, 20), (11, 40)];
+    let other = [(10, 20), (11, 80)];
+    let less = [(10, 4)];
+    let many: Vec<_> = (10..30).map(|id| (id, 300)).collect();
+    let mixed: Vec<_> = (20..40).map(|id| (id, u32::from(id) * 10)).collect();
+    for (adds_slices, memory_bytes) in [(false, 64 << 20), (true, 64 << 20), (true, 4 << 20)] {
+        for [before, after] in [
+            [&few[..], &other[..]],
+            [&other, &few],
+            [&few, &less],
+            [&few, &many],
+            [&many, &few],
+            [&many, &mixed],
+            [&mixed, &many],
+            [&mixed, &less],
+        ] {
+            let bench = || with_memory(before, adds_slices, memory_bytes);
+            let [mut stepwise, mut whole] = [bench(), bench()];
+            change_to(&mut stepwise, before, after);
+            whole.apply(&with_limits(after));
+            let told =
+                |bench: &Bench| (bench.engine.memory_needed(), bench.engine.basis().division);
+            assert_eq!(told(&stepwise), told(&whole), "{before:?} {after:?}");
+            let [mut filled, mut expected] =
+                [&mut stepwise, &mut whole].map(|bench| flooded(bench, after));
+            filled.retain(|(class, _)| !class.is_empty());
+            expected.retain(|(class, _)| !class.is_empty());
+            assert_eq!(filled, expected, "{before:?} {after:?}");
+            // A commit afterwards finds the shares.
+            stepwise.apply(&with_limits(after));
+            assert_eq!(told(&stepwise), told(&whole));
+            stepwise.run();
+            stepwise.assert_conserved();
+        }
+    }
+}
+
+#[test]
+fn frames_of_a_slice_that_a_reload_removes_leave_and_are_counted_and_nobody_is_told() {
+    let (before, after) = ([(10, 20), (11, 20)], [(11, 20), (12, 20)]);
+    let mut bench = with_memory(&before, true, 8 << 20);
+    (0..30).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    let dropped = bench.engine.classes(0).next().unwrap().0.dropped_total();
+    assert_eq!(dropped, 10, "its queue is full");
+    change_to(&mut bench, &before, &after);
+    assert!(bench.engine.backlog() >= 19);
+    (0..5).for_each(|i| bench.arrive(tagged(12, 1_000, i)));
+    let sent = bench.run();
+    assert_eq!(sent.iter().filter(|frame| vlan_of(frame) == 10).count(), 20);
+    assert_eq!(sent.iter().filter(|frame| vlan_of(frame) == 12).count(), 5);
+    bench.poll();
+    assert_eq!(bench.engine.poll_gone(), None);
+    let counters = bench.engine.counters(0).unwrap();
+    assert_eq!(counters.dropped_by_removed_frames, 10);
+    let classes = bench.engine.classes(0);
+    let names: Vec<_> = classes.map(|(class, _)| class.class.clone()).collect();
+    assert!(!names.contains(&"vlan10".to_owned()), "{names:?}");
+    bench.assert_conserved();
+    // One that somebody removes is reported, as ever.
+    let change = both(&remove(12));
+    bench.engine.change_slice(change, bench.now).unwrap();
+    bench.poll();
+    assert!(bench.engine.poll_gone().is_some());
 }

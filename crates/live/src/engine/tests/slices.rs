@@ -47,6 +47,7 @@ pub(super) fn add(id: u16, kbit: u64) -> SliceChange {
         params: class.slice.unwrap(),
         set_dscp: None,
         flow_queue: None,
+        is_of_policy: false,
     }))
 }
 
@@ -57,7 +58,7 @@ pub(super) fn change(id: u16, kbit: u64) -> SliceChange {
     }
 }
 
-fn remove(id: u16) -> SliceChange {
+pub(super) fn remove(id: u16) -> SliceChange {
     SliceChange::Remove {
         name: format!("vlan{id}"),
     }
