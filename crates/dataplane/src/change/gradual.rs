@@ -3,7 +3,8 @@
 //! To commit a whole policy takes time for each slice; these changes can be spread over time.
 
 use super::slice::{NewSlice, SliceChange};
-use super::{Basis, Overlap, beside, ledger};
+use super::successors::Overlap;
+use super::{Basis, beside, ledger};
 use slicewise_model::{ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams};
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 use super::reserved::Reserved;
 use super::shared::Shared;
 use super::slice::{Moving, NewSlice};
-use crate::classifier::{Buckets, Entry as Position};
+use crate::classifier::{Buckets, Entry as Position, Parts};
 use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
 };
@@ -147,6 +147,8 @@ pub(crate) struct Ledger {
     pub(crate) free: Vec<u32>,
     /// Frames on their way from one class to another, by the class that they have meanwhile.
     pub(crate) moving: BTreeMap<u32, Moving>,
+    /// Their parts, to find one that has a frame in common with another.
+    pub(crate) parts: Parts,
     /// The last of them that was looked at.
     pub(crate) looked_at: u32,
     /// The class of frames that wait for those of a class before a place, by that class and in the order of places.
@@ -194,6 +196,7 @@ impl Ledger {
             tenants,
             free: Vec::new(),
             moving: BTreeMap::new(),
+            parts: Parts::default(),
             looked_at: 0,
             behind: BTreeMap::new(),
             joining: BTreeMap::new(),

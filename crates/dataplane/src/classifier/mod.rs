@@ -12,6 +12,7 @@ mod direct;
 mod key;
 mod overlap;
 mod part;
+mod parts;
 mod segments;
 mod table;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub(crate) use buckets::{Buckets, Entry};
 use key::Pattern;
 pub(crate) use overlap::overlapping;
 pub(crate) use part::{Part, Split};
+pub(crate) use parts::Parts;
 use slicewise_model::{ClassMap, PolicyParams};
 use slicewise_wire::Headers;
 use table::Table;

@@ -77,7 +77,7 @@ fn mark(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::classifier::Part;
     use proptest::prelude::*;
@@ -101,7 +101,7 @@ mod tests {
         ]
     }
 
-    fn map() -> impl Strategy<Value = ClassMap> {
+    pub(in crate::classifier) fn map() -> impl Strategy<Value = ClassMap> {
         let mode = prop_oneof![Just(MatchMode::All), Just(MatchMode::Any)];
         (mode, prop::collection::vec(condition(), 0..3)).prop_map(|(mode, conditions)| ClassMap {
             name: String::new(),

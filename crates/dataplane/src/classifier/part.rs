@@ -14,9 +14,9 @@ use slicewise_wire::Headers;
 /// Frames that have a class number of their own, or had one when their class was added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
-    patterns: Vec<Pattern>,
+    pub(super) patterns: Vec<Pattern>,
     /// It has frames of a class map that is walked.
-    is_walked: bool,
+    pub(super) is_walked: bool,
 }
 
 /// What becomes of a class when its class map is replaced.

@@ -11,7 +11,7 @@ use slicewise_units::Instant;
 use std::vec::IntoIter;
 
 /// Steps at once.
-const MOST_STEPS: usize = 8;
+const MOST_STEPS: usize = 4;
 /// Shares of the memory that change at once.
 const MOST_SHARES: usize = 64;
 

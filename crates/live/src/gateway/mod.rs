@@ -14,7 +14,7 @@ use crate::port::{ETHERNET_BYTES, TAG_BYTES};
 use crate::sys::interface::Interfaces;
 use crate::sys::poll::{PollSet, Waker};
 use crate::sys::signals::{self, Signal, Signals};
-use crate::sys::{scheduling, time};
+use crate::sys::{heap, scheduling, time};
 pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
@@ -119,6 +119,7 @@ pub fn run(
     load: &mut (dyn FnMut() -> Result<GatewayParams, String> + Send),
     controller: Option<Controller>,
 ) -> Result<Stopped, GatewayError> {
+    heap::join_at_once();
     let outcome = Gateway::start(params, wait, controller.is_some()).and_then(|mut gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
         if let Some(controller) = controller {

@@ -5,6 +5,7 @@
 
 pub mod diag;
 pub mod epoll;
+pub mod heap;
 pub mod interface;
 pub mod limits;
 pub mod map;

@@ -8,7 +8,7 @@
 use super::{Changing, SliceChangeError, SliceChanged};
 use crate::build::{self, ClassState};
 use crate::change::ledger::Slice;
-use crate::classifier::{Part, Split};
+use crate::classifier::{Part, Parts, Split};
 use crate::frame::{DropReason, Frame};
 use crate::guaranteed::Place;
 use crate::pipeline::Pipeline;
@@ -158,32 +158,28 @@ impl Changing<'_> {
         part: &Part,
         own: Option<u32>,
     ) -> Result<(), SliceChangeError> {
-        let moving = self.ledger.moving.iter();
-        let met =
-            moving.filter(|&(class, moving)| Some(*class) != own && moving.part.overlaps(part));
-        let met: Vec<u32> = met.map(|(&class, _)| class).collect();
-        for class in met {
-            if !self.try_finish(class)
-                && let Some(moving) = self.ledger.moving.get(&class)
-            {
-                let of = match &moving.way {
-                    Way::Joining { .. } => moving.into,
-                    Way::Leaving { from, .. } => *from,
-                    Way::Removed { .. } => class,
-                };
-                let of_slice = moving.removed().map(|slice| slice.name.to_string());
-                let named = |of| {
-                    self.pipeline
-                        .classes
-                        .get(of as usize)
-                        .map(|class| class.counters.class.clone())
-                };
-                return Err(SliceChangeError::Moving {
-                    name: name.to_owned(),
-                    of: of_slice.or_else(|| named(of)).unwrap_or_default(),
-                    frames: self.ahead_of(class) + moving.held.packets(),
-                });
+        while let Some(class) = self.ledger.parts.overlapping(part, own) {
+            if self.try_finish(class) {
+                continue;
             }
+            let Some(moving) = self.ledger.moving.get(&class) else {
+                break;
+            };
+            let of = match &moving.way {
+                Way::Joining { .. } => moving.into,
+                Way::Leaving { from, .. } => *from,
+                Way::Removed { .. } => class,
+            };
+            let of_slice = moving.removed().map(|slice| slice.name.to_string());
+            let named = || {
+                let class = self.pipeline.classes.get(of as usize);
+                class.map(|class| class.counters.class.clone())
+            };
+            return Err(SliceChangeError::Moving {
+                name: name.to_owned(),
+                of: of_slice.or_else(named).unwrap_or_default(),
+                frames: self.ahead_of(class) + moving.held.packets(),
+            });
         }
         Ok(())
     }
@@ -266,6 +262,7 @@ impl Changing<'_> {
             way,
             room,
         };
+        self.ledger.parts.insert(&moving.part, class);
         self.ledger.moving.insert(class, moving);
         let ahead = self.ahead_of(class);
         if is_empty {
@@ -327,6 +324,7 @@ impl Changing<'_> {
     /// Take what is on its way out of the ledger; its frames join a queue now.
     fn end(&mut self, class: u32, queue_of: u32) -> Option<Moving> {
         let moving = self.ledger.moving.remove(&class)?;
+        self.ledger.parts.remove(&moving.part, class);
         self.release_room(&moving);
         match &moving.way {
             Way::Joining { serial, .. } => {
@@ -501,6 +499,7 @@ impl Changing<'_> {
             self.try_finish(class);
         }
         let (mut frames, mut ahead) = (Vec::new(), BTreeSet::new());
+        self.ledger.parts = Parts::default();
         for (class, mut moving) in std::mem::take(&mut self.ledger.moving) {
             let before = match moving.way {
                 Way::Joining { .. } => self.ledger.default,

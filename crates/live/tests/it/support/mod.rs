@@ -374,6 +374,8 @@ pub fn be_gateway() -> bool {
 pub const CRITICAL_PORT: u16 = 5201;
 /// The port of the slice with a queue longer than the memory.
 pub const FLOODED_PORT: u16 = 5202;
+/// The port of a slice that comes and goes.
+pub const THIRD_PORT: u16 = 5203;
 
 fn direction(rate: u64, policy: &str) -> DirectionParams {
     let link = Rate {
@@ -435,7 +437,16 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
             let is_exchanged = policy == "exchanged";
             critical.guarantee = guaranteed(if is_exchanged { 10 } else { 50 });
             bulk.guarantee = guaranteed(if is_exchanged { 50 } else { 10 });
-            (vec![critical, bulk], Discipline::Guaranteed)
+            let mut classes = vec![critical, bulk];
+            if is_exchanged {
+                let third = ClassSpec::new(ClassMap {
+                    name: "third".to_owned(),
+                    mode: MatchMode::All,
+                    conditions: vec![Condition::DestinationPort(THIRD_PORT..=THIRD_PORT)],
+                });
+                classes.insert(0, third);
+            }
+            (classes, Discipline::Guaranteed)
         }
         other => panic!("{other}"),
     };
