@@ -56,4 +56,10 @@ impl Rate {
             accounting: Accounting::L2,
         }
     }
+
+    /// The same rate of other bytes.
+    #[must_use]
+    pub(crate) const fn counted_as(self, accounting: Accounting) -> Self {
+        Self { accounting, ..self }
+    }
 }

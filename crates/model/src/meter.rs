@@ -88,6 +88,23 @@ impl MeterAlgorithm {
     }
 }
 
+impl MeterAlgorithm {
+    /// With rates of other bytes.
+    pub(crate) const fn counted_as(mut self, accounting: Accounting) -> Self {
+        match &mut self {
+            Self::SingleRateTwoColour { cir, .. } | Self::SingleRateThreeColour { cir, .. } => {
+                *cir = cir.counted_as(accounting);
+            }
+            Self::TwoRateThreeColour { cir, pir: more, .. }
+            | Self::TwoRateThreeColourEfficient { cir, eir: more, .. } => {
+                *cir = cir.counted_as(accounting);
+                *more = more.counted_as(accounting);
+            }
+        }
+        self
+    }
+}
+
 /// What a policer does with packets of a colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {

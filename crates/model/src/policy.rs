@@ -364,3 +364,25 @@ pub struct PolicyParams {
     /// Its named queues.
     pub queues: Vec<QueueParams>,
 }
+
+impl PolicyParams {
+    /// The policy where one length of a frame is known, and all policers, priorities, minimums and shapers count it.
+    #[must_use]
+    pub fn counted_as(mut self, accounting: Accounting) -> Self {
+        for class in &mut self.classes {
+            if let Some(police) = &mut class.police {
+                police.algorithm = police.algorithm.counted_as(accounting);
+            }
+            let priority = class.priority.as_mut();
+            let priority = priority.and_then(|priority| priority.police.as_mut());
+            let rates = [priority, class.minimum.as_mut()].into_iter().flatten();
+            let rates = rates.map(|(rate, _)| rate);
+            for rate in rates.chain(class.shape.as_mut().map(|shape| &mut shape.rate)) {
+                *rate = rate.counted_as(accounting);
+            }
+            let child = class.child.take();
+            class.child = child.map(|child| Box::new(child.counted_as(accounting)));
+        }
+        self
+    }
+}

@@ -28,8 +28,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tree::{Place, Writer};
 
-/// What may go out in one go at a link of high rate: a timer of the kernel is late by some tens of
-/// microseconds, and what is not sent meanwhile would be lost.
+/// What a link makes up for: a timer of the kernel is late by some tens of microseconds, and what is not sent meanwhile would be
+/// lost.
 const LINK_BURST: Duration = Duration::from_micros(100);
 /// Major number of the link, and of the first scheduler.
 const LINK_HANDLE: u32 = 1;
@@ -183,7 +183,8 @@ pub fn link_bucket(policy: &PolicyParams, link: Rate) -> ByteCount {
 }
 
 fn bucket_depth(link: BitRate, counting: Counting) -> ByteCount {
-    counting.largest_frame().max(link_burst(link))
+    let most = ByteCount::new(u32::MAX.into());
+    (counting.largest_frame() + link_burst(link)).min(most)
 }
 
 /// What a link of that rate makes up for at most; `tc` states it in 32 bits.

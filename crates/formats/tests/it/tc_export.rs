@@ -22,14 +22,14 @@ fn no_policy_is_one_queue_below_the_link() {
     # Needs of the kernel: sch_tbf, sch_fifo.
     # What differs from the policy:
     # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
-    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes
     #   are dropped.
     # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
     #   tag counts as 4 bytes of the IP packet.
     set -e
 
     # The link: frames leave one after another at its rate.
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
 
     # Queue of `class-default`.
     tc qdisc add dev eth0 parent 1:1 pfifo limit 4166
@@ -45,7 +45,7 @@ fn priority_is_a_class_within_its_rate_and_the_rest_is_kept_for_the_others() {
     # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
     # What differs from the policy:
     # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
-    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes
     #   are dropped.
     # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
     #   tag counts as 4 bytes of the IP packet.
@@ -60,7 +60,7 @@ fn priority_is_a_class_within_its_rate_and_the_rest_is_kept_for_the_others() {
     set -e
 
     # The link: frames leave one after another at its rate.
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
 
     # The scheduler.
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
@@ -97,7 +97,7 @@ fn shaping_is_a_ceiling() {
     # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
     # What differs from the policy:
     # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
-    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes
     #   are dropped.
     # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
     #   tag counts as 4 bytes of the IP packet.
@@ -110,7 +110,7 @@ fn shaping_is_a_ceiling() {
     set -e
 
     # The link: frames leave one after another at its rate.
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
 
     # The scheduler.
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
@@ -144,7 +144,7 @@ fn policing_is_an_action_of_the_filter() {
     # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf, act_police.
     # What differs from the policy:
     # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
-    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes
     #   are dropped.
     # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
     #   tag counts as 4 bytes of the IP packet.
@@ -154,7 +154,7 @@ fn policing_is_an_action_of_the_filter() {
     set -e
 
     # The link: frames leave one after another at its rate.
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
 
     # The scheduler.
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
@@ -188,7 +188,7 @@ fn a_minimum_is_the_rate_of_a_class() {
     # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
     # What differs from the policy:
     # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
-    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes
     #   are dropped.
     # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
     #   tag counts as 4 bytes of the IP packet.
@@ -200,7 +200,7 @@ fn a_minimum_is_the_rate_of_a_class() {
     set -e
 
     # The link: frames leave one after another at its rate.
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
 
     # The scheduler.
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
@@ -234,7 +234,7 @@ fn a_queue_limit_in_time_is_one_in_bytes() {
     # Needs of the kernel: sch_tbf, sch_htb, sch_fifo, cls_bpf.
     # What differs from the policy:
     # - A frame that finds the link idle leaves at once, before the time that sending it takes and not
-    #   after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes
+    #   after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes
     #   are dropped.
     # - Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further
     #   tag counts as 4 bytes of the IP packet.
@@ -250,7 +250,7 @@ fn a_queue_limit_in_time_is_one_in_bytes() {
     set -e
 
     # The link: frames leave one after another at its rate.
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
 
     # The scheduler.
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
@@ -308,7 +308,7 @@ fn a_policy_within_a_class_is_a_scheduler_within_it() {
          class class-default\n  bandwidth remaining ratio 2\n",
     );
     assert_snapshot!(commands(&config.unwrap()), @"
-    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 35000000bit burst 1959 limit 1959
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
     tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
     tc class add dev eth0 parent 10:1 classid 10:10 htb rate 8bit ceil 10000000bit burst 1 cburst 3478 quantum 1522 prio 0
@@ -337,7 +337,7 @@ fn buckets_that_must_not_limit_hold_what_a_fast_link_lets_out_at_once() {
     let link = Rate::l2(BitRate::new(10_000_000_000));
     let config = tc::write(&policy, link, "eth0").unwrap();
     assert_snapshot!(commands(&config), @"
-    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 10000000000bit burst 125000 limit 125000
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 10000000000bit burst 126522 limit 126522
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 11
     tc class add dev eth0 parent 10: classid 10:1 htb rate 10000000000bit ceil 10000000000bit burst 125000 cburst 125000 quantum 1522
     tc class add dev eth0 parent 10:1 classid 10:10 htb rate 10000000000bit ceil 10000000000bit burst 125000 cburst 125000 quantum 1522 prio 0
@@ -357,7 +357,7 @@ fn levels_of_priority_come_before_minimums_and_these_before_the_rest() {
          class c\n  bandwidth 4000\n  queue-limit 30000 bytes\n",
     );
     assert_snapshot!(commands(&config.unwrap()), @"
-    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead 4 tbf rate 35000000bit burst 1959 limit 1959
     tc qdisc add dev eth0 parent 1:1 handle 10: htb default 13
     tc class add dev eth0 parent 10: classid 10:1 htb rate 35000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
     tc class add dev eth0 parent 10:1 classid 10:2 htb rate 30000000bit ceil 35000000bit burst 6088 cburst 6088 quantum 1522
@@ -384,11 +384,11 @@ fn one_curve_of_early_detection_is_red() {
     wred.curves.fill(curve);
     let config = tc::write(&policy, LICENCE, "eth0").unwrap();
     assert_snapshot!(commands(&config), @"
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
     tc qdisc add dev eth0 parent 1:1 red limit 6249000 min 1561500 max 3124500 avpkt 1500 burst 1295 probability 0.1 bandwidth 35000000bit
     ");
     assert_snapshot!(config.differences.join("\n"), @"
-    A frame that finds the link idle leaves at once, before the time that sending it takes and not after; so do up to 1522 bytes of shorter frames together. Frames that count more than 1522 bytes are dropped.
+    A frame that finds the link idle leaves at once, before the time that sending it takes and not after; so do up to 1959 bytes of shorter frames together. Frames that count more than 1959 bytes are dropped.
     Frames are taken to have at most one VLAN tag, which Linux keeps beside the packet: each further tag counts as 4 bytes of the IP packet.
     Class `class-default`: red averages and limits bytes, not packets: its thresholds are those of packets that count 1500 bytes, and shorter ones fill the queue less (its limit of 4166 packets is 6249000 bytes).
     Random early detection of class `class-default` counts frames without FCS (L2), but the kernel counts for it as for the link: IP packets (L3). A frame of 1514 bytes counts 14 bytes less, so that 0.9 % more is held than it says.
@@ -414,11 +414,11 @@ fn flow_queues_are_codel_and_fq_codel() {
         commands(&tc::write(&resolve(&spec), LICENCE, "eth0").unwrap())
     };
     assert_snapshot!(of_flows(None), @"
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
     tc qdisc add dev eth0 parent 1:1 fq_codel limit 4166 target 5000us interval 100000us flows 1024 quantum 1514 ecn
     ");
     assert_snapshot!(of_flows(Some(1)), @"
-    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1522 limit 1522
+    tc qdisc add dev eth0 root handle 1: stab overhead -14 tbf rate 35000000bit burst 1959 limit 1959
     tc qdisc add dev eth0 parent 1:1 codel limit 4166 target 5000us interval 100000us ecn
     ");
 }
@@ -430,7 +430,7 @@ fn a_link_of_the_wire_counts_short_frames_as_long_as_they_occupy_it() {
         accounting: Accounting::L1,
     };
     let config = tc::write(&policy("shaping"), link, "eth0").unwrap();
-    assert_snapshot!(config.commands[0].to_string(), @"tc qdisc add dev eth0 root handle 1: stab overhead 28 mpu 84 mtu 2047 tsize 2048 tbf rate 1000000000bit burst 12500 limit 12500");
+    assert_snapshot!(config.commands[0].to_string(), @"tc qdisc add dev eth0 root handle 1: stab overhead 28 mpu 84 mtu 2047 tsize 2048 tbf rate 1000000000bit burst 14046 limit 14046");
     assert_snapshot!(config.differences[1], @"Frames are taken to have a VLAN tag, because the policy matches VLANs: a frame without counts 4 bytes too many.");
 }
 

@@ -38,12 +38,12 @@ impl GradualChange {
 }
 
 /// How far a gradual change got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// There is more to change.
     More,
-    /// The next change fits once deadlines under guarantees that were given up have passed.
-    Waits,
+    /// The next step is refused for now: deadlines under guarantees that were given up have to pass, or frames to leave.
+    Waits(NotChanged),
     /// The policies are in force.
     Done,
 }
@@ -106,7 +106,7 @@ impl Engine {
                 .set_level(change.level, from, MOST_SHARES);
             return Ok(Progress::More);
         }
-        let (mut left, mut waits) = (MOST_STEPS, false);
+        let (mut left, mut waits) = (MOST_STEPS, None);
         let frame_chunks = self.needs.frame_chunks;
         let directions = self.directions.iter_mut().zip(&mut change.steps);
         for (number, (direction, steps)) in directions.enumerate() {
@@ -118,21 +118,22 @@ impl Engine {
                 let memory = &mut self.memory;
                 match direction.carry_out(next.clone(), memory, frame_chunks, now) {
                     Ok(()) => drop(steps.next()),
-                    Err(error) if error.is_temporary() => {
-                        waits = true;
-                        break;
-                    }
                     Err(error) => {
-                        return Err(NotChanged {
+                        let refused = NotChanged {
                             direction: number,
                             error,
-                        });
+                        };
+                        if !refused.error.is_temporary() {
+                            return Err(refused);
+                        }
+                        waits = Some(refused);
+                        break;
                     }
                 }
             }
         }
-        if waits {
-            return Ok(Progress::Waits);
+        if let Some(refused) = waits {
+            return Ok(Progress::Waits(refused));
         }
         if let Some(from) = *rises {
             *rises = self

@@ -73,7 +73,7 @@ pub(super) struct Reloading {
 struct Gradual {
     params: GatewayParams,
     change: GradualChange,
-    /// Changes of slices in all.
+    /// Steps in all.
     slices: usize,
     /// Frames that waited at its beginning.
     waiting: u32,
@@ -247,7 +247,7 @@ impl Gateway {
         let is_stuck = now.saturating_since(gradual.changed_at) >= PATIENCE;
         match progress {
             Ok(Progress::More) => return true,
-            Ok(Progress::Waits) if !is_stuck => {
+            Ok(Progress::Waits(_)) if !is_stuck => {
                 gradual.at = now.saturating_add(RETRY);
                 return false;
             }
@@ -257,21 +257,17 @@ impl Gateway {
             return false;
         };
         reloader.drop_later(gradual.change);
-        if let Ok(Progress::Done) = progress {
+        if let Ok(Progress::Waits(refused)) | Err(refused) = progress {
+            let what = "the whole policy is put in force";
+            log::warn("slices_not_changed", &[("reason", &refused), ("so", &what)]);
+            self.reloading.is_held = true;
+            reloader.request(&self.params, self.engine.basis(), Some(gradual.params));
+        } else {
             let fields: [(&str, &dyn Display); 2] = [
                 ("slice_changes", &gradual.slices),
                 ("waiting_frames", &gradual.waiting),
             ];
             self.on_reloaded(gradual.params, reloader, &fields);
-        } else {
-            let reason = progress.err().map_or_else(
-                || "what slices had before is still reserved".to_owned(),
-                |error| error.to_string(),
-            );
-            let what = "the whole policy is put in force";
-            log::warn("slices_not_changed", &[("reason", &reason), ("so", &what)]);
-            self.reloading.is_held = true;
-            reloader.request(&self.params, self.engine.basis(), Some(gradual.params));
         }
         false
     }

@@ -1,7 +1,9 @@
 //! The gateway under attack, between real interfaces: pairs of virtual ones, in namespaces. Needs root; says
 //! so and passes where it cannot.
 
-use crate::support::{CRITICAL_PORT, Endpoint, FLOODED_PORT, Gateway, Testbed, run, udp};
+use crate::support::{
+    CRITICAL_PORT, Endpoint, FLOODED_PORT, Gateway, THIRD_PORT, Testbed, run, udp,
+};
 use slicewise_live::port::Port;
 use slicewise_live::sys::scheduling;
 use std::collections::BTreeSet;
@@ -19,6 +21,7 @@ pub fn all() {
     }
     sixteen_receive_queues_leave_the_other_interface_its_memory();
     a_reload_that_changes_slices_alone_loses_no_frame();
+    a_slice_that_comes_back_while_it_drains_is_there_at_last();
     a_log_that_cannot_be_written_stops_no_frame();
 }
 
@@ -197,6 +200,35 @@ fn a_reload_that_changes_slices_alone_loses_no_frame() {
         assert!(line.contains("slice_changes=6"), "{line}");
     }
     gateway.wait_for("reloaded");
+    gateway.signal("TERM");
+    assert!(gateway.wait());
+}
+
+/// Its frames take 4 s to leave. The reload that brings it back waits for 2 s, and then puts the whole policy in force.
+fn a_slice_that_comes_back_while_it_drains_is_there_at_last() {
+    let Some(testbed) = Testbed::new("back", 1_500) else {
+        return;
+    };
+    let mut gateway = Gateway::start(&testbed, "af_packet 1000000 third 0");
+    let (mut source, mut sink) = (testbed.endpoint("source"), testbed.endpoint("sink"));
+    let frame = |number: u32| udp(&[], THIRD_PORT, 1_000, number);
+    let frames: Vec<Vec<u8>> = (0..500).map(frame).collect();
+    for some in frames.chunks(50) {
+        source.send(some);
+        thread::sleep(Duration::from_millis(2));
+    }
+    gateway.signal("HUP");
+    let line = gateway.wait_for("reloaded");
+    assert!(line.contains("slice_changes=2"), "{line}");
+    gateway.signal("HUP");
+    let line = gateway.wait_for("slices_not_changed");
+    assert!(line.contains("frames of it still wait"), "{line}");
+    let line = gateway.wait_for("reloaded");
+    assert!(line.contains("lost_frames=0"), "{line}");
+    source.send(&[frame(500)]);
+    let arrived = sink.receive(501, Duration::from_secs(20));
+    let expected: Vec<Vec<u8>> = (0..501).map(frame).collect();
+    assert!(arrived == expected, "{} of 501 in order", arrived.len());
     gateway.signal("TERM");
     assert!(gateway.wait());
 }

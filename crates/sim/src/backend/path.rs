@@ -24,7 +24,7 @@ pub(super) fn forwarding(
             Switch::new(policy, switch.buffer_packets, seed).map(Plane::Switch)
         }
         (DutModel::Tc { burst }, None) => {
-            port(policy, seed).map(|pipeline| Plane::Tc(Tc::new(pipeline, device.port_rate, burst)))
+            Tc::new(policy, device.port_rate, burst, seed).map(Plane::Tc)
         }
         (DutModel::QosSched(threads), None) => {
             QosSched::new(policy, threads, seed).map(Plane::from)

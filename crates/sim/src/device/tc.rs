@@ -3,11 +3,15 @@
 //! The bucket asks the disciplines for their next frame as soon as the last one has left, holds it until there are
 //! tokens for it, and does not exchange it for a frame of higher priority that arrives meanwhile (`tbf_dequeue` in
 //! `net/sched/sch_tbf.c`, which looks at the next frame by `qdisc_peek_dequeued`). So a frame may wait for one
-//! frame more than on a link. A frame that is held has left its queue.
+//! frame more than on a link. A frame that is held has left its queue, except where there is nothing but one queue
+//! below the bucket: a FIFO lets others look at its next frame (`qdisc_peek_head`) and goes on holding it.
+//!
+//! The kernel knows one length of a packet, that which the link counts (`stab`), so all rates count it.
 
 use super::Forwarding;
-use slicewise_dataplane::{Frame, Pipeline, TokenBucket, Verdict};
-use slicewise_model::Rate;
+use super::port::port;
+use slicewise_dataplane::{BuildError, Frame, Pipeline, TokenBucket, Verdict};
+use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
 use slicewise_units::{ByteCount, Credit, Instant};
 use slicewise_wire::Headers;
 
@@ -21,14 +25,29 @@ pub struct Tc {
 }
 
 impl Tc {
-    /// The disciplines of `pipeline` below a bucket of `link`, `burst` deep and full at the start.
-    #[must_use]
-    pub fn new(pipeline: Pipeline, link: Rate, burst: ByteCount) -> Self {
-        Self {
-            pipeline,
+    /// The disciplines of `policy` below a bucket of `link`, `burst` deep and full at the start.
+    ///
+    /// # Errors
+    /// Where the data plane cannot hold the policy.
+    pub fn new(
+        policy: PolicyParams,
+        link: Rate,
+        burst: ByteCount,
+        seed: u64,
+    ) -> Result<Self, BuildError> {
+        let mut policy = policy.counted_as(link.accounting);
+        if is_one_fifo(&policy)
+            && let Some(queue) = policy.classes.last_mut()
+        {
+            // The frame that is held here is one of those that the kernel's queue holds.
+            let packets = &mut queue.queue_limit.packets;
+            *packets = packets.saturating_sub(1).max(1);
+        }
+        Ok(Self {
+            pipeline: port(policy, seed)?,
             bucket: TokenBucket::full(link, burst, Instant::ZERO),
             held: None,
-        }
+        })
     }
 
     fn take_ahead(&mut self, now: Instant) {
@@ -91,4 +110,18 @@ impl Forwarding for Tc {
             None => self.pipeline.poll_at(),
         }
     }
+}
+
+/// Whether there is no scheduler below the link, and a queue that drops what it has no room for.
+fn is_one_fifo(policy: &PolicyParams) -> bool {
+    let is_plain = |class: &ClassParams| {
+        class.shape.is_none()
+            && class.set_dscp.is_none()
+            && class.police.is_none()
+            && class.child.is_none()
+            && class.wred.is_none()
+            && class.flow_queue.is_none()
+    };
+    (policy.discipline == Discipline::Fifo || policy.classes.len() == 1)
+        && policy.classes.iter().all(is_plain)
 }

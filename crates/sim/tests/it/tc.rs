@@ -1,10 +1,12 @@
 //! Linux traffic control: one frame taken ahead of time, and a token bucket for a link.
 use crate::support::{headers, policy, vlan_class};
 use proptest::prelude::*;
-use slicewise_dataplane::{Ecn, Frame, Pipeline, Verdict};
-use slicewise_model::{Colour, PrioritySpec, Rate};
+use slicewise_dataplane::{DropReason, Ecn, Frame, Verdict};
+use slicewise_model::{
+    ClassSpec, Colour, Discipline, PolicyParams, PolicySpec, PrioritySpec, QueueLimitSpec, Rate,
+    RateSpec, ShaperSpec,
+};
 use slicewise_sim::device::Forwarding;
-use slicewise_sim::device::port::port;
 use slicewise_sim::device::tc::Tc;
 use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, Instant};
 
@@ -19,7 +21,7 @@ const VOICE: u16 = 10;
 const BULK: u16 = 20;
 
 /// Strict priority for voice.
-fn disciplines() -> Pipeline {
+fn disciplines() -> PolicyParams {
     let mut voice = vlan_class("voice", VOICE);
     voice.priority = Some(PrioritySpec {
         level: 1,
@@ -27,11 +29,11 @@ fn disciplines() -> Pipeline {
         burst: None,
         accounting: Accounting::L2,
     });
-    port(policy(vec![voice]).resolve(LINK.rate).unwrap(), 1).unwrap()
+    policy(vec![voice]).resolve(LINK.rate).unwrap()
 }
 
 fn tc() -> Tc {
-    Tc::new(disciplines(), LINK, ByteCount::new(LARGEST))
+    Tc::new(disciplines(), LINK, ByteCount::new(LARGEST), 1).unwrap()
 }
 
 fn offer(plane: &mut impl Forwarding, handle: u64, (vlan, bytes): (u16, u32), nanos: u64) {
@@ -122,6 +124,81 @@ fn frames_that_waited_leave_one_after_another_at_the_rate() {
         })
         .collect();
     assert_eq!(departures(&mut tc, 0, u64::MAX), expected);
+}
+
+/// How many of five frames of 1,000 bytes that come at once have room: the bucket pays for one, and the next is held.
+fn accepted(policy: PolicySpec) -> usize {
+    let params = policy.resolve(LINK.rate).unwrap();
+    let mut tc = Tc::new(params, LINK, ByteCount::new(1_000), 1).unwrap();
+    let mut accepted = 0;
+    for handle in 0..6 {
+        let frame = Frame {
+            handle,
+            lengths: FrameLengths {
+                l2_bytes: 1_000,
+                l3_offset: 18,
+            },
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            colour: Colour::Green,
+        };
+        let verdict = tc.on_frame(frame, &headers(BULK), Instant::ZERO);
+        if handle == 0 {
+            assert_eq!(departures(&mut tc, 0, 0), [(0, 0)]);
+            continue;
+        }
+        match verdict {
+            Verdict::Queued => accepted += 1,
+            Verdict::Dropped(reason) => assert_eq!(reason, DropReason::QueueFull),
+        }
+    }
+    accepted
+}
+
+#[test]
+fn a_single_queue_goes_on_holding_the_next_frame_and_a_scheduler_gives_it_away() {
+    let three = || {
+        let mut default = ClassSpec::class_default();
+        default.queue_limit = Some(QueueLimitSpec::Packets(3));
+        default
+    };
+    let fifo = PolicySpec {
+        discipline: Discipline::Fifo,
+        ..policy(vec![three()])
+    };
+    assert_eq!(accepted(fifo), 3);
+    assert_eq!(accepted(policy(vec![three()])), 3);
+    assert_eq!(
+        accepted(policy(vec![vlan_class("voice", VOICE), three()])),
+        4
+    );
+}
+
+#[test]
+fn a_shaper_counts_what_the_link_counts() {
+    let shape = |accounting| {
+        let mut bulk = vlan_class("bulk", BULK);
+        bulk.shape = Some(ShaperSpec {
+            rate: RateSpec::Absolute(BitRate::new(8_000_000)),
+            committed_burst_bits: Some(16_000),
+            excess_burst_bits: None,
+            peak: false,
+            accounting,
+        });
+        let link = Rate {
+            accounting: Accounting::L3,
+            ..LINK
+        };
+        let params = policy(vec![bulk]).resolve(LINK.rate).unwrap();
+        let mut tc = Tc::new(params, link, ByteCount::new(LARGEST), 1).unwrap();
+        for handle in 0..10 {
+            offer(&mut tc, handle, (BULK, 1_018), 0);
+        }
+        departures(&mut tc, 0, u64::MAX).pop()
+    };
+    // The bucket pays for two IP packets of 1,000 bytes, and each of the others takes a millisecond.
+    assert_eq!(shape(Accounting::L2), Some((9, 8_000_000)));
+    assert_eq!(shape(Accounting::L3), shape(Accounting::L2));
 }
 
 proptest! {

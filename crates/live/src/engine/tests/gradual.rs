@@ -111,7 +111,7 @@ fn change_to(bench: &mut Bench, before: &[(u16, u32)], after: &[(u16, u32)]) {
         match bench.engine.advance(&mut change, bench.now).unwrap() {
             Progress::Done => return,
             Progress::More => {}
-            Progress::Waits => {
+            Progress::Waits(_) => {
                 waits += 1;
                 assert!(waits < 1_000, "{change:?}");
                 let end = bench.now.saturating_add(Duration::from_millis(1));

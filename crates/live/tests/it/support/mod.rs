@@ -358,11 +358,13 @@ pub fn be_gateway() -> bool {
         std::thread::sleep(Duration::from_millis(100));
         reloads += 1;
         let mut params = params.clone();
-        if let ("exchange", 1) = (words[2], reloads % 2) {
-            params.directions = [
-                self::direction(rate, "exchanged"),
-                self::direction(rate, "exchanged"),
-            ];
+        let other = match words[2] {
+            "exchange" => "exchanged",
+            "third" => "no third",
+            same => same,
+        };
+        if reloads % 2 == 1 {
+            params.directions = [0; 2].map(|_| self::direction(rate, other));
         }
         Ok(params)
     };
@@ -439,15 +441,12 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
             bulk.guarantee = guaranteed(if is_exchanged { 50 } else { 10 });
             let mut classes = vec![critical, bulk];
             if is_exchanged {
-                let third = ClassSpec::new(ClassMap {
-                    name: "third".to_owned(),
-                    mode: MatchMode::All,
-                    conditions: vec![Condition::DestinationPort(THIRD_PORT..=THIRD_PORT)],
-                });
-                classes.insert(0, third);
+                classes.insert(0, third());
             }
             (classes, Discipline::Guaranteed)
         }
+        "third" => (vec![critical, third()], Discipline::Guaranteed),
+        "no third" => (vec![critical], Discipline::Guaranteed),
         other => panic!("{other}"),
     };
     let spec = PolicySpec {
@@ -467,6 +466,17 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
         policy: spec.resolve_for(port).unwrap().into(),
         seed: 1,
     }
+}
+
+/// A slice that comes and goes.
+fn third() -> ClassSpec {
+    let mut third = ClassSpec::new(ClassMap {
+        name: "third".to_owned(),
+        mode: MatchMode::All,
+        conditions: vec![Condition::DestinationPort(THIRD_PORT..=THIRD_PORT)],
+    });
+    third.queue_limit = Some(QueueLimitSpec::Packets(1_000));
+    third
 }
 
 /// UDP in IPv4, from and to addresses of nobody.
