@@ -14,7 +14,7 @@ mod shared;
 pub(crate) mod slice;
 mod successors;
 
-pub use gradual::GradualStep;
+pub use gradual::{GradualStep, GradualSteps};
 pub(crate) use ledger::Ledger;
 pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
 
@@ -28,7 +28,7 @@ use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use crate::slots::Slots;
 use ledger::Slices;
-use slicewise_model::{Colour, PolicyParams, QueueLimitParams, ShaperParams};
+use slicewise_model::{ClassParams, Colour, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -118,17 +118,16 @@ impl Basis {
     pub fn prepare(&self, change: Change, now: Instant) -> Result<Prepared, BuildError> {
         let (before, numbers) = self.policy();
         let own_shaper = self.params.port_shaper;
-        let slices = self.slices.as_ref();
-        let all_added = || slices.map_or(0, |slices| ledger::added(slices).len());
-        let (policy, added, port_shaper) = match change {
-            Change::Policy(policy) => (policy, 0, own_shaper),
+        let added = self.slices.as_ref().map_or_else(Vec::new, ledger::added);
+        let names = |added: &[ClassParams]| added.iter().map(|class| class.name.clone()).collect();
+        let (policy, added, port_shaper): (_, Vec<String>, _) = match change {
+            Change::Policy(policy) => (policy, Vec::new(), own_shaper),
             Change::PolicyBesideSlices(policy) => {
-                let added = slices.map_or_else(Vec::new, ledger::added);
-                let count = added.len();
+                let names = names(&added);
                 let policy = beside::policy_with(policy, added, &self.params.policy)?;
-                (policy, count, own_shaper)
+                (policy, names, own_shaper)
             }
-            Change::PortShaper(shaper) => (before.clone().into_owned(), all_added(), shaper),
+            Change::PortShaper(shaper) => (before.clone().into_owned(), names(&added), shaper),
         };
         let built = build::build_policy(&policy, self.params.seed, now)?;
         let classifier = Classifier::new(&policy);
@@ -151,7 +150,7 @@ impl Basis {
         };
         let mut ledger = ledger_of(&mut params.policy, &built.classes);
         if let Some(ledger) = &mut ledger {
-            ledger.mark_added(added);
+            ledger.mark_added(added.iter().map(String::as_str));
         }
         Ok(Prepared {
             ledger,

@@ -480,10 +480,10 @@ impl Reconciler {
             SliceChangeError::Draining { .. }
             | SliceChangeError::Moving { .. }
             | SliceChangeError::NotByFlow { .. }
-                if is_patient =>
-            {
-                Some(RETRY)
-            }
+            | SliceChangeError::Refused {
+                waits_for_frames: true,
+                ..
+            } if is_patient => Some(RETRY),
             SliceChangeError::Refused {
                 released_in: Some(time),
                 ..

@@ -17,13 +17,13 @@ pub enum GradualStep {
     Slice(SliceChange),
 }
 
-/// Steps towards another policy, in the order in which they are carried out.
-#[derive(Debug, Default)]
-struct Steps {
-    tenants: Vec<GradualStep>,
-    given_up: Vec<SliceChange>,
-    removed: Vec<SliceChange>,
-    given: Vec<SliceChange>,
+/// Steps towards another policy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GradualSteps {
+    /// By which slices give up what they will not have any more, or go. In this order, and first.
+    pub given_up: Vec<GradualStep>,
+    /// By which slices get what they will have, or come. In this order.
+    pub given: Vec<GradualStep>,
 }
 
 impl Basis {
@@ -31,14 +31,13 @@ impl Basis {
     /// than tenants and slices that come or go, guarantees, maximums, weights, queue limits and class maps, or a class map that
     /// moves, comes or goes has a frame in common with another. O(classes · combinations of bits that class maps test).
     ///
-    /// To be carried out in this order. What slices will not have any more they give up first, and then each gets what it
-    /// will have: no slice has less meanwhile than what both policies promise it, and no change is refused but until the
+    /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less meanwhile than what both policies promise it, and no change is refused but until the
     /// deadlines under guarantees that were given up have passed, and until frames have left that were of a slice of the same
     /// name.
     #[must_use]
-    pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<Vec<GradualStep>> {
+    pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<GradualSteps> {
         let Some(slices) = &self.slices else {
-            return (self.params.policy == *policy).then(Vec::new);
+            return (self.params.policy == *policy).then(GradualSteps::default);
         };
         let added = ledger::added(slices);
         let mut after = beside::policy_with(policy.clone(), added, &self.params.policy).ok()?;
@@ -46,7 +45,7 @@ impl Basis {
         let mut before = before.into_owned();
         let old = std::mem::take(&mut before.classes);
         let mut new = std::mem::take(&mut after.classes);
-        let mut steps = Steps::default();
+        let mut steps = GradualSteps::default();
         let tenants = after.guaranteed.as_mut().map(|common| &mut common.tenants);
         let wanted = std::mem::take(tenants?);
         let known = std::mem::take(&mut before.guaranteed.as_mut()?.tenants);
@@ -57,15 +56,15 @@ impl Basis {
         for slice in new.iter_mut().filter_map(|class| class.slice.as_mut()) {
             slice.tenant = *numbers.get(slice.tenant as usize)?;
         }
-        if !are_alike(&old, &new) && !can_move(&old, &new) {
+        if !are_alike(&old, &new) && !are_apart(&old, &new) {
             return None;
         }
         steps.slices(old, new)?;
-        Some(steps.in_order())
+        Some(steps)
     }
 }
 
-impl Steps {
+impl GradualSteps {
     /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
     fn tenants(&mut self, known: &[TenantParams], wanted: Vec<TenantParams>) -> Vec<u32> {
         let numbers = known.iter().map(|tenant| tenant.name.as_str()).zip(0u32..);
@@ -75,7 +74,7 @@ impl Steps {
             let number = numbers.get(tenant.name.as_str()).copied();
             let before = number.and_then(|number| known.get(number as usize));
             if before != Some(&tenant) {
-                self.tenants.push(GradualStep::Tenant(tenant));
+                self.given.push(GradualStep::Tenant(tenant));
             }
             number.unwrap_or_else(|| {
                 next += 1;
@@ -91,14 +90,14 @@ impl Steps {
         for class in new {
             match old.remove(&class.name) {
                 Some(old) => self.change(old, class)?,
-                None => self.given.push(added(class)?),
+                None => self.give(added(class)?),
             }
         }
         // In an order that does not depend on a hash.
         let mut removed: Vec<String> = old.into_keys().collect();
         removed.sort_unstable();
         let removed = removed.into_iter().map(|name| SliceChange::Remove { name });
-        self.removed.extend(removed);
+        self.given_up.extend(removed.map(GradualStep::Slice));
         Some(())
     }
 
@@ -116,9 +115,9 @@ impl Steps {
             ..from
         };
         let name = &new.name;
-        let change = |params| SliceChange::Change {
-            name: name.clone(),
-            params,
+        let change = |params| {
+            let name = name.clone();
+            GradualStep::Slice(SliceChange::Change { name, params })
         };
         if kept.guarantee == from.guarantee {
             self.given.extend((to != from).then(|| change(to)));
@@ -129,7 +128,7 @@ impl Steps {
             self.given.push(change(to));
         }
         if has_other_map {
-            self.given.push(SliceChange::Matches {
+            self.give(SliceChange::Matches {
                 name: name.clone(),
                 matches: Box::new(new.matches?),
             });
@@ -137,14 +136,12 @@ impl Steps {
         Some(())
     }
 
-    fn in_order(self) -> Vec<GradualStep> {
-        let slices = self.given_up.into_iter().chain(self.removed);
-        let slices = slices.chain(self.given).map(GradualStep::Slice);
-        self.tenants.into_iter().chain(slices).collect()
+    fn give(&mut self, change: SliceChange) {
+        self.given.push(GradualStep::Slice(change));
     }
 }
 
-/// Whether class maps are the same, in the same order.
+/// Whether class maps are the same, in the same order. Then they may meet.
 fn are_alike(old: &[ClassParams], new: &[ClassParams]) -> bool {
     let mut classes = old.iter().zip(new);
     old.len() == new.len()
@@ -152,7 +149,7 @@ fn are_alike(old: &[ClassParams], new: &[ClassParams]) -> bool {
 }
 
 /// Whether class maps that come, go or change have no frame in common with others, and those that have are in the same order.
-fn can_move(old: &[ClassParams], new: &[ClassParams]) -> bool {
+fn are_apart(old: &[ClassParams], new: &[ClassParams]) -> bool {
     let overlap = Overlap::of(old, new);
     let meets_others = |class: &&ClassParams| overlap.of_class(&class.name);
     let before = old.iter().filter(meets_others);

@@ -24,8 +24,8 @@ pub(crate) struct Slice {
     rare: Option<Box<Rare>>,
     /// Its position in the order in which class maps are tested.
     order: u32,
-    /// It was added by a change of its own, and is no class of the policy.
-    pub(crate) is_added: bool,
+    /// It is a class of the policy, and was not added beside it.
+    pub(crate) is_of_policy: bool,
 }
 
 /// Settings that few slices have.
@@ -50,7 +50,7 @@ impl Slice {
             set_dscp: class.set_dscp,
             rare: is_rare.then(|| Box::new(Rare { police, flow_queue })),
             order,
-            is_added: false,
+            is_of_policy: true,
         }
     }
 
@@ -120,10 +120,10 @@ pub(crate) fn classes_of(slices: &Slices) -> Vec<(usize, ClassParams)> {
         .collect()
 }
 
-/// The slices that were added by changes of their own, as classes, in the order in which class maps are tested.
+/// The slices that were added beside the policy, as classes, in the order in which class maps are tested.
 pub(crate) fn added(slices: &Slices) -> Vec<ClassParams> {
     let slices = slices.iter().flatten();
-    let mut added: Vec<&Slice> = slices.filter(|slice| slice.is_added).collect();
+    let mut added: Vec<&Slice> = slices.filter(|slice| !slice.is_of_policy).collect();
     added.sort_by_key(|slice| slice.order);
     added.into_iter().map(Slice::to_class).collect()
 }
@@ -237,9 +237,9 @@ impl Ledger {
     pub(crate) fn insert(&mut self, class: u32, new: NewSlice) {
         self.names
             .try_insert([hash(&new.name)], Position::new(0, class));
-        let (params, is_added) = (new.params, !new.is_of_policy);
+        let (params, is_of_policy) = (new.params, new.is_of_policy);
         let slice = Slice {
-            is_added,
+            is_of_policy,
             ..Slice::new(new.into(), params, self.next_order)
         };
         self.next_order += 1;
@@ -251,12 +251,12 @@ impl Ledger {
         }
     }
 
-    /// So many classes before class-default were added by changes of their own.
-    pub(crate) fn mark_added(&mut self, count: usize) {
-        let default = self.default as usize;
-        for class in default.saturating_sub(count)..default {
-            if let Some(Some(slice)) = self.slices.get_mut(class) {
-                slice.is_added = true;
+    /// The slices of these names were added beside the policy.
+    pub(crate) fn mark_added<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            let class = self.class_of(name);
+            if let Some(Some(slice)) = class.and_then(|class| self.slices.get_mut(class as usize)) {
+                slice.is_of_policy = false;
             }
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct Reserved {
     /// What ends when, numbered, because several may end at the same time.
     due: BTreeMap<(Instant, u64), Due>,
     next_due: u64,
+    /// Guarantees of slices that were removed for which [`end`](Self::end) has to follow.
+    unended: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +68,13 @@ impl Reserved {
             transitions: BTreeMap::new(),
             due: BTreeMap::new(),
             next_due: 0,
+            unended: 0,
         }
+    }
+
+    /// Whether what slices had that were removed is reserved until frames of theirs have left.
+    pub(crate) const fn waits_for_frames(&self) -> bool {
+        self.unended > 0
     }
 
     /// Until when what was replaced or removed is reserved.
@@ -200,6 +208,7 @@ impl Reserved {
         let before = self.transitions.remove(&class);
         let reserved = before.map(|before| before.reserved).or(old)?;
         let Some(last_eligible) = last_eligible else {
+            self.unended += 1;
             return Some(reserved);
         };
         let until = self.until(old, before, last_eligible);
@@ -209,6 +218,7 @@ impl Reserved {
 
     /// The last frame under a guarantee of a removed slice has left by `now`.
     pub(crate) fn end(&mut self, reserved: GuaranteeParams, now: Instant) {
+        self.unended -= 1;
         let until = self.until(Some(reserved), None, now);
         self.end_at(until, Due::Removed(reserved));
     }

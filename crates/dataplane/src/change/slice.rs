@@ -479,6 +479,7 @@ impl Changing<'_> {
                     name,
                     refusal: Box::new(refusal),
                     released_in: last.map(|last| last.saturating_since(self.now)),
+                    waits_for_frames: self.ledger.reserved.waits_for_frames(),
                 }
             }
             NotReserved::InTransition(refusal) => SliceChangeError::InTransition {

@@ -83,7 +83,7 @@ fn find_same_members(
 }
 
 /// For each class of `old`, that of the same name in `new` if both have a class map that is the same and no other
-/// has a frame in common with.
+/// has a frame in common with. If that is so of all classes, class-default is the same, too.
 fn apart<'a>(old: &[ClassParams], new: &'a [ClassParams]) -> Vec<Option<&'a ClassParams>> {
     if old.is_empty() || new.is_empty() {
         return vec![None; old.len()];
@@ -98,7 +98,15 @@ fn apart<'a>(old: &[ClassParams], new: &'a [ClassParams]) -> Vec<Option<&'a Clas
         let is_same = class.matches.is_some() && class.matches == successor.matches;
         (is_same && !overlap.of_class(&class.name)).then_some(successor)
     };
-    old.iter().map(same).collect()
+    let mut apart: Vec<Option<&ClassParams>> = old.iter().map(same).collect();
+    if let (Some((default, others)), [.., last]) = (apart.split_last_mut(), new)
+        && old.len() == new.len()
+        && last.matches.is_none()
+        && others.iter().all(Option::is_some)
+    {
+        *default = Some(last);
+    }
+    apart
 }
 
 /// Which classes of two policies have a class map, in either of them, that has a frame in common with that of another class.

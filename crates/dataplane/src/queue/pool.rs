@@ -1,6 +1,7 @@
 //! The frame memory shared by all queues: a slab of linked slots, reserved once.
 
 use crate::frame::{DropReason, Dropped, Frame};
+use crate::slots::Slots;
 use prefetch_index::prefetch_index;
 use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
@@ -194,10 +195,11 @@ impl QueuedFrame {
 /// Marks the end of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Slots for frames. Memory is reserved at construction but touched only as it is first used.
+/// Slots for frames. Memory is reserved at construction but touched only as it is first used; what it [grows](Self::grow_to) by
+/// later is reserved as it is first used.
 #[derive(Debug)]
 pub struct FramePool {
-    slots: Vec<QueuedFrame>,
+    slots: Slots<QueuedFrame>,
     free: u32,
     capacity: u32,
     dropped: DroppedList,
@@ -225,7 +227,7 @@ impl FramePool {
     #[must_use]
     pub fn with_capacity(capacity: u32) -> Self {
         Self {
-            slots: Vec::with_capacity(capacity as usize),
+            slots: Slots::with_capacity(capacity as usize),
             free: NIL,
             capacity,
             dropped: DroppedList::EMPTY,
@@ -238,13 +240,9 @@ impl FramePool {
         self.capacity
     }
 
-    /// Make room for at least `capacity` frames in all. Not for the packet path: it may allocate.
+    /// Make room for at least `capacity` frames in all. O(1): no frame is moved.
     pub fn grow_to(&mut self, capacity: u32) {
-        if capacity > self.capacity {
-            // By more than that, so that growing in small steps takes amortized O(1).
-            self.slots.reserve(capacity as usize - self.slots.len());
-            self.capacity = capacity;
-        }
+        self.capacity = self.capacity.max(capacity);
     }
 
     /// A slot holding `queued` with nothing behind it; `None` when all are taken.
@@ -398,7 +396,7 @@ impl FramePool {
         }
         let (_, behind) = self.fetch(first);
         if behind != NIL {
-            prefetch_index(&self.slots, behind as usize);
+            prefetch_index(self.slots.base(), behind as usize);
         }
     }
 

@@ -25,15 +25,16 @@ pub struct GradualChange {
     level: u32,
     /// The next share whose level falls, and the next whose level rises.
     shares: [Option<usize>; 2],
-    /// In their order.
-    steps: [IntoIter<GradualStep>; 2],
+    /// What is given up in each direction, and what is then given, in their order.
+    steps: [[IntoIter<GradualStep>; 2]; 2],
 }
 
 impl GradualChange {
     /// Steps that have not been carried out.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.steps.iter().map(ExactSizeIterator::len).sum()
+        let steps = self.steps.as_flattened().iter();
+        steps.map(ExactSizeIterator::len).sum()
     }
 }
 
@@ -70,7 +71,9 @@ impl EngineBasis {
             .iter()
             .flat_map(|it| queues(&it.policy, frame_chunks));
         let level = level(total, queues.map(|queue| queue.chunks));
-        (total <= MOST_QUEUED_CHUNKS || level == old_level).then_some(())?;
+        (total <= MOST_QUEUED_CHUNKS).then_some(())?;
+        let forward = forward.gradual_steps(&params[0].policy)?;
+        let backward = backward.gradual_steps(&params[1].policy)?;
         Some(GradualChange {
             needs,
             level,
@@ -79,8 +82,8 @@ impl EngineBasis {
                 (level > old_level).then_some(0),
             ],
             steps: [
-                forward.gradual_steps(&params[0].policy)?.into_iter(),
-                backward.gradual_steps(&params[1].policy)?.into_iter(),
+                [forward.given_up, backward.given_up].map(Vec::into_iter),
+                [forward.given, backward.given].map(Vec::into_iter),
             ],
             params: params.clone(),
         })
@@ -106,34 +109,22 @@ impl Engine {
                 .set_level(change.level, from, MOST_SHARES);
             return Ok(Progress::More);
         }
-        let (mut left, mut waits) = (MOST_STEPS, None);
-        let frame_chunks = self.needs.frame_chunks;
-        let directions = self.directions.iter_mut().zip(&mut change.steps);
-        for (number, (direction, steps)) in directions.enumerate() {
-            while let Some(next) = steps.as_slice().first() {
-                if left == 0 {
-                    return Ok(Progress::More);
-                }
-                left -= 1;
-                let memory = &mut self.memory;
-                match direction.carry_out(next.clone(), memory, frame_chunks, now) {
-                    Ok(()) => drop(steps.next()),
-                    Err(error) => {
-                        let refused = NotChanged {
-                            direction: number,
-                            error,
-                        };
-                        if !refused.error.is_temporary() {
-                            return Err(refused);
-                        }
-                        waits = Some(refused);
-                        break;
-                    }
+        let mut left = MOST_STEPS;
+        for steps in &mut change.steps {
+            let mut refused = None;
+            for direction in 0..steps.len() {
+                match self.carry_out(direction, &mut steps[direction], &mut left, now) {
+                    Ok(()) => {}
+                    Err(error) if error.error.is_temporary() => refused = Some(error),
+                    Err(error) => return Err(error),
                 }
             }
-        }
-        if let Some(refused) = waits {
-            return Ok(Progress::Waits(refused));
+            if left == 0 {
+                return Ok(Progress::More);
+            }
+            if let Some(refused) = refused {
+                return Ok(Progress::Waits(refused));
+            }
         }
         if let Some(from) = *rises {
             *rises = self
@@ -147,5 +138,26 @@ impl Engine {
         }
         self.needs = change.needs;
         Ok(Progress::Done)
+    }
+
+    /// Carry out steps in a direction, until one is refused or none of `left` is left.
+    fn carry_out(
+        &mut self,
+        direction: usize,
+        steps: &mut IntoIter<GradualStep>,
+        left: &mut usize,
+        now: Instant,
+    ) -> Result<(), NotChanged> {
+        let Some(at) = self.directions.get_mut(direction) else {
+            return Ok(());
+        };
+        while let Some(next) = steps.as_slice().first().filter(|_| *left > 0) {
+            *left -= 1;
+            let memory = &mut self.memory;
+            let done = at.carry_out(next.clone(), memory, self.needs.frame_chunks, now);
+            done.map_err(|error| NotChanged { direction, error })?;
+            steps.next();
+        }
+        Ok(())
     }
 }

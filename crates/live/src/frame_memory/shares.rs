@@ -96,11 +96,11 @@ impl Shares {
         ids
     }
 
-    /// Add a share to the division: it gets what it wants, but no more than [the level](Self::level). Work: O(1).
+    /// Add a share to the division: it gets what it wants, but no more than [the level](Self::level). Work: as [`add`](Self::add).
     pub fn join(&mut self, name: &str, chunks: u64) -> ShareId {
         let id = self.take_place();
         self.place_in_division(id, name, chunks);
-        self.update_common();
+        self.on_division_changed();
         id
     }
 
@@ -125,6 +125,13 @@ impl Shares {
         self.total
     }
 
+    /// Chunks that no other share can use.
+    #[cfg(test)]
+    pub fn reserved(&self) -> u64 {
+        let own = self.shares.iter().map(|share| u64::from(share.own));
+        own.sum()
+    }
+
     /// Another level for the division, for `most` shares from number `from` on; returns the number to go on with, `None` after
     /// the last. Where it falls, this comes before shares that join; where it rises, after those that leave.
     pub fn set_level(&mut self, level: u32, from: usize, most: usize) -> Option<usize> {
@@ -137,11 +144,10 @@ impl Shares {
             }
         }
         if end < self.shares.len() {
+            self.update_common();
             return Some(end);
         }
-        if self.limit_added() {
-            self.reserve_added();
-        }
+        self.on_division_changed();
         None
     }
 
@@ -179,7 +185,10 @@ impl Shares {
         };
         let before = match share.origin {
             Origin::Added(before) => before,
-            Origin::Divided(before) => return self.want_divided(id.0 as usize, before, chunks),
+            Origin::Divided(before) => {
+                self.want_divided(id.0 as usize, before, chunks);
+                return self.on_division_changed();
+            }
             Origin::Gone => return,
         };
         if before == wanted {
@@ -210,6 +219,14 @@ impl Shares {
             self.common_used = self.common_used - beyond + share.beyond();
             self.divided.0 = self.divided.0.saturating_sub(before).saturating_add(wanted);
             self.divided.1 = self.divided.1.saturating_sub(old).saturating_add(own);
+        }
+    }
+
+    /// What shares beside the division may reserve depends on what it has.
+    fn on_division_changed(&mut self) {
+        if self.limit_added() {
+            self.reserve_added();
+        } else {
             self.update_common();
         }
     }
@@ -243,10 +260,7 @@ impl Shares {
         if is_unused {
             self.free.push(id.0);
         }
-        self.update_common();
-        if self.limit_added() {
-            self.reserve_added();
-        }
+        self.on_division_changed();
     }
 
     /// A place for a new share.
@@ -543,6 +557,8 @@ mod tests {
                 let used: u32 = shares.shares.iter().map(|share| share.used).sum();
                 let beyond: u32 = shares.shares.iter().map(Share::beyond).sum();
                 let own: u32 = shares.shares.iter().map(|share| share.own).sum();
+                // From here on each gets its own part again.
+                is_divided_anew &= own > shares.total || beyond > 0;
                 let of_added: u32 = added.iter().map(|id| shares.shares[id.0 as usize].own).sum();
                 prop_assert_eq!(used, shares.used);
                 prop_assert_eq!(beyond, shares.common_used);

@@ -253,7 +253,8 @@ impl Gateway {
                 self.on_signals(reloader);
                 self.on_reloads(reloader);
             }
-            let is_asked = self.advance(reloader, now) | self.carry_out(now);
+            self.advance(reloader, now);
+            let is_asked = self.carry_out(now);
             if self.exchange.is_wanted() {
                 self.engine.count_unsent(&mut self.ports);
                 let snapshot = self.snapshot(now);

@@ -3,7 +3,7 @@
 //! Reading a configuration, checking and admitting it, and building queues and schedulers takes time
 //! that no frame should wait. So another thread does that, and the forwarding thread only commits the
 //! result. What is replaced goes back to that thread to be freed. A configuration that differs in
-//! parameters of slices alone is not committed: slices are changed one by one, between frames.
+//! slices and tenants alone is not committed: slices come, go and change one by one, between frames.
 
 use super::{Gateway, GatewayParams, watch};
 use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};
@@ -19,11 +19,15 @@ use std::thread::Scope;
 /// Reads the configuration that is to be in force from now on.
 pub(super) type Load<'a> = dyn FnMut() -> Result<GatewayParams, String> + Send + 'a;
 
-/// How long a change waits that does not fit yet.
+/// Between steps: a thread that did not sleep would keep its processor from handing frames to it.
+const PAUSE: Duration = Duration::from_micros(20);
+/// How long a step waits that is refused for now.
 const RETRY: Duration = Duration::from_micros(100);
 /// If none fits for so long, the whole policy is committed: a slice that was removed may take minutes to send what it has
 /// waiting, and others wait for their changes.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// So it is if steps are refused after so long, because nobody else may change slices meanwhile.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// A configuration that can be put in force.
 #[derive(Debug)]
@@ -77,6 +81,8 @@ struct Gradual {
     slices: usize,
     /// Frames that waited at its beginning.
     waiting: u32,
+    /// When it began.
+    began_at: Instant,
     /// When a slice was changed last.
     changed_at: Instant,
     /// When to go on.
@@ -200,6 +206,9 @@ impl Gateway {
                     self.reloading.refused += 1;
                     let what = "the previous configuration stays in force";
                     log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
+                    if std::mem::take(&mut self.reloading.is_asked) {
+                        self.reload(reloader);
+                    }
                 }
             }
         }
@@ -224,6 +233,7 @@ impl Gateway {
                     slices: change.remaining(),
                     change,
                     waiting,
+                    began_at: now,
                     changed_at: now,
                     at: now,
                 });
@@ -231,30 +241,34 @@ impl Gateway {
         }
     }
 
-    /// Go on with a reload that is carried out slice by slice; returns whether there is more to do at once. Work: bounded.
-    pub(super) fn advance(&mut self, reloader: &Reloader<'_>, now: Instant) -> bool {
+    /// Go on with a reload that is carried out slice by slice. Work: bounded.
+    pub(super) fn advance(&mut self, reloader: &Reloader<'_>, now: Instant) {
         let Some(gradual) = &mut self.reloading.gradual else {
-            return false;
+            return;
         };
         if now < gradual.at {
-            return false;
+            return;
         }
         let before = gradual.change.remaining();
         let progress = self.engine.advance(&mut gradual.change, now);
         if gradual.change.remaining() < before {
             gradual.changed_at = now;
         }
-        let is_stuck = now.saturating_since(gradual.changed_at) >= PATIENCE;
+        let is_stuck = now.saturating_since(gradual.changed_at) >= PATIENCE
+            || now.saturating_since(gradual.began_at) >= LONGEST;
         match progress {
-            Ok(Progress::More) => return true,
+            Ok(Progress::More) => {
+                gradual.at = now.saturating_add(PAUSE);
+                return;
+            }
             Ok(Progress::Waits(_)) if !is_stuck => {
                 gradual.at = now.saturating_add(RETRY);
-                return false;
+                return;
             }
             _ => {}
         }
         let Some(gradual) = self.reloading.gradual.take() else {
-            return false;
+            return;
         };
         reloader.drop_later(gradual.change);
         if let Ok(Progress::Waits(refused)) | Err(refused) = progress {
@@ -269,7 +283,6 @@ impl Gateway {
             ];
             self.on_reloaded(gradual.params, reloader, &fields);
         }
-        false
     }
 
     fn on_reloaded(

@@ -71,7 +71,7 @@ pub enum SliceChangeError {
     )]
     Default,
     /// The guarantee does not fit beside the others.
-    #[error("slice `{name}`: {refusal}{}", still_reserved(*.released_in))]
+    #[error("slice `{name}`: {refusal}{}", still_reserved(*.released_in, *.waits_for_frames))]
     Refused {
         /// The slice.
         name: String,
@@ -79,6 +79,8 @@ pub enum SliceChangeError {
         refusal: Box<Refusal>,
         /// Within this time what slices had that were changed or removed is released.
         released_in: Option<Duration>,
+        /// What others had that were removed is released after frames of theirs have left.
+        waits_for_frames: bool,
     },
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
@@ -124,15 +126,21 @@ impl SliceChangeError {
                     released_in: Some(_),
                     ..
                 }
+                | Self::Refused {
+                    waits_for_frames: true,
+                    ..
+                }
         )
     }
 }
 
-fn still_reserved(released_in: Option<Duration>) -> String {
-    released_in.map_or_else(String::new, |time| {
-        let time = time.rounded_up();
-        format!("; what slices had before they were changed or removed is released within {time}")
-    })
+fn still_reserved(released_in: Option<Duration>, waits_for_frames: bool) -> String {
+    let what = "what slices had before they were changed or removed is released";
+    match (released_in, waits_for_frames) {
+        (_, true) => format!("; {what} when their last frames have left"),
+        (Some(time), false) => format!("; {what} within {}", time.rounded_up()),
+        (None, false) => String::new(),
+    }
 }
 
 impl From<(&String, SliceError)> for SliceChangeError {

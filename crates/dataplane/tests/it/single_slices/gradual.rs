@@ -24,12 +24,17 @@ fn carry_out(port: &mut Port, step: GradualStep) -> Result<(), SliceChangeError>
     }
 }
 
+/// In their order.
+fn steps_to(port: &Port, policy: &PolicyParams) -> Option<Vec<GradualStep>> {
+    let steps = port.pipeline.basis().gradual_steps(policy)?;
+    Some([steps.given_up, steps.given].concat())
+}
+
 /// The changes that lead to `policy` are carried out, each as soon as it is accepted, while a frame arrives every millisecond;
 /// returns how long that takes, in ms.
 fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
     let begun = port.now();
-    let steps = port.pipeline.basis().gradual_steps(policy).unwrap();
-    for step in steps {
+    for step in steps_to(port, policy).unwrap() {
         while let Err(error) = carry_out(port, step.clone()) {
             let waited = port.now() - begun;
             assert!(error.is_temporary() && waited < 1_000_000_000, "{error}");
@@ -54,7 +59,7 @@ fn two_slices_exchange_what_neither_could_have_beside_the_other() {
     let policy = resolved(&after).unwrap();
     let mut port = Port::new(&spec(&[(1..=1, before[0]), (2..=2, before[1])]), Some(LINK));
     let basis = port.pipeline.basis();
-    let changes = basis.gradual_steps(&policy).unwrap();
+    let changes = steps_to(&port, &policy).unwrap();
     assert_eq!(changes.len(), 2, "{changes:?}");
     // The first must have sent what was promised 20 ms.
     let waited = change_to(&mut port, &policy);
@@ -63,7 +68,7 @@ fn two_slices_exchange_what_neither_could_have_beside_the_other() {
     assert_eq!(port.pipeline.basis().version(), basis.version() + 2);
     // A longer delay for a higher rate: it has the lower rate with the longer delay before.
     let mixed = resolved(&[of(4_000, 80), of(6_000, 30)]).unwrap();
-    let changes = port.pipeline.basis().gradual_steps(&mixed).unwrap();
+    let changes = steps_to(&port, &mixed).unwrap();
     assert_eq!(changes.len(), 2, "{changes:?}");
     change_to(&mut port, &mixed);
 }
@@ -73,7 +78,7 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
     let port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
     let basis = port.pipeline.basis();
-    let classes = |spec: PolicySpec| basis.gradual_steps(&spec.resolve(LINK).unwrap());
+    let classes = |spec: PolicySpec| steps_to(&port, &spec.resolve(LINK).unwrap());
     assert_eq!(classes(spec(&[(1..=1, kind), (2..=2, kind)])), Some(vec![]));
     let by_flow = Kind {
         by_flow: true,
@@ -89,14 +94,14 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     ];
     assert_eq!(other.map(classes), [None, None, None]);
     let faster = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(rate("20 Mbit/s"));
-    assert_eq!(basis.gradual_steps(&faster.unwrap()), None, "another link");
+    assert_eq!(steps_to(&port, &faster.unwrap()), None, "another link");
 }
 
 #[test]
 fn a_policy_without_slices_is_as_it_is_or_needs_a_commit() {
     let own = policy(vec![vlan_class(1)]);
-    let basis = Port::new(&own, Some(LINK)).pipeline.basis();
-    let changes = |spec: &PolicySpec| basis.gradual_steps(&spec.resolve(LINK).unwrap());
+    let port = Port::new(&own, Some(LINK));
+    let changes = |spec: &PolicySpec| steps_to(&port, &spec.resolve(LINK).unwrap());
     assert_eq!(changes(&own), Some(vec![]));
     assert_eq!(changes(&policy(vec![vlan_class(2)])), None);
 }
@@ -108,12 +113,12 @@ fn slices_that_were_added_one_by_one_stay_as_they_are() {
     apply(&mut port, add(&(7..=7), kind)).unwrap();
     let more = guaranteed(3_000, 3_000, Duration::from_millis(20));
     let policy = resolved(&[more]).unwrap();
-    let changes = port.pipeline.basis().gradual_steps(&policy).unwrap();
+    let changes = steps_to(&port, &policy).unwrap();
     assert_eq!(changes, [GradualStep::Slice(change(&(1..=1), more))]);
     // Beside the added slice it does not fit.
     let too_much = guaranteed(9_500, 3_000, Duration::from_millis(20));
     let policy = resolved(&[too_much]).unwrap();
-    assert_eq!(port.pipeline.basis().gradual_steps(&policy), None);
+    assert_eq!(steps_to(&port, &policy), None);
 }
 
 /// A policy of slices `s0`, `s1` and so on, of the VLANs that are given.
@@ -137,7 +142,7 @@ fn slots(slots: &[Option<(RangeInclusive<u16>, Kind)>], is_reversed: bool) -> Po
 
 fn steps(port: &Port, spec: &PolicySpec) -> Option<Vec<GradualStep>> {
     let policy = spec.resolve(LINK).unwrap();
-    port.pipeline.basis().gradual_steps(&policy)
+    steps_to(port, &policy)
 }
 
 /// The name of the class that frames of a VLAN are of.
@@ -256,11 +261,11 @@ fn tenants_come_and_get_other_weights_and_slices_are_theirs() {
     };
     let after = renamed(after).resolve(LINK).unwrap();
     change_to(&mut port, &after);
-    assert_eq!(port.pipeline.basis().gradual_steps(&after), Some(vec![]));
+    assert_eq!(steps_to(&port, &after), Some(vec![]));
     // A slice of another tenant is another slice.
     let mut moved = after.clone();
     moved.classes[0].slice.as_mut().unwrap().tenant = 1;
-    assert_eq!(port.pipeline.basis().gradual_steps(&moved), None);
+    assert_eq!(steps_to(&port, &moved), None);
     // A commit finds what is in force, too.
     let now = Instant::from_nanos(port.now());
     let replaced = port
@@ -272,7 +277,68 @@ fn tenants_come_and_get_other_weights_and_slices_are_theirs() {
         0,
         "the first slice has gone before"
     );
-    assert_eq!(port.pipeline.basis().gradual_steps(&after), Some(vec![]));
+    assert_eq!(steps_to(&port, &after), Some(vec![]));
+}
+
+#[test]
+fn a_shaper_of_the_port_leaves_it_as_it_is_which_slices_were_added() {
+    let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
+    let mut port = Port::new(&spec(&[(1..=1, kind)]), Some(LINK));
+    apply(&mut port, add(&(7..=7), kind)).unwrap();
+    let two = resolved(&[kind, kind]).unwrap();
+    change_to(&mut port, &two);
+    assert_eq!(steps_to(&port, &two), Some(vec![]));
+    let now = Instant::from_nanos(port.now());
+    drop(port.pipeline.apply(Change::PortShaper(None), now).unwrap());
+    assert_eq!(steps_to(&port, &two), Some(vec![]));
+}
+
+/// It waits for class-default, and has a frame: when that leaves is not known yet.
+#[test]
+fn what_a_removed_slice_reserves_until_its_frames_leave_is_waited_for() {
+    let most = guaranteed(9_000, 6_000, Duration::from_millis(20));
+    let mut port = Port::new(&spec(&[]), Some(LINK));
+    let offer = |port: &mut Port, vlan| {
+        let (at, bytes) = (port.now(), 1_000);
+        let _ = port.offer(Arrival { at, vlan, bytes });
+    };
+    (0..30).for_each(|_| offer(&mut port, 3));
+    let one = slots(&[Some((1..=1, most))], false).resolve(LINK);
+    change_to(&mut port, &one.unwrap());
+    offer(&mut port, 1);
+    let other = slots(&[None, Some((2..=2, most))], false).resolve(LINK);
+    let other = other.unwrap();
+    let steps = steps_to(&port, &other).unwrap();
+    carry_out(&mut port, steps[0].clone()).unwrap();
+    let refused = carry_out(&mut port, steps[1].clone()).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.ends_with("is released when their last frames have left"),
+        "{text}"
+    );
+    change_to(&mut port, &other);
+}
+
+#[test]
+fn a_commit_of_slices_in_another_order_leaves_class_default_where_it_is() {
+    let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
+    let mut port = Port::new(&spec(&[(1..=1, kind)]), Some(LINK));
+    apply(&mut port, add(&(7..=7), kind)).unwrap();
+    let two = resolved(&[kind, kind]).unwrap();
+    change_to(&mut port, &two);
+    for vlan in [3, 3, 3, 3, 1, 2, 7] {
+        let (at, bytes) = (port.now(), 1_000);
+        let _ = port.offer(Arrival { at, vlan, bytes });
+    }
+    let now = Instant::from_nanos(port.now());
+    drop(
+        port.pipeline
+            .apply(Change::PolicyBesideSlices(two), now)
+            .unwrap(),
+    );
+    port.run_until(u64::MAX / 2);
+    let order: Vec<u16> = port.departures.iter().map(|left| left.vlan).collect();
+    assert_eq!(order[3..], [3; 4], "{order:?}");
 }
 
 fn slot() -> impl Strategy<Value = Option<(RangeInclusive<u16>, Kind)>> {
@@ -310,12 +376,12 @@ proptest! {
         for (vlan, bytes) in frames {
             let _ = port.offer(Arrival { at: 0, vlan, bytes });
         }
-        if port.pipeline.basis().gradual_steps(&after).is_none() {
+        if steps_to(&port, &after).is_none() {
             return Ok(());
         }
         let waited = change_to(&mut port, &after);
         prop_assert!(waited <= 400, "{waited}");
-        prop_assert_eq!(port.pipeline.basis().gradual_steps(&after), Some(vec![]));
+        prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
         for (vlan, bytes, gap) in later {
             let at = port.now() + gap;
             let _ = port.offer(Arrival { at, vlan, bytes });
@@ -345,6 +411,61 @@ proptest! {
         }
     }
 
+    /// A reload that is given up, and the whole policy or the old one after it, beside slices that were added; and steps again.
+    #[test]
+    fn a_policy_is_put_in_force_after_some_of_the_steps_to_another(
+        slices in prop::collection::vec((slot(), slot()), 1..5),
+        is_reversed in any::<[bool; 2]>(),
+        arrivals in prop::collection::vec((0u16..13, 60u32..1522, 0u64..500_000), 0..120),
+        steps_taken in 0usize..12,
+        added in 0u16..3,
+        goes_back in any::<bool>(),
+    ) {
+        let (old, new): (Vec<_>, Vec<_>) = slices.into_iter().unzip();
+        let specs = [slots(&old, is_reversed[0]), slots(&new, is_reversed[1])];
+        let [Ok(before), Ok(after)] = specs.each_ref().map(|spec| spec.resolve(LINK)) else {
+            return Ok(());
+        };
+        let mut port = Port::new(&specs[0], Some(LINK));
+        let added = || 10..10 + added;
+        for vlan in added() {
+            apply(&mut port, add(&(vlan..=vlan), BEST_EFFORT)).unwrap();
+        }
+        let mut arrivals = arrivals.into_iter();
+        let mut arrive = |port: &mut Port, most| {
+            for (vlan, bytes, gap) in arrivals.by_ref().take(most) {
+                let at = port.now() + gap;
+                let _ = port.offer(Arrival { at, vlan, bytes });
+            }
+        };
+        arrive(&mut port, 40);
+        let Some(steps) = steps_to(&port, &after) else { return Ok(()); };
+        for step in steps.into_iter().take(steps_taken) {
+            if carry_out(&mut port, step).is_err() {
+                break;
+            }
+            arrive(&mut port, 2);
+        }
+        let [target, other] = if goes_back { [before, after] } else { [after, before] };
+        let now = Instant::from_nanos(port.now());
+        drop(port.pipeline.apply(Change::PolicyBesideSlices(target.clone()), now).unwrap());
+        prop_assert_eq!(steps_to(&port, &target), Some(vec![]));
+        arrive(&mut port, 40);
+        if steps_to(&port, &other).is_some() {
+            change_to(&mut port, &other);
+            prop_assert_eq!(steps_to(&port, &other), Some(vec![]));
+        }
+        arrive(&mut port, usize::MAX);
+        port.run_until(u64::MAX / 2);
+        prop_assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped);
+        assert_in_order(&port.departures);
+        let now = Instant::from_nanos(port.now());
+        while port.pipeline.poll_removed(now).is_some() {}
+        for vlan in added() {
+            prop_assert_eq!(class_name(&port.pipeline, vlan), name(&(vlan..=vlan)));
+        }
+    }
+
     /// One by one, in order, each change is accepted once the deadlines before it have passed, and the policy is in force.
     #[test]
     fn any_two_policies_with_the_same_slices_are_exchanged_while_frames_wait(
@@ -364,8 +485,8 @@ proptest! {
         }
         let waited = change_to(&mut port, &after);
         prop_assert!(waited <= 100, "{waited}");
-        prop_assert_eq!(port.pipeline.basis().gradual_steps(&after), Some(vec![]));
-        let back = port.pipeline.basis().gradual_steps(&before);
+        prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
+        let back = steps_to(&port, &before);
         prop_assert_eq!(back.map(|changes| changes.is_empty()), Some(before == after));
         port.run_until(u64::MAX / 2);
         for class in port.pipeline.counters() {

@@ -138,6 +138,7 @@ fn apply(port: &mut Port, change: SliceChange) -> Result<SliceChanged, SliceChan
             name,
             refusal,
             released_in: None,
+            waits_for_frames: false,
         },
         other => other,
     };

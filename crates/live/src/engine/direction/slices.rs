@@ -77,10 +77,7 @@ impl Direction {
         let follow = match &change {
             SliceChange::Add(slice) => {
                 let chunks = chunks_of_queue(slice.params.queue_limit, frame_chunks);
-                match slice.is_of_policy {
-                    true => Follow::Join(self.share_name(&slice.name), chunks),
-                    false => Follow::Add(slice.name.clone(), chunks),
-                }
+                Follow::Add(slice.name.clone(), chunks, slice.is_of_policy)
             }
             SliceChange::Change { params, .. } => {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
@@ -91,12 +88,13 @@ impl Direction {
         let changed = self.pipeline.change_slice(change, now)?;
         let class = changed.class;
         match follow {
-            Follow::Add(name, chunks) => {
-                let share = memory.shares_mut().add(&name, chunks);
-                self.begin(class, share);
-            }
-            Follow::Join(name, chunks) => {
-                let share = memory.shares_mut().join(&name, chunks);
+            Follow::Add(name, chunks, is_of_policy) => {
+                let shares = memory.shares_mut();
+                let share = if is_of_policy {
+                    shares.join(&self.share_name(&name), chunks)
+                } else {
+                    shares.add(&name, chunks)
+                };
                 self.begin(class, share);
             }
             Follow::Change(chunks) => {
@@ -167,12 +165,7 @@ impl Direction {
         now: Instant,
         gone: &mut Vec<ClassCounters>,
     ) {
-        // What these have dropped was counted with the classes that the change removed.
-        while let Some(counters) = self.pipeline.poll_removed(now) {
-            if self.removing.remove(&counters.class) {
-                gone.push(counters);
-            }
-        }
+        self.finish_removed(now, gone);
         for name in std::mem::take(&mut self.removing) {
             let is_of = |class: &&ClassCounters| class.class == name;
             let counters = replaced.iter().find(is_of).cloned();
@@ -232,8 +225,8 @@ impl Direction {
 
 /// What follows a change of a slice.
 enum Follow {
-    Add(String, u64),
-    Join(String, u64),
+    /// Its name, its part of the memory, and whether it is of the policy.
+    Add(String, u64, bool),
     Change(u64),
     Nothing,
     Remove(String),

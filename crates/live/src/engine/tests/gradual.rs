@@ -3,6 +3,8 @@
 use super::slices::*;
 use super::*;
 use crate::engine::{GradualChange, Progress};
+use slicewise_dataplane::SliceChange;
+use slicewise_units::ByteCount;
 
 /// The rates of some slices, kbit/s, in both directions.
 fn policies(kbit: &[u64]) -> [DirectionParams; 2] {
@@ -122,6 +124,16 @@ fn change_to(bench: &mut Bench, before: &[(u16, u32)], after: &[(u16, u32)]) {
     }
 }
 
+/// Add a slice with a queue for this many packets.
+fn add_long(id: u16, packets: u32) -> SliceChange {
+    let mut change = add(id, 0);
+    if let SliceChange::Add(slice) = &mut change {
+        let limit = &mut slice.params.queue_limit;
+        (limit.packets, limit.bytes) = (packets, ByteCount::new(u64::from(u32::MAX)));
+    }
+    change
+}
+
 /// Frames that wait in each slice when more have arrived than there is memory for.
 fn flooded(bench: &mut Bench, slices: &[(u16, u32)]) -> Vec<(String, u64)> {
     bench.run();
@@ -146,7 +158,13 @@ fn memory_is_divided_among_slices_that_come_change_and_go_as_by_a_commit() {
     let less = [(10, 4)];
     let many: Vec<_> = (10..30).map(|id| (id, 300)).collect();
     let mixed: Vec<_> = (20..40).map(|id| (id, u32::from(id) * 10)).collect();
-    for (adds_slices, memory_bytes) in [(false, 64 << 20), (true, 64 << 20), (true, 4 << 20)] {
+    for (added, memory_bytes) in [
+        (None, 64 << 20),
+        (Some(0), 64 << 20),
+        (Some(0), 4 << 20),
+        (Some(600), 4 << 20),
+        (Some(1_700), 4 << 20),
+    ] {
         for [before, after] in [
             [&few[..], &other[..]],
             [&other, &few],
@@ -157,7 +175,14 @@ fn memory_is_divided_among_slices_that_come_change_and_go_as_by_a_commit() {
             [&mixed, &many],
             [&mixed, &less],
         ] {
-            let bench = || with_memory(before, adds_slices, memory_bytes);
+            let bench = || {
+                let mut bench = with_memory(before, added.is_some(), memory_bytes);
+                if let Some(packets) = added.filter(|packets| *packets > 0) {
+                    let change = directed([Some(add_long(50, packets)), None]);
+                    bench.engine.change_slice(change, bench.now).unwrap();
+                }
+                bench
+            };
             let [mut stepwise, mut whole] = [bench(), bench()];
             change_to(&mut stepwise, before, after);
             whole.apply(&with_limits(after));
@@ -175,6 +200,32 @@ fn memory_is_divided_among_slices_that_come_change_and_go_as_by_a_commit() {
             stepwise.run();
             stepwise.assert_conserved();
         }
+    }
+}
+
+/// Also of slices that have nothing left, which nobody has noticed when the next policy comes.
+#[test]
+fn what_removed_slices_have_dropped_is_counted_whenever_a_commit_comes() {
+    let before: Vec<_> = (100..300).map(|id| (id, 2 + u32::from(id) % 7)).collect();
+    for delay in 0..40 {
+        let mut bench = with_memory(&before, true, 64 << 20);
+        for i in 0..10 {
+            before
+                .iter()
+                .for_each(|&(id, _)| bench.arrive(tagged(id, 500, i)));
+            bench.poll();
+        }
+        let basis = bench.engine.basis();
+        let change = basis.gradual(&with_limits(&before), &with_limits(&[(1, 20)]));
+        let mut change = change.unwrap();
+        while bench.engine.advance(&mut change, bench.now).unwrap() == Progress::More {}
+        let end = bench
+            .now
+            .saturating_add(Duration::from_millis(20 + 10 * delay));
+        bench.run_until(end);
+        bench.now = end;
+        bench.apply(&with_limits(&[(1, 20), (2, 20)]));
+        bench.assert_conserved();
     }
 }
 
