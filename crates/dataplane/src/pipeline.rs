@@ -130,6 +130,12 @@ impl Pipeline {
         })
     }
 
+    /// Reserve memory for as many frames as a pipeline can hold, 128 MiB, which is touched only as it is first used. So none is
+    /// moved when slices or policies with longer queues come, which takes milliseconds otherwise.
+    pub fn reserve(&mut self) {
+        self.pool.reserve(buffer_frames(u64::MAX));
+    }
+
     /// Classify, meter, and queue `frame`, or drop it with one reason.
     ///
     /// O(1), but for class maps that do not compile into tables (`docs/mechanisms/classifier.md`).

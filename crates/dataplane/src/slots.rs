@@ -29,12 +29,6 @@ impl<T> Slots<T> {
         self.len
     }
 
-    /// Those that room was made for at construction.
-    #[inline]
-    pub(crate) fn base(&self) -> &[T] {
-        &self.base
-    }
-
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
         match self.base.get(index) {

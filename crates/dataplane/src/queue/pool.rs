@@ -1,7 +1,6 @@
 //! The frame memory shared by all queues: a slab of linked slots, reserved once.
 
 use crate::frame::{DropReason, Dropped, Frame};
-use crate::slots::Slots;
 use prefetch_index::prefetch_index;
 use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
@@ -195,11 +194,10 @@ impl QueuedFrame {
 /// Marks the end of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Slots for frames. Memory is reserved at construction but touched only as it is first used; what it [grows](Self::grow_to) by
-/// later is reserved as it is first used.
+/// Slots for frames. Memory is reserved at construction but touched only as it is first used.
 #[derive(Debug)]
 pub struct FramePool {
-    slots: Slots<QueuedFrame>,
+    slots: Vec<QueuedFrame>,
     free: u32,
     capacity: u32,
     dropped: DroppedList,
@@ -227,7 +225,7 @@ impl FramePool {
     #[must_use]
     pub fn with_capacity(capacity: u32) -> Self {
         Self {
-            slots: Slots::with_capacity(capacity as usize),
+            slots: Vec::with_capacity(capacity as usize),
             free: NIL,
             capacity,
             dropped: DroppedList::EMPTY,
@@ -240,9 +238,19 @@ impl FramePool {
         self.capacity
     }
 
-    /// Make room for at least `capacity` frames in all. O(1): no frame is moved.
+    /// Make room for at least `capacity` frames in all. Not for the packet path: it may allocate.
     pub fn grow_to(&mut self, capacity: u32) {
-        self.capacity = self.capacity.max(capacity);
+        if capacity > self.capacity {
+            // By more than that, so that growing in small steps takes amortized O(1).
+            self.slots.reserve(capacity as usize - self.slots.len());
+            self.capacity = capacity;
+        }
+    }
+
+    /// Reserve memory for so many frames, although it [holds](Self::capacity) fewer: up to there it grows without moving any.
+    pub fn reserve(&mut self, frames: u32) {
+        let more = (frames as usize).saturating_sub(self.slots.len());
+        self.slots.reserve_exact(more);
     }
 
     /// A slot holding `queued` with nothing behind it; `None` when all are taken.
@@ -396,7 +404,7 @@ impl FramePool {
         }
         let (_, behind) = self.fetch(first);
         if behind != NIL {
-            prefetch_index(self.slots.base(), behind as usize);
+            prefetch_index(&self.slots, behind as usize);
         }
     }
 

@@ -129,7 +129,7 @@ impl Direction {
         params: &DirectionParams,
         now: Instant,
     ) -> Result<Self, BuildError> {
-        let pipeline = Pipeline::new(
+        let mut pipeline = Pipeline::new(
             &PipelineParams {
                 policy: PolicyParams::clone(&params.policy),
                 port_shaper: None,
@@ -137,6 +137,7 @@ impl Direction {
             },
             now,
         )?;
+        pipeline.reserve();
         let classes = pipeline.counters().len();
         Ok(Self {
             name,

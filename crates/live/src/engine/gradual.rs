@@ -112,8 +112,8 @@ impl Engine {
         let mut left = MOST_STEPS;
         for steps in &mut change.steps {
             let mut refused = None;
-            for direction in 0..steps.len() {
-                match self.carry_out(direction, &mut steps[direction], &mut left, now) {
+            for (direction, steps) in steps.iter_mut().enumerate() {
+                match self.carry_out(direction, steps, &mut left, now) {
                     Ok(()) => {}
                     Err(error) if error.error.is_temporary() => refused = Some(error),
                     Err(error) => return Err(error),

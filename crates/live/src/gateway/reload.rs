@@ -40,7 +40,7 @@ pub(super) struct Reload {
 
 #[derive(Debug)]
 enum PreparedChange {
-    BySlice(GradualChange),
+    BySlice(Box<GradualChange>),
     Whole(Box<PreparedDirections>),
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Reloading {
 #[derive(Debug)]
 struct Gradual {
     params: GatewayParams,
-    change: GradualChange,
+    change: Box<GradualChange>,
     /// Steps in all.
     slices: usize,
     /// Frames that waited at its beginning.
@@ -335,7 +335,7 @@ fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
         None => basis.gradual(&before.directions, directions),
     };
     let change = match gradual {
-        Some(change) => PreparedChange::BySlice(change),
+        Some(change) => PreparedChange::BySlice(Box::new(change)),
         None => {
             let prepared = basis.prepare(directions, time::now());
             PreparedChange::Whole(Box::new(prepared.map_err(|error| error.to_string())?))

@@ -77,7 +77,6 @@ fn two_slices_exchange_what_neither_could_have_beside_the_other() {
 fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
     let port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
-    let basis = port.pipeline.basis();
     let classes = |spec: PolicySpec| steps_to(&port, &spec.resolve(LINK).unwrap());
     assert_eq!(classes(spec(&[(1..=1, kind), (2..=2, kind)])), Some(vec![]));
     let by_flow = Kind {
