@@ -247,7 +247,10 @@ timeline:
           classes:
             - {name: critical, slice: critical, guarantee: {rate: 12 Mbit/s, burst: 16 kB, delay: 20 ms}}
 ";
-    let study = STUDY.replace("duration: 1 s", "duration: 2 s");
+    // Without pauses, so that frames wait whenever the change comes.
+    let study = STUDY
+        .replace("duration: 1 s", "duration: 2 s")
+        .replace("on_off: {on_for: 250 ms, off_for: 250 ms}", "rate: 10 %");
     (bench.sandbox).write("study.yaml", format!("{study}{timeline}"));
     let one = [
         "--policy",

@@ -31,9 +31,9 @@ impl Basis {
     /// than tenants and slices that come or go, guarantees, maximums, weights, queue limits and class maps, or a class map that
     /// moves, comes or goes has a frame in common with another. O(classes · combinations of bits that class maps test).
     ///
-    /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less meanwhile than what both policies promise it, and no change is refused but until the
-    /// deadlines under guarantees that were given up have passed, and until frames have left that were of a slice of the same
-    /// name.
+    /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
+    /// meanwhile than what both policies promise it, and no step is refused but until the deadlines under guarantees that
+    /// were given up have passed, and until frames have left that were of a slice of the same name.
     #[must_use]
     pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<GradualSteps> {
         let Some(slices) = &self.slices else {

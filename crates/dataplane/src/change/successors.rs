@@ -99,12 +99,14 @@ fn apart<'a>(old: &[ClassParams], new: &'a [ClassParams]) -> Vec<Option<&'a Clas
         (is_same && !overlap.of_class(&class.name)).then_some(successor)
     };
     let mut apart: Vec<Option<&ClassParams>> = old.iter().map(same).collect();
-    if let (Some((default, others)), [.., last]) = (apart.split_last_mut(), new)
+    if let (Some((same_default, others)), [.., old_default], [.., new_default]) =
+        (apart.split_last_mut(), old, new)
         && old.len() == new.len()
-        && last.matches.is_none()
+        && old_default.matches.is_none()
+        && new_default.matches.is_none()
         && others.iter().all(Option::is_some)
     {
-        *default = Some(last);
+        *same_default = Some(new_default);
     }
     apart
 }
