@@ -139,7 +139,9 @@ impl Reserved {
             self.transitions.remove(&class);
             return Ok(());
         }
-        let until = self.until(old, before, now);
+        // What the new guarantee covers needs nothing beside it.
+        let beside = old.filter(|old| new.is_none_or(|new| covering_both(*old, new) != new));
+        let until = self.until(beside, before, now);
         let transition = Transition {
             reserved: covering,
             to: new,
@@ -176,11 +178,7 @@ impl Reserved {
         let Some(new) = new else {
             return Ok(current);
         };
-        let covering = GuaranteeParams {
-            rate: new.rate.max(current.rate),
-            burst: new.burst.max(current.burst),
-            class: new.class.min(current.class),
-        };
+        let covering = covering_both(current, new);
         self.reservations.release(&current);
         let mut fits = self.reservations.try_reserve(&new);
         let mut why: fn(Refusal) -> NotReserved = NotReserved::Refused;
@@ -239,5 +237,14 @@ impl Reserved {
     fn end_at(&mut self, at: Instant, due: Due) {
         self.due.insert((at, self.next_due), due);
         self.next_due += 1;
+    }
+}
+
+/// A guarantee that promises what either does.
+fn covering_both(one: GuaranteeParams, other: GuaranteeParams) -> GuaranteeParams {
+    GuaranteeParams {
+        rate: one.rate.max(other.rate),
+        burst: one.burst.max(other.burst),
+        class: one.class.min(other.class),
     }
 }

@@ -198,6 +198,20 @@ fn a_lower_guarantee_is_reserved_in_full_until_the_old_deadlines_have_passed() {
 }
 
 #[test]
+fn what_a_guarantee_covers_needs_nothing_beside_it_when_what_came_before_has_ended() {
+    let of = |cir, cbs, ms| guaranteed(cir, cbs, Duration::from_millis(ms));
+    let mut port = Port::new(&spec(&[(1..=1, of(1_000, 30_000, 60))]), Some(LINK));
+    apply(&mut port, change(&(1..=1), of(1_000, 3_000, 60))).unwrap();
+    port.run_until(40_000_000);
+    // The burst of 30 kB is reserved until 60 ms, now within 30 ms.
+    apply(&mut port, change(&(1..=1), of(2_000, 3_000, 30))).unwrap();
+    let other = add(&(2..=2), of(1_000, 20_000, 40));
+    assert!(apply(&mut port, other.clone()).is_err());
+    port.run_until(61_000_000);
+    apply(&mut port, other).unwrap();
+}
+
+#[test]
 fn a_change_that_fits_only_without_the_old_guarantee_says_so() {
     let (ms, fast) = (
         Duration::from_millis,
