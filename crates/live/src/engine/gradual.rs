@@ -67,11 +67,11 @@ impl EngineBasis {
         directions.all(are_same).then_some(())?;
         let needs = needs_of(params.iter().map(|it| &*it.policy), self.needs);
         let ((total, old_level), frame_chunks) = (self.division, needs.frame_chunks);
+        (total <= MOST_QUEUED_CHUNKS).then_some(())?;
         let queues = params
             .iter()
             .flat_map(|it| queues(&it.policy, frame_chunks));
         let level = level(total, queues.map(|queue| queue.chunks));
-        (total <= MOST_QUEUED_CHUNKS).then_some(())?;
         let forward = forward.gradual_steps(&params[0].policy)?;
         let backward = backward.gradual_steps(&params[1].policy)?;
         Some(GradualChange {

@@ -122,6 +122,7 @@ impl SliceChangeError {
             Self::InTransition { .. }
                 | Self::Draining { .. }
                 | Self::Moving { .. }
+                | Self::NotByFlow { .. }
                 | Self::Refused {
                     released_in: Some(_),
                     ..

@@ -53,21 +53,31 @@ impl Direction {
         match step {
             GradualStep::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
             GradualStep::Slice(change) => {
-                let removed = match &change {
-                    SliceChange::Remove { name } => Some(name.clone()),
-                    _ => None,
-                };
-                self.change_slice(change, memory, frame_chunks, now)?;
-                if let Some(name) = removed {
-                    self.removing.remove(&name);
-                }
-                Ok(())
+                let changed = self.change(change, memory, frame_chunks, now);
+                changed.map(drop)
             }
         }
     }
 
-    /// Carry out a change of one slice. Its part of the memory and its delays follow. Work: O(1).
+    /// Carry out a change of one slice that somebody asks for: if that removes it, it is reported once it is gone. Work: O(1).
     pub(in super::super) fn change_slice(
+        &mut self,
+        change: SliceChange,
+        memory: &mut FrameMemory,
+        frame_chunks: u32,
+        now: Instant,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        let removed = match &change {
+            SliceChange::Remove { name } => Some(name.clone()),
+            _ => None,
+        };
+        let changed = self.change(change, memory, frame_chunks, now)?;
+        self.removing.extend(removed);
+        Ok(changed)
+    }
+
+    /// A change of one slice. Its part of the memory and its delays follow.
+    fn change(
         &mut self,
         change: SliceChange,
         memory: &mut FrameMemory,
@@ -83,7 +93,7 @@ impl Direction {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
             }
             SliceChange::Flows { .. } | SliceChange::Matches { .. } => Follow::Nothing,
-            SliceChange::Remove { name } => Follow::Remove(name.clone()),
+            SliceChange::Remove { .. } => Follow::Remove,
         };
         let changed = self.pipeline.change_slice(change, now)?;
         let class = changed.class;
@@ -104,12 +114,11 @@ impl Direction {
                     .for_each(|&share| memory.shares_mut().want(share, chunks));
             }
             Follow::Nothing => {}
-            Follow::Remove(name) => {
+            Follow::Remove => {
                 let share = self.shares.get_mut(class as usize).and_then(Option::take);
                 share
                     .iter()
                     .for_each(|&share| memory.shares_mut().remove(share));
-                self.removing.insert(name);
             }
         }
         Ok(changed)
@@ -229,5 +238,5 @@ enum Follow {
     Add(String, u64, bool),
     Change(u64),
     Nothing,
-    Remove(String),
+    Remove,
 }
