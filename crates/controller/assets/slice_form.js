@@ -15,7 +15,7 @@ const RARE = [
   ["teid", "GTP-U tunnel (TEID)", wholeNumber(1, 4_294_967_295)],
 ];
 
-/** The fields of a slice; `slice` is what they begin with. `changed` is called at each input. */
+/** The fields of a slice; `slice` is what they begin with. `changed` is called at each input; not when a field is left, as the focus may be in the answer by then. */
 export function sliceForm(slice, changed) {
   const isNew = slice === null;
   const name = field("Name", { parse: parseName, text: slice?.name ?? "", required: "a slice needs a name", hint: "Small letters, digits, “.”, “_”, “-”." });
@@ -29,7 +29,6 @@ export function sliceForm(slice, changed) {
     element("fieldset", {}, element("legend", {}, "Slice"), element("div", { class: "fields" }, name.node, tenant.node, path.node)),
     matches.node, DIRECTIONS.map((direction) => terms[direction].node));
   node.addEventListener("input", changed);
-  node.addEventListener("change", changed);
   return {
     node,
     first: isNew ? name.input : terms.forward.first,

@@ -271,6 +271,8 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
         "{answer}"
     );
     browser.tab_to("Take ");
+    // A person takes longer than an answer, and none comes that would take the focus away.
+    thread::sleep(Duration::from_millis(500));
     browser.press(&ENTER.to_string());
     browser.wait_for(&format!("{ANSWER} === 'holds'"));
     browser.press(&ENTER.to_string());
