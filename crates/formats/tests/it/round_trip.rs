@@ -59,7 +59,7 @@ fn extended_entry() -> impl Strategy<Value = Vec<Condition>> {
     )
 }
 
-fn access_list(name: String, standard: bool) -> impl Strategy<Value = AccessList> {
+fn access_list(name: String, standard: bool) -> BoxedStrategy<AccessList> {
     let conditions = if standard {
         prefix()
             .prop_map(|source| vec![Condition::Source(source)])
@@ -69,14 +69,16 @@ fn access_list(name: String, standard: bool) -> impl Strategy<Value = AccessList
     };
     let entry = (any::<bool>(), conditions)
         .prop_map(|(permit, conditions)| AccessEntry { permit, conditions });
-    prop::collection::vec(entry, 1..4).prop_map(move |entries| AccessList {
-        name: name.clone(),
-        entries,
-    })
+    prop::collection::vec(entry, 1..4)
+        .prop_map(move |entries| AccessList {
+            name: name.clone(),
+            entries,
+        })
+        .boxed()
 }
 
 /// `unique` keeps the names of access lists apart.
-fn condition(unique: u32) -> impl Strategy<Value = Condition> {
+fn condition(unique: u32) -> BoxedStrategy<Condition> {
     let plain = prop_oneof![
         Just(Condition::Everything),
         vlans().prop_map(Condition::OuterVlan),
@@ -89,26 +91,30 @@ fn condition(unique: u32) -> impl Strategy<Value = Condition> {
         access_list((1300 + unique).to_string(), true).prop_map(Condition::AccessList),
         access_list((2000 + unique).to_string(), false).prop_map(Condition::AccessList),
     ];
-    (plain, any::<bool>()).prop_map(|(condition, negated)| {
-        if negated {
-            Condition::Not(Box::new(condition))
-        } else {
-            condition
-        }
-    })
+    (plain, any::<bool>())
+        .prop_map(|(condition, negated)| {
+            if negated {
+                Condition::Not(Box::new(condition))
+            } else {
+                condition
+            }
+        })
+        .boxed()
 }
 
-fn class_map(unique: u32) -> impl Strategy<Value = ClassMap> {
+fn class_map(unique: u32) -> BoxedStrategy<ClassMap> {
     let conditions: Vec<_> = (0..3).map(|index| condition(10 * unique + index)).collect();
     let mode = prop_oneof![Just(MatchMode::Any), Just(MatchMode::All)];
-    (mode, conditions, 0..=3usize).prop_map(move |(mode, mut conditions, count)| {
-        conditions.truncate(count);
-        ClassMap {
-            name: format!("class-{unique}"),
-            mode,
-            conditions,
-        }
-    })
+    (mode, conditions, 0..=3usize)
+        .prop_map(move |(mode, mut conditions, count)| {
+            conditions.truncate(count);
+            ClassMap {
+                name: format!("class-{unique}"),
+                mode,
+                conditions,
+            }
+        })
+        .boxed()
 }
 
 fn percent() -> impl Strategy<Value = RateSpec> {
@@ -140,7 +146,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-fn policer() -> impl Strategy<Value = PolicerSpec> {
+fn policer() -> BoxedStrategy<PolicerSpec> {
     let by_rate = (
         rate(),
         size().prop_map(BurstSpec::Size),
@@ -151,34 +157,36 @@ fn policer() -> impl Strategy<Value = PolicerSpec> {
     let by_share = (percent(), time(), time(), percent());
     let actions = || prop::option::of(action());
     let rates = prop_oneof![by_rate, by_share];
-    (rates, any::<[bool; 3]>(), actions(), actions(), actions()).prop_map(
-        |(
-            (cir, committed, excess, peak),
-            [has_cbs, has_excess, two_rates],
-            conform,
-            exceed,
-            violate,
-        )| {
-            let excess = has_excess.then_some(excess);
-            PolicerSpec {
-                cir,
-                cbs: has_cbs.then_some(committed),
-                ebs: excess.filter(|_| !two_rates),
-                pir: two_rates.then_some(peak),
-                pbs: excess.filter(|_| two_rates),
-                eir: None,
-                accounting: Accounting::L2,
-                refill_interval: None,
-                mode: ColourMode::Blind,
+    (rates, any::<[bool; 3]>(), actions(), actions(), actions())
+        .prop_map(
+            |(
+                (cir, committed, excess, peak),
+                [has_cbs, has_excess, two_rates],
                 conform,
                 exceed,
                 violate,
-            }
-        },
-    )
+            )| {
+                let excess = has_excess.then_some(excess);
+                PolicerSpec {
+                    cir,
+                    cbs: has_cbs.then_some(committed),
+                    ebs: excess.filter(|_| !two_rates),
+                    pir: two_rates.then_some(peak),
+                    pbs: excess.filter(|_| two_rates),
+                    eir: None,
+                    accounting: Accounting::L2,
+                    refill_interval: None,
+                    mode: ColourMode::Blind,
+                    conform,
+                    exceed,
+                    violate,
+                }
+            },
+        )
+        .boxed()
 }
 
-fn shaper() -> impl Strategy<Value = ShaperSpec> {
+fn shaper() -> BoxedStrategy<ShaperSpec> {
     let bursts = prop_oneof![
         Just((None, None)),
         (1..=1_000_000u64).prop_map(|bc| (Some(bc), None)),
@@ -186,15 +194,15 @@ fn shaper() -> impl Strategy<Value = ShaperSpec> {
     ];
     let by_rate = (rate(), bursts);
     let by_share = percent().prop_map(|share| (share, (None, None)));
-    (prop_oneof![by_rate, by_share], any::<bool>()).prop_map(|((rate, (bc, be)), peak)| {
-        ShaperSpec {
+    (prop_oneof![by_rate, by_share], any::<bool>())
+        .prop_map(|((rate, (bc, be)), peak)| ShaperSpec {
             rate,
             committed_burst_bits: bc,
             excess_burst_bits: be,
             peak,
             accounting: Accounting::L2,
-        }
-    })
+        })
+        .boxed()
 }
 
 fn priority() -> impl Strategy<Value = PrioritySpec> {
@@ -215,7 +223,7 @@ fn queue_limit() -> impl Strategy<Value = QueueLimitSpec> {
     ]
 }
 
-fn wred() -> impl Strategy<Value = WredSpec> {
+fn wred() -> BoxedStrategy<WredSpec> {
     let curves = |largest: u8| {
         let values = subsequence((0..=largest).collect::<Vec<u8>>(), 0..4).prop_shuffle();
         let curve = (any::<u32>(), any::<u32>(), 1..=65_536u32);
@@ -241,6 +249,7 @@ fn wred() -> impl Strategy<Value = WredSpec> {
             curves,
             exponential_weight,
         })
+        .boxed()
 }
 
 /// Which kinds of `bandwidth` the classes of a policy map have.
@@ -253,7 +262,7 @@ enum Kinds {
 }
 
 /// One class; most of them are such as IOS XE takes.
-fn class(unique: Option<u32>, kinds: Kinds) -> impl Strategy<Value = ClassSpec> {
+fn class(unique: Option<u32>, kinds: Kinds) -> BoxedStrategy<ClassSpec> {
     let base = match unique {
         Some(unique) => class_map(unique).prop_map(ClassSpec::new).boxed(),
         None => Just(ClassSpec::class_default()).boxed(),
@@ -307,9 +316,10 @@ fn class(unique: Option<u32>, kinds: Kinds) -> impl Strategy<Value = ClassSpec> 
                 }
             },
         )
+        .boxed()
 }
 
-fn level(first: u32, name: &'static str) -> impl Strategy<Value = PolicySpec> {
+fn level(first: u32, name: &'static str) -> BoxedStrategy<PolicySpec> {
     let kinds = select(vec![
         Kinds::Kilobits,
         Kinds::Percents,
@@ -322,17 +332,19 @@ fn level(first: u32, name: &'static str) -> impl Strategy<Value = PolicySpec> {
             .collect();
         (classes, 0..=3usize, prop::option::of(class(None, kinds)))
     });
-    classes.prop_map(move |(mut classes, count, rest)| {
-        classes.truncate(count);
-        classes.extend(rest);
-        PolicySpec {
-            name: name.into(),
-            classes,
-            discipline: Discipline::MinimumShare,
-            guaranteed: None,
-            queues: Vec::new(),
-        }
-    })
+    classes
+        .prop_map(move |(mut classes, count, rest)| {
+            classes.truncate(count);
+            classes.extend(rest);
+            PolicySpec {
+                name: name.into(),
+                classes,
+                discipline: Discipline::MinimumShare,
+                guaranteed: None,
+                queues: Vec::new(),
+            }
+        })
+        .boxed()
 }
 
 /// Two levels; the child hangs at any class of the parent.
