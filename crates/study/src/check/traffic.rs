@@ -133,6 +133,8 @@ pub(super) struct Network {
 pub(super) struct Place<'a> {
     pub(super) name: &'a At<String>,
     slices: &'a [StudySlice],
+    /// Their names.
+    slice_names: &'a [&'a str],
     spec: &'a StudySpec,
     pub(super) network: &'a Network,
 }
@@ -236,6 +238,7 @@ impl Checker<'_> {
             self.problems.add(name.span, message);
         }
         let misspelt = self.misspelt_sources(scenario, spec);
+        let slice_names: Vec<&str> = slices.iter().map(|slice| slice.name.as_str()).collect();
         let (mut sources, mut applications) = (Vec::new(), Vec::new());
         for (name, source) in scenario.sources.iter() {
             if misspelt.contains(name.value.as_str()) {
@@ -244,6 +247,7 @@ impl Checker<'_> {
             let place = Place {
                 name,
                 slices,
+                slice_names: &slice_names,
                 spec,
                 network,
             };
@@ -398,12 +402,7 @@ impl Checker<'_> {
             self.problems.add(place.name.span, message);
         }
         let name = source.value.slice.as_ref()?;
-        let names: Vec<&str> = place
-            .slices
-            .iter()
-            .map(|slice| slice.name.as_str())
-            .collect();
-        let index = self.index_of(Table::SLICES, name, &names)?;
+        let index = self.index_of(Table::SLICES, name, place.slice_names)?;
         let (_, spec) = place.spec.slices.0.get(index)?;
         Some(Slice {
             index,
