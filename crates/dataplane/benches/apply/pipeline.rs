@@ -144,6 +144,7 @@ pub fn report() {
         "", "median", "99 %", "99.9 %", "most"
     );
     single_changes();
+    other_links();
     slice_by_slice();
     whole_policies();
 }
@@ -253,6 +254,28 @@ fn single_changes() {
     print("remove one", removed);
     print("add one", added);
     print(&format!("add {MORE} more"), grown);
+}
+
+/// The same slices on links of two rates in turn.
+fn other_links() {
+    let (mut run, mut random) = (Run::new(SLICES), Random(1));
+    let slower = policy(SLICES).links;
+    let mut faster = slower.clone();
+    for params in &mut faster {
+        params.link.rate = BitRate::new(2 * params.link.rate.bits_per_second());
+    }
+    let mut changed_in = Vec::new();
+    for round in 0..CHANGES {
+        run.forward(&mut random);
+        let links = if round % 2 == 0 { &faster } else { &slower };
+        let now = run.now();
+        std::hint::black_box(clock());
+        let start = clock();
+        let changed = run.pipeline.change_links(links, now);
+        changed_in.push(clock() - start);
+        assert!(changed.is_ok(), "both admit all: {changed:?}");
+    }
+    print("another link", changed_in);
 }
 
 fn whole_policies() {

@@ -5,14 +5,21 @@
 use super::slice::{NewSlice, SliceChange};
 use super::successors::Overlap;
 use super::{Basis, beside, ledger};
-use slicewise_model::{ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams};
+use crate::slice_flows::SliceFlows;
+use slicewise_model::{
+    AdmissionParams, ClassParams, GuaranteeParams, PolicyParams, Rate, SliceParams, TenantParams,
+};
 use std::collections::HashMap;
 
 /// One of the changes that lead to another policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GradualStep {
+    /// Another rate of the links: [`Pipeline::change_links`](crate::Pipeline::change_links).
+    Links(Vec<AdmissionParams>),
     /// A tenant more, or another weight for one: [`Pipeline::tenant`](crate::Pipeline::tenant).
     Tenant(TenantParams),
+    /// The flows of a slice are told apart: [`Pipeline::tell_flows_apart`](crate::Pipeline::tell_flows_apart).
+    FlowsApart(String),
     /// A change of a slice: [`Pipeline::change_slice`](crate::Pipeline::change_slice).
     Slice(SliceChange),
 }
@@ -28,8 +35,8 @@ pub struct GradualSteps {
 
 impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
-    /// than tenants and slices that come or go, guarantees, maximums, weights, queue limits and class maps, or a class map that
-    /// moves, comes or goes has a frame in common with another. O(classes · combinations of bits that class maps test).
+    /// than the rate of its links, tenants and slices that come or go, guarantees, maximums, weights, queue limits, flow queues and class maps, or a class map
+    /// that moves, comes or goes has a frame in common with another. O(classes · combinations of bits that class maps test).
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
     /// meanwhile than what both policies promise it, and no step is refused but until the deadlines under guarantees that
@@ -49,6 +56,8 @@ impl Basis {
         let tenants = after.guaranteed.as_mut().map(|common| &mut common.tenants);
         let wanted = std::mem::take(tenants?);
         let known = std::mem::take(&mut before.guaranteed.as_mut()?.tenants);
+        steps.links(&before.links, std::mem::take(&mut after.links))?;
+        before.links.clear();
         if before != after {
             return None;
         }
@@ -65,6 +74,27 @@ impl Basis {
 }
 
 impl GradualSteps {
+    /// A link that is slower carries what is left once slices have given up what they will not have; one that is faster has
+    /// room for what they get then.
+    fn links(&mut self, known: &[AdmissionParams], wanted: Vec<AdmissionParams>) -> Option<()> {
+        if known == wanted {
+            return Some(());
+        }
+        let differ_in_rate = |(old, new): (&AdmissionParams, &AdmissionParams)| {
+            let link = Rate {
+                rate: old.link.rate,
+                ..new.link
+            };
+            *old == AdmissionParams {
+                link,
+                ..new.clone()
+            }
+        };
+        let differ_in_rate =
+            known.len() == wanted.len() && known.iter().zip(&wanted).all(differ_in_rate);
+        differ_in_rate.then(|| self.given.push(GradualStep::Links(wanted)))
+    }
+
     /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
     fn tenants(&mut self, known: &[TenantParams], wanted: Vec<TenantParams>) -> Vec<u32> {
         let numbers = known.iter().map(|tenant| tenant.name.as_str()).zip(0u32..);
@@ -104,6 +134,7 @@ impl GradualSteps {
     fn change(&mut self, old: ClassParams, new: ClassParams) -> Option<()> {
         let (from, to) = old.slice.zip(new.slice)?;
         let has_other_map = old.matches != new.matches;
+        let has_other_flows = old.flow_queue != new.flow_queue;
         if from.tenant != to.tenant || !differ_in_slice_only(old, &new) {
             return None;
         }
@@ -126,6 +157,20 @@ impl GradualSteps {
         } else {
             self.given_up.push(change(kept));
             self.given.push(change(to));
+        }
+        if has_other_flows {
+            // So that all slices wait at the same time for their frames.
+            let is_by_flow = new.flow_queue.is_some();
+            let apart = is_by_flow.then(|| GradualStep::FlowsApart(name.clone()));
+            self.given_up.extend(apart);
+            let flows = SliceFlows {
+                queue: new.flow_queue,
+                ..SliceFlows::default()
+            };
+            self.give(SliceChange::Flows {
+                name: name.clone(),
+                flows: Box::new(flows),
+            });
         }
         if has_other_map {
             self.give(SliceChange::Matches {
@@ -172,13 +217,14 @@ fn added(class: ClassParams) -> Option<SliceChange> {
     (ClassParams::from(new.clone()) == class).then(|| SliceChange::Add(Box::new(new)))
 }
 
-/// Whether two classes are one but for what [`SliceChange::Change`] and [`SliceChange::Matches`] change.
+/// Whether two classes are one but for what [`SliceChange::Change`], [`SliceChange::Flows`] and [`SliceChange::Matches`] change.
 fn differ_in_slice_only(old: ClassParams, new: &ClassParams) -> bool {
     let changed = ClassParams {
         // Class-default has no class map.
         matches: old.matches.and(new.matches.clone()),
         weight: new.weight,
         queue_limit: new.queue_limit,
+        flow_queue: new.flow_queue,
         slice: new.slice,
         ..old
     };

@@ -3,7 +3,9 @@
 //! A frame that was eligible under an old guarantee keeps its deadline. So the old guarantee stays
 //! reserved beside the new one, as one that covers both, until that deadline has passed.
 
-use slicewise_model::{AdmissionParams, DelayClasses, GuaranteeParams, Refusal, Reservations};
+use slicewise_model::{
+    AdmissionParams, DelayClasses, GuaranteeParams, Problem, Refusal, Reservations,
+};
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
@@ -70,6 +72,11 @@ impl Reserved {
             next_due: 0,
             unended: 0,
         }
+    }
+
+    /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].
+    pub(crate) fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
+        self.reservations.change_links(links)
     }
 
     /// Whether what slices had that were removed is reserved until frames of theirs have left.

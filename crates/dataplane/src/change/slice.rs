@@ -20,8 +20,8 @@ use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
 pub use error::SliceChangeError;
 pub(crate) use moving::{Arrived, Arriving, Moving};
-use slicewise_model::{ClassMap, FlowQueueParams, SliceParams, TenantParams};
-use slicewise_units::Instant;
+use slicewise_model::{AdmissionParams, ClassMap, FlowQueueParams, SliceParams, TenantParams};
+use slicewise_units::{Duration, Instant};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -113,6 +113,14 @@ pub(crate) fn change(
             SliceChange::Remove { name } => changing.remove(name),
         }
     });
+    of_slices(pipeline, changed)
+}
+
+/// What a change of single slices came to, which a policy without slices does not have.
+fn of_slices<T>(
+    pipeline: &Pipeline,
+    changed: Option<Result<T, SliceChangeError>>,
+) -> Result<T, SliceChangeError> {
     changed.unwrap_or_else(|| {
         let policy = pipeline.params.policy.name.clone();
         Err(SliceChangeError::NotGuaranteed { policy })
@@ -137,10 +145,7 @@ pub(crate) fn check(
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
         }
     });
-    checked.unwrap_or_else(|| {
-        let policy = pipeline.params.policy.name.clone();
-        Err(SliceChangeError::NotGuaranteed { policy })
-    })
+    of_slices(pipeline, checked)
 }
 
 /// The number of a tenant, which is added if there is none of its name, and has this weight from now on.
@@ -150,10 +155,34 @@ pub(crate) fn tenant(
     now: Instant,
 ) -> Result<u32, SliceChangeError> {
     let found = with_ledger(pipeline, now, |changing| changing.tenant(tenant));
-    found.unwrap_or_else(|| {
-        let policy = pipeline.params.policy.name.clone();
-        Err(SliceChangeError::NotGuaranteed { policy })
-    })
+    of_slices(pipeline, found)
+}
+
+/// Other links admit the guarantees.
+pub(crate) fn links(
+    pipeline: &mut Pipeline,
+    links: &[AdmissionParams],
+    now: Instant,
+) -> Result<(), SliceChangeError> {
+    let changed = with_ledger(pipeline, now, |changing| {
+        changing.ledger.reserved.settle(now);
+        changing.links(links)
+    });
+    of_slices(pipeline, changed)
+}
+
+/// Frames of a slice carry the hash of their flow from now on.
+pub(crate) fn tell_flows_apart(
+    pipeline: &mut Pipeline,
+    name: &str,
+    now: Instant,
+) -> Result<(), SliceChangeError> {
+    let told = with_ledger(pipeline, now, |changing| {
+        let (class, _) = changing.find(name)?;
+        changing.tell_flows_apart(class);
+        Ok(())
+    });
+    of_slices(pipeline, told)
 }
 
 /// A frame has arrived whose class is on its way to another.
@@ -238,6 +267,22 @@ impl Changing<'_> {
         }
         self.pipeline.version += 1;
         Ok(number)
+    }
+
+    fn links(&mut self, links: &[AdmissionParams]) -> Result<(), SliceChangeError> {
+        let reserved = &mut self.ledger.reserved;
+        reserved.change_links(links).map_err(|problem| {
+            let (released_in, waits_for_frames) = self.released();
+            SliceChangeError::Link {
+                problem,
+                released_in,
+                waits_for_frames,
+            }
+        })?;
+        let params = Arc::make_mut(&mut self.pipeline.params);
+        params.policy.links = links.to_vec();
+        self.pipeline.version += 1;
+        Ok(())
     }
 
     fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
@@ -470,16 +515,24 @@ impl Changing<'_> {
         }
     }
 
+    /// Within which time what slices had that were changed or removed is released, and whether frames have to leave before.
+    fn released(&self) -> (Option<Duration>, bool) {
+        let reserved = &self.ledger.reserved;
+        let last = reserved.last_due();
+        let released_in = last.map(|last| last.saturating_since(self.now));
+        (released_in, reserved.waits_for_frames())
+    }
+
     fn not_reserved(&self, name: &str, why: NotReserved) -> SliceChangeError {
         let name = name.to_owned();
         match why {
             NotReserved::Refused(refusal) => {
-                let last = self.ledger.reserved.last_due();
+                let (released_in, waits_for_frames) = self.released();
                 SliceChangeError::Refused {
                     name,
                     refusal: Box::new(refusal),
-                    released_in: last.map(|last| last.saturating_since(self.now)),
-                    waits_for_frames: self.ledger.reserved.waits_for_frames(),
+                    released_in,
+                    waits_for_frames,
                 }
             }
             NotReserved::InTransition(refusal) => SliceChangeError::InTransition {

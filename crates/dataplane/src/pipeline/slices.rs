@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
 use crate::counters::ClassCounters;
 use crate::slice_flows::FlowsSeen;
-use slicewise_model::TenantParams;
+use slicewise_model::{AdmissionParams, TenantParams};
 use slicewise_units::Instant;
 
 impl Pipeline {
@@ -32,6 +32,28 @@ impl Pipeline {
     /// If the policy has no slices, or too many tenants.
     pub fn tenant(&mut self, tenant: &TenantParams, now: Instant) -> Result<u32, SliceChangeError> {
         slice::tenant(self, tenant, now)
+    }
+
+    /// Let other links admit the guarantees of the slices: as many, with the same delay classes and accounting. What was
+    /// replaced must fit as long as it is reserved.
+    ///
+    /// # Errors
+    /// If the policy has no slices, or what is reserved does not fit.
+    pub fn change_links(
+        &mut self,
+        links: &[AdmissionParams],
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        slice::links(self, links, now)
+    }
+
+    /// Tell the flows of a slice apart from now on: it may [have a queue for each](SliceChange::Flows) once the frames have left
+    /// that wait now.
+    ///
+    /// # Errors
+    /// If there is no such slice.
+    pub fn tell_flows_apart(&mut self, slice: &str, now: Instant) -> Result<(), SliceChangeError> {
+        slice::tell_flows_apart(self, slice, now)
     }
 
     /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next

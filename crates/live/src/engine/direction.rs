@@ -440,8 +440,12 @@ impl Direction {
     /// The policy of `params` is in force: the link is theirs from here on, too.
     pub(super) fn follow(&mut self, params: &DirectionParams) {
         self.policy = Arc::clone(&params.policy);
-        self.link.set_rate(params.link.rate);
-        self.accounting = params.link.accounting;
+        self.set_link(params.link);
+    }
+
+    fn set_link(&mut self, link: Rate) {
+        self.link.set_rate(link.rate);
+        self.accounting = link.accounting;
     }
 
     pub(crate) const fn counters(&self) -> &DirectionCounters {

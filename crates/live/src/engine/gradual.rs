@@ -7,6 +7,7 @@ use super::slices::NotChanged;
 use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS, needs_of, queues::queues};
 use crate::frame_memory::{Needs, level};
 use slicewise_dataplane::GradualStep;
+use slicewise_model::Rate;
 use slicewise_units::Instant;
 use std::vec::IntoIter;
 
@@ -51,7 +52,7 @@ pub enum Progress {
 
 impl EngineBasis {
     /// The change of both directions from `before` to `params`, beside which slices that were added one by one stay, slice by
-    /// slice; `None` if they differ in the link, or in more than [that can be changed so](slicewise_dataplane::Basis::gradual_steps), or if there is
+    /// slice; `None` if they differ in what the link counts, or in more than [that can be changed so](slicewise_dataplane::Basis::gradual_steps), or if there is
     /// more frame memory than one pipeline can fill, and who gets it is to be decided anew. O(classes · log classes).
     #[must_use]
     pub fn gradual(
@@ -62,7 +63,7 @@ impl EngineBasis {
         let [forward, backward] = &self.directions;
         let mut directions = before.iter().zip(params);
         let are_same = |(old, new): (&DirectionParams, &DirectionParams)| {
-            (old.link, old.seed) == (new.link, new.seed)
+            (old.link.accounting, old.seed) == (new.link.accounting, new.seed)
         };
         directions.all(are_same).then_some(())?;
         let needs = needs_of(params.iter().map(|it| &*it.policy), self.needs);
@@ -112,8 +113,9 @@ impl Engine {
         let mut left = MOST_STEPS;
         for steps in &mut change.steps {
             let mut refused = None;
-            for (direction, steps) in steps.iter_mut().enumerate() {
-                match self.carry_out(direction, steps, &mut left, now) {
+            let directions = steps.iter_mut().zip(&change.params);
+            for (direction, (steps, params)) in directions.enumerate() {
+                match self.carry_out(direction, steps, params.link, &mut left, now) {
                     Ok(()) => {}
                     Err(error) if error.error.is_temporary() => refused = Some(error),
                     Err(error) => return Err(error),
@@ -145,6 +147,7 @@ impl Engine {
         &mut self,
         direction: usize,
         steps: &mut IntoIter<GradualStep>,
+        link: Rate,
         left: &mut usize,
         now: Instant,
     ) -> Result<(), NotChanged> {
@@ -153,8 +156,8 @@ impl Engine {
         };
         while let Some(next) = steps.as_slice().first().filter(|_| *left > 0) {
             *left -= 1;
-            let memory = &mut self.memory;
-            let done = at.carry_out(next.clone(), memory, self.needs.frame_chunks, now);
+            let (memory, chunks) = (&mut self.memory, self.needs.frame_chunks);
+            let done = at.carry_out(next.clone(), link, memory, chunks, now);
             done.map_err(|error| NotChanged { direction, error })?;
             steps.next();
         }

@@ -228,6 +228,22 @@ impl Admission {
         admission
     }
 
+    /// The same guarantees on another link with the same delay classes and accounting.
+    pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
+        let mut moved = Self::new(params);
+        for sums in self.classes.iter().filter(|sums| sums.count > 0) {
+            let load = Load {
+                class: sums.class,
+                count: sums.count,
+                rate: sums.rate,
+                burst: sums.burst,
+            };
+            moved.try_load(&load)?;
+            moved.add_load(&load);
+        }
+        Ok(moved)
+    }
+
     /// The link parameters.
     #[must_use]
     pub const fn params(&self) -> &AdmissionParams {

@@ -1,6 +1,6 @@
 //! The guarantees of one policy, on every link that has to admit them.
 
-use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Refusal};
+use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Problem, Refusal};
 
 /// Guarantees admitted on a port and, where a device forwards less than its port could, on what it
 /// forwards: a guarantee is admitted on both or on neither. It lives as long as the policy, and each
@@ -72,6 +72,22 @@ impl Reservations {
         }
     }
 
+    /// Let other links admit what is reserved: as many, with the same delay classes and accounting. O(delay classes²).
+    ///
+    /// # Errors
+    /// The first condition that fails on one of them. Nothing is changed then.
+    pub fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
+        debug_assert_eq!(
+            self.admissions.len(),
+            links.len(),
+            "links change, and stay as many"
+        );
+        let admissions = self.admissions.iter().zip(links);
+        let moved = admissions.map(|(admission, link)| admission.moved_to(link.clone()));
+        self.admissions = moved.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
     /// Release a guarantee that was reserved here.
     pub fn release(&mut self, guarantee: &GuaranteeParams) {
         for admission in &mut self.admissions {
@@ -84,6 +100,7 @@ impl Reservations {
 mod tests {
     use super::*;
     use crate::{DelayClasses, Rate};
+    use proptest::prelude::*;
     use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
     fn link(mbit: u64) -> AdmissionParams {
@@ -129,5 +146,40 @@ mod tests {
         both.release(&given);
         both.restore(&given);
         assert_eq!(both, reserved);
+    }
+
+    proptest! {
+        #[test]
+        fn other_links_admit_what_they_would_have_admitted_one_by_one(
+            guarantees in prop::collection::vec((1u64..30, 2u64..60, 1u64..60), 0..8),
+            mbit in [10u64..200, 10u64..200],
+            buffer in prop::option::of(10_000u64..1_000_000),
+        ) {
+            let mut reserved = Reservations::new(&[link(10_000), link(10_000)]);
+            let links = mbit.map(|mbit| AdmissionParams {
+                buffer: buffer.map(ByteCount::new),
+                ..link(mbit)
+            });
+            let mut anew = Ok(Reservations::new(&links));
+            for (mbit, kilobytes, ms) in guarantees {
+                let guarantee = reserved.try_admit(&GuaranteeRequest {
+                    rate: BitRate::new(mbit * 1_000_000),
+                    burst: ByteCount::new(kilobytes * 1_000),
+                    delay: Some(Duration::from_millis(ms)),
+                });
+                let guarantee = guarantee.unwrap().unwrap();
+                if let Ok(fits) = &mut anew
+                    && fits.try_reserve(&guarantee).is_err()
+                {
+                    anew = Err(());
+                }
+            }
+            let before = reserved.clone();
+            match (reserved.change_links(&links), anew) {
+                (Ok(()), Ok(anew)) => prop_assert_eq!(reserved, anew),
+                (Err(_), Err(())) => prop_assert_eq!(reserved, before),
+                (changed, anew) => prop_assert!(false, "{:?}, {:?}", changed, anew),
+            }
+        }
     }
 }

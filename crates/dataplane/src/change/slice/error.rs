@@ -2,7 +2,7 @@
 
 use crate::classifier::InsertError;
 use crate::guaranteed::SliceError;
-use slicewise_model::Refusal;
+use slicewise_model::{Problem, Refusal};
 use slicewise_units::{Duration, Rounded};
 
 /// Why a slice cannot be added, changed or removed. Nothing has changed then.
@@ -82,6 +82,16 @@ pub enum SliceChangeError {
         /// What others had that were removed is released after frames of theirs have left.
         waits_for_frames: bool,
     },
+    /// What is guaranteed does not fit the link that is to carry it.
+    #[error("another link: {problem}{}", still_reserved(*.released_in, *.waits_for_frames))]
+    Link {
+        /// Which condition fails.
+        problem: Problem,
+        /// As in [`Refused`](Self::Refused).
+        released_in: Option<Duration>,
+        /// As in [`Refused`](Self::Refused).
+        waits_for_frames: bool,
+    },
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until the deadlines of its frames have passed, the old guarantee holds \
@@ -128,6 +138,14 @@ impl SliceChangeError {
                     ..
                 }
                 | Self::Refused {
+                    waits_for_frames: true,
+                    ..
+                }
+                | Self::Link {
+                    released_in: Some(_),
+                    ..
+                }
+                | Self::Link {
                     waits_for_frames: true,
                     ..
                 }

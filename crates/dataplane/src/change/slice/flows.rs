@@ -43,24 +43,31 @@ impl Changing<'_> {
         flows: &SliceFlows,
     ) -> Result<u32, SliceChangeError> {
         let (class, _) = self.find(name)?;
-        let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
-            return Ok(class);
-        };
-        if *flows == SliceFlows::default() && state.special.is_none() {
+        let state = self.pipeline.classes.get(class as usize);
+        let is_special = state.is_some_and(|state| state.special.is_some());
+        if *flows == SliceFlows::default() && !is_special {
             return Ok(class);
         }
+        let frames = self.tell_flows_apart(class);
+        if flows.queue.is_some() && frames > 0 {
+            let name = name.to_owned();
+            return Err(SliceChangeError::NotByFlow { name, frames });
+        }
+        Ok(class)
+    }
+
+    /// Frames of a class carry the hash of their flow from now on. Returns how many wait that do not.
+    pub(super) fn tell_flows_apart(&mut self, class: u32) -> u64 {
+        let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
+            return 0;
+        };
         let counters = &state.counters;
         let special = state.special.get_or_insert_default();
         if !special.by_flow {
             special.by_flow = true;
             special.by_flow_from = counters.sent_frames + counters.queued_frames;
         }
-        let frames = special.by_flow_from.saturating_sub(counters.sent_frames);
-        if flows.queue.is_some() && frames > 0 {
-            let name = name.to_owned();
-            return Err(SliceChangeError::NotByFlow { name, frames });
-        }
-        Ok(class)
+        special.by_flow_from.saturating_sub(counters.sent_frames)
     }
 
     /// The slice of a class has this weight; its active flows may count in it.

@@ -7,19 +7,23 @@ use slicewise_dataplane::{Pipeline, PipelineParams};
 use slicewise_model::{GuaranteedSpec, PolicerSpec, PolicyParams};
 
 fn resolved(kinds: &[Kind]) -> Option<PolicyParams> {
+    resolved_on(kinds, LINK)
+}
+
+fn resolved_on(kinds: &[Kind], link: BitRate) -> Option<PolicyParams> {
     let classes: Vec<_> = (1..)
         .zip(kinds)
         .map(|(vlan, kind)| (vlan..=vlan, *kind))
         .collect();
-    spec(&classes).resolve(LINK).ok()
+    spec(&classes).resolve(link).ok()
 }
 
 fn carry_out(port: &mut Port, step: GradualStep) -> Result<(), SliceChangeError> {
+    let now = Instant::from_nanos(port.now());
     match step {
-        GradualStep::Tenant(tenant) => {
-            let now = Instant::from_nanos(port.now());
-            port.pipeline.tenant(&tenant, now).map(drop)
-        }
+        GradualStep::Links(links) => port.pipeline.change_links(&links, now),
+        GradualStep::Tenant(tenant) => port.pipeline.tenant(&tenant, now).map(drop),
+        GradualStep::FlowsApart(slice) => port.pipeline.tell_flows_apart(&slice, now),
         GradualStep::Slice(change) => apply(port, change).map(drop),
     }
 }
@@ -79,12 +83,10 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     let port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
     let classes = |spec: PolicySpec| steps_to(&port, &spec.resolve(LINK).unwrap());
     assert_eq!(classes(spec(&[(1..=1, kind), (2..=2, kind)])), Some(vec![]));
-    let by_flow = Kind {
-        by_flow: true,
-        ..kind
-    };
+    let mut marked = spec(&[(1..=1, kind), (2..=2, kind)]);
+    marked.classes[1].set_dscp = Some(46);
     let other = [
-        spec(&[(1..=1, kind), (2..=2, by_flow)]),
+        marked,
         PolicySpec {
             name: "other".to_owned(),
             ..spec(&[(1..=1, kind), (2..=2, kind)])
@@ -92,8 +94,82 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
         policy(vec![vlan_class(1), vlan_class(2)]),
     ];
     assert_eq!(other.map(classes), [None, None, None]);
-    let faster = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(rate("20 Mbit/s"));
-    assert_eq!(steps_to(&port, &faster.unwrap()), None, "another link");
+    let mut other_link = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
+    other_link.links[0].buffer = Some(ByteCount::new(1_000_000));
+    assert_eq!(steps_to(&port, &other_link), None, "another buffer");
+    other_link.links.clear();
+    assert_eq!(steps_to(&port, &other_link), None, "no link");
+}
+
+#[test]
+fn a_slower_link_waits_for_what_slices_give_up_and_a_faster_one_for_nothing() {
+    let of = |cir| guaranteed(cir, 3_000, Duration::from_millis(20));
+    let (much, little) = ([of(6_000), of(3_000)], [of(3_000), of(3_000)]);
+    let mut port = Port::new(&spec(&[(1..=1, much[0]), (2..=2, much[1])]), Some(LINK));
+    let slower = resolved_on(&little, rate("7.5 Mbit/s")).unwrap();
+    let steps = steps_to(&port, &slower).unwrap();
+    assert!(
+        matches!(&steps[..], [GradualStep::Slice(_), GradualStep::Links(_)]),
+        "{steps:?}"
+    );
+    let refused = carry_out(&mut port, steps[1].clone()).unwrap_err();
+    assert!(!refused.is_temporary(), "nothing was given up yet");
+    carry_out(&mut port, steps[0].clone()).unwrap();
+    let refused = carry_out(&mut port, steps[1].clone()).unwrap_err();
+    assert!(refused.is_temporary());
+    let text = refused.to_string();
+    assert!(
+        text.starts_with("another link: guarantees 9 Mbit/s, but only 7.5 Mbit/s of the link is"),
+        "{text}"
+    );
+    assert!(text.contains("is released within "), "{text}");
+    let waited = change_to(&mut port, &slower);
+    assert!((17..=20).contains(&waited), "{waited}");
+    // What is reserved is that on the slower link.
+    let too_much = change(&(2..=2), of(5_000));
+    apply(&mut port, too_much.clone()).unwrap_err();
+    let before = port.pipeline.version();
+    let faster = resolved(&much).unwrap();
+    assert_eq!(change_to(&mut port, &faster), 0);
+    assert_eq!(port.pipeline.version(), before + 2);
+    assert_eq!(steps_to(&port, &faster), Some(vec![]));
+    apply(&mut port, change(&(1..=1), of(3_000))).unwrap();
+    let later = port.now() + 30_000_000;
+    port.run_until(later);
+    apply(&mut port, too_much).unwrap();
+}
+
+#[test]
+fn slices_whose_flows_get_queues_wait_at_the_same_time_for_frames_that_came_before() {
+    let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
+    let by_flow = Kind {
+        by_flow: true,
+        ..kind
+    };
+    let mut port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
+    // 16 ms for those of each slice, and half of the link for either.
+    for number in 0..40 {
+        let vlan = 1 + number % 2;
+        let _ = port.offer(Arrival {
+            at: 0,
+            vlan,
+            bytes: 1_000,
+        });
+    }
+    let after = resolved(&[by_flow; 2]).unwrap();
+    assert_eq!(steps_to(&port, &after).unwrap().len(), 4);
+    let waited = change_to(&mut port, &after);
+    assert!((30..=45).contains(&waited), "{waited}");
+    let before = resolved(&[kind; 2]).unwrap();
+    assert_eq!(steps_to(&port, &before).unwrap().len(), 2);
+    assert_eq!(change_to(&mut port, &before), 0);
+}
+
+#[test]
+fn a_policy_without_slices_has_no_links_that_admit_any() {
+    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(LINK));
+    let refused = port.pipeline.change_links(&[], Instant::ZERO).unwrap_err();
+    assert!(matches!(refused, SliceChangeError::NotGuaranteed { .. }));
 }
 
 #[test]
@@ -162,7 +238,7 @@ fn slices_come_and_go_where_no_class_map_takes_frames_from_another() {
         let count = |wanted: fn(&SliceChange) -> bool| {
             let changes = steps.iter().filter_map(|step| match step {
                 GradualStep::Slice(change) => Some(change),
-                GradualStep::Tenant(_) => None,
+                _ => None,
             });
             changes.filter(|change| wanted(change)).count()
         };
@@ -360,8 +436,8 @@ proptest! {
         let old: Vec<_> = slices.iter().map(|(old, _, _)| old.clone()).collect();
         // Some slices stay as they are, some have other parameters, and some another class map or nothing in common.
         let new = slices.iter().map(|(old, new, alike)| match (old, new, alike) {
-            (Some((vlans, kind)), Some((_, other)), 0) => {
-                Some((vlans.clone(), Kind { by_flow: kind.by_flow, ..*other }))
+            (Some((vlans, _)), Some((_, other)), 0) => {
+                Some((vlans.clone(), *other))
             }
             (Some(_), _, 1) => old.clone(),
             _ => new.clone(),
@@ -469,12 +545,13 @@ proptest! {
     #[test]
     fn any_two_policies_with_the_same_slices_are_exchanged_while_frames_wait(
         kinds in prop::collection::vec((kind(), kind()), 1..5),
+        mbit in prop_oneof![Just(10), 5u64..20],
         frames in prop::collection::vec((1u16..5, 60u32..1522), 0..60),
     ) {
         let old: Vec<Kind> = kinds.iter().map(|(old, _)| *old).collect();
-        let new = kinds.iter().map(|(old, new)| Kind { by_flow: old.by_flow, ..*new });
-        let new: Vec<Kind> = new.collect();
-        let (Some(before), Some(after)) = (resolved(&old), resolved(&new)) else {
+        let new: Vec<Kind> = kinds.iter().map(|(_, new)| *new).collect();
+        let link = BitRate::new(mbit * 1_000_000);
+        let (Some(before), Some(after)) = (resolved(&old), resolved_on(&new, link)) else {
             return Ok(());
         };
         let classes: Vec<_> = (1..).zip(&old).map(|(vlan, kind)| (vlan..=vlan, *kind)).collect();

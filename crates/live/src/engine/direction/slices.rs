@@ -8,7 +8,7 @@ use crate::histogram::Histogram;
 use slicewise_dataplane::{
     ClassCounters, FlowsSeen, GradualStep, SliceChange, SliceChangeError, SliceChanged,
 };
-use slicewise_model::TenantParams;
+use slicewise_model::{Rate, TenantParams};
 use slicewise_units::Instant;
 
 /// Slices that are found to be gone in one round.
@@ -42,15 +42,22 @@ impl Direction {
         Ok(())
     }
 
-    /// Carry out a step towards another policy. A slice that is removed is not reported: nobody asked for that one.
+    /// Carry out a step towards another policy, on `link`. A slice that is removed is not reported: nobody asked for that one.
     pub(in super::super) fn carry_out(
         &mut self,
         step: GradualStep,
+        link: Rate,
         memory: &mut FrameMemory,
         frame_chunks: u32,
         now: Instant,
     ) -> Result<(), SliceChangeError> {
         match step {
+            GradualStep::Links(links) => {
+                self.pipeline.change_links(&links, now)?;
+                self.set_link(link);
+                Ok(())
+            }
+            GradualStep::FlowsApart(name) => self.pipeline.tell_flows_apart(&name, now),
             GradualStep::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
             GradualStep::Slice(change) => {
                 let changed = self.change(change, memory, frame_chunks, now);

@@ -71,7 +71,8 @@ fn a_slice_gets_what_another_gives_up_once_its_deadlines_have_passed() {
 }
 
 #[test]
-fn another_link_is_no_gradual_change_and_a_version_tells_that_slices_have_changed() {
+fn a_link_that_counts_otherwise_is_no_gradual_change_and_a_version_tells_that_slices_have_changed()
+{
     let mut bench = bench([LINK; 2]);
     bench.apply(&policies(&[100]));
     let versions = bench.engine.basis().versions();
@@ -82,8 +83,42 @@ fn another_link_is_no_gradual_change_and_a_version_tells_that_slices_have_change
     let basis = bench.engine.basis();
     let (before, mut after) = (policies(&[100]), policies(&[200]));
     assert_eq!(basis.gradual(&before, &after).unwrap().remaining(), 2);
-    after[1].link = Rate::l2(BitRate::new(LINK - 1));
+    after[1].link.accounting = Accounting::L1;
     assert!(basis.gradual(&before, &after).is_none());
+}
+
+/// Frames of 1,000 B: the moments at which they are sent, us.
+fn sent_at(bench: &mut Bench) -> Vec<u64> {
+    let begun = bench.now;
+    let sent = bench.run_until(Instant::MAX);
+    let after = |at: Instant| at.saturating_since(begun).nanos() / 1_000;
+    sent.into_iter().map(|(at, _)| after(at)).collect()
+}
+
+#[test]
+fn a_link_gets_another_rate_between_frames_once_what_is_guaranteed_fits_it() {
+    let on = |kbit, link| directions(vec![slice(10, kbit)], [link; 2]);
+    let mut bench = bench([LINK; 2]);
+    bench.apply(&on(8_000, LINK));
+    let frames = |bench: &mut Bench| (0..4).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    for (before, after, waits_ms, gap_us) in [
+        (on(8_000, LINK), on(2_000, LINK / 2), 20, 1_600),
+        (on(2_000, LINK / 2), on(8_000, LINK), 0, 800),
+    ] {
+        let change = bench.engine.basis().gradual(&before, &after);
+        let (mut change, begun) = (change.unwrap(), bench.now);
+        assert_eq!(change.remaining(), 4, "a slice and the link, twice");
+        while bench.engine.advance(&mut change, bench.now).unwrap() != Progress::Done {
+            bench.now += Duration::from_millis(1);
+        }
+        let waited = bench.now.saturating_since(begun).nanos() / 1_000_000;
+        assert!(waited.abs_diff(waits_ms) <= 3, "{waited}");
+        frames(&mut bench);
+        let sent = sent_at(&mut bench);
+        let gaps: Vec<u64> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps, [gap_us; 3]);
+        bench.assert_conserved();
+    }
 }
 
 /// Slices with the numbers and queue limits that are given.

@@ -358,10 +358,11 @@ pub fn be_gateway() -> bool {
         std::thread::sleep(Duration::from_millis(100));
         reloads += 1;
         let mut params = params.clone();
-        let other = match words[2] {
-            "exchange" => "exchanged",
-            "third" => "no third",
-            same => same,
+        let (other, rate) = match words[2] {
+            // On a slower link.
+            "exchange" => ("exchanged", rate / 2),
+            "third" => ("no third", rate),
+            same => (same, rate),
         };
         if reloads % 2 == 1 {
             params.directions = [0; 2].map(|_| self::direction(rate, other));
