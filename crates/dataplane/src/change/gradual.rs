@@ -1,4 +1,4 @@
-//! A policy that differs from the one in force in its slices alone, as changes of single slices.
+//! A policy that differs from the one in force in its slices and the rate of its links alone, as changes of these.
 //!
 //! To commit a whole policy takes time for each slice; these changes can be spread over time.
 
@@ -7,7 +7,7 @@ use super::successors::Overlap;
 use super::{Basis, beside, ledger};
 use crate::slice_flows::SliceFlows;
 use slicewise_model::{
-    AdmissionParams, ClassParams, GuaranteeParams, PolicyParams, Rate, SliceParams, TenantParams,
+    AdmissionParams, ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams,
 };
 use std::collections::HashMap;
 
@@ -40,7 +40,8 @@ impl Basis {
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
     /// meanwhile than what both policies promise it, and no step is refused but until the deadlines under guarantees that
-    /// were given up have passed, and until frames have left that were of a slice of the same name.
+    /// were given up have passed, and until frames have left that were of a slice that went, came before flows were told apart, or count on
+    /// a faster link.
     #[must_use]
     pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<GradualSteps> {
         let Some(slices) = &self.slices else {
@@ -80,19 +81,11 @@ impl GradualSteps {
         if known == wanted {
             return Some(());
         }
-        let differ_in_rate = |(old, new): (&AdmissionParams, &AdmissionParams)| {
-            let link = Rate {
-                rate: old.link.rate,
-                ..new.link
-            };
-            *old == AdmissionParams {
-                link,
-                ..new.clone()
-            }
-        };
-        let differ_in_rate =
-            known.len() == wanted.len() && known.iter().zip(&wanted).all(differ_in_rate);
-        differ_in_rate.then(|| self.given.push(GradualStep::Links(wanted)))
+        let mut at_old_rates = wanted.clone();
+        for (link, known) in at_old_rates.iter_mut().zip(known) {
+            link.link.rate = known.link.rate;
+        }
+        (known == at_old_rates).then(|| self.given.push(GradualStep::Links(wanted)))
     }
 
     /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
@@ -134,7 +127,7 @@ impl GradualSteps {
     fn change(&mut self, old: ClassParams, new: ClassParams) -> Option<()> {
         let (from, to) = old.slice.zip(new.slice)?;
         let has_other_map = old.matches != new.matches;
-        let has_other_flows = old.flow_queue != new.flow_queue;
+        let old_flow_queue = old.flow_queue;
         if from.tenant != to.tenant || !differ_in_slice_only(old, &new) {
             return None;
         }
@@ -158,10 +151,10 @@ impl GradualSteps {
             self.given_up.push(change(kept));
             self.given.push(change(to));
         }
-        if has_other_flows {
+        if old_flow_queue != new.flow_queue {
             // So that all slices wait at the same time for their frames.
-            let is_by_flow = new.flow_queue.is_some();
-            let apart = is_by_flow.then(|| GradualStep::FlowsApart(name.clone()));
+            let is_first = old_flow_queue.is_none();
+            let apart = is_first.then(|| GradualStep::FlowsApart(name.clone()));
             self.given_up.extend(apart);
             let flows = SliceFlows {
                 queue: new.flow_queue,

@@ -166,6 +166,7 @@ pub(crate) fn links(
 ) -> Result<(), SliceChangeError> {
     let changed = with_ledger(pipeline, now, |changing| {
         changing.ledger.reserved.settle(now);
+        changing.finish_some();
         changing.links(links)
     });
     of_slices(pipeline, changed)
@@ -270,6 +271,14 @@ impl Changing<'_> {
     }
 
     fn links(&mut self, links: &[AdmissionParams]) -> Result<(), SliceChangeError> {
+        let before = &self.pipeline.params.policy.links;
+        let mut rates = before.iter().zip(links);
+        let is_slower = rates.any(|(before, after)| after.link.rate < before.link.rate);
+        let now = self.now;
+        // Once none is eligible, deadlines to come depend on what is eligible from then on, and nothing else.
+        if is_slower && self.scheduler("")?.0.has_eligible(now) {
+            return Err(SliceChangeError::SlowerLink);
+        }
         let reserved = &mut self.ledger.reserved;
         reserved.change_links(links).map_err(|problem| {
             let (released_in, waits_for_frames) = self.released();

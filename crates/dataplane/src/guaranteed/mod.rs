@@ -357,6 +357,12 @@ impl Guaranteed {
         })
     }
 
+    /// Whether a frame waits at `now` that is to leave under a guarantee, before its deadline.
+    pub(crate) fn has_eligible(&mut self, now: Instant) -> bool {
+        self.wake_eligible(now.nanos());
+        self.deadlines.front().is_some()
+    }
+
     /// Take the frame that [`select`](Self::select) has just found in `slice`, under its guarantee
     /// or as excess.
     pub fn take(

@@ -35,10 +35,11 @@ impl Pipeline {
     }
 
     /// Let other links admit the guarantees of the slices: as many, with the same delay classes and accounting. What was
-    /// replaced must fit as long as it is reserved.
+    /// replaced must fit as long as it is reserved. The caller paces what leaves to the new rate from now on.
     ///
     /// # Errors
-    /// If the policy has no slices, or what is reserved does not fit.
+    /// If the policy has no slices, or what is reserved does not fit; for a slower link also while a frame waits that is to leave
+    /// under a guarantee.
     pub fn change_links(
         &mut self,
         links: &[AdmissionParams],

@@ -1,12 +1,12 @@
 //! Other policies in both directions, put in force slice by slice.
 //!
-//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices alone change, each can be
+//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices and the link's rate alone change, each can be
 //! changed by itself, a few at a time between frames.
 
 use super::slices::NotChanged;
 use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS, needs_of, queues::queues};
 use crate::frame_memory::{Needs, level};
-use slicewise_dataplane::GradualStep;
+use slicewise_dataplane::{GradualStep, SliceChange};
 use slicewise_model::Rate;
 use slicewise_units::Instant;
 use std::vec::IntoIter;
@@ -92,7 +92,8 @@ impl EngineBasis {
 }
 
 impl Engine {
-    /// Carry out the next few steps while frames wait: nothing queued is lost or reordered. Work: bounded. Nothing else may have
+    /// Carry out the next few steps while frames wait: nothing queued is lost or reordered. Work: bounded, but for the frames that wait of a slice
+    /// whose flow queue changes. Nothing else may have
     /// changed since `change` was prepared ([`Engine::versions`]).
     ///
     /// # Errors
@@ -155,7 +156,9 @@ impl Engine {
             return Ok(());
         };
         while let Some(next) = steps.as_slice().first().filter(|_| *left > 0) {
-            *left -= 1;
+            // It looks at each frame that waits.
+            let is_of_flows = matches!(next, GradualStep::Slice(SliceChange::Flows { .. }));
+            *left = if is_of_flows { 0 } else { *left - 1 };
             let (memory, chunks) = (&mut self.memory, self.needs.frame_chunks);
             let done = at.carry_out(next.clone(), link, memory, chunks, now);
             done.map_err(|error| NotChanged { direction, error })?;

@@ -238,10 +238,25 @@ impl Admission {
                 rate: sums.rate,
                 burst: sums.burst,
             };
-            moved.try_load(&load)?;
             moved.add_load(&load);
         }
-        Ok(moved)
+        if moved.rate > moved.rate_limit {
+            return Err(Problem::Rate {
+                asked: rate(moved.rate),
+                left: moved.rate_limit(),
+            });
+        }
+        let fails = |(sums, demand): &(ClassSums, u128)| sums.count > 0 && *demand > sums.limit;
+        if let Some((sums, demand)) = moved.demands().find(fails) {
+            return Err(moved.too_much(demand, sums.delay));
+        }
+        match moved.params.buffer {
+            Some(buffer) if moved.waiting > nanobits(buffer) => Err(Problem::Buffer {
+                asked: bytes_up(moved.waiting),
+                left: buffer,
+            }),
+            _ => Ok(moved),
+        }
     }
 
     /// The link parameters.

@@ -72,7 +72,7 @@ impl Reservations {
         }
     }
 
-    /// Let other links admit what is reserved: as many, with the same delay classes and accounting. O(delay classes²).
+    /// Let other links admit what is reserved: as many, with the same delay classes and accounting. O(delay classes).
     ///
     /// # Errors
     /// The first condition that fails on one of them. Nothing is changed then.

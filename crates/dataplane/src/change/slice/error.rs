@@ -92,6 +92,11 @@ pub enum SliceChangeError {
         /// As in [`Refused`](Self::Refused).
         waits_for_frames: bool,
     },
+    /// Frames wait whose deadlines count on the faster link that there is.
+    #[error(
+        "a slower link: frames wait that have to leave in time on the faster one: repeat it later"
+    )]
+    SlowerLink,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until the deadlines of its frames have passed, the old guarantee holds \
@@ -133,6 +138,7 @@ impl SliceChangeError {
                 | Self::Draining { .. }
                 | Self::Moving { .. }
                 | Self::NotByFlow { .. }
+                | Self::SlowerLink
                 | Self::Refused {
                     released_in: Some(_),
                     ..

@@ -21,7 +21,11 @@ fn resolved_on(kinds: &[Kind], link: BitRate) -> Option<PolicyParams> {
 fn carry_out(port: &mut Port, step: GradualStep) -> Result<(), SliceChangeError> {
     let now = Instant::from_nanos(port.now());
     match step {
-        GradualStep::Links(links) => port.pipeline.change_links(&links, now),
+        GradualStep::Links(links) => {
+            port.pipeline.change_links(&links, now)?;
+            port.set_link(links[0].link.rate);
+            Ok(())
+        }
         GradualStep::Tenant(tenant) => port.pipeline.tenant(&tenant, now).map(drop),
         GradualStep::FlowsApart(slice) => port.pipeline.tell_flows_apart(&slice, now),
         GradualStep::Slice(change) => apply(port, change).map(drop),
@@ -163,6 +167,26 @@ fn slices_whose_flows_get_queues_wait_at_the_same_time_for_frames_that_came_befo
     let before = resolved(&[kind; 2]).unwrap();
     assert_eq!(steps_to(&port, &before).unwrap().len(), 2);
     assert_eq!(change_to(&mut port, &before), 0);
+}
+
+/// Its deadline was promised on the faster link.
+#[test]
+fn a_link_becomes_slower_when_no_frame_waits_under_a_guarantee() {
+    let kind = guaranteed(1_000, 6_000, Duration::from_millis(20));
+    let mut port = Port::new(&spec(&[(1..=1, kind)]), Some(LINK));
+    let slower = resolved_on(&[kind], rate("5 Mbit/s")).unwrap();
+    let offer = |port: &mut Port, vlan| {
+        let (at, bytes) = (port.now(), 1_500);
+        let _ = port.offer(Arrival { at, vlan, bytes });
+    };
+    for vlan in [1, 1, 1, 3, 3, 3] {
+        offer(&mut port, vlan);
+    }
+    let faster = resolved_on(&[kind], rate("20 Mbit/s")).unwrap();
+    assert_eq!(change_to(&mut port, &faster), 0);
+    // Three frames of 0.6 ms.
+    assert_eq!(change_to(&mut port, &slower), 2);
+    assert!(port.pipeline.backlog() > 0, "others still wait");
 }
 
 #[test]

@@ -131,6 +131,11 @@ impl Port {
         Self::with_shaper(spec, link, None)
     }
 
+    /// Frames leave at another rate from now on.
+    pub fn set_link(&mut self, rate: BitRate) {
+        self.link.as_mut().unwrap().set_rate(rate);
+    }
+
     pub fn with_shaper(
         spec: &PolicySpec,
         link: Option<BitRate>,
