@@ -15,7 +15,10 @@ const RARE = [
   ["teid", "GTP-U tunnel (TEID)", wholeNumber(1, 4_294_967_295)],
 ];
 
-/** The fields of a slice; `slice` is what they begin with. `changed` is called at each input; not when a field is left, as the focus may be in the answer by then. */
+/**
+ * The fields of a slice; `slice` is what they begin with. `changed` is called at each input, and not when a field is left: an
+ * answer that is replaced then would lose the focus.
+ */
 export function sliceForm(slice, changed) {
   const isNew = slice === null;
   const name = field("Name", { parse: parseName, text: slice?.name ?? "", required: "a slice needs a name", hint: "Small letters, digits, “.”, “_”, “-”." });

@@ -256,24 +256,22 @@ fn single_changes() {
     print(&format!("add {MORE} more"), grown);
 }
 
-/// The same slices on links of two rates in turn.
+/// The same slices on a link that becomes faster again and again; one that becomes slower waits for frames.
 fn other_links() {
     let (mut run, mut random) = (Run::new(SLICES), Random(1));
-    let slower = policy(SLICES).links;
-    let mut faster = slower.clone();
-    for params in &mut faster {
-        params.link.rate = BitRate::new(2 * params.link.rate.bits_per_second());
-    }
+    let mut links = policy(SLICES).links;
     let mut changed_in = Vec::new();
-    for round in 0..CHANGES {
+    for _ in 0..CHANGES {
         run.forward(&mut random);
-        let links = if round % 2 == 0 { &faster } else { &slower };
+        for params in &mut links {
+            params.link.rate = BitRate::new(1 + params.link.rate.bits_per_second());
+        }
         let now = run.now();
         std::hint::black_box(clock());
         let start = clock();
-        let changed = run.pipeline.change_links(links, now);
+        let changed = run.pipeline.change_links(&links, now);
         changed_in.push(clock() - start);
-        assert!(changed.is_ok(), "both admit all: {changed:?}");
+        assert!(changed.is_ok(), "it admits all: {changed:?}");
     }
     print("another link", changed_in);
 }

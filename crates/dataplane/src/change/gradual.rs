@@ -35,13 +35,14 @@ pub struct GradualSteps {
 
 impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
-    /// than the rate of its links, tenants and slices that come or go, guarantees, maximums, weights, queue limits, flow queues and class maps, or a class map
-    /// that moves, comes or goes has a frame in common with another. O(classes · combinations of bits that class maps test).
+    /// than the rate of its links, tenants and slices that come or go, guarantees, maximums, weights, queue limits, flow
+    /// queues and class maps, or a class map that moves, comes or goes has a frame in common with another.
+    /// O(classes · combinations of bits that class maps test).
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
-    /// meanwhile than what both policies promise it, and no step is refused but until the deadlines under guarantees that
-    /// were given up have passed, and until frames have left that were of a slice that went, came before flows were told apart, or count on
-    /// a faster link.
+    /// meanwhile than what both policies promise it. A step is refused only until the deadlines under guarantees that were
+    /// given up have passed, and until frames have left: those of slices that went, those that came before flows were
+    /// told apart, and those that count on a faster link.
     #[must_use]
     pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<GradualSteps> {
         let Some(slices) = &self.slices else {

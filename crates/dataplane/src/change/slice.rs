@@ -102,7 +102,7 @@ pub(crate) fn change(
     change: SliceChange,
     now: Instant,
 ) -> Result<SliceChanged, SliceChangeError> {
-    let changed = with_ledger(pipeline, now, |changing| {
+    on_slices(pipeline, now, |changing| {
         changing.ledger.reserved.settle(now);
         changing.finish_some();
         match change {
@@ -112,16 +112,16 @@ pub(crate) fn change(
             SliceChange::Matches { name, matches } => changing.matches(name, *matches),
             SliceChange::Remove { name } => changing.remove(name),
         }
-    });
-    of_slices(pipeline, changed)
+    })
 }
 
-/// What a change of single slices came to, which a policy without slices does not have.
-fn of_slices<T>(
-    pipeline: &Pipeline,
-    changed: Option<Result<T, SliceChangeError>>,
+/// Carry out `act` on a policy that has slices.
+fn on_slices<T>(
+    pipeline: &mut Pipeline,
+    now: Instant,
+    act: impl FnOnce(&mut Changing<'_>) -> Result<T, SliceChangeError>,
 ) -> Result<T, SliceChangeError> {
-    changed.unwrap_or_else(|| {
+    with_ledger(pipeline, now, act).unwrap_or_else(|| {
         let policy = pipeline.params.policy.name.clone();
         Err(SliceChangeError::NotGuaranteed { policy })
     })
@@ -133,7 +133,7 @@ pub(crate) fn check(
     change: &SliceChange,
     now: Instant,
 ) -> Result<(), SliceChangeError> {
-    let checked = with_ledger(pipeline, now, |changing| {
+    on_slices(pipeline, now, |changing| {
         changing.ledger.reserved.settle(now);
         match change {
             SliceChange::Add(slice) => changing.check_add(slice),
@@ -144,8 +144,7 @@ pub(crate) fn check(
             }
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
         }
-    });
-    of_slices(pipeline, checked)
+    })
 }
 
 /// The number of a tenant, which is added if there is none of its name, and has this weight from now on.
@@ -154,8 +153,7 @@ pub(crate) fn tenant(
     tenant: &TenantParams,
     now: Instant,
 ) -> Result<u32, SliceChangeError> {
-    let found = with_ledger(pipeline, now, |changing| changing.tenant(tenant));
-    of_slices(pipeline, found)
+    on_slices(pipeline, now, |changing| changing.tenant(tenant))
 }
 
 /// Other links admit the guarantees.
@@ -164,12 +162,11 @@ pub(crate) fn links(
     links: &[AdmissionParams],
     now: Instant,
 ) -> Result<(), SliceChangeError> {
-    let changed = with_ledger(pipeline, now, |changing| {
+    on_slices(pipeline, now, |changing| {
         changing.ledger.reserved.settle(now);
         changing.finish_some();
         changing.links(links)
-    });
-    of_slices(pipeline, changed)
+    })
 }
 
 /// Frames of a slice carry the hash of their flow from now on.
@@ -178,12 +175,11 @@ pub(crate) fn tell_flows_apart(
     name: &str,
     now: Instant,
 ) -> Result<(), SliceChangeError> {
-    let told = with_ledger(pipeline, now, |changing| {
+    on_slices(pipeline, now, |changing| {
         let (class, _) = changing.find(name)?;
         changing.tell_flows_apart(class);
         Ok(())
-    });
-    of_slices(pipeline, told)
+    })
 }
 
 /// A frame has arrived whose class is on its way to another.

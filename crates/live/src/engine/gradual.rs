@@ -92,9 +92,8 @@ impl EngineBasis {
 }
 
 impl Engine {
-    /// Carry out the next few steps while frames wait: nothing queued is lost or reordered. Work: bounded, but for the frames that wait of a slice
-    /// whose flow queue changes. Nothing else may have
-    /// changed since `change` was prepared ([`Engine::versions`]).
+    /// Carry out the next few steps while frames wait: nothing queued is lost or reordered. Work: bounded, but for the frames
+    /// that wait of a slice whose flow queue changes. Nothing else may have changed since `change` was prepared ([`Engine::versions`]).
     ///
     /// # Errors
     /// Why a slice cannot be changed; those before it have been.

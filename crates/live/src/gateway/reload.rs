@@ -3,7 +3,8 @@
 //! Reading a configuration, checking and admitting it, and building queues and schedulers takes time
 //! that no frame should wait. So another thread does that, and the forwarding thread only commits the
 //! result. What is replaced goes back to that thread to be freed. A configuration that differs in
-//! slices, tenants and the rate of the link alone is not committed: slices come, go and change one by one, between frames.
+//! slices, tenants and the rate of the link alone is not committed: these change one by one, between
+//! frames.
 
 use super::{Gateway, GatewayParams, watch};
 use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};

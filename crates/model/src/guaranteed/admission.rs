@@ -231,7 +231,7 @@ impl Admission {
     /// The same guarantees on another link with the same delay classes and accounting.
     pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
         let mut moved = Self::new(params);
-        for sums in self.classes.iter().filter(|sums| sums.count > 0) {
+        for sums in &self.classes {
             let load = Load {
                 class: sums.class,
                 count: sums.count,

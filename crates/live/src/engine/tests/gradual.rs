@@ -116,7 +116,7 @@ fn a_link_gets_another_rate_between_frames_once_what_is_guaranteed_fits_it() {
         }
         let waited = bench.now.saturating_since(begun).nanos() / 1_000_000;
         assert!(waited.abs_diff(waits_ms) <= 3, "{waited}");
-        // Where it ends with a step of the most at once, the rest of the policy is not in force yet.
+        // The faster link takes all the steps of a round: the policy is not in force yet, and departures are paced to it.
         frames(&mut bench);
         let sent = sent_at(&mut bench);
         let gaps: Vec<u64> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
