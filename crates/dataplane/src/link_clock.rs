@@ -49,11 +49,16 @@ impl LinkClock {
         }
     }
 
-    /// Sets the rate from the next frame on; must not be zero. The current frame keeps its duration.
-    pub fn set_rate(&mut self, rate: BitRate) {
+    /// Sets the rate; must not be zero. What has to be sent still at `now` takes as long as on the faster of both links, so that
+    /// no frame waits longer for the current one than it would on either.
+    pub fn set_rate(&mut self, rate: BitRate, now: Instant) {
         let free_at = self.free_at();
+        let before = u128::from(self.rate.bits_per_second());
+        let left = u128::from(free_at.saturating_since(now).nanos());
+        let left = (left * before).div_ceil(u128::from(rate.bits_per_second().max(1)));
+        let left = Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX));
         *self = Self::new(rate);
-        self.free_at = free_at;
+        self.free_at = free_at.min(now.saturating_add(left));
     }
 
     /// The first whole nanosecond at which the link is free.

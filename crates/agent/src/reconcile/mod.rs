@@ -1,7 +1,7 @@
 //! Brings what is in force in line with what is wanted, one change after the other, without a clock or I/O.
 //!
 //! Slices are looked at in the order in which their changes came. What the data plane refuses for now (frames of a slice
-//! that was removed still wait, or capacity is released only when deadlines have passed) is tried again at that time, while
+//! that was removed still wait, or capacity is not released yet) is tried again after a while; meanwhile
 //! changes of other slices go on. A generation is reached when every change up to it is in force, refused for good, or a
 //! removal whose frames leave.
 
@@ -24,8 +24,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const MOST_ASKED: usize = 128;
 /// When to try again what does not say for how long it is refused.
 const RETRY: Duration = Duration::from_millis(5);
-/// The least time to wait before trying again.
-const SHORTEST_RETRY: Duration = Duration::from_micros(200);
 /// Something that is refused only for now is refused for good after so long.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a refusal that names no time is tried again while other changes are under way.
@@ -481,13 +479,9 @@ impl Reconciler {
             | SliceChangeError::Moving { .. }
             | SliceChangeError::NotByFlow { .. }
             | SliceChangeError::Refused {
-                waits_for_frames: true,
+                still_reserved: true,
                 ..
             } if is_patient => Some(RETRY),
-            SliceChangeError::Refused {
-                released_in: Some(time),
-                ..
-            } if is_patient => Some((*time).max(SHORTEST_RETRY)),
             // Changes before it may make room.
             SliceChangeError::Refused { .. } if !is_alone && state.tries < MOST_TRIES => {
                 Some(RETRY)

@@ -179,7 +179,6 @@ impl Ledger {
     /// it is another.
     pub(crate) fn new(policy: &mut PolicyParams, leaf: u32) -> Option<Box<Self>> {
         let common = policy.guaranteed.as_ref()?;
-        let delays = common.delay_classes.clone();
         let tenants = common.tenants.iter().map(|tenant| tenant.name.clone());
         let tenants = tenants.zip(0..).collect();
         let classes = std::mem::take(&mut policy.classes);
@@ -191,7 +190,7 @@ impl Ledger {
             slices: Slices::new(),
             default: count.saturating_sub(1),
             next_order: count,
-            reserved: Reserved::new(&policy.links, delays, guarantees),
+            reserved: Reserved::new(&policy.links, guarantees),
             names: Buckets::new(),
             tenants,
             free: Vec::new(),

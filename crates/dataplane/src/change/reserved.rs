@@ -1,46 +1,47 @@
 //! What the slices of a policy have reserved of their link, over changes of single slices.
 //!
-//! A frame that was eligible under an old guarantee keeps its deadline. So the old guarantee stays
-//! reserved beside the new one, as one that covers both, until that deadline has passed.
+//! A frame that was eligible under an old guarantee keeps its deadline, and frames of other slices wait for it. So the old
+//! guarantee stays reserved beside the new one, as one that covers both, until the busy period has ended: no frame waits that is
+//! eligible. When frames leave after that depends on what becomes eligible after it, and on nothing else.
+//!
+//! It is not enough that the deadlines under the old guarantee have passed. A frame of a slice with a longer delay may have
+//! waited for the frames under the old guarantee, and would then wait for those under the new one, too.
 
-use slicewise_model::{
-    AdmissionParams, DelayClasses, GuaranteeParams, Problem, Refusal, Reservations,
-};
-use slicewise_units::{Duration, Instant};
-use std::collections::BTreeMap;
+use slicewise_model::{AdmissionParams, GuaranteeParams, Problem, Refusal, Reservations};
+use std::collections::{BTreeMap, LinkedList};
 
 /// Reservations that have ended are released with later changes, at most so many at a time: a change
 /// takes a bounded time.
 const RELEASED_PER_CHANGE: usize = 64;
 
-/// Guarantees reserved, and until when those that were replaced are.
+/// Guarantees reserved, also those that were replaced.
 #[derive(Debug)]
+#[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
 pub(crate) struct Reserved {
     reservations: Reservations,
-    delays: DelayClasses,
-    /// Width of a bucket of deadlines.
-    granularity: Duration,
     /// Classes for which more is reserved than they have.
     transitions: BTreeMap<u32, Transition>,
-    /// What ends when, numbered, because several may end at the same time.
-    due: BTreeMap<(Instant, u64), Due>,
-    next_due: u64,
-    /// Guarantees of slices that were removed for which [`end`](Self::end) has to follow.
-    unended: u32,
+    /// What has ended, and the busy period after which it is released.
+    ended: LinkedList<(u64, Ended)>,
+    /// Guarantees of removed slices of which frames wait.
+    draining: u32,
+    /// Faster links, and the busy period in which they came: that began on the slower ones.
+    faster: Option<(u64, Vec<AdmissionParams>)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Transition {
     /// Covers the old guarantee and the new one.
     reserved: GuaranteeParams,
-    to: Option<GuaranteeParams>,
-    until: Instant,
+    to: GuaranteeParams,
+    /// The last busy period with frames under the old guarantee.
+    ended_in: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Due {
-    /// The transition of this class, unless it was changed again.
-    Transition(u32),
+enum Ended {
+    /// What this class had before, unless it was changed again.
+    Replaced(u32),
     /// The guarantee of a slice that was removed.
     Removed(GuaranteeParams),
 }
@@ -58,54 +59,60 @@ impl Reserved {
     /// What `guarantees`, which were admitted on `links`, reserve.
     pub(crate) fn new<'a>(
         links: &[AdmissionParams],
-        delays: DelayClasses,
         guarantees: impl Iterator<Item = &'a GuaranteeParams>,
     ) -> Self {
         let mut reservations = Reservations::new(links);
         guarantees.for_each(|guarantee| reservations.restore(guarantee));
         Self {
             reservations,
-            granularity: delays.bucket_width(),
-            delays,
             transitions: BTreeMap::new(),
-            due: BTreeMap::new(),
-            next_due: 0,
-            unended: 0,
+            ended: LinkedList::new(),
+            draining: 0,
+            faster: None,
         }
     }
 
     /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].
     pub(crate) fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
-        self.reservations.change_links(links)
+        self.reservations.change_links(links)?;
+        self.faster = None;
+        Ok(())
     }
 
-    /// Whether what slices had that were removed is reserved until frames of theirs have left.
-    pub(crate) const fn waits_for_frames(&self) -> bool {
-        self.unended > 0
+    /// The links become these, of which none is slower: they count from the next busy period on.
+    pub(crate) fn raise_links(&mut self, links: &[AdmissionParams], busy_period: u64) {
+        self.faster = Some((busy_period, links.to_vec()));
     }
 
-    /// Until when what was replaced or removed is reserved.
-    pub(crate) fn last_due(&self) -> Option<Instant> {
-        self.due.last_key_value().map(|(&(at, _), _)| at)
+    /// Whether anything counts that was replaced or removed.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.draining > 0 || !self.ended.is_empty() || self.faster.is_some()
     }
 
-    /// Release what has ended by `now`.
-    pub(crate) fn settle(&mut self, now: Instant) {
+    /// Release what ended before this busy period.
+    pub(crate) fn settle(&mut self, busy_period: u64) {
+        let faster = self.faster.take_if(|faster| faster.0 < busy_period);
+        if let Some((_, links)) = faster {
+            let raised = self.reservations.change_links(&links);
+            debug_assert_eq!(raised, Ok(()), "what fits slower ones fits these");
+        }
         for _ in 0..RELEASED_PER_CHANGE {
-            let Some(first) = self.due.first_entry().filter(|first| first.key().0 <= now) else {
+            let first = self.ended.front().filter(|first| first.0 < busy_period);
+            let Some(&(ended_in, ended)) = first else {
                 return;
             };
-            let ((at, _), due) = first.remove_entry();
-            match due {
-                Due::Removed(guarantee) => self.reservations.release(&guarantee),
-                Due::Transition(class) => {
+            self.ended.pop_front();
+            match ended {
+                Ended::Removed(guarantee) => self.reservations.release(&guarantee),
+                Ended::Replaced(class) => {
                     let transition = self.transitions.get(&class).copied();
-                    let Some(ended) = transition.filter(|transition| transition.until == at) else {
+                    let Some(ended) = transition.filter(|before| before.ended_in == ended_in)
+                    else {
                         continue;
                     };
                     self.transitions.remove(&class);
                     self.reservations.release(&ended.reserved);
-                    ended.to.iter().for_each(|to| self.reservations.restore(to));
+                    self.reservations.restore(&ended.to);
                 }
             }
         }
@@ -135,27 +142,39 @@ impl Reserved {
         class: u32,
         old: Option<GuaranteeParams>,
         new: Option<GuaranteeParams>,
-        now: Instant,
+        busy_period: u64,
     ) -> Result<(), NotReserved> {
         let before = self.transitions.get(&class).copied();
+        let Some(new) = new else {
+            // A guarantee that comes later begins with its whole burst, beside this one.
+            if let Some(reserved) = self.remove(class, old) {
+                self.end(reserved, busy_period);
+            }
+            return Ok(());
+        };
         let Some(current) = before.map(|before| before.reserved).or(old) else {
-            return new.map_or(Ok(()), |new| self.try_add(&new));
+            return self.try_add(&new);
         };
         let covering = self.try_cover(current, new)?;
-        if new == Some(covering) {
+        if new == covering {
             self.transitions.remove(&class);
             return Ok(());
         }
         // What the new guarantee covers needs nothing beside it.
-        let beside = old.filter(|old| new.is_none_or(|new| covering_both(*old, new) != new));
-        let until = self.until(beside, before, now);
+        let is_covered = old.is_none_or(|old| covering_both(old, new) == new);
+        let ended_in = match before {
+            Some(before) if is_covered => before.ended_in,
+            _ => {
+                self.ended.push_back((busy_period, Ended::Replaced(class)));
+                busy_period
+            }
+        };
         let transition = Transition {
             reserved: covering,
             to: new,
-            until,
+            ended_in,
         };
         self.transitions.insert(class, transition);
-        self.end_at(until, Due::Transition(class));
         Ok(())
     }
 
@@ -167,8 +186,11 @@ impl Reserved {
         new: Option<GuaranteeParams>,
     ) -> Result<(), NotReserved> {
         let before = self.transitions.get(&class);
+        let Some(new) = new else {
+            return Ok(());
+        };
         let Some(current) = before.map(|before| before.reserved).or(old) else {
-            return new.map_or(Ok(()), |new| self.check_add(&new));
+            return self.check_add(&new);
         };
         let covering = self.try_cover(current, new)?;
         self.reservations.release(&covering);
@@ -180,11 +202,8 @@ impl Reserved {
     fn try_cover(
         &mut self,
         current: GuaranteeParams,
-        new: Option<GuaranteeParams>,
+        new: GuaranteeParams,
     ) -> Result<GuaranteeParams, NotReserved> {
-        let Some(new) = new else {
-            return Ok(current);
-        };
         let covering = covering_both(current, new);
         self.reservations.release(&current);
         let mut fits = self.reservations.try_reserve(&new);
@@ -201,49 +220,24 @@ impl Reserved {
         Ok(covering)
     }
 
-    /// A slice that has the guarantee `old` was removed: what it reserves is released when the deadlines
-    /// of its frames have passed, the last of which is eligible by `last_eligible`. If that is not
-    /// known yet, what it reserves is returned, and [`end`](Self::end) has to follow.
+    /// A slice that has the guarantee `old` was removed. What it reserves is returned:
+    /// [`end`](Self::end) has to follow when its last frame has left.
     pub(crate) fn remove(
         &mut self,
         class: u32,
         old: Option<GuaranteeParams>,
-        last_eligible: Option<Instant>,
     ) -> Option<GuaranteeParams> {
         let before = self.transitions.remove(&class);
         let reserved = before.map(|before| before.reserved).or(old)?;
-        let Some(last_eligible) = last_eligible else {
-            self.unended += 1;
-            return Some(reserved);
-        };
-        let until = self.until(old, before, last_eligible);
-        self.end_at(until, Due::Removed(reserved));
-        None
+        self.draining += 1;
+        Some(reserved)
     }
 
-    /// The last frame under a guarantee of a removed slice has left by `now`.
-    pub(crate) fn end(&mut self, reserved: GuaranteeParams, now: Instant) {
-        self.unended -= 1;
-        let until = self.until(Some(reserved), None, now);
-        self.end_at(until, Due::Removed(reserved));
-    }
-
-    /// When the deadlines of frames that are eligible by `last_eligible` have passed.
-    fn until(
-        &self,
-        old: Option<GuaranteeParams>,
-        before: Option<Transition>,
-        last_eligible: Instant,
-    ) -> Instant {
-        let own = old.map_or(Instant::ZERO, |old| {
-            last_eligible + self.delays.delay(old.class) + self.granularity
-        });
-        before.map_or(own, |before| own.max(before.until))
-    }
-
-    fn end_at(&mut self, at: Instant, due: Due) {
-        self.due.insert((at, self.next_due), due);
-        self.next_due += 1;
+    /// The last frame under a guarantee of a removed slice left in this busy period, or in one before.
+    pub(crate) fn end(&mut self, reserved: GuaranteeParams, busy_period: u64) {
+        self.draining -= 1;
+        self.ended
+            .push_back((busy_period, Ended::Removed(reserved)));
     }
 }
 

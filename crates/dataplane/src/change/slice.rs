@@ -21,7 +21,7 @@ use crate::slice_flows::SliceFlows;
 pub use error::SliceChangeError;
 pub(crate) use moving::{Arrived, Arriving, Moving};
 use slicewise_model::{AdmissionParams, ClassMap, FlowQueueParams, SliceParams, TenantParams};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::Instant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ pub enum SliceChange {
     /// were of class-default before. Those that wait there leave first: the slice accepts frames at
     /// once, but sends none, and its guarantee does not hold, until then.
     Add(Box<NewSlice>),
-    /// Other parameters. Frames, tokens and debt stay.
+    /// Other parameters. Frames, tokens and debt stay. A shorter delay holds for frames that come from then on, once those that
+    /// wait have left.
     Change {
         /// The name of the slice.
         name: String,
@@ -103,8 +104,7 @@ pub(crate) fn change(
     now: Instant,
 ) -> Result<SliceChanged, SliceChangeError> {
     on_slices(pipeline, now, |changing| {
-        changing.ledger.reserved.settle(now);
-        changing.finish_some();
+        changing.settle()?;
         match change {
             SliceChange::Add(slice) => changing.add(*slice),
             SliceChange::Change { name, params } => changing.change(name, &params),
@@ -134,7 +134,7 @@ pub(crate) fn check(
     now: Instant,
 ) -> Result<(), SliceChangeError> {
     on_slices(pipeline, now, |changing| {
-        changing.ledger.reserved.settle(now);
+        changing.settle()?;
         match change {
             SliceChange::Add(slice) => changing.check_add(slice),
             SliceChange::Change { name, params } => changing.check_change(name, params),
@@ -163,8 +163,7 @@ pub(crate) fn links(
     now: Instant,
 ) -> Result<(), SliceChangeError> {
     on_slices(pipeline, now, |changing| {
-        changing.ledger.reserved.settle(now);
-        changing.finish_some();
+        changing.settle()?;
         changing.links(links)
     })
 }
@@ -271,19 +270,23 @@ impl Changing<'_> {
         let mut rates = before.iter().zip(links);
         let is_slower = rates.any(|(before, after)| after.link.rate < before.link.rate);
         let now = self.now;
-        // Once none is eligible, deadlines to come depend on what is eligible from then on, and nothing else.
-        if is_slower && self.scheduler("")?.0.has_eligible(now) {
+        let (scheduler, _) = self.scheduler("")?;
+        if is_slower && scheduler.has_eligible(now) {
             return Err(SliceChangeError::SlowerLink);
         }
+        let busy_period = scheduler.busy_period(now);
         let reserved = &mut self.ledger.reserved;
-        reserved.change_links(links).map_err(|problem| {
-            let (released_in, waits_for_frames) = self.released();
-            SliceChangeError::Link {
-                problem,
-                released_in,
-                waits_for_frames,
-            }
-        })?;
+        if is_slower {
+            reserved.change_links(links).map_err(|problem| {
+                let still_reserved = reserved.has_ended();
+                SliceChangeError::Link {
+                    problem,
+                    still_reserved,
+                }
+            })?;
+        } else {
+            reserved.raise_links(links, busy_period);
+        }
         let params = Arc::make_mut(&mut self.pipeline.params);
         params.policy.links = links.to_vec();
         self.pipeline.version += 1;
@@ -417,9 +420,10 @@ impl Changing<'_> {
             let error = SliceError::TenantChanged;
             return Err(SliceChangeError::Slice { name, error });
         }
+        let busy_period = self.scheduler(&name)?.0.busy_period(now);
         let reserved = &mut self.ledger.reserved;
         let guarantee = old.and_then(|old| old.guarantee);
-        let reserved = reserved.try_change(class, guarantee, params.guarantee, now);
+        let reserved = reserved.try_change(class, guarantee, params.guarantee, busy_period);
         reserved.map_err(|why| self.not_reserved(&name, why))?;
         let (scheduler, pool) = self.scheduler(&name)?;
         let changed = scheduler.change_slice(id, params, pool, now);
@@ -439,7 +443,7 @@ impl Changing<'_> {
         let (class, id) = self.check_remove(&name)?;
         let parts = self.take_parts(class);
         let (scheduler, _) = self.scheduler(&name)?;
-        let last_eligible = scheduler.last_eligible(id, now);
+        let busy_period = scheduler.busy_period(now);
         let removal = scheduler.remove_slice(id);
         let removal = removal.map_err(|error| SliceChangeError::from((&name, error)))?;
         let waiting = match removal {
@@ -452,13 +456,27 @@ impl Changing<'_> {
         let room = build::room(slice.params.queue_limit);
         self.pipeline.change_room(room, 0);
         let reserved = &mut self.ledger.reserved;
-        let reserved = reserved.remove(class, slice.params.guarantee, last_eligible);
+        let mut reserved = reserved.remove(class, slice.params.guarantee);
+        if waiting == 0
+            && let Some(reserved) = reserved.take()
+        {
+            self.ledger.reserved.end(reserved, busy_period);
+        }
         if let Some(class) = self.pipeline.classes.get_mut(class as usize) {
             class.special = Special::removed();
         }
         self.start_leaving(class, parts, slice, reserved);
         self.on_changed();
         Ok(SliceChanged { class, waiting })
+    }
+
+    /// Release what is no longer reserved.
+    fn settle(&mut self) -> Result<(), SliceChangeError> {
+        self.finish_some();
+        let now = self.now;
+        let busy_period = self.scheduler("")?.0.busy_period(now);
+        self.ledger.reserved.settle(busy_period);
+        Ok(())
     }
 
     /// Look at a few of the changes that are not complete, in turn.
@@ -520,24 +538,15 @@ impl Changing<'_> {
         }
     }
 
-    /// Within which time what slices had that were changed or removed is released, and whether frames have to leave before.
-    fn released(&self) -> (Option<Duration>, bool) {
-        let reserved = &self.ledger.reserved;
-        let last = reserved.last_due();
-        let released_in = last.map(|last| last.saturating_since(self.now));
-        (released_in, reserved.waits_for_frames())
-    }
-
     fn not_reserved(&self, name: &str, why: NotReserved) -> SliceChangeError {
         let name = name.to_owned();
         match why {
             NotReserved::Refused(refusal) => {
-                let (released_in, waits_for_frames) = self.released();
+                let still_reserved = self.ledger.reserved.has_ended();
                 SliceChangeError::Refused {
                     name,
                     refusal: Box::new(refusal),
-                    released_in,
-                    waits_for_frames,
+                    still_reserved,
                 }
             }
             NotReserved::InTransition(refusal) => SliceChangeError::InTransition {

@@ -1,13 +1,10 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
 
-use super::slice::{Life, SliceState, Tier, cost};
+use super::slice::{Life, SliceState, Tier, class_of};
 use super::{Guaranteed, Removal, SliceError, SliceId};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::SliceParams;
 use slicewise_units::Instant;
-
-/// The smallest frame of Ethernet with all its overhead, bytes.
-const ON_THE_WIRE: u64 = 84;
 
 impl Guaranteed {
     fn live(&self, id: SliceId) -> Result<usize, SliceError> {
@@ -38,6 +35,9 @@ impl Guaranteed {
             self.wheel.remove(&mut self.slices, id.0);
             self.slices[index].tier = Tier::Idle;
         }
+        if let Some(guarantee) = &params.guarantee {
+            self.change_class(id, class_of(guarantee));
+        }
         let slice = &mut self.slices[index];
         slice.change(params, now.nanos());
         if let Some(queue) = slice.flow_queue()
@@ -58,23 +58,6 @@ impl Guaranteed {
         if let Some(slice) = self.slices.get_mut(id.0 as usize) {
             slice.set_weight(weight);
         }
-    }
-
-    /// A time by which every waiting frame of a slice is eligible, or has left; `None` if the slice has no
-    /// guarantee, or is held behind another's frames.
-    pub(crate) fn last_eligible(&self, id: SliceId, now: Instant) -> Option<Instant> {
-        let slice = self.slices.get(id.0 as usize)?;
-        if slice.packets == 0 {
-            return Some(now);
-        }
-        if slice.tier == Tier::Held {
-            return None;
-        }
-        // Each counts at most the smallest frame on the wire more than its length.
-        let bytes = u64::from(slice.bytes) + u64::from(slice.packets) * ON_THE_WIRE;
-        let wait = slice.committed.time_to_earn(cost(bytes));
-        let from = slice.committed.clock().max(now.nanos());
-        Some(Instant::from_nanos(from.saturating_add(wait)))
     }
 
     /// Remove a slice: at once if it is empty, else as soon as its backlog has left. O(1).

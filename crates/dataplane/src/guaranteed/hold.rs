@@ -36,6 +36,8 @@ struct Watch {
     held: LinkedList<(u32, Place)>,
     /// Behind these places frames were joined, and when: none of them could leave before, ns.
     joined: LinkedList<(Place, u64)>,
+    /// A delay class shorter than that of the slice, and the place from which on it holds.
+    shorter: Option<(Place, u8)>,
 }
 
 impl Watch {
@@ -68,6 +70,7 @@ impl Guaranteed {
             mixed: Place(0),
             held: LinkedList::new(),
             joined: LinkedList::new(),
+            shorter: None,
         });
         watch.last = Place(watch.at.0 + u64::from(packets)).max(watch.last);
         *last = (*last).max(watch.last.0);
@@ -158,6 +161,21 @@ impl Guaranteed {
         }
     }
 
+    /// The delay class of a slice becomes `class`. If a frame of it is eligible, with a later deadline than it would have
+    /// then, those that wait keep the class that it had: the scheduler has sent others before them.
+    pub(super) fn change_class(&mut self, id: SliceId, class: u8) {
+        let slice = &mut self.slices[id.0 as usize];
+        if slice.tier == Tier::Eligible && class < slice.class {
+            let (place, watch) = self.watch(id);
+            watch.shorter = Some((place, class));
+            return;
+        }
+        slice.class = class;
+        if let Some(watch) = self.holds.watched.get_mut(&id.0) {
+            watch.shorter = None;
+        }
+    }
+
     /// The frames of a slice begin or cease to wait by flow. Those that were joined are not told apart from others any more:
     /// all that wait are as late as these.
     pub(super) fn on_mixed(&mut self, id: SliceId, now: Instant) {
@@ -201,6 +219,14 @@ impl Guaranteed {
         {
             released.push(held);
             watch.held.pop_front();
+        }
+        // Of a flow queue, as many have left as waited.
+        if let Some((place, class)) = watch.shorter
+            && (is_empty || watch.is_past(place))
+        {
+            slice.class = class;
+            joined = now;
+            watch.shorter = None;
         }
         // A deadline before that would claim capacity that others were promised.
         slice.committed.refill(joined);

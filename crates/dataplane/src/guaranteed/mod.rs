@@ -155,6 +155,10 @@ pub struct Guaranteed {
     holds: Holds,
     backlog: u32,
     shift: u32,
+    /// See [`busy_period`](Self::busy_period).
+    busy_period: u64,
+    /// The busy period in which a removed slice last ran empty.
+    drained_in: u64,
 }
 
 impl Guaranteed {
@@ -179,6 +183,8 @@ impl Guaranteed {
             holds: Holds::default(),
             backlog: 0,
             shift,
+            busy_period: 0,
+            drained_in: 0,
         }
     }
 
@@ -363,6 +369,21 @@ impl Guaranteed {
         self.deadlines.front().is_some()
     }
 
+    /// The number of the busy period of the guarantee tier at `now`, which has ended if no frame is eligible. When a frame leaves
+    /// that is eligible in it depends on those that became eligible in it, and on no others. Numbers do not repeat, but some are
+    /// left out.
+    pub(crate) fn busy_period(&mut self, now: Instant) -> u64 {
+        if !self.has_eligible(now) {
+            self.busy_period += 1;
+        }
+        self.busy_period
+    }
+
+    /// The busy period in which the last frame left of those of removed slices.
+    pub(crate) const fn drained_in(&self) -> u64 {
+        self.drained_in
+    }
+
     /// Take the frame that [`select`](Self::select) has just found in `slice`, under its guarantee
     /// or as excess.
     pub fn take(
@@ -456,6 +477,9 @@ impl Guaranteed {
             self.on_emptied(id);
         } else {
             self.place_head(id, pool, now);
+        }
+        if self.deadlines.front().is_none() {
+            self.busy_period += 1;
         }
     }
 }

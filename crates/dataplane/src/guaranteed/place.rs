@@ -122,6 +122,7 @@ impl Guaranteed {
             Excess::Out => {}
         }
         if self.slices[id as usize].life == Life::Draining {
+            self.drained_in = self.busy_period;
             self.forget(id);
         }
     }

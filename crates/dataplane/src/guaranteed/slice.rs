@@ -2,7 +2,7 @@
 
 use super::calendar::Links;
 use crate::queue::{FrameList, FramePool, QueuedFrame};
-use slicewise_model::{QueueLimitParams, SliceParams};
+use slicewise_model::{GuaranteeParams, QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
 /// No slice, no frame.
@@ -118,14 +118,6 @@ impl SmallBucket {
         self.pay(cost);
     }
 
-    /// Time in which it earns `amount`, ns; zero where there is no such bucket.
-    pub(super) const fn time_to_earn(&self, amount: i64) -> u64 {
-        if self.rate == 0 {
-            return 0;
-        }
-        amount.unsigned_abs().div_ceil(self.rate)
-    }
-
     /// Keep the credit or debt of `old` at `now`, up to this bucket's burst. Where
     /// `eligible`, a head that it has been advanced to is eligible from the same time on.
     fn resume_from(&mut self, old: &Self, eligible: bool, now: u64) {
@@ -144,6 +136,11 @@ impl SmallBucket {
 /// Cost of a frame that counts as `bytes`, in nanobits.
 pub(super) fn cost(bytes: u64) -> i64 {
     i64::try_from(bytes.saturating_mul(NANOBITS_PER_BYTE)).unwrap_or(i64::MAX)
+}
+
+/// The position of the delay class of a guarantee.
+pub(super) fn class_of(guarantee: &GuaranteeParams) -> u8 {
+    u8::try_from(guarantee.class.index()).unwrap_or(u8::MAX)
 }
 
 /// Which calendar of the guarantee tier a slice is in.
@@ -239,9 +236,7 @@ impl SliceState {
             turn: 0,
             weight: weight(params.weight),
             tenant: u16::try_from(params.tenant).unwrap_or(u16::MAX),
-            class: params
-                .guarantee
-                .map_or(0, |g| u8::try_from(g.class.index()).unwrap_or(u8::MAX)),
+            class: params.guarantee.as_ref().map_or(0, class_of),
             tier: Tier::Idle,
             excess: Excess::Out,
             life: Life::Live,
@@ -263,7 +258,6 @@ impl SliceState {
         }
         self.limit_bytes = new.limit_bytes;
         self.weight = new.weight;
-        self.class = new.class;
         self.committed = new.committed;
         self.peak = new.peak;
     }

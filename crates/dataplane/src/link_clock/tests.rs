@@ -54,13 +54,18 @@ fn an_idle_link_starts_when_the_frame_comes() {
 }
 
 #[test]
-fn another_rate_holds_from_the_next_frame_on() {
-    let mut link = LinkClock::new(BitRate::new(3 * GIGABIT));
+fn the_current_frame_takes_no_longer_than_on_the_faster_of_two_links() {
+    let (slow, fast) = (BitRate::new(GIGABIT), BitRate::new(3 * GIGABIT));
+    let mut link = LinkClock::new(fast);
     // 1501 B last 4002.67 ns at 3 Gbit/s, and 12,008 ns at 1 Gbit/s.
     link.send(ByteCount::new(1_501), at(0));
-    link.set_rate(BitRate::new(GIGABIT));
+    link.set_rate(slow, at(3));
     assert_eq!(link.free_at(), at(4_003));
     assert_eq!(link.send(ByteCount::new(1_501), at(0)), at(16_011));
+    link.set_rate(fast, at(10_011));
+    assert_eq!(link.free_at(), at(12_011), "a third of 6,000 ns");
+    link.set_rate(slow, at(20_000));
+    assert_eq!(link.free_at(), at(12_011), "it is idle");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use slicewise_units::Instant;
 
 impl Pipeline {
     /// Add, change or remove one slice of a guaranteed policy while frames wait: nothing queued is lost,
-    /// reordered or reset, and the guarantees of all other slices hold. What is reserved is released
-    /// when the deadlines of frames under an old guarantee have passed.
+    /// reordered or reset, and the guarantees of all other slices hold. What was reserved is released
+    /// when no frame waits that is to leave under a guarantee.
     ///
     /// O(1), and O(log n) in the number of changes whose frames still wait. A change prepared before is
     /// stale then.

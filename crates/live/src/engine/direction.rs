@@ -424,7 +424,7 @@ impl Direction {
             .map(of_class)
             .map(Option::unwrap_or_default)
             .collect();
-        self.follow(params);
+        self.follow(params, now);
         Ok(replaced)
     }
 
@@ -438,13 +438,13 @@ impl Direction {
     }
 
     /// The policy of `params` is in force: the link is theirs from here on, too.
-    pub(super) fn follow(&mut self, params: &DirectionParams) {
+    pub(super) fn follow(&mut self, params: &DirectionParams, now: Instant) {
         self.policy = Arc::clone(&params.policy);
-        self.set_link(params.link);
+        self.set_link(params.link, now);
     }
 
-    fn set_link(&mut self, link: Rate) {
-        self.link.set_rate(link.rate);
+    fn set_link(&mut self, link: Rate, now: Instant) {
+        self.link.set_rate(link.rate, now);
         self.accounting = link.accounting;
     }
 

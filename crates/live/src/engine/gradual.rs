@@ -136,7 +136,7 @@ impl Engine {
             return Ok(Progress::More);
         }
         for (direction, params) in self.directions.iter_mut().zip(&change.params) {
-            direction.follow(params);
+            direction.follow(params, now);
         }
         self.needs = change.needs;
         Ok(Progress::Done)

@@ -3,7 +3,6 @@
 use crate::classifier::InsertError;
 use crate::guaranteed::SliceError;
 use slicewise_model::{Problem, Refusal};
-use slicewise_units::{Duration, Rounded};
 
 /// Why a slice cannot be added, changed or removed. Nothing has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,26 +70,23 @@ pub enum SliceChangeError {
     )]
     Default,
     /// The guarantee does not fit beside the others.
-    #[error("slice `{name}`: {refusal}{}", still_reserved(*.released_in, *.waits_for_frames))]
+    #[error("slice `{name}`: {refusal}{}", hint(*.still_reserved))]
     Refused {
         /// The slice.
         name: String,
         /// Which condition fails, and what would be accepted.
         refusal: Box<Refusal>,
-        /// Within this time what slices had that were changed or removed is released.
-        released_in: Option<Duration>,
-        /// What others had that were removed is released after frames of theirs have left.
-        waits_for_frames: bool,
+        /// What slices had before they were changed or removed, and the link if it was slower, count until no frame waits that is
+        /// to leave under a guarantee.
+        still_reserved: bool,
     },
     /// What is guaranteed does not fit the link that is to carry it.
-    #[error("another link: {problem}{}", still_reserved(*.released_in, *.waits_for_frames))]
+    #[error("another link: {problem}{}", hint(*.still_reserved))]
     Link {
         /// Which condition fails.
         problem: Problem,
         /// As in [`Refused`](Self::Refused).
-        released_in: Option<Duration>,
-        /// As in [`Refused`](Self::Refused).
-        waits_for_frames: bool,
+        still_reserved: bool,
     },
     /// Frames wait whose deadlines count on the faster link that there is.
     #[error(
@@ -99,9 +95,9 @@ pub enum SliceChangeError {
     SlowerLink,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
-        "slice `{name}`: until the deadlines of its frames have passed, the old guarantee holds \
-         beside the new one, and both do not fit: change either the rate and the burst or the delay \
-         first, and the other when that time has passed ({refusal})"
+        "slice `{name}`: until no frame waits that is to leave under a guarantee, the old guarantee \
+         holds beside the new one, and both do not fit: change either the rate and the burst or the \
+         delay first, and the other later ({refusal})"
     )]
     InTransition {
         /// The slice.
@@ -140,31 +136,23 @@ impl SliceChangeError {
                 | Self::NotByFlow { .. }
                 | Self::SlowerLink
                 | Self::Refused {
-                    released_in: Some(_),
-                    ..
-                }
-                | Self::Refused {
-                    waits_for_frames: true,
+                    still_reserved: true,
                     ..
                 }
                 | Self::Link {
-                    released_in: Some(_),
-                    ..
-                }
-                | Self::Link {
-                    waits_for_frames: true,
+                    still_reserved: true,
                     ..
                 }
         )
     }
 }
 
-fn still_reserved(released_in: Option<Duration>, waits_for_frames: bool) -> String {
-    let what = "what slices had before they were changed or removed is released";
-    match (released_in, waits_for_frames) {
-        (_, true) => format!("; {what} when their last frames have left"),
-        (Some(time), false) => format!("; {what} within {}", time.rounded_up()),
-        (None, false) => String::new(),
+const fn hint(still_reserved: bool) -> &'static str {
+    if still_reserved {
+        "; what slices had before, and a slower link, count until no frame waits that is to leave under a guarantee: repeat it \
+         later"
+    } else {
+        ""
     }
 }
 

@@ -376,8 +376,11 @@ impl Changing<'_> {
                 classifier.leave(&moving.part, class);
                 self.pipeline.removed.push_back(state.counters);
                 self.ledger.remove_name(&slice.name, class);
-                if let Some(reserved) = reserved {
-                    self.ledger.reserved.end(reserved, self.now);
+                let drained_in = self
+                    .scheduler("")
+                    .map(|(scheduler, _)| scheduler.drained_in());
+                if let (Some(reserved), Ok(drained_in)) = (reserved, drained_in) {
+                    self.ledger.reserved.end(reserved, drained_in);
                 }
             }
         }

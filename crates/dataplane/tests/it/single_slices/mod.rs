@@ -6,6 +6,7 @@ mod gradual;
 mod kept;
 mod matches;
 mod random;
+mod reserved;
 
 use crate::support::*;
 use slicewise_dataplane::{
@@ -137,8 +138,7 @@ fn apply(port: &mut Port, change: SliceChange) -> Result<SliceChanged, SliceChan
         SliceChangeError::Refused { name, refusal, .. } => SliceChangeError::Refused {
             name,
             refusal,
-            released_in: None,
-            waits_for_frames: false,
+            still_reserved: false,
         },
         other => other,
     };
@@ -156,92 +156,6 @@ fn offered(port: &Port, name: &str) -> u64 {
 fn queued(port: &Port, class: u32) -> u64 {
     let class = port.pipeline.counters().nth(class as usize);
     class.map_or(0, |class| class.queued_frames)
-}
-
-#[test]
-fn what_a_removed_slice_reserved_is_free_when_its_deadlines_have_passed() {
-    let half = guaranteed(6_000, 6_000, Duration::from_millis(20));
-    let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
-    let refused = apply(&mut port, add(&(2..=2), half)).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "slice `vlan2-2`: guarantees 6 Mbit/s, but only 4 Mbit/s of the link is unreserved: a \
-         rate of at most 4 Mbit/s would be accepted"
-    );
-    apply(&mut port, remove(&(1..=1))).unwrap();
-    let refused = apply(&mut port, add(&(2..=2), half)).unwrap_err();
-    let text = refused.to_string();
-    assert!(
-        text.ends_with(
-            "; what slices had before they were changed or removed is released within 17.23 ms"
-        ),
-        "{text}"
-    );
-    port.run_until(20_000_000);
-    apply(&mut port, add(&(2..=2), half)).unwrap();
-}
-
-#[test]
-fn a_lower_guarantee_is_reserved_in_full_until_the_old_deadlines_have_passed() {
-    let of = |cir| guaranteed(cir, 3_000, Duration::from_millis(20));
-    let mut port = Port::new(&spec(&[(1..=1, of(8_000)), (2..=2, of(1_000))]), Some(LINK));
-    apply(&mut port, change(&(1..=1), of(2_000))).unwrap();
-    assert!(apply(&mut port, change(&(2..=2), of(7_000))).is_err());
-    port.run_until(20_000_000);
-    apply(&mut port, change(&(2..=2), of(7_000))).unwrap();
-    // Changed back before the end of the transition: nothing is released that is in use.
-    apply(&mut port, change(&(1..=1), of(1_000))).unwrap();
-    apply(&mut port, change(&(1..=1), of(2_000))).unwrap();
-    port.run_until(60_000_000);
-    assert!(apply(&mut port, change(&(2..=2), of(8_100))).is_err());
-    apply(&mut port, change(&(2..=2), of(8_000))).unwrap();
-}
-
-#[test]
-fn what_a_guarantee_covers_needs_nothing_beside_it_when_what_came_before_has_ended() {
-    let of = |cir, cbs, ms| guaranteed(cir, cbs, Duration::from_millis(ms));
-    let mut port = Port::new(&spec(&[(1..=1, of(1_000, 30_000, 60))]), Some(LINK));
-    apply(&mut port, change(&(1..=1), of(1_000, 3_000, 60))).unwrap();
-    port.run_until(40_000_000);
-    // The burst of 30 kB is reserved until 60 ms, now within 30 ms.
-    apply(&mut port, change(&(1..=1), of(2_000, 3_000, 30))).unwrap();
-    let other = add(&(2..=2), of(1_000, 20_000, 40));
-    assert!(apply(&mut port, other.clone()).is_err());
-    port.run_until(61_000_000);
-    apply(&mut port, other).unwrap();
-}
-
-#[test]
-fn a_change_that_fits_only_without_the_old_guarantee_says_so() {
-    let (ms, fast) = (
-        Duration::from_millis,
-        guaranteed(1_000, 9_000, Duration::from_millis(10)),
-    );
-    let mut port = Port::new(&spec(&[(1..=1, fast)]), Some(LINK));
-    let slow = guaranteed(6_000, 60_000, ms(90));
-    let error = apply(&mut port, change(&(1..=1), slow)).unwrap_err();
-    assert!(
-        matches!(error, SliceChangeError::InTransition { .. }),
-        "{error}"
-    );
-    let slower = guaranteed(1_000, 9_000, ms(90));
-    apply(&mut port, change(&(1..=1), slower)).unwrap();
-    assert!(apply(&mut port, change(&(1..=1), slow)).is_err());
-    port.run_until(ms(10).nanos());
-    apply(&mut port, change(&(1..=1), slow)).unwrap();
-}
-
-#[test]
-fn a_guarantee_that_does_not_fit_at_all_is_refused_though_its_delay_is_longer() {
-    let fast = guaranteed(1_000, 9_000, Duration::from_millis(10));
-    let too_much = guaranteed(20_000, 9_000, Duration::from_millis(90));
-    let mut port = Port::new(&spec(&[(1..=1, fast)]), Some(LINK));
-    let error = apply(&mut port, change(&(1..=1), too_much)).unwrap_err();
-    assert!(matches!(error, SliceChangeError::Refused { .. }), "{error}");
-    // What it had is still reserved.
-    let of = |cir| guaranteed(cir, 3_000, Duration::from_millis(90));
-    assert!(apply(&mut port, add(&(2..=2), of(9_001))).is_err());
-    apply(&mut port, add(&(2..=2), of(8_900))).unwrap();
 }
 
 #[test]

@@ -133,7 +133,8 @@ impl Port {
 
     /// Frames leave at another rate from now on.
     pub fn set_link(&mut self, rate: BitRate) {
-        self.link.as_mut().unwrap().set_rate(rate);
+        let now = Instant::from_nanos(self.now);
+        self.link.as_mut().unwrap().set_rate(rate, now);
     }
 
     pub fn with_shaper(

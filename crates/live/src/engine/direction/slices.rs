@@ -54,7 +54,7 @@ impl Direction {
         match step {
             GradualStep::Links(links) => {
                 self.pipeline.change_links(&links, now)?;
-                self.set_link(link);
+                self.set_link(link, now);
                 Ok(())
             }
             GradualStep::FlowsApart(name) => self.pipeline.tell_flows_apart(&name, now),
