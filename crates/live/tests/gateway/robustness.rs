@@ -173,7 +173,7 @@ fn unwritable(which: &str) -> (Stdio, Option<std::io::PipeReader>) {
     (writer.into(), Some(reader))
 }
 
-/// Each of two slices gets what the other gives up, once deadlines of 50 ms have passed, and a third comes or goes; the link and
+/// Each of two slices gets what the other gives up, once that is no longer reserved, and a third comes or goes; the link and
 /// class-default's queue change, too.
 fn a_reload_that_changes_slices_alone_loses_no_frame() {
     let Some(testbed) = Testbed::new("slices", 1_500) else {
