@@ -327,21 +327,6 @@ fn an_answer_that_says_nothing_new_is_not_written_down() {
 }
 
 #[test]
-fn what_is_still_reserved_is_tried_again_later() {
-    let mut world = World::new(Kept::default());
-    let other = put("c", &terms(3, 500, 40), 1);
-    world.take(changes(1, vec![put("a", &terms(1, 6_000, 40), 1), other]));
-    [1, 3].into_iter().for_each(|vlan| world.arrive(0, vlan, 1));
-    world.take(changes(2, vec![put("a", &terms(1, 1_000, 40), 2)]));
-    world.take(changes(3, vec![put("b", &terms(2, 6_000, 40), 1)]));
-    assert_eq!(world.acknowledged(), 2);
-    assert_eq!(world.reconciler.acknowledgement().refused, []);
-    world.pass(ms(50));
-    assert_eq!(world.acknowledged(), 3);
-    assert_eq!(world.names(0), ["a", "b", "c"]);
-}
-
-#[test]
 fn a_guarantee_that_fits_only_without_the_old_one_comes_after_the_lesser_of_both() {
     let mut world = World::new(Kept::default());
     let large = |delay| terms(1, 9_900, delay);

@@ -326,3 +326,22 @@ fn a_slice_that_is_removed_while_the_gateway_reloads_and_comes_again_is_counted_
     world.reload();
     assert_eq!(world.names(0), ["a"]);
 }
+
+#[test]
+fn what_is_still_reserved_is_tried_again_later() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 6_000, 40), 1)]));
+    // A frame of `a` waits for one that is on the link.
+    world.arrive(0, 9, 1);
+    world.poll();
+    world.arrive(0, 1, 1);
+    world.poll();
+    world.take(changes(2, vec![put("a", &terms(1, 1_000, 40), 2)]));
+    world.take(changes(3, vec![put("b", &terms(2, 6_000, 40), 1)]));
+    assert_eq!(world.acknowledged(), 2);
+    let refused = world.reconciler.acknowledgement().refused;
+    assert_eq!(refused, [], "only for now");
+    world.pass(ms(50));
+    assert_eq!(world.acknowledged(), 3);
+    assert_eq!(world.names(0), ["a", "b"]);
+}
