@@ -22,11 +22,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Changes that are asked for and not answered.
 const MOST_ASKED: usize = 128;
-/// When to try again what does not say for how long it is refused.
+/// When to try again what is refused for now.
 const RETRY: Duration = Duration::from_millis(5);
 /// Something that is refused only for now is refused for good after so long.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a refusal that names no time is tried again while other changes are under way.
+/// How often a refusal is tried again while other changes are under way.
 const MOST_TRIES: u32 = 20;
 /// When slices that were refused for good are tried again, if nothing else happens.
 const REFUSED_AGAIN: Duration = Duration::from_secs(10);

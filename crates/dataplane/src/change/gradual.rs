@@ -40,9 +40,8 @@ impl Basis {
     /// O(classes · combinations of bits that class maps test).
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
-    /// meanwhile than what both policies promise it. A step is refused only until the deadlines under guarantees that were
-    /// given up have passed, and until frames have left: those of slices that went, those that came before flows were
-    /// told apart, and those that count on a faster link.
+    /// meanwhile than what both policies promise it. A step is refused only until no frame waits that is to leave under
+    /// a guarantee, and until frames have left: those of slices that went, and those that came before flows were told apart.
     #[must_use]
     pub fn gradual_steps(&self, policy: &PolicyParams) -> Option<GradualSteps> {
         let Some(slices) = &self.slices else {

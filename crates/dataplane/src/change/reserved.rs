@@ -89,15 +89,16 @@ impl Reserved {
         self.draining > 0 || !self.ended.is_empty() || self.faster.is_some()
     }
 
-    /// Release what ended before this busy period.
-    pub(crate) fn settle(&mut self, busy_period: u64) {
-        let faster = self.faster.take_if(|faster| faster.0 < busy_period);
+    /// Release what ended before this busy period, or all if there is none.
+    pub(crate) fn settle(&mut self, busy_period: Option<u64>) {
+        let is_over = |ended_in: u64| busy_period.is_none_or(|now| ended_in < now);
+        let faster = self.faster.take_if(|faster| is_over(faster.0));
         if let Some((_, links)) = faster {
             let raised = self.reservations.change_links(&links);
             debug_assert_eq!(raised, Ok(()), "what fits slower ones fits these");
         }
         for _ in 0..RELEASED_PER_CHANGE {
-            let first = self.ended.front().filter(|first| first.0 < busy_period);
+            let first = self.ended.front().filter(|first| is_over(first.0));
             let Some(&(ended_in, ended)) = first else {
                 return;
             };
@@ -142,7 +143,7 @@ impl Reserved {
         class: u32,
         old: Option<GuaranteeParams>,
         new: Option<GuaranteeParams>,
-        busy_period: u64,
+        busy_period: Option<u64>,
     ) -> Result<(), NotReserved> {
         let before = self.transitions.get(&class).copied();
         let Some(new) = new else {
@@ -155,11 +156,11 @@ impl Reserved {
         let Some(current) = before.map(|before| before.reserved).or(old) else {
             return self.try_add(&new);
         };
-        let covering = self.try_cover(current, new)?;
-        if new == covering {
-            self.transitions.remove(&class);
+        let reserved = self.try_replace(current, new, busy_period)?;
+        self.transitions.remove(&class);
+        let Some(busy_period) = busy_period.filter(|_| reserved != new) else {
             return Ok(());
-        }
+        };
         // What the new guarantee covers needs nothing beside it.
         let is_covered = old.is_none_or(|old| covering_both(old, new) == new);
         let ended_in = match before {
@@ -170,7 +171,7 @@ impl Reserved {
             }
         };
         let transition = Transition {
-            reserved: covering,
+            reserved,
             to: new,
             ended_in,
         };
@@ -184,6 +185,7 @@ impl Reserved {
         class: u32,
         old: Option<GuaranteeParams>,
         new: Option<GuaranteeParams>,
+        busy_period: Option<u64>,
     ) -> Result<(), NotReserved> {
         let before = self.transitions.get(&class);
         let Some(new) = new else {
@@ -192,19 +194,21 @@ impl Reserved {
         let Some(current) = before.map(|before| before.reserved).or(old) else {
             return self.check_add(&new);
         };
-        let covering = self.try_cover(current, new)?;
-        self.reservations.release(&covering);
+        let reserved = self.try_replace(current, new, busy_period)?;
+        self.reservations.release(&reserved);
         self.reservations.restore(&current);
         Ok(())
     }
 
-    /// Reserve, in place of `current`, what covers it and `new`; that is returned. Nothing is changed if it is refused.
-    fn try_cover(
+    /// Reserve, in place of `current`, what covers it and `new`, or `new` alone if no frame is eligible; that is returned.
+    /// Nothing is changed if it is refused.
+    fn try_replace(
         &mut self,
         current: GuaranteeParams,
         new: GuaranteeParams,
+        busy_period: Option<u64>,
     ) -> Result<GuaranteeParams, NotReserved> {
-        let covering = covering_both(current, new);
+        let covering = busy_period.map_or(new, |_| covering_both(current, new));
         self.reservations.release(&current);
         let mut fits = self.reservations.try_reserve(&new);
         let mut why: fn(Refusal) -> NotReserved = NotReserved::Refused;
@@ -233,11 +237,13 @@ impl Reserved {
         Some(reserved)
     }
 
-    /// The last frame under a guarantee of a removed slice left in this busy period, or in one before.
-    pub(crate) fn end(&mut self, reserved: GuaranteeParams, busy_period: u64) {
+    /// The last frame under a guarantee of a removed slice left in this busy period, or before; if there is none, before now.
+    pub(crate) fn end(&mut self, reserved: GuaranteeParams, busy_period: Option<u64>) {
         self.draining -= 1;
-        self.ended
-            .push_back((busy_period, Ended::Removed(reserved)));
+        match busy_period {
+            Some(ended_in) => self.ended.push_back((ended_in, Ended::Removed(reserved))),
+            None => self.reservations.release(&reserved),
+        }
     }
 }
 

@@ -36,8 +36,8 @@ pub enum SliceChange {
     /// were of class-default before. Those that wait there leave first: the slice accepts frames at
     /// once, but sends none, and its guarantee does not hold, until then.
     Add(Box<NewSlice>),
-    /// Other parameters. Frames, tokens and debt stay. A shorter delay holds for frames that come from then on, once those that
-    /// wait have left.
+    /// Other parameters. Frames, tokens and debt stay. A shorter delay may hold later: for frames that become eligible after the one
+    /// has left that is now. Those before are due no later than without the change.
     Change {
         /// The name of the slice.
         name: String,
@@ -104,7 +104,7 @@ pub(crate) fn change(
     now: Instant,
 ) -> Result<SliceChanged, SliceChangeError> {
     on_slices(pipeline, now, |changing| {
-        changing.settle()?;
+        changing.settle();
         match change {
             SliceChange::Add(slice) => changing.add(*slice),
             SliceChange::Change { name, params } => changing.change(name, &params),
@@ -134,7 +134,7 @@ pub(crate) fn check(
     now: Instant,
 ) -> Result<(), SliceChangeError> {
     on_slices(pipeline, now, |changing| {
-        changing.settle()?;
+        changing.settle();
         match change {
             SliceChange::Add(slice) => changing.check_add(slice),
             SliceChange::Change { name, params } => changing.check_change(name, params),
@@ -163,7 +163,7 @@ pub(crate) fn links(
     now: Instant,
 ) -> Result<(), SliceChangeError> {
     on_slices(pipeline, now, |changing| {
-        changing.settle()?;
+        changing.settle();
         changing.links(links)
     })
 }
@@ -267,25 +267,28 @@ impl Changing<'_> {
 
     fn links(&mut self, links: &[AdmissionParams]) -> Result<(), SliceChangeError> {
         let before = &self.pipeline.params.policy.links;
-        let mut rates = before.iter().zip(links);
-        let is_slower = rates.any(|(before, after)| after.link.rate < before.link.rate);
-        let now = self.now;
-        let (scheduler, _) = self.scheduler("")?;
-        if is_slower && scheduler.has_eligible(now) {
-            return Err(SliceChangeError::SlowerLink);
-        }
-        let busy_period = scheduler.busy_period(now);
+        let is_raise = |(before, after): (&AdmissionParams, &AdmissionParams)| {
+            let raised = AdmissionParams {
+                link: after.link,
+                ..before.clone()
+            };
+            raised == *after
+                && before.link.accounting == after.link.accounting
+                && before.link.rate <= after.link.rate
+        };
+        let is_raise = before.iter().zip(links).all(is_raise);
+        let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
-        if is_slower {
-            reserved.change_links(links).map_err(|problem| {
+        match busy_period {
+            Some(busy_period) if is_raise => reserved.raise_links(links, busy_period),
+            Some(_) => return Err(SliceChangeError::SlowerLink),
+            None => reserved.change_links(links).map_err(|problem| {
                 let still_reserved = reserved.has_ended();
                 SliceChangeError::Link {
                     problem,
                     still_reserved,
                 }
-            })?;
-        } else {
-            reserved.raise_links(links, busy_period);
+            })?,
         }
         let params = Arc::make_mut(&mut self.pipeline.params);
         params.policy.links = links.to_vec();
@@ -362,8 +365,9 @@ impl Changing<'_> {
             return Err((name, SliceError::TenantChanged).into());
         }
         let guarantee = old.and_then(|old| old.guarantee);
+        let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
-        let reserved = reserved.check_change(class, guarantee, params.guarantee);
+        let reserved = reserved.check_change(class, guarantee, params.guarantee, busy_period);
         reserved.map_err(|why| self.not_reserved(name, why))
     }
 
@@ -420,7 +424,7 @@ impl Changing<'_> {
             let error = SliceError::TenantChanged;
             return Err(SliceChangeError::Slice { name, error });
         }
-        let busy_period = self.scheduler(&name)?.0.busy_period(now);
+        let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
         let guarantee = old.and_then(|old| old.guarantee);
         let reserved = reserved.try_change(class, guarantee, params.guarantee, busy_period);
@@ -439,11 +443,10 @@ impl Changing<'_> {
     }
 
     fn remove(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
-        let now = self.now;
         let (class, id) = self.check_remove(&name)?;
         let parts = self.take_parts(class);
+        let busy_period = self.busy_period();
         let (scheduler, _) = self.scheduler(&name)?;
-        let busy_period = scheduler.busy_period(now);
         let removal = scheduler.remove_slice(id);
         let removal = removal.map_err(|error| SliceChangeError::from((&name, error)))?;
         let waiting = match removal {
@@ -471,12 +474,17 @@ impl Changing<'_> {
     }
 
     /// Release what is no longer reserved.
-    fn settle(&mut self) -> Result<(), SliceChangeError> {
+    fn settle(&mut self) {
         self.finish_some();
-        let now = self.now;
-        let busy_period = self.scheduler("")?.0.busy_period(now);
+        let busy_period = self.busy_period();
         self.ledger.reserved.settle(busy_period);
-        Ok(())
+    }
+
+    /// See [`Guaranteed::busy_period`].
+    fn busy_period(&mut self) -> Option<u64> {
+        let now = self.now;
+        let (scheduler, _) = self.scheduler("").ok()?;
+        scheduler.busy_period(now)
     }
 
     /// Look at a few of the changes that are not complete, in turn.

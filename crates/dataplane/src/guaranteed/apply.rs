@@ -1,4 +1,4 @@
-//! Changing slices while frames flow: nothing queued is lost, reordered or due later than it was.
+//! Changing slices while frames flow: nothing queued is lost, reordered or, unless its slice gets less, due later than it was.
 
 use super::slice::{Life, SliceState, Tier, class_of};
 use super::{Guaranteed, Removal, SliceError, SliceId};

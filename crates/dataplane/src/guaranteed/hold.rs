@@ -4,7 +4,7 @@
 //! accepts frames at once, but is in neither tier until the older frames have left: so none overtakes. To one that is in
 //! force already, frames are [joined](Guaranteed::join) that the caller has kept meanwhile.
 
-use super::slice::{Life, Tier};
+use super::slice::{Life, NIL, Tier, cost};
 use super::{Guaranteed, SliceId};
 use crate::queue::{FrameList, FramePool};
 use slicewise_units::Instant;
@@ -36,8 +36,15 @@ struct Watch {
     held: LinkedList<(u32, Place)>,
     /// Behind these places frames were joined, and when: none of them could leave before, ns.
     joined: LinkedList<(Place, u64)>,
-    /// A delay class shorter than that of the slice, and the place from which on it holds.
-    shorter: Option<(Place, u8)>,
+    shorter: Option<Shorter>,
+}
+
+/// A delay class shorter than that of the slice, which it gets later.
+#[derive(Debug, Clone, Copy)]
+struct Shorter {
+    class: u8,
+    /// When the frame left that was eligible at the change, ns.
+    since: Option<u64>,
 }
 
 impl Watch {
@@ -161,19 +168,22 @@ impl Guaranteed {
         }
     }
 
-    /// The delay class of a slice becomes `class`. If a frame of it is eligible, with a later deadline than it would have
-    /// then, those that wait keep the class that it had: the scheduler has sent others before them.
+    /// The delay class of a slice becomes `class`: later, if it is shorter and a frame is eligible. The scheduler has sent others
+    /// before that frame, which is due later than those behind it could be then.
     pub(super) fn change_class(&mut self, id: SliceId, class: u8) {
         let slice = &mut self.slices[id.0 as usize];
-        if slice.tier == Tier::Eligible && class < slice.class {
-            let (place, watch) = self.watch(id);
-            watch.shorter = Some((place, class));
+        let is_later = slice.tier == Tier::Eligible && class < slice.class;
+        if !is_later {
+            slice.class = class;
+        }
+        let watched = self.holds.watched.get_mut(&id.0);
+        let before = watched.and_then(|watch| watch.shorter.take());
+        if !is_later {
             return;
         }
-        slice.class = class;
-        if let Some(watch) = self.holds.watched.get_mut(&id.0) {
-            watch.shorter = None;
-        }
+        let before = before.filter(|before| before.class == class);
+        let (_, watch) = self.watch(id);
+        watch.shorter = before.or(Some(Shorter { class, since: None }));
     }
 
     /// The frames of a slice begin or cease to wait by flow. Those that were joined are not told apart from others any more:
@@ -220,22 +230,41 @@ impl Guaranteed {
             released.push(held);
             watch.held.pop_front();
         }
-        // Of a flow queue, as many have left as waited.
-        if let Some((place, class)) = watch.shorter
-            && (is_empty || watch.is_past(place))
-        {
-            slice.class = class;
-            joined = now;
-            watch.shorter = None;
-        }
         // A deadline before that would claim capacity that others were promised.
         slice.committed.refill(joined);
-        if !is_empty && (!in_order || watch.at < watch.last) {
+        if let Some(shorter) = &mut watch.shorter {
+            let since = *shorter.since.get_or_insert(now);
+            if self.shorten(id, shorter.class, since, pool) {
+                watch.shorter = None;
+            }
+        }
+        if !is_empty && (!in_order || watch.at < watch.last || watch.shorter.is_some()) {
             self.holds.watched.insert(id, watch);
         }
         for held in released {
             self.release_held(held, pool, now);
         }
+    }
+
+    /// Give a slice a shorter delay class, unless its next frame would be due later then: counted from `since`, because until
+    /// then one was before it that was due later.
+    fn shorten(&mut self, id: u32, class: u8, since: u64, pool: &FramePool) -> bool {
+        let head = self.slices[id as usize].head;
+        let next = (head != NIL).then(|| {
+            let (lengths, arrival) = pool.head(head);
+            (arrival.nanos(), cost(self.counted(lengths)))
+        });
+        let slice = &mut self.slices[id as usize];
+        if let Some((arrival, price)) = next {
+            let eligible = slice.committed.ready_at(arrival, price);
+            let delay = |class: u8| self.delays[usize::from(class)];
+            if eligible.saturating_add(delay(slice.class)) < since + delay(class) {
+                return false;
+            }
+            slice.committed.refill(since);
+        }
+        slice.class = class;
+        true
     }
 
     fn release_held(&mut self, id: u32, pool: &FramePool, now: u64) {

@@ -155,9 +155,9 @@ pub struct Guaranteed {
     holds: Holds,
     backlog: u32,
     shift: u32,
-    /// See [`busy_period`](Self::busy_period).
+    /// Number of the busy period, or of the next one.
     busy_period: u64,
-    /// The busy period in which a removed slice last ran empty.
+    /// The busy period in which the last frame of a removed slice left, of whichever slice that was.
     drained_in: u64,
 }
 
@@ -369,17 +369,14 @@ impl Guaranteed {
         self.deadlines.front().is_some()
     }
 
-    /// The number of the busy period of the guarantee tier at `now`, which has ended if no frame is eligible. When a frame leaves
-    /// that is eligible in it depends on those that became eligible in it, and on no others. Numbers do not repeat, but some are
-    /// left out.
-    pub(crate) fn busy_period(&mut self, now: Instant) -> u64 {
-        if !self.has_eligible(now) {
-            self.busy_period += 1;
-        }
-        self.busy_period
+    /// The number of the busy period of the guarantee tier, in which frames are eligible all the time; none if no frame is
+    /// eligible at `now`. When such a frame leaves depends on the frames that became eligible in the same busy period, and on
+    /// no others.
+    pub(crate) fn busy_period(&mut self, now: Instant) -> Option<u64> {
+        self.has_eligible(now).then_some(self.busy_period)
     }
 
-    /// The busy period in which the last frame left of those of removed slices.
+    /// A busy period: the last frame of each removed slice left in it or before.
     pub(crate) const fn drained_in(&self) -> u64 {
         self.drained_in
     }

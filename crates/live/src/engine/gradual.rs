@@ -44,7 +44,7 @@ impl GradualChange {
 pub enum Progress {
     /// There is more to change.
     More,
-    /// The next step is refused for now: deadlines under guarantees that were given up have to pass, or frames to leave.
+    /// The next step is refused for now: frames have to leave.
     Waits(NotChanged),
     /// The policies are in force.
     Done,

@@ -88,9 +88,9 @@ pub enum SliceChangeError {
         /// As in [`Refused`](Self::Refused).
         still_reserved: bool,
     },
-    /// Frames wait whose deadlines count on the faster link that there is.
+    /// The link becomes slower, or changes otherwise, and frames wait that are to leave in time on the one that there is.
     #[error(
-        "a slower link: frames wait that have to leave in time on the faster one: repeat it later"
+        "another link that is not faster: frames wait that have to leave in time on this one: repeat it later"
     )]
     SlowerLink,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
@@ -149,8 +149,7 @@ impl SliceChangeError {
 
 const fn hint(still_reserved: bool) -> &'static str {
     if still_reserved {
-        "; what slices had before, and a slower link, count until no frame waits that is to leave under a guarantee: repeat it \
-         later"
+        "; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later"
     } else {
         ""
     }

@@ -376,10 +376,9 @@ impl Changing<'_> {
                 classifier.leave(&moving.part, class);
                 self.pipeline.removed.push_back(state.counters);
                 self.ledger.remove_name(&slice.name, class);
-                let drained_in = self
-                    .scheduler("")
-                    .map(|(scheduler, _)| scheduler.drained_in());
-                if let (Some(reserved), Ok(drained_in)) = (reserved, drained_in) {
+                if let Some(reserved) = reserved {
+                    let scheduler = self.scheduler("").ok();
+                    let drained_in = scheduler.map(|(scheduler, _)| scheduler.drained_in());
                     self.ledger.reserved.end(reserved, drained_in);
                 }
             }

@@ -417,9 +417,8 @@ fn a_slower_link_waits_for_frames_of_a_slice_that_was_removed() {
     }
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
     let expected = [
-        "a slower link: frames wait that have to leave in time on the faster one: repeat it later",
-        "another link: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved; what slices had before, and \
-         a slower link, count until no frame waits that is to leave under a guarantee: repeat it later",
+        "another link that is not faster: frames wait that have to leave in time on this one: repeat it later",
+        "another link: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later",
     ];
     assert_eq!(refused, expected);
     assert_eq!(port.departures.len(), 8);
@@ -607,7 +606,7 @@ proptest! {
         }
     }
 
-    /// One by one, in order, each change is accepted once the deadlines before it have passed, and the policy is in force.
+    /// One by one, in order, each change is accepted once what was given up before it is no longer reserved, and the policy is in force.
     #[test]
     fn any_two_policies_with_the_same_slices_are_exchanged_while_frames_wait(
         kinds in prop::collection::vec((kind(), kind()), 1..5),
@@ -632,7 +631,7 @@ proptest! {
             let _ = port.offer(Arrival { at: 0, vlan, bytes });
         }
         let waited = change_to(&mut port, &after);
-        // Beside deadlines, frames have to leave.
+        // All frames have to leave.
         let gets_queues = old.iter().zip(&new).any(|(old, new)| !old.by_flow && new.by_flow);
         let most = if is_slower || gets_queues { 400 } else { 100 };
         prop_assert!(waited <= most, "{waited}");

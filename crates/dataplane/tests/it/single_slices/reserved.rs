@@ -135,6 +135,75 @@ fn frames_that_wait_when_the_delay_becomes_shorter_keep_the_one_that_they_had() 
     }
 }
 
+/// A slice has 3 frames when its delay becomes shorter, behind those of a busy one. It gets one more at each of some times, and
+/// another slice gets some at one time.
+fn one_more(others_at: Duration, at: &[Duration]) -> Vec<u16> {
+    let busy = guaranteed(100, 42_022, ms(49));
+    let of = |delay| guaranteed(100, 7_522, ms(delay));
+    let slices = [(1..=1, of(82)), (2..=2, of(98)), (3..=3, busy)];
+    let mut port = Port::new(&spec(&slices), Some(LINK));
+    burst(&mut port, 3, 28);
+    burst(&mut port, 1, 3);
+    let shorter = of(70);
+    apply(&mut port, change(&(1..=1), shorter)).unwrap();
+    port.run_until(others_at.nanos());
+    burst(&mut port, 2, 4);
+    for at in at {
+        port.run_until(at.nanos());
+        burst(&mut port, 1, 1);
+    }
+    port.run_until(u64::MAX / 2);
+    let after = &port.departures[28..];
+    after.iter().map(|left| left.vlan).collect()
+}
+
+/// The last frame of those that waited leaves at 36 ms; 69 ms later is too late.
+#[test]
+fn a_frame_that_comes_when_the_delay_has_become_shorter_is_due_no_later_than_before() {
+    let order = one_more(ms(1), &[ms(1)]);
+    assert_eq!(order, [1, 1, 1, 1, 2, 2, 2, 2]);
+}
+
+/// The first comes too early to have it.
+#[test]
+fn a_shorter_delay_is_in_force_for_frames_that_come_late_enough() {
+    let order = one_more(ms(13), &[ms(14), ms(36)]);
+    assert_eq!(order, [1, 1, 1, 1, 1, 2, 2, 2, 2]);
+}
+
+/// With a delay of 82 ms its last frame would be due after those that came before it.
+#[test]
+fn a_change_of_something_else_does_not_put_off_a_shorter_delay() {
+    let of = |bytes, delay| guaranteed(100, bytes, ms(delay));
+    let slices = [
+        (1..=1, of(6_022, 82)),
+        (2..=2, of(6_022, 98)),
+        (3..=3, of(30_022, 49)),
+        (4..=4, of(24_022, 30)),
+    ];
+    let shorter = of(6_022, 70);
+    let weight = Kind {
+        weight: 2,
+        ..shorter
+    };
+    let mut port = Port::new(&spec(&slices), Some(LINK));
+    burst(&mut port, 3, 20);
+    burst(&mut port, 1, 3);
+    apply(&mut port, change(&(1..=1), shorter)).unwrap();
+    port.run_until(ms(5).nanos());
+    burst(&mut port, 2, 4);
+    // The first of three frames has just begun to leave.
+    port.run_until(20 * FRAME + 1);
+    burst(&mut port, 4, 16);
+    port.run_until(ms(26).nanos());
+    burst(&mut port, 1, 1);
+    apply(&mut port, change(&(1..=1), weight)).unwrap();
+    port.run_until(u64::MAX / 2);
+    let after = &port.departures[37..];
+    let order: Vec<u16> = after.iter().map(|left| left.vlan).collect();
+    assert_eq!(order, [1, 1, 1, 2, 2, 2, 2]);
+}
+
 #[test]
 fn what_a_removed_slice_reserved_is_free_when_no_frame_waits_that_is_to_leave_in_time() {
     let half = guaranteed(6_000, 6_000, ms(20));
@@ -149,8 +218,7 @@ fn what_a_removed_slice_reserved_is_free_when_no_frame_waits_that_is_to_leave_in
     assert_eq!(
         refused.to_string(),
         format!(
-            "{text}; what slices had before, and a slower link, count until no frame waits that is to leave \
-             under a guarantee: repeat it later"
+            "{text}; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later"
         )
     );
     assert!(refused.is_temporary());
@@ -248,6 +316,49 @@ fn a_change_that_fits_only_without_the_old_guarantee_says_so() {
 }
 
 #[test]
+fn a_change_that_fits_without_the_old_guarantee_is_carried_out_while_no_frame_waits() {
+    let fast = guaranteed(1_000, 9_000, ms(10));
+    let mut port = Port::new(&spec(&[(1..=1, fast)]), Some(LINK));
+    let slow = guaranteed(6_000, 60_000, ms(80));
+    apply(&mut port, change(&(1..=1), slow)).unwrap();
+    // Nothing else is reserved.
+    let rest = guaranteed(1_000, 9_000, ms(10));
+    apply(&mut port, add(&(2..=2), rest)).unwrap();
+}
+
+/// Frames that wait have seen the slower one until now.
+#[test]
+fn what_fits_a_faster_link_alone_is_admitted_when_no_frame_waits_that_is_to_leave_in_time() {
+    let mut port = busy(&[]);
+    let faster = BitRate::new(20_000_000);
+    let links = |rate| spec(&[]).resolve(rate).unwrap().links;
+    let now = Instant::from_nanos(port.now());
+    port.pipeline.change_links(&links(faster), now).unwrap();
+    port.set_link(faster);
+    let most = guaranteed(11_000, 6_000, ms(20));
+    let refused = apply(&mut port, add(&(1..=1), most)).unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
+    port.run_until(IDLE / 2);
+    apply(&mut port, add(&(1..=1), most)).unwrap_err();
+    port.run_until(IDLE / 2 + 1);
+    apply(&mut port, add(&(1..=1), most)).unwrap();
+}
+
+#[test]
+fn a_link_that_differs_in_more_than_its_rate_has_to_fit_at_once() {
+    let half = guaranteed(6_000, 6_000, ms(20));
+    let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
+    let mut links = spec(&[]).resolve(LINK).unwrap().links;
+    links[0].buffer = Some(ByteCount::new(2_000));
+    let refused = port.pipeline.change_links(&links, Instant::ZERO);
+    let refused = refused.unwrap_err();
+    assert!(!refused.is_temporary(), "{refused}");
+    burst(&mut port, 1, 2);
+    let refused = port.pipeline.change_links(&links, Instant::ZERO);
+    assert_eq!(refused, Err(SliceChangeError::SlowerLink));
+}
+
+#[test]
 fn a_guarantee_that_does_not_fit_at_all_is_refused_though_its_delay_is_longer() {
     let fast = guaranteed(1_000, 9_000, ms(10));
     let too_much = guaranteed(20_000, 9_000, ms(90));
@@ -263,6 +374,8 @@ fn a_guarantee_that_does_not_fit_at_all_is_refused_though_its_delay_is_longer() 
 /// A slice whose sender keeps to its guarantee.
 struct Conforming {
     kind: Kind,
+    /// What it was promised: longer than its delay until that is in force.
+    promised: Duration,
     /// Bytes × 8 × 10^6 that it may send, at a time in ns.
     tokens: (u64, u64),
     /// Its frames count from when none of those waits that came before a change.
@@ -273,6 +386,7 @@ impl Conforming {
     const fn new(kind: Kind, tokens: u64, now: u64) -> Self {
         Self {
             kind,
+            promised: kind.delay,
             tokens: (tokens, now),
             is_settling: false,
         }
@@ -318,6 +432,8 @@ impl Conforming {
 enum Churn {
     Add(u16, Kind),
     Change(u16, Kind),
+    /// Nothing but the delay, ms.
+    Delay(u16, u64),
     Remove(u16),
     /// Slices that send what they may.
     Send(Vec<u16>),
@@ -333,6 +449,7 @@ fn churn() -> impl Strategy<Value = Churn> {
     prop_oneof![
         3 => (SLICES, kind.clone()).prop_map(|(vlan, kind)| Churn::Add(vlan, kind)),
         2 => (SLICES, prop_oneof![1 => Just(BEST_EFFORT), 3 => kind]).prop_map(|(vlan, kind)| Churn::Change(vlan, kind)),
+        1 => (SLICES, 4u64..95).prop_map(|(vlan, delay)| Churn::Delay(vlan, delay)),
         2 => SLICES.prop_map(Churn::Remove),
         4 => prop::collection::vec(SLICES, 1..5).prop_map(Churn::Send),
         1 => (5u64..20).prop_map(Churn::Link),
@@ -381,8 +498,11 @@ impl Churning {
             }
             *slice = Conforming::new(slice.kind, 0, now);
         }
+        if waiting == 0 {
+            slice.promised = slice.kind.delay;
+        }
         let bound = slice.kind.cir.map(|_| {
-            let within = self.delays.within(slice.kind.delay).unwrap();
+            let within = self.delays.within(slice.promised).unwrap();
             self.delays.delay(within) + self.delays.bucket_width()
         });
         for _ in 0..slice.take(now) {
@@ -427,6 +547,30 @@ impl Churning {
                     slice.is_settling = waiting > 0;
                     self.send(vlan);
                 }
+            }
+            Churn::Delay(vlan, delay) => {
+                let Some(before) = self.slices.get(&vlan).map(|slice| slice.kind) else {
+                    return;
+                };
+                let kind = Kind {
+                    delay: ms(delay),
+                    ..before
+                };
+                let waiting = usize::try_from(self.waiting(vlan)).unwrap();
+                if before.cir.is_none()
+                    || apply(&mut self.port, change(&(vlan..=vlan), kind)).is_err()
+                {
+                    return;
+                }
+                let slice = self.slices.get_mut(&vlan).unwrap();
+                slice.kind = kind;
+                if kind.delay > slice.promised {
+                    slice.promised = kind.delay;
+                    let due = self.due.entry(vlan).or_default();
+                    let first = due.len() - waiting;
+                    due[first..].fill(None);
+                }
+                self.send(vlan);
             }
             Churn::Remove(vlan) => {
                 if apply(&mut self.port, remove(&(vlan..=vlan))).is_ok() {
