@@ -161,20 +161,12 @@ impl Reserved {
         let Some(busy_period) = busy_period.filter(|_| reserved != new) else {
             return Ok(());
         };
-        // What the new guarantee covers needs nothing beside it.
-        let is_covered = old.is_none_or(|old| covering_both(old, new) == new);
-        let ended_in = match before {
-            Some(before) if is_covered => before.ended_in,
-            _ => {
-                self.ended.push_back((busy_period, Ended::Replaced(class)));
-                busy_period
-            }
-        };
         let transition = Transition {
             reserved,
             to: new,
-            ended_in,
+            ended_in: busy_period,
         };
+        self.ended.push_back((busy_period, Ended::Replaced(class)));
         self.transitions.insert(class, transition);
         Ok(())
     }

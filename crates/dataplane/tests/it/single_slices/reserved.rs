@@ -237,21 +237,30 @@ fn nothing_stays_reserved_while_only_best_effort_waits() {
     apply(&mut port, add(&(2..=2), half)).unwrap();
 }
 
-/// Its own frames, which have left as the last ones with a guarantee, wait for nothing.
+/// Nobody looks between the two busy periods.
 #[test]
-fn what_a_slice_reserved_that_is_removed_with_frames_is_free_when_they_have_left() {
+fn what_a_slice_reserved_that_is_removed_with_frames_is_free_in_the_next_busy_period() {
     let half = guaranteed(6_000, 6_000, ms(20));
-    let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
+    let other = guaranteed(100, 6_022, ms(90));
+    let mut port = Port::new(&spec(&[(1..=1, half), (3..=3, other)]), Some(LINK));
     burst(&mut port, 1, 3);
-    burst(&mut port, 4, 5);
     let removed = apply(&mut port, remove(&(1..=1))).unwrap();
     assert_eq!(removed.waiting, 3);
     port.run_until(2 * FRAME);
     apply(&mut port, add(&(2..=2), half)).unwrap_err();
     port.run_until(2 * FRAME + 1);
-    // The next busy period has begun.
-    burst(&mut port, 2, 1);
+    burst(&mut port, 3, 3);
     apply(&mut port, add(&(2..=2), half)).unwrap();
+    // The same for what is replaced.
+    let (less, five) = (
+        guaranteed(1_000, 6_000, ms(20)),
+        guaranteed(5_000, 6_000, ms(20)),
+    );
+    apply(&mut port, change(&(2..=2), less)).unwrap();
+    apply(&mut port, add(&(4..=4), five)).unwrap_err();
+    port.run_until(5 * FRAME + 1);
+    burst(&mut port, 3, 1);
+    apply(&mut port, add(&(4..=4), five)).unwrap();
 }
 
 /// At the time at which the guarantees were idle, frames may come under the old one before it is changed.
