@@ -261,6 +261,10 @@ fn what_a_slice_reserved_that_is_removed_with_frames_is_free_in_the_next_busy_pe
     port.run_until(5 * FRAME + 1);
     burst(&mut port, 3, 1);
     apply(&mut port, add(&(4..=4), five)).unwrap();
+    // Now nothing is reserved that could be released.
+    port.run_until(u64::MAX / 2);
+    let refused = apply(&mut port, add(&(5..=5), five)).unwrap_err();
+    assert!(!refused.is_temporary(), "{refused}");
 }
 
 /// At the time at which the guarantees were idle, frames may come under the old one before it is changed.
