@@ -268,13 +268,9 @@ impl Changing<'_> {
     fn links(&mut self, links: &[AdmissionParams]) -> Result<(), SliceChangeError> {
         let before = &self.pipeline.params.policy.links;
         let is_raise = |(before, after): (&AdmissionParams, &AdmissionParams)| {
-            let raised = AdmissionParams {
-                link: after.link,
-                ..before.clone()
-            };
+            let mut raised = before.clone();
+            raised.link.rate = raised.link.rate.max(after.link.rate);
             raised == *after
-                && before.link.accounting == after.link.accounting
-                && before.link.rate <= after.link.rate
         };
         let is_raise = before.iter().zip(links).all(is_raise);
         let busy_period = self.busy_period();

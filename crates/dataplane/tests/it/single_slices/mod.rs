@@ -1,6 +1,7 @@
 //! Changes of single slices while frames flow.
 
 mod beside;
+mod churn;
 pub mod flows;
 mod gradual;
 mod kept;
