@@ -4,7 +4,7 @@ use slicewise_api::{
     Counts, ElephantTerms, FlowTerms, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection,
     Match, check_name, class_map,
 };
-use slicewise_dataplane::{NewSlice, SliceFlows};
+use slicewise_dataplane::{Conditioning, NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, Detector, ElephantsParams, FlowQueueParams,
@@ -90,7 +90,7 @@ pub(crate) fn new_slice(
         name: name.to_owned(),
         matches: matches(name, &terms.matches)?,
         params: slice_params(terms, params)?,
-        set_dscp: None,
+        conditioning: Conditioning::default(),
         flow_queue: None,
         is_of_policy: false,
     })

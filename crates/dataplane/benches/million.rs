@@ -18,7 +18,8 @@ mod kinds;
 
 use kinds::{ALLOCATED, KINDS, Kind, MILLION, clock, frames};
 use slicewise_dataplane::{
-    DropReason, Frame, FrameOwner, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
+    Conditioning, DropReason, Frame, FrameOwner, NewSlice, Pipeline, PipelineParams, SliceChange,
+    Verdict,
 };
 use slicewise_model::{Colour, PolicyParams};
 use slicewise_units::{BitRate, FrameLengths, Instant};
@@ -175,7 +176,7 @@ fn add_singly(kind: Kind) {
             name: matches.name.clone(),
             matches,
             params,
-            set_dscp: None,
+            conditioning: Conditioning::default(),
             flow_queue: None,
             is_of_policy: false,
         };

@@ -85,7 +85,7 @@ pub enum BuildError {
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) classes: Slots<ClassState>,
-    pub(crate) policers: Vec<(String, PolicerState)>,
+    pub(crate) policers: Slots<(String, PolicerState)>,
     pub(crate) tree: Tree,
     /// Nodes with credit to carry over on a change.
     pub(crate) credits: CreditNodes,
@@ -127,7 +127,7 @@ pub(crate) fn build_policy(
     let mut builder = Builder {
         built: Built {
             classes: Slots::with_capacity(leaves(policy)),
-            policers: Vec::new(),
+            policers: Slots::with_capacity(policers(policy)),
             tree: Tree::new(),
             credits: CreditNodes::default(),
             named: BTreeMap::new(),
@@ -473,6 +473,14 @@ pub(crate) fn room(limit: QueueLimitParams) -> u64 {
 pub(crate) fn leaves(policy: &PolicyParams) -> usize {
     let children = |class: &ClassParams| class.child.as_ref().map_or(1, |child| leaves(child));
     policy.classes.iter().map(children).sum()
+}
+
+/// Classes with a policer, in a policy and those inside it.
+fn policers(policy: &PolicyParams) -> usize {
+    let of_class = |class: &ClassParams| {
+        usize::from(class.police.is_some()) + class.child.as_deref().map_or(0, policers)
+    };
+    policy.classes.iter().map(of_class).sum()
 }
 
 pub(crate) fn join(path: &str, name: &str) -> String {

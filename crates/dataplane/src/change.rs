@@ -16,7 +16,7 @@ mod successors;
 
 pub use gradual::{GradualStep, GradualSteps};
 pub(crate) use ledger::Ledger;
-pub use slice::{NewSlice, SliceChange, SliceChangeError, SliceChanged};
+pub use slice::{Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
 
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;
@@ -434,7 +434,7 @@ fn resume_credit(
         .iter()
         .map(|(path, policer)| (path.as_str(), policer))
         .collect();
-    for (path, policer) in &mut built.policers {
+    for (path, policer) in built.policers.iter_mut() {
         if let Some(old) = old.get(path.as_str()) {
             policer.resume_from(old, now);
         }

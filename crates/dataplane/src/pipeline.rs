@@ -57,7 +57,7 @@ pub struct Pipeline {
     pub(crate) removed: LinkedList<ClassCounters>,
     /// Classes that a change of the whole policy removed while frames of them wait, by name.
     pub(crate) retired: BTreeMap<String, u32>,
-    pub(crate) policers: Vec<(String, PolicerState)>,
+    pub(crate) policers: Slots<(String, PolicerState)>,
     pub(crate) tree: Tree,
     pub(crate) credits: CreditNodes,
     /// The named queues, by their path.
@@ -371,7 +371,7 @@ impl Pipeline {
     #[inline]
     fn admit(
         class: &mut ClassState,
-        policers: &mut [(String, PolicerState)],
+        policers: &mut Slots<(String, PolicerState)>,
         frame: &mut Frame,
         congested: bool,
         now: Instant,

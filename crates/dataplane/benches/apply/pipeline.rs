@@ -5,7 +5,8 @@
 
 use crate::kinds::{Kind, Random, clock};
 use slicewise_dataplane::{
-    Change, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange, Verdict,
+    Change, Conditioning, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange,
+    Verdict,
 };
 use slicewise_model::{Colour, PolicyParams, SliceParams};
 use slicewise_units::{BitRate, FrameLengths, Instant};
@@ -42,7 +43,7 @@ fn add(slice: u32, params: SliceParams) -> SliceChange {
         name: name(slice),
         matches: KIND.map(slice),
         params,
-        set_dscp: None,
+        conditioning: Conditioning::default(),
         flow_queue: None,
         is_of_policy: false,
     }))

@@ -52,7 +52,7 @@ pub(crate) struct Choice {
 
 impl Special {
     /// `None` where it does nothing.
-    pub(super) fn boxed(self) -> Option<Box<Self>> {
+    pub(crate) fn boxed(self) -> Option<Box<Self>> {
         let is_needed = !self.ingress.is_empty() || self.by_flow || self.choice.is_some();
         is_needed.then(|| Box::new(self))
     }

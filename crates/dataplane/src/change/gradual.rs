@@ -1,8 +1,8 @@
-//! A policy that differs from the one in force in its slices and the rate of its links alone, as changes of these.
+//! A policy that differs from the one in force in its slices and the rate or buffer of its links alone, as changes of these.
 //!
 //! To commit a whole policy takes time for each slice; these changes can be spread over time.
 
-use super::slice::{NewSlice, SliceChange};
+use super::slice::{Conditioning, NewSlice, SliceChange};
 use super::successors::Overlap;
 use super::{Basis, beside, ledger};
 use crate::slice_flows::SliceFlows;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// One of the changes that lead to another policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GradualStep {
-    /// Another rate of the links: [`Pipeline::change_links`](crate::Pipeline::change_links).
+    /// Another rate or buffer of the links: [`Pipeline::change_links`](crate::Pipeline::change_links).
     Links(Vec<AdmissionParams>),
     /// A tenant more, or another weight for one: [`Pipeline::tenant`](crate::Pipeline::tenant).
     Tenant(TenantParams),
@@ -35,8 +35,8 @@ pub struct GradualSteps {
 
 impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
-    /// than the rate of its links, tenants and slices that come or go, guarantees, maximums, weights, queue limits, flow
-    /// queues and class maps, or a class map that moves, comes or goes has a frame in common with another.
+    /// than the rate and buffer of its links, tenants, and slices that come, go or have other parameters, marks, policers, flow
+    /// queues or class maps, or a class map that moves, comes or goes has a frame in common with another.
     /// O(classes · combinations of bits that class maps test).
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
@@ -75,17 +75,18 @@ impl Basis {
 }
 
 impl GradualSteps {
-    /// A link that is slower carries what is left once slices have given up what they will not have; one that is faster has
+    /// A link that is slower, or has a smaller buffer, carries what is left once slices have given up what they will not have; one that is faster has
     /// room for what they get then.
     fn links(&mut self, known: &[AdmissionParams], wanted: Vec<AdmissionParams>) -> Option<()> {
         if known == wanted {
             return Some(());
         }
-        let mut at_old_rates = wanted.clone();
-        for (link, known) in at_old_rates.iter_mut().zip(known) {
+        let mut as_before = wanted.clone();
+        for (link, known) in as_before.iter_mut().zip(known) {
             link.link.rate = known.link.rate;
+            link.buffer = known.buffer;
         }
-        (known == at_old_rates).then(|| self.given.push(GradualStep::Links(wanted)))
+        (known == as_before).then(|| self.given.push(GradualStep::Links(wanted)))
     }
 
     /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
@@ -128,7 +129,8 @@ impl GradualSteps {
         let (from, to) = old.slice.zip(new.slice)?;
         let has_other_map = old.matches != new.matches;
         let old_flow_queue = old.flow_queue;
-        if from.tenant != to.tenant || !differ_in_slice_only(old, &new) {
+        let conditioning = (conditioning(&old), conditioning(&new));
+        if !differ_in_slice_only(old, &new) {
             return None;
         }
         let kept = SliceParams {
@@ -145,11 +147,17 @@ impl GradualSteps {
         };
         if kept.guarantee == from.guarantee {
             self.given.extend((to != from).then(|| change(to)));
-        } else if kept.guarantee == to.guarantee {
+        } else if kept.guarantee == to.guarantee && from.tenant == to.tenant {
             self.given_up.push(change(to));
         } else {
             self.given_up.push(change(kept));
             self.given.push(change(to));
+        }
+        if conditioning.0 != conditioning.1 {
+            self.give(SliceChange::Conditioning {
+                name: name.clone(),
+                conditioning: Box::new(conditioning.1),
+            });
         }
         if old_flow_queue != new.flow_queue {
             // So that all slices wait at the same time for their frames.
@@ -203,18 +211,27 @@ fn added(class: ClassParams) -> Option<SliceChange> {
         name: class.name.clone(),
         matches: class.matches.clone()?,
         params: class.slice?,
-        set_dscp: class.set_dscp,
+        conditioning: conditioning(&class),
         flow_queue: class.flow_queue,
         is_of_policy: true,
     };
     (ClassParams::from(new.clone()) == class).then(|| SliceChange::Add(Box::new(new)))
 }
 
-/// Whether two classes are one but for what [`SliceChange::Change`], [`SliceChange::Flows`] and [`SliceChange::Matches`] change.
+fn conditioning(class: &ClassParams) -> Conditioning {
+    Conditioning {
+        set_dscp: class.set_dscp,
+        police: class.police.clone(),
+    }
+}
+
+/// Whether two classes are one but for what changes of a slice change.
 fn differ_in_slice_only(old: ClassParams, new: &ClassParams) -> bool {
     let changed = ClassParams {
         // Class-default has no class map.
         matches: old.matches.and(new.matches.clone()),
+        police: new.police.clone(),
+        set_dscp: new.set_dscp,
         weight: new.weight,
         queue_limit: new.queue_limit,
         flow_queue: new.flow_queue,

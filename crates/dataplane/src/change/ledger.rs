@@ -2,7 +2,7 @@
 
 use super::reserved::Reserved;
 use super::shared::Shared;
-use super::slice::{Moving, NewSlice};
+use super::slice::{Conditioning, Moving, NewSlice};
 use crate::classifier::{Buckets, Entry as Position, Parts};
 use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
@@ -35,10 +35,16 @@ struct Rare {
     flow_queue: Option<FlowQueueParams>,
 }
 
+impl Rare {
+    /// `None` where there is neither.
+    fn of(police: Option<PolicerParams>, flow_queue: Option<FlowQueueParams>) -> Option<Box<Self>> {
+        let is_needed = police.is_some() || flow_queue.is_some();
+        is_needed.then(|| Box::new(Self { police, flow_queue }))
+    }
+}
+
 impl Slice {
     pub(crate) fn new(class: ClassParams, params: SliceParams, order: u32) -> Self {
-        let (police, flow_queue) = (class.police, class.flow_queue);
-        let is_rare = police.is_some() || flow_queue.is_some();
         let mut matches = class.matches;
         if let Some(map) = matches.as_mut().filter(|map| map.name == class.name) {
             map.name = String::new();
@@ -48,7 +54,7 @@ impl Slice {
             matches,
             params,
             set_dscp: class.set_dscp,
-            rare: is_rare.then(|| Box::new(Rare { police, flow_queue })),
+            rare: Rare::of(class.police, class.flow_queue),
             order,
             is_of_policy: true,
         }
@@ -88,8 +94,8 @@ impl From<NewSlice> for ClassParams {
         Self {
             name: new.name,
             matches: Some(new.matches),
-            police: None,
-            set_dscp: new.set_dscp,
+            police: new.conditioning.police,
+            set_dscp: new.conditioning.set_dscp,
             priority: None,
             minimum: None,
             weight: new.params.weight,
@@ -145,6 +151,8 @@ pub(crate) struct Ledger {
     pub(crate) tenants: HashMap<String, u32>,
     /// Numbers of classes that are not used.
     pub(crate) free: Vec<u32>,
+    /// Positions of policers that are not used.
+    pub(crate) free_policers: Vec<u32>,
     /// Frames on their way from one class to another, by the class that they have meanwhile.
     pub(crate) moving: BTreeMap<u32, Moving>,
     /// Their parts, to find one that has a frame in common with another.
@@ -194,6 +202,7 @@ impl Ledger {
             names: Buckets::new(),
             tenants,
             free: Vec::new(),
+            free_policers: Vec::new(),
             moving: BTreeMap::new(),
             parts: Parts::default(),
             looked_at: 0,
@@ -296,8 +305,15 @@ impl Ledger {
     pub(crate) fn set_flow_queue(&mut self, class: u32, flow_queue: Option<FlowQueueParams>) {
         if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
             let police = slice.rare.take().and_then(|rare| rare.police);
-            let is_rare = police.is_some() || flow_queue.is_some();
-            slice.rare = is_rare.then(|| Box::new(Rare { police, flow_queue }));
+            slice.rare = Rare::of(police, flow_queue);
+        }
+    }
+
+    pub(crate) fn set_conditioning(&mut self, class: u32, conditioning: Conditioning) {
+        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
+            let flow_queue = slice.rare.take().and_then(|rare| rare.flow_queue);
+            slice.rare = Rare::of(conditioning.police, flow_queue);
+            slice.set_dscp = conditioning.set_dscp;
         }
     }
 

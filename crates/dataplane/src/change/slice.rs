@@ -4,20 +4,22 @@
 //! There is nothing to prepare: the test of a guarantee takes less than a microsecond. So a change is
 //! never stale, and a refused one leaves everything as it was.
 
+mod conditioning;
 mod error;
 mod flows;
 mod moving;
 
 use super::ledger::Ledger;
 use super::reserved::NotReserved;
-use crate::build::{self, ClassState, Ingress, Special};
+use crate::build::{self, ClassState, Special};
 use crate::classifier::Part;
 use crate::frame::Frame;
-use crate::guaranteed::{Guaranteed, Removal, SliceError, SliceId};
+use crate::guaranteed::{Guaranteed, Removal, SliceId};
 use crate::pipeline::Pipeline;
 use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
+pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
 pub(crate) use moving::{Arrived, Arriving, Moving};
 use slicewise_model::{AdmissionParams, ClassMap, FlowQueueParams, SliceParams, TenantParams};
@@ -36,13 +38,20 @@ pub enum SliceChange {
     /// were of class-default before. Those that wait there leave first: the slice accepts frames at
     /// once, but sends none, and its guarantee does not hold, until then.
     Add(Box<NewSlice>),
-    /// Other parameters. Frames, tokens and debt stay. A shorter delay may hold later: for frames that become eligible after the one
+    /// Other parameters. Frames, tokens and debt stay, also if the slice goes to another tenant. A shorter delay may hold later: for frames that become eligible after the one
     /// has left that is now. Those before are due no later than without the change.
     Change {
         /// The name of the slice.
         name: String,
         /// From now on.
         params: SliceParams,
+    },
+    /// Another mark or policer, for frames that arrive from now on.
+    Conditioning {
+        /// The name of the slice.
+        name: String,
+        /// From now on. A policer keeps the credit or debt of the one before.
+        conditioning: Box<Conditioning>,
     },
     /// What is done about its flows. If they get queues of their own, or lose them, frames that wait move there, each flow in
     /// its order: O(frames).
@@ -79,8 +88,8 @@ pub struct NewSlice {
     pub matches: ClassMap,
     /// Its guarantee, maximum, weight, tenant and queue limit.
     pub params: SliceParams,
-    /// Set the DSCP of every packet.
-    pub set_dscp: Option<u8>,
+    /// Its mark and policer.
+    pub conditioning: Conditioning,
     /// One queue per flow instead of one for the slice.
     pub flow_queue: Option<FlowQueueParams>,
     /// It is a class of the policy: not one of the slices that [stay](super::Change::PolicyBesideSlices) beside another.
@@ -108,6 +117,9 @@ pub(crate) fn change(
         match change {
             SliceChange::Add(slice) => changing.add(*slice),
             SliceChange::Change { name, params } => changing.change(name, &params),
+            SliceChange::Conditioning { name, conditioning } => {
+                changing.condition(&name, *conditioning)
+            }
             SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
             SliceChange::Matches { name, matches } => changing.matches(name, *matches),
             SliceChange::Remove { name } => changing.remove(name),
@@ -138,6 +150,7 @@ pub(crate) fn check(
         match change {
             SliceChange::Add(slice) => changing.check_add(slice),
             SliceChange::Change { name, params } => changing.check_change(name, params),
+            SliceChange::Conditioning { name, .. } => changing.find(name).map(drop),
             SliceChange::Flows { name, flows } => changing.prepare_flows(name, flows).map(drop),
             SliceChange::Matches { name, matches } => {
                 changing.check_matches(name, matches).map(drop)
@@ -270,6 +283,9 @@ impl Changing<'_> {
         let is_raise = |(before, after): (&AdmissionParams, &AdmissionParams)| {
             let mut raised = before.clone();
             raised.link.rate = raised.link.rate.max(after.link.rate);
+            // None is without limit.
+            let buffers = raised.buffer.zip(after.buffer);
+            raised.buffer = buffers.map(|(before, after)| before.max(after));
             raised == *after
         };
         let is_raise = before.iter().zip(links).all(is_raise);
@@ -277,7 +293,7 @@ impl Changing<'_> {
         let reserved = &mut self.ledger.reserved;
         match busy_period {
             Some(busy_period) if is_raise => reserved.raise_links(links, busy_period),
-            Some(_) => return Err(SliceChangeError::SlowerLink),
+            Some(_) => return Err(SliceChangeError::LinkInUse),
             None => reserved.change_links(links).map_err(|problem| {
                 let still_reserved = reserved.has_ended();
                 SliceChangeError::Link {
@@ -356,10 +372,10 @@ impl Changing<'_> {
         params: &SliceParams,
     ) -> Result<(), SliceChangeError> {
         let (class, _) = self.find(name)?;
+        let (scheduler, _) = self.scheduler(name)?;
+        let tenant = scheduler.check_tenant(params);
+        tenant.map_err(|error| SliceChangeError::from((name, error)))?;
         let old = self.ledger.params(class);
-        if old.is_some_and(|old| old.tenant != params.tenant) {
-            return Err((name, SliceError::TenantChanged).into());
-        }
         let guarantee = old.and_then(|old| old.guarantee);
         let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
@@ -387,7 +403,7 @@ impl Changing<'_> {
 
     fn put_class(&mut self, class: u32, slice: SliceId, new: &NewSlice) {
         let special = Special {
-            ingress: new.set_dscp.map(Ingress::SetDscp).into_iter().collect(),
+            ingress: self.ingress(class, &new.name, &new.conditioning),
             by_flow: new.flow_queue.is_some(),
             ..Special::default()
         };
@@ -415,11 +431,10 @@ impl Changing<'_> {
     ) -> Result<SliceChanged, SliceChangeError> {
         let now = self.now;
         let (class, id) = self.find(&name)?;
+        let (scheduler, _) = self.scheduler(&name)?;
+        let tenant = scheduler.check_tenant(params);
+        tenant.map_err(|error| SliceChangeError::from((&name, error)))?;
         let old = self.ledger.params(class);
-        if old.is_some_and(|old| old.tenant != params.tenant) {
-            let error = SliceError::TenantChanged;
-            return Err(SliceChangeError::Slice { name, error });
-        }
         let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
         let guarantee = old.and_then(|old| old.guarantee);
@@ -427,7 +442,7 @@ impl Changing<'_> {
         reserved.map_err(|why| self.not_reserved(&name, why))?;
         let (scheduler, pool) = self.scheduler(&name)?;
         let changed = scheduler.change_slice(id, params, pool, now);
-        debug_assert!(changed.is_ok(), "it is there, and its tenant is the same");
+        debug_assert!(changed.is_ok(), "it is there, and so is its tenant");
         let old_room = old.map_or(0, |old| build::room(old.queue_limit));
         let new_room = build::room(params.queue_limit);
         self.pipeline.change_room(old_room, new_room);
@@ -461,6 +476,7 @@ impl Changing<'_> {
         {
             self.ledger.reserved.end(reserved, busy_period);
         }
+        self.free_policer(class);
         if let Some(class) = self.pipeline.classes.get_mut(class as usize) {
             class.special = Special::removed();
         }

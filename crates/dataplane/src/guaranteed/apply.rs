@@ -19,7 +19,7 @@ impl Guaranteed {
     /// rescheduled. O(1).
     ///
     /// # Errors
-    /// Where there is no such slice, or it would move to another tenant.
+    /// Where there is no such slice, or its tenant does not exist.
     pub fn change_slice(
         &mut self,
         id: SliceId,
@@ -28,9 +28,9 @@ impl Guaranteed {
         now: Instant,
     ) -> Result<(), SliceError> {
         let index = self.live(id)?;
-        if u32::from(self.slices[index].tenant) != params.tenant {
-            return Err(SliceError::TenantChanged);
-        }
+        self.check_tenant(params)?;
+        self.excess
+            .change_tenant(&mut self.slices[index], id.0, params);
         if self.slices[index].tier == Tier::Waiting {
             self.wheel.remove(&mut self.slices, id.0);
             self.slices[index].tier = Tier::Idle;

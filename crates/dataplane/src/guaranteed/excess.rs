@@ -5,9 +5,9 @@
 //! one largest frame, so every turn sends at least one and a decision takes O(1).
 
 use super::ring::Ring;
-use super::slice::SliceState;
+use super::slice::{Excess, SliceState};
 use crate::slots::Slots;
-use slicewise_model::TenantParams;
+use slicewise_model::{SliceParams, TenantParams};
 
 /// Slices that share one portion of the excess.
 #[derive(Debug, Clone)]
@@ -93,6 +93,24 @@ impl ExcessTier {
         let tenant = &mut self.tenants[usize::from(slice.tenant)];
         tenant.slices -= 1;
         tenant.ring.forget(id, slice.turn);
+    }
+
+    /// A slice goes to the tenant that `params` names; if it takes turns, it begins one there.
+    pub(super) fn change_tenant(&mut self, slice: &mut SliceState, id: u32, params: &SliceParams) {
+        let tenant = u16::try_from(params.tenant).unwrap_or(u16::MAX);
+        if slice.tenant == tenant {
+            return;
+        }
+        let takes_turns = slice.excess == Excess::InRing;
+        if takes_turns {
+            self.leave(slice, id);
+        }
+        self.remove_slice(slice, id);
+        slice.tenant = tenant;
+        self.add_slice(tenant);
+        if takes_turns {
+            self.join(slice, id);
+        }
     }
 
     /// A slice has frames and may send: it joins the turns with a full quantum, so that the one at the

@@ -68,9 +68,6 @@ pub enum SliceError {
     /// Its tenant is not one of the scheduler's.
     #[error("unknown tenant {0}")]
     UnknownTenant(u32),
-    /// A slice cannot move to another tenant.
-    #[error("a slice cannot move to another tenant: remove it and add it there")]
-    TenantChanged,
     /// No more tenants can be numbered.
     #[error("there are {0} tenants, the maximum")]
     TooManyTenants(u32),
@@ -254,11 +251,17 @@ impl Guaranteed {
         self.excess.set_weight(tenant, weight);
     }
 
-    /// Whether [`add_slice`](Self::add_slice) would succeed.
-    pub(crate) fn check_slice(&self, params: &SliceParams) -> Result<(), SliceError> {
+    /// Whether a slice may belong to its tenant.
+    pub(crate) fn check_tenant(&self, params: &SliceParams) -> Result<(), SliceError> {
         if params.tenant as usize >= self.excess.tenants() {
             return Err(SliceError::UnknownTenant(params.tenant));
         }
+        Ok(())
+    }
+
+    /// Whether [`add_slice`](Self::add_slice) would succeed.
+    pub(crate) fn check_slice(&self, params: &SliceParams) -> Result<(), SliceError> {
+        self.check_tenant(params)?;
         if self.live >= MAX_SLICES {
             return Err(SliceError::TooMany(MAX_SLICES));
         }

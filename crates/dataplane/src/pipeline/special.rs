@@ -8,6 +8,7 @@ use crate::frame::{DropReason, Frame};
 use crate::meter::policer::{PolicerState, PolicerVerdict};
 use crate::queue::{FlowHash, FramePool};
 use crate::scheduler::{QueueId, Tree};
+use crate::slots::Slots;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
@@ -82,7 +83,7 @@ pub(super) fn flow_of(
 #[inline(never)]
 pub(super) fn condition(
     ingress: &[Ingress],
-    policers: &mut [(String, PolicerState)],
+    policers: &mut Slots<(String, PolicerState)>,
     frame: &mut Frame,
     now: Instant,
 ) -> Result<(), DropReason> {

@@ -3,7 +3,7 @@
 //! Reading a configuration, checking and admitting it, and building queues and schedulers takes time
 //! that no frame should wait. So another thread does that, and the forwarding thread only commits the
 //! result. What is replaced goes back to that thread to be freed. A configuration that differs in
-//! slices, tenants and the rate of the link alone is not committed: these change one by one, between
+//! slices, tenants and the rate or buffer of the link alone is not committed: these change one by one, between
 //! frames.
 
 use super::{Gateway, GatewayParams, watch};
@@ -71,6 +71,8 @@ pub(super) struct Reloading {
     is_asked: bool,
     /// One that had become stale is being prepared again: slices must not change.
     is_held: bool,
+    /// Some slices have changed for the one that is being prepared.
+    is_begun: bool,
 }
 
 /// A reload that is carried out slice by slice.
@@ -205,7 +207,11 @@ impl Gateway {
                 Ok(reload) => self.put_in_force(reload, reloader),
                 Err(reason) => {
                     self.reloading.refused += 1;
-                    let what = "the previous configuration stays in force";
+                    let what = if std::mem::take(&mut self.reloading.is_begun) {
+                        "what has not changed yet stays as it is"
+                    } else {
+                        "the previous configuration stays in force"
+                    };
                     log::warn("reload_refused", &[("reason", &reason), ("so", &what)]);
                     if std::mem::take(&mut self.reloading.is_asked) {
                         self.reload(reloader);
@@ -276,6 +282,7 @@ impl Gateway {
             let what = "the whole policy is put in force";
             log::warn("slices_not_changed", &[("reason", &refused), ("so", &what)]);
             self.reloading.is_held = true;
+            self.reloading.is_begun = true;
             reloader.request(&self.params, self.engine.basis(), Some(gradual.params));
         } else {
             let fields: [(&str, &dyn Display); 2] = [
@@ -298,6 +305,7 @@ impl Gateway {
         }
         watch::log_memory(&self.engine);
         self.reloading.reloads += 1;
+        self.reloading.is_begun = false;
         log::info("reloaded", fields);
         if std::mem::take(&mut self.reloading.is_asked) {
             self.reload(reloader);

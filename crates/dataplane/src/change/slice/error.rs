@@ -88,11 +88,12 @@ pub enum SliceChangeError {
         /// As in [`Refused`](Self::Refused).
         still_reserved: bool,
     },
-    /// The link becomes slower, or changes otherwise, and frames wait that are to leave in time on the one that there is.
+    /// The link gets a lower rate or a smaller buffer, or changes otherwise, and frames wait that are to leave in time on the one that there is.
     #[error(
-        "another link that is not faster: frames wait that have to leave in time on this one: repeat it later"
+        "another link that has not at least the same rate and buffer: frames wait that have to leave in time on this one: \
+         repeat it later"
     )]
-    SlowerLink,
+    LinkInUse,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until no frame waits that is to leave under a guarantee, the old guarantee \
@@ -134,7 +135,7 @@ impl SliceChangeError {
                 | Self::Draining { .. }
                 | Self::Moving { .. }
                 | Self::NotByFlow { .. }
-                | Self::SlowerLink
+                | Self::LinkInUse
                 | Self::Refused {
                     still_reserved: true,
                     ..

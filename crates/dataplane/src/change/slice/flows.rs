@@ -24,11 +24,12 @@ impl Changing<'_> {
         }
         let weight = params.map_or(1, |params| params.weight);
         if let Some(state) = self.pipeline.classes.get_mut(class as usize)
-            && let Some(special) = &mut state.special
+            && let Some(mut special) = state.special.take()
         {
             let before = special.flows.take().map(|watch| *watch);
             special.flows = FlowWatch::new(flows, weight, before).map(Box::new);
             special.by_flow = flows.queue.is_some() || special.flows.is_some();
+            state.special = special.boxed();
         }
         self.weigh(class, weight);
         self.on_changed();

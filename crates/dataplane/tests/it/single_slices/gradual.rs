@@ -1,13 +1,13 @@
 //! Whole policies as changes of single slices.
 
-use super::random::kind;
+use super::random;
 use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Pipeline, PipelineParams};
-use slicewise_model::{GuaranteedSpec, PolicerSpec, PolicyParams};
+use slicewise_model::PolicyParams;
 use std::collections::BTreeSet;
 
-fn resolved(kinds: &[Kind]) -> Option<PolicyParams> {
+pub(super) fn resolved(kinds: &[Kind]) -> Option<PolicyParams> {
     resolved_on(kinds, LINK)
 }
 
@@ -34,14 +34,14 @@ fn carry_out(port: &mut Port, step: GradualStep) -> Result<(), SliceChangeError>
 }
 
 /// In their order.
-fn steps_to(port: &Port, policy: &PolicyParams) -> Option<Vec<GradualStep>> {
+pub(super) fn steps_to(port: &Port, policy: &PolicyParams) -> Option<Vec<GradualStep>> {
     let steps = port.pipeline.basis().gradual_steps(policy)?;
     Some([steps.given_up, steps.given].concat())
 }
 
 /// The changes that lead to `policy` are carried out, each as soon as it is accepted, while a frame arrives every millisecond;
 /// returns how long that takes, in ms.
-fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
+pub(super) fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
     let begun = port.now();
     for step in steps_to(port, policy).unwrap() {
         while let Err(error) = carry_out(port, step.clone()) {
@@ -103,20 +103,17 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     let port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
     let classes = |spec: PolicySpec| steps_to(&port, &spec.resolve(LINK).unwrap());
     assert_eq!(classes(spec(&[(1..=1, kind), (2..=2, kind)])), Some(vec![]));
-    let mut marked = spec(&[(1..=1, kind), (2..=2, kind)]);
-    marked.classes[1].set_dscp = Some(46);
     let other = [
-        marked,
         PolicySpec {
             name: "other".to_owned(),
             ..spec(&[(1..=1, kind), (2..=2, kind)])
         },
         policy(vec![vlan_class(1), vlan_class(2)]),
     ];
-    assert_eq!(other.map(classes), [None, None, None]);
+    assert_eq!(other.map(classes), [None, None]);
     let mut other_link = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
-    other_link.links[0].buffer = Some(ByteCount::new(1_000_000));
-    assert_eq!(steps_to(&port, &other_link), None, "another buffer");
+    other_link.links[0].largest_frame = ByteCount::new(9_000);
+    assert_eq!(steps_to(&port, &other_link), None, "larger frames");
     other_link.links.clear();
     assert_eq!(steps_to(&port, &other_link), None, "no link");
 }
@@ -236,7 +233,10 @@ fn slices_that_were_added_one_by_one_stay_as_they_are() {
 }
 
 /// A policy of slices `s0`, `s1` and so on, of the VLANs that are given.
-fn slots(slots: &[Option<(RangeInclusive<u16>, Kind)>], is_reversed: bool) -> PolicySpec {
+pub(super) fn slots(
+    slots: &[Option<(RangeInclusive<u16>, Kind)>],
+    is_reversed: bool,
+) -> PolicySpec {
     let named = (0..).zip(slots).filter_map(|(number, slot)| {
         let (vlans, kind) = slot.as_ref()?;
         let mut class = class(vlans, *kind);
@@ -248,13 +248,10 @@ fn slots(slots: &[Option<(RangeInclusive<u16>, Kind)>], is_reversed: bool) -> Po
     if is_reversed {
         classes.reverse();
     }
-    PolicySpec {
-        discipline: Discipline::Guaranteed,
-        ..policy(classes)
-    }
+    guaranteed_policy(classes)
 }
 
-fn steps(port: &Port, spec: &PolicySpec) -> Option<Vec<GradualStep>> {
+pub(super) fn steps(port: &Port, spec: &PolicySpec) -> Option<Vec<GradualStep>> {
     let policy = spec.resolve(LINK).unwrap();
     steps_to(port, &policy)
 }
@@ -326,75 +323,6 @@ fn slices_come_and_go_where_no_class_map_takes_frames_from_another() {
 }
 
 #[test]
-fn what_a_slice_cannot_have_of_its_own_needs_a_commit() {
-    let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
-    let of = |vlan| Some((vlan..=vlan, kind));
-    let port = Port::new(&slots(&[of(1)], false), Some(LINK));
-    let mut marked = slots(&[of(1), of(2)], false);
-    marked.classes[1].set_dscp = Some(46);
-    let added = steps(&port, &marked).unwrap();
-    assert_eq!(added.len(), 1);
-    let mut policed = marked.clone();
-    policed.classes[1].police = Some(PolicerSpec::new(RateSpec::Absolute(rate("1 Mbit/s"))));
-    assert_eq!(steps(&port, &policed), None);
-    marked.classes.swap_remove(1);
-    marked.classes[0].set_dscp = Some(46);
-    assert_eq!(steps(&port, &marked), None, "frames of it may wait");
-}
-
-#[test]
-fn tenants_come_and_get_other_weights_and_slices_are_theirs() {
-    let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
-    let with = |tenants: &[(&str, u32)], of: &[(u16, &str)]| {
-        let slices = of.iter().map(|(vlan, _)| Some((*vlan..=*vlan, kind)));
-        let mut spec = slots(&slices.collect::<Vec<_>>(), false);
-        for (class, (_, tenant)) in spec.classes.iter_mut().zip(of) {
-            class.tenant = Some((*tenant).to_owned());
-        }
-        let tenants = tenants
-            .iter()
-            .map(|&(name, weight)| (name.to_owned(), weight));
-        spec.guaranteed = Some(GuaranteedSpec {
-            tenants: tenants.collect(),
-            ..GuaranteedSpec::default()
-        });
-        spec
-    };
-    let mut port = Port::new(
-        &with(&[("a", 1), ("b", 1)], &[(1, "a"), (2, "b")]),
-        Some(LINK),
-    );
-    // In another order, one with another weight, one more, and one less.
-    let after = with(&[("c", 1), ("b", 3)], &[(3, "c"), (2, "b"), (4, "c")]);
-    let renamed = |mut spec: PolicySpec| {
-        for (class, name) in spec.classes.iter_mut().zip(["s2", "s1", "s3"]) {
-            class.name = name.to_owned();
-            class.matches.as_mut().unwrap().name = name.to_owned();
-        }
-        spec
-    };
-    let after = renamed(after).resolve(LINK).unwrap();
-    change_to(&mut port, &after);
-    assert_eq!(steps_to(&port, &after), Some(vec![]));
-    // A slice of another tenant is another slice.
-    let mut moved = after.clone();
-    moved.classes[0].slice.as_mut().unwrap().tenant = 1;
-    assert_eq!(steps_to(&port, &moved), None);
-    // A commit finds what is in force, too.
-    let now = Instant::from_nanos(port.now());
-    let replaced = port
-        .pipeline
-        .apply(Change::Policy(after.clone()), now)
-        .unwrap();
-    assert_eq!(
-        replaced.removed().len(),
-        0,
-        "the first slice has gone before"
-    );
-    assert_eq!(steps_to(&port, &after), Some(vec![]));
-}
-
-#[test]
 fn a_slower_link_waits_for_frames_of_a_slice_that_was_removed() {
     let half = guaranteed(6_000, 3_000, Duration::from_millis(20));
     let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
@@ -417,7 +345,7 @@ fn a_slower_link_waits_for_frames_of_a_slice_that_was_removed() {
     }
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
     let expected = [
-        "another link that is not faster: frames wait that have to leave in time on this one: repeat it later",
+        "another link that has not at least the same rate and buffer: frames wait that have to leave in time on this one: repeat it later",
         "another link: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later",
     ];
     assert_eq!(refused, expected);
@@ -479,6 +407,19 @@ fn a_commit_of_slices_in_another_order_leaves_class_default_where_it_is() {
     port.run_until(u64::MAX / 2);
     let order: Vec<u16> = port.departures.iter().map(|left| left.vlan).collect();
     assert_eq!(order[3..], [3; 4], "{order:?}");
+}
+
+/// Also with a mark or a policer, or of another tenant.
+fn kind() -> impl Strategy<Value = Kind> {
+    let police = prop::option::weighted(0.3, 500u32..8_000);
+    let set_dscp = prop::option::weighted(0.3, 0u8..64);
+    let more = (police, set_dscp, prop::bool::weighted(0.3));
+    (random::kind(), more).prop_map(|(kind, (police, set_dscp, is_of_other))| Kind {
+        police,
+        set_dscp,
+        is_of_other,
+        ..kind
+    })
 }
 
 fn slot() -> impl Strategy<Value = Option<(RangeInclusive<u16>, Kind)>> {

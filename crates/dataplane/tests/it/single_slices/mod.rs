@@ -2,21 +2,24 @@
 
 mod beside;
 mod churn;
+mod conditioning;
 pub mod flows;
 mod gradual;
 mod kept;
 mod matches;
 mod random;
 mod reserved;
+mod tenants;
 
 use crate::support::*;
 use slicewise_dataplane::{
-    Change, ClassCounters, DropReason, Frame, FrameOwner, GradualStep, NewSlice, SliceChange,
-    SliceChangeError, SliceChanged, SliceFlows, Stale, Verdict,
+    Change, ClassCounters, Conditioning, DropReason, Frame, FrameOwner, GradualStep, NewSlice,
+    SliceChange, SliceChangeError, SliceChanged, SliceFlows, Stale, Verdict,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec,
-    GuaranteeSpec, MatchMode, MaximumSpec, PolicySpec, QueueLimitSpec, RateSpec, SliceParams,
+    GuaranteeSpec, GuaranteedSpec, MatchMode, MaximumSpec, PolicerSpec, PolicySpec, QueueLimitSpec,
+    RateSpec, SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration, Instant};
 use std::ops::RangeInclusive;
@@ -34,6 +37,11 @@ struct Kind {
     limited: bool,
     weight: u32,
     by_flow: bool,
+    /// kbit/s; none without a policer.
+    police: Option<u32>,
+    set_dscp: Option<u8>,
+    /// Of a second tenant.
+    is_of_other: bool,
 }
 
 const BEST_EFFORT: Kind = Kind {
@@ -43,6 +51,9 @@ const BEST_EFFORT: Kind = Kind {
     limited: false,
     weight: 1,
     by_flow: false,
+    police: None,
+    set_dscp: None,
+    is_of_other: false,
 };
 
 fn guaranteed(cir: u32, cbs: u32, delay: Duration) -> Kind {
@@ -69,6 +80,11 @@ fn class(vlans: &RangeInclusive<u16>, kind: Kind) -> ClassSpec {
                 kind.cbs.max(4_000),
             )))),
         }),
+        police: kind.police.map(|kbit| {
+            PolicerSpec::new(RateSpec::Absolute(BitRate::new(u64::from(kbit) * 1_000)))
+        }),
+        set_dscp: kind.set_dscp,
+        tenant: kind.is_of_other.then(|| "other".to_owned()),
         weight: Some(kind.weight),
         flow_queue: kind.by_flow.then(FlowQueueSpec::default),
         queue_limit: Some(QueueLimitSpec::Packets(40)),
@@ -86,9 +102,19 @@ fn name(vlans: &RangeInclusive<u16>) -> String {
 
 fn spec(classes: &[(RangeInclusive<u16>, Kind)]) -> PolicySpec {
     let classes = classes.iter().map(|(vlans, kind)| class(vlans, *kind));
+    guaranteed_policy(classes.collect())
+}
+
+/// With a second tenant if a class is of that.
+fn guaranteed_policy(classes: Vec<ClassSpec>) -> PolicySpec {
+    let is_of_other = classes.iter().any(|class| class.tenant.is_some());
     PolicySpec {
         discipline: Discipline::Guaranteed,
-        ..policy(classes.collect())
+        guaranteed: is_of_other.then(|| GuaranteedSpec {
+            tenants: vec![("other".to_owned(), 2)],
+            ..GuaranteedSpec::default()
+        }),
+        ..policy(classes)
     }
 }
 
@@ -106,10 +132,19 @@ fn add(vlans: &RangeInclusive<u16>, kind: Kind) -> SliceChange {
         name: class.name.clone(),
         matches: class.matches.clone().unwrap(),
         params: class.slice.unwrap(),
-        set_dscp: None,
+        conditioning: conditioning(kind),
         flow_queue: class.flow_queue,
         is_of_policy: false,
     }))
+}
+
+/// What a kind of slice does with frames before they are queued.
+fn conditioning(kind: Kind) -> Conditioning {
+    let policy = spec(&[(0..=0, kind)]).resolve(rate("10 Gbit/s")).unwrap();
+    Conditioning {
+        set_dscp: policy.classes[0].set_dscp,
+        police: policy.classes[0].police.clone(),
+    }
 }
 
 fn change(vlans: &RangeInclusive<u16>, kind: Kind) -> SliceChange {
@@ -303,7 +338,7 @@ fn changes_that_cannot_be_are_refused_and_change_nothing() {
             "there is no slice `vlan2-2`",
             "there is a slice `vlan1-1` already: change it, or choose another name",
             "class-default cannot be removed and has no class map: frames that no class map matches belong to it",
-            "slice `vlan1-1`: a slice cannot move to another tenant: remove it and add it there",
+            "slice `vlan1-1`: unknown tenant 7",
             "slice `vlan3-3`: unknown tenant 7",
         ]
     );

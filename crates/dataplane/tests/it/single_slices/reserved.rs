@@ -368,7 +368,7 @@ fn a_link_that_differs_in_more_than_its_rate_has_to_fit_at_once() {
     assert!(!refused.is_temporary(), "{refused}");
     burst(&mut port, 1, 2);
     let refused = port.pipeline.change_links(&links, Instant::ZERO);
-    assert_eq!(refused, Err(SliceChangeError::SlowerLink));
+    assert_eq!(refused, Err(SliceChangeError::LinkInUse));
 }
 
 #[test]

@@ -34,7 +34,8 @@ impl Direction {
         let params = match change {
             SliceChange::Add(slice) => &mut slice.params,
             SliceChange::Change { params, .. } => params,
-            SliceChange::Flows { .. }
+            SliceChange::Conditioning { .. }
+            | SliceChange::Flows { .. }
             | SliceChange::Matches { .. }
             | SliceChange::Remove { .. } => return Ok(()),
         };
@@ -99,7 +100,9 @@ impl Direction {
             SliceChange::Change { params, .. } => {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
             }
-            SliceChange::Flows { .. } | SliceChange::Matches { .. } => Follow::Nothing,
+            SliceChange::Conditioning { .. }
+            | SliceChange::Flows { .. }
+            | SliceChange::Matches { .. } => Follow::Nothing,
             SliceChange::Remove { .. } => Follow::Remove,
         };
         let changed = self.pipeline.change_slice(change, now)?;

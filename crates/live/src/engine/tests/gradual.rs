@@ -4,6 +4,7 @@ use super::slices::*;
 use super::*;
 use crate::engine::{GradualChange, Progress};
 use slicewise_dataplane::SliceChange;
+use slicewise_model::{ClassSpec, PolicerSpec, RateSpec};
 use slicewise_units::ByteCount;
 
 /// The rates of some slices, kbit/s, in both directions.
@@ -43,6 +44,49 @@ fn slices_are_changed_a_few_at_a_time_while_frames_wait() {
         0
     );
     assert_eq!(bench.run().len(), 10);
+    bench.assert_conserved();
+}
+
+#[test]
+fn marks_and_policers_change_between_frames() {
+    let with = |change: fn(&mut ClassSpec)| {
+        let mut class = slice(10, 100);
+        change(&mut class);
+        directions(vec![class], [LINK; 2])
+    };
+    let mut bench = bench([LINK; 2]);
+    let policies = [
+        with(|_| {}),
+        with(|class| class.set_dscp = Some(46)),
+        with(|class| {
+            class.police = Some(PolicerSpec::new(RateSpec::Absolute(BitRate::new(8_000))))
+        }),
+        with(|_| {}),
+    ];
+    bench.apply(&policies[0]);
+    let mut sent = Vec::new();
+    for policies in policies.windows(2) {
+        let change = bench.engine.basis().gradual(&policies[0], &policies[1]);
+        let mut change = change.unwrap();
+        assert_eq!(change.remaining(), 2, "in each direction");
+        assert_eq!(
+            bench.engine.advance(&mut change, bench.now),
+            Ok(Progress::Done)
+        );
+        (0..19).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+        let frames = bench.run();
+        sent.push((frames.len(), frames[0][19]));
+    }
+    let unmarked = tagged(10, 1_000, 0)[19];
+    let [marked, policed, rest] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(*marked, (19, 46 << 2));
+    assert!(
+        (1..19).contains(&policed.0) && policed.1 == unmarked,
+        "{policed:?}"
+    );
+    assert_eq!(*rest, (19, unmarked));
     bench.assert_conserved();
 }
 

@@ -1,0 +1,88 @@
+//! Traffic conditioning of a slice: what happens to its frames before they are queued.
+
+use super::{Changing, SliceChangeError, SliceChanged};
+use crate::build::Ingress;
+use crate::meter::policer::PolicerState;
+use slicewise_model::PolicerParams;
+
+/// Traffic conditioning (RFC 2475) of a slice, in this order. Nothing by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditioning {
+    /// Set the DSCP of every packet.
+    pub set_dscp: Option<u8>,
+    /// Meter every packet, and act on its colour.
+    pub police: Option<PolicerParams>,
+}
+
+impl Changing<'_> {
+    /// Other conditioning for a slice. A policer that it had keeps its credit or debt.
+    pub(super) fn condition(
+        &mut self,
+        name: &str,
+        conditioning: Conditioning,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        let (class, _) = self.find(name)?;
+        let ingress = self.ingress(class, name, &conditioning);
+        if let Some(state) = self.pipeline.classes.get_mut(class as usize) {
+            let mut special = state.special.take().unwrap_or_default();
+            special.ingress = ingress;
+            state.special = special.boxed();
+        }
+        self.ledger.set_conditioning(class, conditioning);
+        self.pipeline.version += 1;
+        Ok(SliceChanged { class, waiting: 0 })
+    }
+
+    /// The steps at ingress of a class, whose policer is the one that it has now, if it has one.
+    pub(super) fn ingress(
+        &mut self,
+        class: u32,
+        name: &str,
+        conditioning: &Conditioning,
+    ) -> Vec<Ingress> {
+        let mark = conditioning.set_dscp.map(Ingress::SetDscp);
+        let Some(params) = &conditioning.police else {
+            self.free_policer(class);
+            return mark.into_iter().collect();
+        };
+        let before = self.policer(class);
+        let now = self.now;
+        let mut policer = PolicerState::new(params, now);
+        let policers = &mut self.pipeline.policers;
+        if let Some(before) = before
+            && let Some((_, before)) = policers.get(before as usize)
+        {
+            policer.resume_from(before, now);
+        }
+        let index = before.or_else(|| self.ledger.free_policers.pop());
+        let index = index.unwrap_or_else(|| u32::try_from(policers.len()).unwrap_or(u32::MAX));
+        let policer = (name.to_owned(), policer);
+        match policers.get_mut(index as usize) {
+            Some(place) => *place = policer,
+            None => policers.push(policer),
+        }
+        mark.into_iter().chain([Ingress::Police(index)]).collect()
+    }
+
+    /// The policer of a class, if it has one, is free for another.
+    pub(super) fn free_policer(&mut self, class: u32) {
+        let freed = self.policer(class);
+        self.ledger.free_policers.extend(freed);
+        if let Some(freed) = freed
+            && let Some((path, _)) = self.pipeline.policers.get_mut(freed as usize)
+        {
+            // A whole policy would find it by that.
+            path.clear();
+        }
+    }
+
+    /// Where the policer of a class is, if it has one.
+    fn policer(&self, class: u32) -> Option<u32> {
+        let state = self.pipeline.classes.get(class as usize)?;
+        let mut ingress = state.special.as_ref()?.ingress.iter();
+        ingress.find_map(|step| match step {
+            Ingress::Police(index) => Some(*index),
+            Ingress::SetDscp(_) | Ingress::Removed => None,
+        })
+    }
+}
