@@ -25,6 +25,8 @@ pub struct Network<F, O> {
     pub(crate) flows: Vec<Flow>,
     /// What sends the first of the flows; the others are those of connections.
     sources: Vec<Sending>,
+    /// By the port that they send on.
+    chains: Vec<Chain>,
     pub(crate) transports: Transports,
     pub(crate) flow_controls: Vec<FlowControl>,
     storm: Option<[PortId; 2]>,
@@ -64,9 +66,13 @@ pub(crate) struct Sending {
     /// The packet that leaves next; [`Instant::MAX`] if none does.
     next: Departure,
     sent: u64,
-    /// Where that is scheduled; `None` if it departs when the packet before it arrives.
+    /// Where that is scheduled; `None` in a [`Chain`].
     pub(crate) place: Option<Place>,
 }
+
+/// Sources that alone send on a link, and when the next packet of each departs: the next of them all does when one arrives at
+/// the end of the link. A few, because all are looked at then.
+pub(crate) type Chain = Vec<(u32, Instant)>;
 
 impl Sending {
     const NEVER: Departure = Departure {
@@ -84,11 +90,14 @@ impl Sending {
         }
     }
 
-    /// The packet that leaves now.
+    /// The packet that leaves now, if there is one.
     #[inline]
-    fn depart(&mut self) -> Departure {
+    fn depart(&mut self) -> Option<Departure> {
+        if self.next.at == Instant::MAX {
+            return None;
+        }
         let next = self.source.next_departure().unwrap_or(Self::NEVER);
-        std::mem::replace(&mut self.next, next)
+        Some(std::mem::replace(&mut self.next, next))
     }
 }
 
@@ -97,7 +106,7 @@ impl Sending {
 pub struct Outcome {
     /// When the last event happened.
     pub ended_at: Instant,
-    /// Packets still in transit: zero if the network has drained. Of a source that is alone on its link this counts one of
+    /// Packets still in transit: zero if the network has drained. Of sources that alone send on a link this counts one of
     /// those that have yet to be sent.
     pub in_flight: usize,
     /// Two ports of one link that have paused each other for longer than any pause lasts: neither will send again, and the
@@ -112,7 +121,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         mut wires: Wires<O>,
         ports: Vec<Port<F>>,
         flows: Vec<Flow>,
-        sources: Vec<Sending>,
+        (sources, chains): (Vec<Sending>, Vec<Chain>),
         mut transports: Transports,
         flow_controls: Vec<FlowControl>,
     ) -> Self {
@@ -124,6 +133,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             ports,
             flows,
             sources,
+            chains,
             transports,
             flow_controls,
             storm: None,
@@ -133,14 +143,18 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         network
     }
 
-    /// Schedule the first packet of each source, or send it ahead.
+    /// Schedule the first packet of each source, or send the first of its chain.
     fn begin(&mut self) {
-        for index in 0..self.sources.len() {
-            let Sending { next, place, .. } = &self.sources[index];
-            match place {
-                Some(place) => self.wires.events.schedule(next.at, *place),
-                None => self.depart(index),
+        for Sending { next, place, .. } in &self.sources {
+            if let Some(place) = place {
+                self.wires.events.schedule(next.at, *place);
             }
+        }
+        for port in 0..self.chains.len() {
+            for (source, at) in &mut self.chains[port] {
+                *at = self.sources[*source as usize].next.at;
+            }
+            self.depart_next(port);
         }
     }
 
@@ -240,24 +254,46 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         (self.wires.observer, self.transports)
     }
 
-    /// A source hands its next packet, if there is one, to its endpoint's adapter.
+    /// The next packet of the chain of a port, if there is one, departs.
+    #[inline]
+    fn depart_next(&mut self, port: usize) {
+        // The first of equal ones, as with events.
+        let next = self.chains[port].iter_mut().min_by_key(|(_, at)| *at);
+        let Some((source, at)) = next else {
+            return;
+        };
+        let source = *source as usize;
+        if let Some(departed) = self.sources[source].depart() {
+            *at = self.sources[source].next.at;
+            self.send(source, departed);
+        }
+    }
+
+    /// The next packet of a source, if there is one, departs.
     #[inline]
     fn depart(&mut self, index: usize) {
+        let sending = &mut self.sources[index];
+        let Some(departed) = sending.depart() else {
+            return;
+        };
+        if let Some(place) = sending.place {
+            self.wires.events.schedule(sending.next.at, place);
+        }
+        self.send(index, departed);
+    }
+
+    /// A source hands a packet to its endpoint's adapter.
+    #[inline]
+    fn send(&mut self, index: usize, departed: Departure) {
         let flow = &self.flows[index];
         let sending = &mut self.sources[index];
-        if sending.next.at == Instant::MAX {
-            return;
-        }
-        let Departure { at: now, l2_bytes } = sending.depart();
+        let Departure { at: now, l2_bytes } = departed;
         let is_sent = match &self.ports[flow.port as usize].egress {
             Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
             Egress::Ahead | Egress::Forwarding(_) => true,
         };
         let sequence = sending.sent;
         sending.sent += u64::from(is_sent);
-        if let Some(place) = sending.place {
-            self.wires.events.schedule(sending.next.at, place);
-        }
         if !is_sent {
             let id = &self.wires.flows[index];
             if id.is_measured() {
@@ -340,9 +376,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             Some(Delivered::Connection(id)) => return self.on_segments(link, id, now),
             Some(Delivered::Captured) | None => return,
         };
-        if let Some(source) = self.wires.only_source(link) {
-            self.depart(source as usize);
-        }
+        self.depart_next(link as usize);
         let packet = self.wires.packets.get(id);
         let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
         let flow = usize::from(of);

@@ -22,8 +22,6 @@ pub(crate) struct Wire {
     pub(crate) fed_by: Option<u32>,
     /// It feeds a port in that way.
     pub(crate) feeds: bool,
-    /// The source whose packets alone are on it, if the next of them departs when one arrives.
-    pub(crate) only_source: Option<u32>,
 }
 
 /// Where a link leads.
@@ -90,12 +88,6 @@ impl<O: Observer> Wires<O> {
     #[inline]
     pub(crate) fn link(&self, port: u32) -> &Link {
         &self.wires[port as usize].link
-    }
-
-    /// See [`Wire::only_source`].
-    #[inline]
-    pub(crate) fn only_source(&self, port: u32) -> Option<u32> {
-        self.wires[port as usize].only_source
     }
 
     /// See [`Link::pause`].

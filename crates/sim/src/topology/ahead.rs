@@ -8,16 +8,16 @@
 //! If moreover all that such a port of a device sends arrives by one link, the device decides nothing: a frame is put on the
 //! link behind the device as soon as it is on that before it, and need not arrive at the device.
 //!
-//! If all packets on the link of an adapter are of one source, the order of events elsewhere does not depend on when they are
-//! handed over: the next one departs when one arrives at the device, however long ago its time was, and the source needs
-//! no event. So each packet must arrive: the link has no impairments, feeds no port in that way, and leads to a device, because
-//! arrivals at other hosts may need no event either. And the observer sees packets of several sources out of order, which it must allow.
+//! If all packets on the link of an adapter are of sources, the order of events elsewhere does not depend on when they are
+//! handed over: the next one departs when one arrives at the device, however long ago its time was, and the sources need
+//! no events: they are a *chain*. So each packet must arrive: the link has no impairments, feeds no port in that way, and leads to a device, because
+//! arrivals at other hosts may need no event either. And the observer sees packets of several chains out of order, which it must allow.
 
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
 use crate::link::{Handover, LinkParams};
-use crate::network::{Device, Flow};
-use slicewise_units::BitRate;
+use crate::network::{Chain, Device, Flow};
+use slicewise_units::{BitRate, Instant};
 
 /// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is
 /// handed over, and then before what happens in that nanosecond but was scheduled later.
@@ -31,9 +31,12 @@ pub(super) struct Ahead {
     fed_by: Vec<Option<u32>>,
     /// It feeds a port in that way.
     feeds: Vec<bool>,
-    /// The source that departs as its packets arrive at the other end of the link.
-    sources: Vec<Option<u32>>,
+    /// The sources whose packets depart as those before them arrive at the other end of the link; none where each has an event.
+    pub(super) chains: Vec<Chain>,
 }
+
+/// Most sources of a chain: more are found sooner among the events.
+const MOST_CHAINED: usize = 16;
 
 impl Ahead {
     /// The first `first_of_connections` of the `flows` are those of sources. `is_ordered`: packets are to be sent in order
@@ -62,12 +65,12 @@ impl Ahead {
         let mut ahead = Self {
             fed_by: vec![None; ports.len()],
             feeds: vec![false; ports.len()],
-            sources: vec![None; ports.len()],
+            chains: vec![Vec::new(); ports.len()],
             ports,
         };
         ahead.find_fed(topology, devices, may_send_ahead);
         if !is_ordered {
-            ahead.find_sources(topology, peers, flows.split_at(first_of_connections));
+            ahead.find_chains(topology, peers, flows.split_at(first_of_connections));
         }
         ahead
     }
@@ -101,27 +104,25 @@ impl Ahead {
         }
     }
 
-    fn find_sources<F>(
+    fn find_chains<F>(
         &mut self,
         topology: &Topology<F>,
         peers: &[(PortId, LinkParams)],
         (flows, connections): (&[Flow], &[Flow]),
     ) {
-        let mut flows_of_port = vec![0u32; self.ports.len()];
         for (source, flow) in (0u32..).zip(flows) {
-            self.sources[flow.port as usize] = Some(source);
-            flows_of_port[flow.port as usize] += 1;
+            self.chains[flow.port as usize].push((source, Instant::MAX));
         }
         for (port, (peer, _)) in peers.iter().enumerate() {
             let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
-            let is_alone = self.ports[port] && flows_of_port[port] == 1;
-            if !is_alone || !leads_to_device || self.feeds[port] {
-                self.sources[port] = None;
+            let may_be = self.ports[port] && leads_to_device && !self.feeds[port];
+            if !may_be || self.chains[port].len() > MOST_CHAINED {
+                self.chains[port].clear();
             }
         }
         let impaired = topology.impairments.iter().map(|(port, _)| port.0);
         for port in (connections.iter().map(|flow| flow.port)).chain(impaired) {
-            self.sources[port as usize] = None;
+            self.chains[port as usize].clear();
         }
     }
 
@@ -138,10 +139,5 @@ impl Ahead {
     /// See [`Wire::feeds`](crate::wires::Wire::feeds).
     pub(super) fn feeds(&self, port: u32) -> bool {
         self.feeds[port as usize]
-    }
-
-    /// The source whose packets depart as they arrive at the other end of the link of `port`.
-    pub(super) fn only_source(&self, port: u32) -> Option<u32> {
-        self.sources[port as usize]
     }
 }

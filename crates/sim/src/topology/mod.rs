@@ -236,7 +236,7 @@ impl<F: Forwarding> Topology<F> {
         );
         let mut departures = Vec::new();
         for ((index, sending), flow) in (0..).zip(&mut sources).zip(&running) {
-            if ahead.only_source(flow.port) != Some(index) {
+            if ahead.chains[flow.port as usize].is_empty() {
                 sending.place = Some(count(departures.len()));
                 departures.push(Event::Departure(index));
             }
@@ -286,7 +286,7 @@ impl<F: Forwarding> Topology<F> {
             wires,
             ports,
             running,
-            sources,
+            (sources, ahead.chains),
             transports,
             flow_controls,
         ))
@@ -506,7 +506,6 @@ impl<F: Forwarding> Topology<F> {
                 arrival: places.arrival,
                 fed_by: ahead.fed_by(number),
                 feeds: ahead.feeds(number),
-                only_source: ahead.only_source(number),
             })
             .collect();
         for (port, impairments) in &self.impairments {

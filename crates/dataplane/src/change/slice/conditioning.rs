@@ -86,3 +86,60 @@ impl Changing<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Pipeline, PipelineParams, SliceChange};
+    use slicewise_model::{
+        ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicerSpec, PolicyParams,
+        PolicySpec, RateSpec,
+    };
+    use slicewise_units::{BitRate, Instant};
+
+    fn policed(vlans: std::ops::Range<u16>) -> PolicyParams {
+        let class = |vlan: u16| ClassSpec {
+            police: Some(PolicerSpec::new(RateSpec::Absolute(BitRate::new(
+                1_000_000,
+            )))),
+            ..ClassSpec::new(ClassMap {
+                name: format!("vlan{vlan}"),
+                mode: MatchMode::All,
+                conditions: vec![Condition::OuterVlan(vlan..=vlan)],
+            })
+        };
+        let spec = PolicySpec {
+            name: "policed".to_owned(),
+            classes: vlans.map(class).collect(),
+            discipline: Discipline::Guaranteed,
+            guaranteed: None,
+            queues: Vec::new(),
+        };
+        spec.resolve(BitRate::new(10_000_000)).unwrap()
+    }
+
+    #[test]
+    fn the_place_of_a_policer_is_used_again() {
+        let params = PipelineParams {
+            policy: policed(1..1),
+            port_shaper: None,
+            seed: 1,
+        };
+        let mut pipeline = Pipeline::new(&params, Instant::ZERO).unwrap();
+        for first in 1..10 {
+            let steps = pipeline.basis().gradual_steps(&policed(first..first + 3));
+            let steps = steps.unwrap();
+            for step in [steps.given_up, steps.given].concat() {
+                let crate::GradualStep::Slice(change) = step else {
+                    panic!("{step:?}")
+                };
+                pipeline.change_slice(change, Instant::ZERO).unwrap();
+            }
+            let kept = SliceChange::Conditioning {
+                name: format!("vlan{first}"),
+                conditioning: Box::default(),
+            };
+            pipeline.change_slice(kept, Instant::ZERO).unwrap();
+        }
+        assert_eq!(pipeline.policers.len(), 3);
+    }
+}

@@ -4,7 +4,7 @@ use super::random;
 use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Pipeline, PipelineParams};
-use slicewise_model::PolicyParams;
+use slicewise_model::{PolicyParams, Rate, ShaperParams};
 use std::collections::BTreeSet;
 
 pub(super) fn resolved(kinds: &[Kind]) -> Option<PolicyParams> {
@@ -114,6 +114,13 @@ fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
     let mut other_link = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
     other_link.links[0].largest_frame = ByteCount::new(9_000);
     assert_eq!(steps_to(&port, &other_link), None, "larger frames");
+    let mut shaped = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
+    shaped.classes[1].shape = Some(ShaperParams {
+        rate: Rate::l2(LINK),
+        burst: ByteCount::new(3_000),
+        priority_borrows: false,
+    });
+    assert_eq!(steps_to(&port, &shaped), None, "a shaper");
     other_link.links.clear();
     assert_eq!(steps_to(&port, &other_link), None, "no link");
 }
