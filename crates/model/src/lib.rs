@@ -23,7 +23,7 @@ pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
     Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayClass, DelayClasses,
     GuaranteeParams, GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal,
-    Reservations, SliceParams, TenantParams,
+    Reservation, Reservations, SliceParams, TenantParams,
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};

@@ -22,7 +22,7 @@ pub(super) fn policy_with(
     let own = policy.classes.iter();
     let own = own.filter_map(|class| class.slice.as_ref()?.guarantee);
     let mut reservations = Reservations::new(&policy.links);
-    own.for_each(|guarantee| reservations.restore(&guarantee));
+    own.for_each(|guarantee| reservations.restore(guarantee));
     for class in &mut added {
         let name = &class.name;
         if policy.classes.iter().any(|other| other.name == *name) {
@@ -39,7 +39,7 @@ pub(super) fn policy_with(
         let delays = (&old.delay_classes, &common.delay_classes);
         let guarantee = slice.guarantee.map(|guarantee| {
             let guarantee = with_class_of(guarantee, delays)?;
-            let reserved = reservations.try_reserve(&guarantee);
+            let reserved = reservations.try_reserve(guarantee);
             reserved.map_err(|refusal| refusal.to_string())?;
             Ok(guarantee)
         });

@@ -7,7 +7,8 @@ use super::successors::Overlap;
 use super::{Basis, beside, ledger};
 use crate::slice_flows::SliceFlows;
 use slicewise_model::{
-    AdmissionParams, ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams,
+    AdmissionParams, ClassParams, DelayClass, GuaranteeParams, PolicyParams, SliceParams,
+    TenantParams,
 };
 use std::collections::HashMap;
 
@@ -37,6 +38,7 @@ impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
     /// than the rate and buffer of its links, tenants, and slices that come, go or have other parameters, marks, policers, flow
     /// queues or class maps, or a class map that moves, comes or goes has a frame in common with another.
+    /// Where a link has a limited buffer, also if a slice has another delay.
     /// O(classes · combinations of bits that class maps test).
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
@@ -57,6 +59,10 @@ impl Basis {
         let tenants = after.guaranteed.as_mut().map(|common| &mut common.tenants);
         let wanted = std::mem::take(tenants?);
         let known = std::mem::take(&mut before.guaranteed.as_mut()?.tenants);
+        let mut links = before.links.iter().chain(&after.links);
+        if links.any(|link| link.buffer.is_some()) && !keep_delays(&old, &new) {
+            return None;
+        }
         steps.links(&before.links, std::mem::take(&mut after.links))?;
         before.links.clear();
         if before != after {
@@ -75,18 +81,16 @@ impl Basis {
 }
 
 impl GradualSteps {
-    /// A link that is slower, or has a smaller buffer, carries what is left once slices have given up what they will not have; one that is faster has
-    /// room for what they get then.
+    /// A link that has less carries what is left once slices have given up what they will not have; one that has more has room
+    /// for what they get then.
     fn links(&mut self, known: &[AdmissionParams], wanted: Vec<AdmissionParams>) -> Option<()> {
         if known == wanted {
             return Some(());
         }
-        let mut as_before = wanted.clone();
-        for (link, known) in as_before.iter_mut().zip(known) {
-            link.link.rate = known.link.rate;
-            link.buffer = known.buffer;
-        }
-        (known == as_before).then(|| self.given.push(GradualStep::Links(wanted)))
+        let before = known.iter().zip(&wanted);
+        let before = before.map(|(known, wanted)| known.with_capacity_of(wanted));
+        let are_alike = before.eq(wanted.iter().cloned()) && known.len() == wanted.len();
+        are_alike.then(|| self.given.push(GradualStep::Links(wanted)))
     }
 
     /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
@@ -129,7 +133,7 @@ impl GradualSteps {
         let (from, to) = old.slice.zip(new.slice)?;
         let has_other_map = old.matches != new.matches;
         let old_flow_queue = old.flow_queue;
-        let conditioning = (conditioning(&old), conditioning(&new));
+        let [before, after] = [&old, &new].map(conditioning);
         if !differ_in_slice_only(old, &new) {
             return None;
         }
@@ -153,10 +157,10 @@ impl GradualSteps {
             self.given_up.push(change(kept));
             self.given.push(change(to));
         }
-        if conditioning.0 != conditioning.1 {
+        if before != after {
             self.give(SliceChange::Conditioning {
                 name: name.clone(),
-                conditioning: Box::new(conditioning.1),
+                conditioning: Box::new(after),
             });
         }
         if old_flow_queue != new.flow_queue {
@@ -185,6 +189,15 @@ impl GradualSteps {
     fn give(&mut self, change: SliceChange) {
         self.given.push(GradualStep::Slice(change));
     }
+}
+
+/// Whether no slice that stays has another delay class. With a limited buffer neither delay may come first: during the longer one
+/// more frames wait, and the shorter one takes more of the link.
+fn keep_delays(old: &[ClassParams], new: &[ClassParams]) -> bool {
+    let delay = |class: &ClassParams| Some((class.name.clone(), class.slice?.guarantee?.class));
+    let before: HashMap<String, DelayClass> = old.iter().filter_map(delay).collect();
+    let mut after = new.iter().filter_map(delay);
+    after.all(|(name, delay)| before.get(&name).is_none_or(|before| *before == delay))
 }
 
 /// Whether class maps are the same, in the same order. Then they may meet.

@@ -7,7 +7,9 @@
 //! It is not enough that the deadlines under the old guarantee have passed. A frame of a slice with a longer delay may have
 //! waited for the frames under the old guarantee, and would then wait for those under the new one, too.
 
-use slicewise_model::{AdmissionParams, GuaranteeParams, Problem, Refusal, Reservations};
+use slicewise_model::{
+    AdmissionParams, GuaranteeParams, Problem, Refusal, Reservation, Reservations,
+};
 use std::collections::{BTreeMap, LinkedList};
 
 /// Reservations that have ended are released with later changes, at most so many at a time: a change
@@ -25,14 +27,14 @@ pub(crate) struct Reserved {
     ended: LinkedList<(u64, Ended)>,
     /// Guarantees of removed slices of which frames wait.
     draining: u32,
-    /// Faster links, and the busy period in which they came: that began on the slower ones.
-    faster: Option<(u64, Vec<AdmissionParams>)>,
+    /// Links with higher rates or larger buffers, and the busy period in which they came: that began on those before.
+    raised: Option<(u64, Vec<AdmissionParams>)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Transition {
     /// Covers the old guarantee and the new one.
-    reserved: GuaranteeParams,
+    reserved: Reservation,
     to: GuaranteeParams,
     /// The last busy period with frames under the old guarantee.
     ended_in: u64,
@@ -43,7 +45,7 @@ enum Ended {
     /// What this class had before, unless it was changed again.
     Replaced(u32),
     /// The guarantee of a slice that was removed.
-    Removed(GuaranteeParams),
+    Removed(Reservation),
 }
 
 /// Why a guarantee is not reserved.
@@ -62,40 +64,40 @@ impl Reserved {
         guarantees: impl Iterator<Item = &'a GuaranteeParams>,
     ) -> Self {
         let mut reservations = Reservations::new(links);
-        guarantees.for_each(|guarantee| reservations.restore(guarantee));
+        guarantees.for_each(|guarantee| reservations.restore(*guarantee));
         Self {
             reservations,
             transitions: BTreeMap::new(),
             ended: LinkedList::new(),
             draining: 0,
-            faster: None,
+            raised: None,
         }
     }
 
     /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].
     pub(crate) fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
         self.reservations.change_links(links)?;
-        self.faster = None;
+        self.raised = None;
         Ok(())
     }
 
-    /// The links become these, of which none is slower: they count from the next busy period on.
+    /// The links become these, of which none has less: they count from the next busy period on.
     pub(crate) fn raise_links(&mut self, links: &[AdmissionParams], busy_period: u64) {
-        self.faster = Some((busy_period, links.to_vec()));
+        self.raised = Some((busy_period, links.to_vec()));
     }
 
     /// Whether anything counts that was replaced or removed.
     pub(crate) fn has_ended(&self) -> bool {
-        self.draining > 0 || !self.ended.is_empty() || self.faster.is_some()
+        self.draining > 0 || !self.ended.is_empty() || self.raised.is_some()
     }
 
     /// Release what ended before this busy period, or all if there is none.
     pub(crate) fn settle(&mut self, busy_period: Option<u64>) {
         let is_over = |ended_in: u64| busy_period.is_none_or(|now| ended_in < now);
-        let faster = self.faster.take_if(|faster| is_over(faster.0));
-        if let Some((_, links)) = faster {
-            let raised = self.reservations.change_links(&links);
-            debug_assert_eq!(raised, Ok(()), "what fits slower ones fits these");
+        let raised = self.raised.take_if(|raised| is_over(raised.0));
+        if let Some((_, links)) = raised {
+            let changed = self.reservations.change_links(&links);
+            debug_assert_eq!(changed, Ok(()), "what fits less fits these");
         }
         for _ in 0..RELEASED_PER_CHANGE {
             let first = self.ended.front().filter(|first| is_over(first.0));
@@ -104,7 +106,7 @@ impl Reserved {
             };
             self.ended.pop_front();
             match ended {
-                Ended::Removed(guarantee) => self.reservations.release(&guarantee),
+                Ended::Removed(reserved) => self.reservations.release(reserved),
                 Ended::Replaced(class) => {
                     let transition = self.transitions.get(&class).copied();
                     let Some(ended) = transition.filter(|before| before.ended_in == ended_in)
@@ -112,8 +114,8 @@ impl Reserved {
                         continue;
                     };
                     self.transitions.remove(&class);
-                    self.reservations.release(&ended.reserved);
-                    self.reservations.restore(&ended.to);
+                    self.reservations.release(ended.reserved);
+                    self.reservations.restore(ended.to);
                 }
             }
         }
@@ -121,7 +123,7 @@ impl Reserved {
 
     /// Reserve the guarantee of a new slice.
     pub(crate) fn try_add(&mut self, guarantee: &GuaranteeParams) -> Result<(), NotReserved> {
-        let reserved = self.reservations.try_reserve(guarantee);
+        let reserved = self.reservations.try_reserve(*guarantee);
         reserved.map_err(NotReserved::Refused)
     }
 
@@ -134,7 +136,7 @@ impl Reserved {
 
     /// Take back [`try_add`](Self::try_add): there was no frame under this guarantee.
     pub(crate) fn undo_add(&mut self, guarantee: &GuaranteeParams) {
-        self.reservations.release(guarantee);
+        self.reservations.release(*guarantee);
     }
 
     /// Replace the guarantee `old` of a class; what it reserves is unchanged if that is refused.
@@ -153,12 +155,13 @@ impl Reserved {
             }
             return Ok(());
         };
-        let Some(current) = before.map(|before| before.reserved).or(old) else {
+        let reserved = before.map(|before| before.reserved);
+        let Some(current) = reserved.or(old.map(Reservation::from)) else {
             return self.try_add(&new);
         };
         let reserved = self.try_replace(current, new, busy_period)?;
         self.transitions.remove(&class);
-        let Some(busy_period) = busy_period.filter(|_| reserved != new) else {
+        let Some(busy_period) = busy_period.filter(|_| reserved != new.into()) else {
             return Ok(());
         };
         let transition = Transition {
@@ -179,16 +182,16 @@ impl Reserved {
         new: Option<GuaranteeParams>,
         busy_period: Option<u64>,
     ) -> Result<(), NotReserved> {
-        let before = self.transitions.get(&class);
+        let reserved = self.transitions.get(&class).map(|before| before.reserved);
         let Some(new) = new else {
             return Ok(());
         };
-        let Some(current) = before.map(|before| before.reserved).or(old) else {
+        let Some(current) = reserved.or(old.map(Reservation::from)) else {
             return self.check_add(&new);
         };
         let reserved = self.try_replace(current, new, busy_period)?;
-        self.reservations.release(&reserved);
-        self.reservations.restore(&current);
+        self.reservations.release(reserved);
+        self.reservations.restore(current);
         Ok(())
     }
 
@@ -196,21 +199,21 @@ impl Reserved {
     /// Nothing is changed if it is refused.
     fn try_replace(
         &mut self,
-        current: GuaranteeParams,
+        current: Reservation,
         new: GuaranteeParams,
         busy_period: Option<u64>,
-    ) -> Result<GuaranteeParams, NotReserved> {
-        let covering = busy_period.map_or(new, |_| covering_both(current, new));
-        self.reservations.release(&current);
-        let mut fits = self.reservations.try_reserve(&new);
+    ) -> Result<Reservation, NotReserved> {
+        let covering = busy_period.map_or(new.into(), |_| current.covering(new));
+        self.reservations.release(current);
+        let mut fits = self.reservations.try_reserve(new);
         let mut why: fn(Refusal) -> NotReserved = NotReserved::Refused;
-        if fits.is_ok() && covering != new {
-            self.reservations.release(&new);
-            fits = self.reservations.try_reserve(&covering);
+        if fits.is_ok() && covering != new.into() {
+            self.reservations.release(new);
+            fits = self.reservations.try_reserve(covering);
             why = NotReserved::InTransition;
         }
         if let Err(refusal) = fits {
-            self.reservations.restore(&current);
+            self.reservations.restore(current);
             return Err(why(refusal));
         }
         Ok(covering)
@@ -222,28 +225,20 @@ impl Reserved {
         &mut self,
         class: u32,
         old: Option<GuaranteeParams>,
-    ) -> Option<GuaranteeParams> {
+    ) -> Option<Reservation> {
         let before = self.transitions.remove(&class);
-        let reserved = before.map(|before| before.reserved).or(old)?;
+        let reserved = before.map(|before| before.reserved);
+        let reserved = reserved.or(old.map(Reservation::from))?;
         self.draining += 1;
         Some(reserved)
     }
 
     /// The last frame under a guarantee of a removed slice left in this busy period, or before; if there is none, before now.
-    pub(crate) fn end(&mut self, reserved: GuaranteeParams, busy_period: Option<u64>) {
+    pub(crate) fn end(&mut self, reserved: Reservation, busy_period: Option<u64>) {
         self.draining -= 1;
         match busy_period {
             Some(ended_in) => self.ended.push_back((ended_in, Ended::Removed(reserved))),
-            None => self.reservations.release(&reserved),
+            None => self.reservations.release(reserved),
         }
-    }
-}
-
-/// A guarantee that promises what either does.
-fn covering_both(one: GuaranteeParams, other: GuaranteeParams) -> GuaranteeParams {
-    GuaranteeParams {
-        rate: one.rate.max(other.rate),
-        burst: one.burst.max(other.burst),
-        class: one.class.min(other.class),
     }
 }

@@ -50,7 +50,7 @@ pub enum SliceChange {
     Conditioning {
         /// The name of the slice.
         name: String,
-        /// From now on. A policer keeps the credit or debt of the one before.
+        /// From now on. A policer keeps the credit or debt of the one before, if the algorithm is the same.
         conditioning: Box<Conditioning>,
     },
     /// What is done about its flows. If they get queues of their own, or lose them, frames that wait move there, each flow in
@@ -118,7 +118,7 @@ pub(crate) fn change(
             SliceChange::Add(slice) => changing.add(*slice),
             SliceChange::Change { name, params } => changing.change(name, &params),
             SliceChange::Conditioning { name, conditioning } => {
-                changing.condition(&name, *conditioning)
+                changing.change_conditioning(&name, *conditioning)
             }
             SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
             SliceChange::Matches { name, matches } => changing.matches(name, *matches),
@@ -281,19 +281,17 @@ impl Changing<'_> {
     fn links(&mut self, links: &[AdmissionParams]) -> Result<(), SliceChangeError> {
         let before = &self.pipeline.params.policy.links;
         let is_raise = |(before, after): (&AdmissionParams, &AdmissionParams)| {
-            let mut raised = before.clone();
-            raised.link.rate = raised.link.rate.max(after.link.rate);
-            // None is without limit.
-            let buffers = raised.buffer.zip(after.buffer);
-            raised.buffer = buffers.map(|(before, after)| before.max(after));
-            raised == *after
+            let has_less = |size| before.buffer.is_none_or(|before| before > size);
+            before.with_capacity_of(after) == *after
+                && before.link.rate <= after.link.rate
+                && !after.buffer.is_some_and(has_less)
         };
         let is_raise = before.iter().zip(links).all(is_raise);
         let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
         match busy_period {
             Some(busy_period) if is_raise => reserved.raise_links(links, busy_period),
-            Some(_) => return Err(SliceChangeError::LinkInUse),
+            Some(_) => return Err(SliceChangeError::LinkLowered),
             None => reserved.change_links(links).map_err(|problem| {
                 let still_reserved = reserved.has_ended();
                 SliceChangeError::Link {

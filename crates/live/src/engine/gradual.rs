@@ -1,6 +1,6 @@
 //! Other policies in both directions, put in force slice by slice.
 //!
-//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices and the link's rate alone change, each can be
+//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices and the link's rate or buffer alone change, each can be
 //! changed by itself, a few at a time between frames.
 
 use super::slices::NotChanged;

@@ -18,7 +18,7 @@
 //! - beyond the longest class in use the line keeps falling, because Σ ρ_k ≤ C.
 
 use super::counting::{Inflation, largest_as};
-use super::{DelayClass, DelayClasses, GuaranteeParams, Problem, Refusal};
+use super::{DelayClass, DelayClasses, GuaranteeParams, Problem, Refusal, Reservation};
 use crate::Rate;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
 
@@ -37,6 +37,17 @@ pub struct AdmissionParams {
     pub buffer: Option<ByteCount>,
     /// The delay classes.
     pub delay_classes: DelayClasses,
+}
+
+impl AdmissionParams {
+    /// This link with the rate and buffer of another.
+    #[must_use]
+    pub fn with_capacity_of(&self, other: &Self) -> Self {
+        let mut changed = self.clone();
+        changed.link.rate = other.link.rate;
+        changed.buffer = other.buffer;
+        changed
+    }
 }
 
 /// A requested guarantee.
@@ -240,6 +251,7 @@ impl Admission {
             };
             moved.add_load(&load);
         }
+        moved.waiting = self.waiting;
         if moved.rate > moved.rate_limit {
             return Err(Problem::Rate {
                 asked: rate(moved.rate),
@@ -305,13 +317,22 @@ impl Admission {
     }
 
     /// Reserve for one slice what was admitted before, without another test.
-    pub(super) fn restore(&mut self, guarantee: &GuaranteeParams) {
-        self.add(&Admitted::one(guarantee));
+    pub(super) fn restore(&mut self, reservation: &Reservation) {
+        self.add(&Admitted::one(&reservation.guarantee));
+        self.waiting = self.waiting.saturating_add(self.held(reservation));
     }
 
-    /// Release the guarantee of one slice that was admitted here.
-    pub(super) fn give_back(&mut self, guarantee: &GuaranteeParams) {
-        self.subtract(&Admitted::one(guarantee));
+    /// Release what one slice has reserved here.
+    pub(super) fn give_back(&mut self, reservation: &Reservation) {
+        self.subtract(&Admitted::one(&reservation.guarantee));
+        self.waiting = self.waiting.saturating_sub(self.held(reservation));
+    }
+
+    /// What it takes of the buffer beyond its guarantee, nanobits.
+    fn held(&self, reservation: &Reservation) -> u128 {
+        let Reservation { guarantee, longest } = reservation;
+        let [delay, longest] = [guarantee.class, *longest].map(|class| self.delay(class).nanos());
+        u128::from(guarantee.rate.bits_per_second()) * u128::from(longest.saturating_sub(delay))
     }
 
     /// Replace an admitted guarantee. Only the change is tested: lowering a guarantee never fails.
@@ -376,7 +397,11 @@ impl Admission {
         request.delay_class(&self.params.delay_classes)
     }
 
-    fn test(&self, request: &GuaranteeRequest, count: u64) -> Result<DelayClass, Refusal> {
+    pub(super) fn test(
+        &self,
+        request: &GuaranteeRequest,
+        count: u64,
+    ) -> Result<DelayClass, Refusal> {
         self.try_class(request, count).map_err(|problem| Refusal {
             offer: self.offer(request, count),
             problem,

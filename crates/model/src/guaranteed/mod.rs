@@ -12,7 +12,7 @@ pub use admission::{
 };
 pub use delay_classes::{DelayClass, DelayClasses};
 pub use refusal::{Offer, Problem, Refusal};
-pub use reservations::Reservations;
+pub use reservations::{Reservation, Reservations};
 
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount};

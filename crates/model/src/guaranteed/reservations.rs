@@ -1,6 +1,43 @@
 //! The guarantees of one policy, on every link that has to admit them.
 
-use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Problem, Refusal};
+use super::{
+    Admission, AdmissionParams, DelayClass, GuaranteeParams, GuaranteeRequest, Problem, Refusal,
+};
+
+/// What one slice has reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// Its guarantee.
+    pub guarantee: GuaranteeParams,
+    /// The class of the longest delay of its frames, which is that of the guarantee unless this has just changed. Buffers have room for
+    /// what waits so long.
+    pub longest: DelayClass,
+}
+
+impl From<GuaranteeParams> for Reservation {
+    fn from(guarantee: GuaranteeParams) -> Self {
+        Self {
+            guarantee,
+            longest: guarantee.class,
+        }
+    }
+}
+
+impl Reservation {
+    /// One that has what either has.
+    #[must_use]
+    pub fn covering(self, guarantee: GuaranteeParams) -> Self {
+        let own = self.guarantee;
+        Self {
+            guarantee: GuaranteeParams {
+                rate: own.rate.max(guarantee.rate),
+                burst: own.burst.max(guarantee.burst),
+                class: own.class.min(guarantee.class),
+            },
+            longest: self.longest.max(guarantee.class),
+        }
+    }
+}
 
 /// Guarantees admitted on a port and, where a device forwards less than its port could, on what it
 /// forwards: a guarantee is admitted on both or on neither. It lives as long as the policy, and each
@@ -39,7 +76,9 @@ impl Reservations {
                 Err(refusal) => {
                     for admission in &mut self.admissions[..index] {
                         // The classes of all links are the same.
-                        given.iter().for_each(|given| admission.give_back(given));
+                        given
+                            .iter()
+                            .for_each(|given| admission.give_back(&(*given).into()));
                     }
                     return Err(refusal);
                 }
@@ -48,27 +87,44 @@ impl Reservations {
         Ok(given)
     }
 
-    /// Reserve a guarantee with a delay class, as [`try_admit`](Self::try_admit).
+    /// Reserve a guarantee with a delay class, as [`try_admit`](Self::try_admit), or more.
     ///
     /// # Errors
     /// As [`try_admit`](Self::try_admit).
-    pub fn try_reserve(&mut self, guarantee: &GuaranteeParams) -> Result<(), Refusal> {
-        let delay = self.admissions.first().map(|admission| {
-            let classes = &admission.params().delay_classes;
-            classes.delay(guarantee.class)
-        });
-        let request = GuaranteeRequest {
-            rate: guarantee.rate,
-            burst: guarantee.burst,
-            delay,
-        };
-        self.try_admit(&request).map(drop)
+    pub fn try_reserve(&mut self, reservation: impl Into<Reservation>) -> Result<(), Refusal> {
+        let reservation = reservation.into();
+        let Reservation { guarantee, longest } = reservation;
+        self.try_admit(&self.request(&guarantee, guarantee.class))?;
+        if longest == guarantee.class {
+            return Ok(());
+        }
+        self.release(guarantee);
+        // Only the buffer may be too small for it.
+        let waiting = self.request(&guarantee, longest);
+        let mut admissions = self.admissions.iter();
+        match admissions.find_map(|admission| admission.test(&waiting, 1).err()) {
+            Some(refusal) => Err(refusal),
+            None => {
+                self.restore(reservation);
+                Ok(())
+            }
+        }
     }
 
-    /// Reserve a guarantee that has been admitted before, without another test.
-    pub fn restore(&mut self, guarantee: &GuaranteeParams) {
+    fn request(&self, guarantee: &GuaranteeParams, class: DelayClass) -> GuaranteeRequest {
+        let mut links = self.links();
+        GuaranteeRequest {
+            rate: guarantee.rate,
+            burst: guarantee.burst,
+            delay: links.next().map(|link| link.delay_classes.delay(class)),
+        }
+    }
+
+    /// Reserve what has been admitted before, without another test.
+    pub fn restore(&mut self, reservation: impl Into<Reservation>) {
+        let reservation = reservation.into();
         for admission in &mut self.admissions {
-            admission.restore(guarantee);
+            admission.restore(&reservation);
         }
     }
 
@@ -88,10 +144,11 @@ impl Reservations {
         Ok(())
     }
 
-    /// Release a guarantee that was reserved here.
-    pub fn release(&mut self, guarantee: &GuaranteeParams) {
+    /// Release what was reserved here.
+    pub fn release(&mut self, reservation: impl Into<Reservation>) {
+        let reservation = reservation.into();
         for admission in &mut self.admissions {
-            admission.give_back(guarantee);
+            admission.give_back(&reservation);
         }
     }
 }
@@ -133,18 +190,51 @@ mod tests {
         assert_eq!(both, before);
     }
 
+    /// 50 ms of 10 Mbit/s are 62.5 kB beside the burst, and 10 ms are 12.5 kB.
+    #[test]
+    fn buffers_have_room_for_what_waits_longest_also_when_links_change() {
+        let with = |buffer| AdmissionParams {
+            buffer: Some(ByteCount::new(buffer)),
+            ..link(100)
+        };
+        let mut reserved = Reservations::new(&[with(70_000)]);
+        let guarantee = reserved.try_admit(&request(10)).unwrap().unwrap();
+        let sooner = GuaranteeRequest {
+            delay: Some(Duration::from_millis(10)),
+            ..request(10)
+        };
+        reserved.release(guarantee);
+        let empty = reserved.clone();
+        let shorter = reserved.try_admit(&sooner).unwrap().unwrap();
+        reserved.release(shorter);
+        let both = Reservation::from(guarantee).covering(shorter);
+        assert_eq!((both.guarantee, both.longest), (shorter, guarantee.class));
+        reserved.try_reserve(both).unwrap();
+        let full = reserved.clone();
+        assert!(reserved.try_reserve(shorter).is_err());
+        assert!(reserved.try_reserve(both).is_err());
+        assert_eq!(reserved, full);
+        assert!(reserved.change_links(&[with(50_000)]).is_err());
+        reserved.change_links(&[with(90_000)]).unwrap();
+        reserved.try_reserve(shorter).unwrap();
+        reserved.release(shorter);
+        reserved.change_links(&[with(70_000)]).unwrap();
+        reserved.release(both);
+        assert_eq!(reserved, empty);
+    }
+
     #[test]
     fn what_is_released_can_be_reserved_again() {
         let mut both = Reservations::new(&[link(100), link(50)]);
         let empty = both.clone();
         let given = both.try_admit(&request(40)).unwrap().unwrap();
-        assert!(both.try_reserve(&given).is_err());
-        both.release(&given);
+        assert!(both.try_reserve(given).is_err());
+        both.release(given);
         assert_eq!(both, empty);
-        both.try_reserve(&given).unwrap();
+        both.try_reserve(given).unwrap();
         let reserved = both.clone();
-        both.release(&given);
-        both.restore(&given);
+        both.release(given);
+        both.restore(given);
         assert_eq!(both, reserved);
     }
 
@@ -169,7 +259,7 @@ mod tests {
                 });
                 let guarantee = guarantee.unwrap().unwrap();
                 if let Ok(fits) = &mut anew
-                    && fits.try_reserve(&guarantee).is_err()
+                    && fits.try_reserve(guarantee).is_err()
                 {
                     anew = Err(());
                 }

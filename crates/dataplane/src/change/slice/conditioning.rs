@@ -15,8 +15,8 @@ pub struct Conditioning {
 }
 
 impl Changing<'_> {
-    /// Other conditioning for a slice. A policer that it had keeps its credit or debt.
-    pub(super) fn condition(
+    /// Other conditioning for a slice. A policer keeps the credit or debt of the one before, if the algorithm is the same.
+    pub(super) fn change_conditioning(
         &mut self,
         name: &str,
         conditioning: Conditioning,

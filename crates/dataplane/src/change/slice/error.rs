@@ -76,7 +76,7 @@ pub enum SliceChangeError {
         name: String,
         /// Which condition fails, and what would be accepted.
         refusal: Box<Refusal>,
-        /// What slices had before they were changed or removed, and the link if it was slower, count until no frame waits that is
+        /// What slices had before they were changed or removed, and the link if it had less, count until no frame waits that is
         /// to leave under a guarantee.
         still_reserved: bool,
     },
@@ -90,10 +90,10 @@ pub enum SliceChangeError {
     },
     /// The link gets a lower rate or a smaller buffer, or changes otherwise, and frames wait that are to leave in time on the one that there is.
     #[error(
-        "another link that has not at least the same rate and buffer: frames wait that have to leave in time on this one: \
-         repeat it later"
+        "another link with a lower rate or a smaller buffer, or that differs otherwise: frames wait that have to leave in time on \
+         this one: repeat it later"
     )]
-    LinkInUse,
+    LinkLowered,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until no frame waits that is to leave under a guarantee, the old guarantee \
@@ -135,7 +135,7 @@ impl SliceChangeError {
                 | Self::Draining { .. }
                 | Self::Moving { .. }
                 | Self::NotByFlow { .. }
-                | Self::LinkInUse
+                | Self::LinkLowered
                 | Self::Refused {
                     still_reserved: true,
                     ..

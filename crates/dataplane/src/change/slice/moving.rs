@@ -14,7 +14,7 @@ use crate::guaranteed::Place;
 use crate::pipeline::Pipeline;
 use crate::queue::{FrameList, QueuedFrame};
 use crate::scheduler::QueueId;
-use slicewise_model::{ClassMap, GuaranteeParams};
+use slicewise_model::{ClassMap, Reservation};
 use slicewise_wire::Headers;
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ enum Way {
     Removed {
         slice: Box<Slice>,
         /// What stays reserved until then.
-        reserved: Option<GuaranteeParams>,
+        reserved: Option<Reservation>,
     },
 }
 
@@ -470,7 +470,7 @@ impl Changing<'_> {
         class: u32,
         (part, held): (Part, FrameList),
         slice: Slice,
-        reserved: Option<GuaranteeParams>,
+        reserved: Option<Reservation>,
     ) {
         let slice = Box::new(slice);
         let way = Way::Removed { slice, reserved };

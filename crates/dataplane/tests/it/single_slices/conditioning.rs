@@ -82,7 +82,21 @@ fn a_policy_with_other_marks_and_policers_is_changed_slice_by_slice() {
         false,
     );
     let port = Port::new(&before, Some(LINK));
-    assert_eq!(steps(&port, &after).unwrap().len(), 3);
+    let steps = steps(&port, &after).unwrap();
+    let [
+        GradualStep::Slice(SliceChange::Conditioning {
+            name: first,
+            conditioning: to,
+        }),
+        GradualStep::Slice(SliceChange::Conditioning { name: second, .. }),
+        GradualStep::Slice(SliceChange::Add(third)),
+    ] = steps.as_slice()
+    else {
+        panic!("{steps:?}")
+    };
+    assert_eq!([first.as_str(), second, &third.name], ["s0", "s1", "s2"]);
+    assert_eq!(**to, conditioning(policed(1_000)));
+    assert_eq!(third.conditioning, conditioning(policed(2_000)));
 }
 
 #[derive(Debug, Clone, Copy)]

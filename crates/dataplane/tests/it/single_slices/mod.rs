@@ -1,6 +1,7 @@
 //! Changes of single slices while frames flow.
 
 mod beside;
+mod buffers;
 mod churn;
 mod conditioning;
 pub mod flows;

@@ -358,7 +358,7 @@ fn what_fits_a_faster_link_alone_is_admitted_when_no_frame_waits_that_is_to_leav
 }
 
 #[test]
-fn a_link_that_differs_in_more_than_its_rate_has_to_fit_at_once() {
+fn a_link_with_a_smaller_buffer_waits_until_no_frame_does() {
     let half = guaranteed(6_000, 6_000, ms(20));
     let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
     let mut links = spec(&[]).resolve(LINK).unwrap().links;
@@ -368,7 +368,7 @@ fn a_link_that_differs_in_more_than_its_rate_has_to_fit_at_once() {
     assert!(!refused.is_temporary(), "{refused}");
     burst(&mut port, 1, 2);
     let refused = port.pipeline.change_links(&links, Instant::ZERO);
-    assert_eq!(refused, Err(SliceChangeError::LinkInUse));
+    assert_eq!(refused, Err(SliceChangeError::LinkLowered));
 }
 
 #[test]

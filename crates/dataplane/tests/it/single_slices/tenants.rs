@@ -54,8 +54,8 @@ fn tenants_come_and_get_other_weights_and_slices_are_theirs() {
     assert_eq!(steps_to(&port, &after), Some(vec![]));
 }
 
-#[test]
-fn a_slice_takes_its_turns_among_those_of_its_new_tenant_at_once() {
+/// Two slices of tenant `a`, one of tenant `b`.
+fn three() -> PolicySpec {
     let mut with = spec(&[
         (1..=1, BEST_EFFORT),
         (2..=2, BEST_EFFORT),
@@ -68,7 +68,35 @@ fn a_slice_takes_its_turns_among_those_of_its_new_tenant_at_once() {
     for (class, tenant) in with.classes.iter_mut().zip(["a", "a", "b"]) {
         class.tenant = Some(tenant.to_owned());
     }
-    let mut port = Port::new(&with, Some(LINK));
+    with
+}
+
+/// The second of them goes to another tenant.
+fn go(port: &mut Port, tenant: u32) {
+    let policy = three().resolve(LINK).unwrap();
+    let params = policy.classes[1].slice.unwrap();
+    let params = SliceParams { tenant, ..params };
+    let name = name(&(2..=2));
+    apply(port, SliceChange::Change { name, params }).unwrap();
+}
+
+#[test]
+fn a_slice_that_goes_from_tenant_to_tenant_leaves_no_place_behind() {
+    let mut port = Port::new(&three(), Some(LINK));
+    for vlan in [1, 1, 1, 3, 3, 3, 2, 2, 2] {
+        let (at, bytes) = (0, 1_000);
+        let _ = port.offer(Arrival { at, vlan, bytes });
+    }
+    // Far more often than a ring has places.
+    (0..1_000).for_each(|time| go(&mut port, time % 2));
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 9);
+    assert_in_order(&port.departures);
+}
+
+#[test]
+fn a_slice_takes_its_turns_among_those_of_its_new_tenant_at_once() {
+    let mut port = Port::new(&three(), Some(LINK));
     let sent = |port: &mut Port, frames: u16| {
         let before = port.departures.len();
         for vlan in (1..=3).cycle().take(usize::from(frames) * 3) {
@@ -92,15 +120,8 @@ fn a_slice_takes_its_turns_among_those_of_its_new_tenant_at_once() {
         );
     };
     share(sent(&mut port, 30), [6, 6, 12]);
-    // Frames of it wait, and it is neither the first nor the last to have its turn.
-    let mut params = params(BEST_EFFORT);
-    params.tenant = 1;
-    params.queue_limit = with.resolve(LINK).unwrap().classes[1]
-        .slice
-        .unwrap()
-        .queue_limit;
-    let name = name(&(2..=2));
-    apply(&mut port, SliceChange::Change { name, params }).unwrap();
+    // While frames of all three wait.
+    go(&mut port, 1);
     share(sent(&mut port, 8), [12, 6, 6]);
     port.run_until(u64::MAX / 2);
     assert_in_order(&port.departures);

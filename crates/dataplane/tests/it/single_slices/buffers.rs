@@ -1,0 +1,151 @@
+//! Links with a limited buffer: no guaranteed frame may be lost because it is full, so what may wait has to fit, too.
+
+use super::gradual::{change_to, kind, resolved_on, steps_to};
+use super::*;
+use proptest::prelude::*;
+use slicewise_model::{PolicyParams, Reservations};
+
+/// Later than any frame waits.
+const IDLE: u64 = 1_000_000_000;
+
+fn with_buffer(mut policy: PolicyParams, buffer: impl Into<Option<u64>>) -> PolicyParams {
+    policy.links[0].buffer = buffer.into().map(ByteCount::new);
+    policy
+}
+
+fn port(kinds: &[Kind], buffer: Option<u64>) -> Port {
+    let policy = with_buffer(resolved_on(kinds, LINK).unwrap(), buffer);
+    let mut port = Port::new(&spec(&[]), Some(LINK));
+    let change = Change::Policy(policy);
+    drop(port.pipeline.apply(change, Instant::ZERO).unwrap());
+    port
+}
+
+/// Frames of a VLAN that are to leave under its guarantee.
+fn burst(port: &mut Port, vlan: u16) {
+    for _ in 0..6 {
+        let (at, bytes) = (port.now(), 1_000);
+        assert_eq!(port.offer(Arrival { at, vlan, bytes }), Verdict::Queued);
+    }
+}
+
+fn within(ms: u64) -> Kind {
+    guaranteed(4_000, 6_000, Duration::from_millis(ms))
+}
+
+/// As delays are rounded down to classes, 40 kB of the slice may wait within 80 ms and 10 kB within 10 ms, and 12 kB of the other.
+#[test]
+fn while_a_delay_changes_there_is_room_for_what_waits_during_the_longer_one() {
+    let other = guaranteed(4_000, 3_000, Duration::from_millis(20));
+    let other = add(&(2..=2), other);
+    for [before, after] in [[80, 10], [10, 80]] {
+        let mut port = port(&[within(before)], Some(50_000));
+        burst(&mut port, 1);
+        apply(&mut port, change(&(1..=1), within(after))).unwrap();
+        let refused = apply(&mut port, other.clone()).unwrap_err();
+        assert!(refused.is_temporary(), "{refused}");
+        assert!(refused.to_string().contains("may queue"), "{refused}");
+        port.run_until(IDLE);
+        let added = apply(&mut port, other.clone());
+        assert_eq!(added.is_ok(), after == 10, "{added:?}");
+    }
+    // While no frame waits, only the new delay counts.
+    let mut port = port(&[within(80)], Some(50_000));
+    apply(&mut port, change(&(1..=1), within(10))).unwrap();
+    apply(&mut port, other).unwrap();
+}
+
+#[test]
+fn what_waits_during_the_longer_delay_has_to_fit_while_delays_change() {
+    let kinds = [
+        within(80),
+        guaranteed(1_000, 3_000, Duration::from_millis(10)),
+    ];
+    let mut port = port(&kinds, Some(46_000));
+    burst(&mut port, 1);
+    // 45 kB are reserved. The larger burst takes 3 kB more during the longer delay.
+    let larger = guaranteed(4_000, 9_000, Duration::from_millis(15));
+    let refused = apply(&mut port, change(&(1..=1), larger)).unwrap_err();
+    assert!(
+        matches!(refused, SliceChangeError::InTransition { .. }),
+        "{refused}"
+    );
+    port.run_until(IDLE);
+    apply(&mut port, change(&(1..=1), larger)).unwrap();
+}
+
+#[test]
+fn a_larger_buffer_is_there_at_once_and_a_smaller_one_when_no_frame_waits() {
+    let mut port = port(&[within(80)], Some(50_000));
+    burst(&mut port, 1);
+    let links = |buffer: Option<u64>| with_buffer(resolved_on(&[], LINK).unwrap(), buffer).links;
+    let mut change = |buffer| port.pipeline.change_links(&links(buffer), Instant::ZERO);
+    assert_eq!([Some(60_000), None].map(&mut change), [Ok(()), Ok(())]);
+    let lowered = Err(SliceChangeError::LinkLowered);
+    assert_eq!(
+        [Some(60_000), Some(40_000)].map(&mut change),
+        [lowered.clone(), lowered]
+    );
+    port.run_until(IDLE);
+    let now = Instant::from_nanos(port.now());
+    port.pipeline
+        .change_links(&links(Some(50_000)), now)
+        .unwrap();
+    let refused = port
+        .pipeline
+        .change_links(&links(Some(40_000)), now)
+        .unwrap_err();
+    assert!(!refused.is_temporary(), "{refused}");
+}
+
+#[test]
+fn other_delays_beside_a_limited_buffer_need_a_commit() {
+    for buffers in [
+        [Some(50_000), Some(50_000)],
+        [None, Some(50_000)],
+        [Some(50_000), None],
+    ] {
+        let port = port(&[within(10)], buffers[0]);
+        let to = |ms| with_buffer(resolved_on(&[within(ms)], LINK).unwrap(), buffers[1]);
+        assert_eq!(steps_to(&port, &to(80)), None);
+        let others = usize::from(buffers[0] != buffers[1]);
+        assert_eq!(
+            steps_to(&port, &to(10)).map(|steps| steps.len()),
+            Some(others)
+        );
+    }
+}
+
+fn admits(policy: &PolicyParams) -> bool {
+    let mut reservations = Reservations::new(&policy.links);
+    let slices = policy.classes.iter().filter_map(|class| class.slice);
+    let mut guarantees = slices.filter_map(|slice| slice.guarantee);
+    guarantees.all(|guarantee| reservations.try_reserve(guarantee).is_ok())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn policies_of_links_with_buffers_are_exchanged_while_frames_wait(
+        kinds in prop::collection::vec((kind(), kind()), 1..5),
+        buffers in prop::array::uniform2(prop::option::of(20_000u64..120_000)),
+        frames in prop::collection::vec((1u16..5, 60u32..1522), 0..60),
+    ) {
+        let old: Vec<Kind> = kinds.iter().map(|(old, _)| *old).collect();
+        let new = kinds.iter().map(|(old, new)| Kind { delay: old.delay, by_flow: old.by_flow, ..*new });
+        let new: Vec<Kind> = new.collect();
+        let (Some(before), Some(after)) = (resolved_on(&old, LINK), resolved_on(&new, LINK)) else {
+            return Ok(());
+        };
+        let after = with_buffer(after, buffers[1]);
+        prop_assume!(admits(&with_buffer(before, buffers[0])) && admits(&after));
+        let mut port = port(&old, buffers[0]);
+        for (vlan, bytes) in frames {
+            let _ = port.offer(Arrival { at: 0, vlan, bytes });
+        }
+        prop_assume!(steps_to(&port, &after).is_some());
+        change_to(&mut port, &after);
+        prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
+    }
+}
