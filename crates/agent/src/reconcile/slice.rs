@@ -169,7 +169,8 @@ impl SliceState {
                 }
                 (None, Some(_)) if give => None,
                 (None, Some(terms)) => Some(Effect::Has(without_flows(terms))),
-                // Whose it is cannot change, nor packets that no table finds: it goes, and comes again.
+                // A slice of another tenant begins anew, with counters of its own, and packets that no table finds cannot change: it
+                // goes, and comes again.
                 (Some(here), Some(terms))
                     if tenant.0 != self.tenant.0
                         || here.matches != terms.matches

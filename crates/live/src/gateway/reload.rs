@@ -71,7 +71,7 @@ pub(super) struct Reloading {
     is_asked: bool,
     /// One that had become stale is being prepared again: slices must not change.
     is_held: bool,
-    /// Some slices have changed for the one that is being prepared.
+    /// Some slices have changed for one that is not in force as a whole.
     is_begun: bool,
 }
 
@@ -207,7 +207,7 @@ impl Gateway {
                 Ok(reload) => self.put_in_force(reload, reloader),
                 Err(reason) => {
                     self.reloading.refused += 1;
-                    let what = if std::mem::take(&mut self.reloading.is_begun) {
+                    let what = if self.reloading.is_begun {
                         "what has not changed yet stays as it is"
                     } else {
                         "the previous configuration stays in force"
@@ -277,12 +277,13 @@ impl Gateway {
         let Some(gradual) = self.reloading.gradual.take() else {
             return;
         };
+        let is_begun = gradual.change.remaining() < gradual.slices;
         reloader.drop_later(gradual.change);
         if let Ok(Progress::Waits(refused)) | Err(refused) = progress {
             let what = "the whole policy is put in force";
             log::warn("slices_not_changed", &[("reason", &refused), ("so", &what)]);
             self.reloading.is_held = true;
-            self.reloading.is_begun = true;
+            self.reloading.is_begun |= is_begun;
             reloader.request(&self.params, self.engine.basis(), Some(gradual.params));
         } else {
             let fields: [(&str, &dyn Display); 2] = [
