@@ -70,9 +70,9 @@ pub(crate) struct Sending {
     pub(crate) place: Option<Place>,
 }
 
-/// Sources that alone send on a link, and when the next packet of each departs: the next of them all does when one arrives at
-/// the end of the link. A few, because all are looked at then.
-pub(crate) type Chain = Vec<(u32, Instant)>;
+/// Sources that alone send on a link: the next packet of them all departs when one arrives at the end of the link. A few, because
+/// all are looked at then.
+pub(crate) type Chain = Vec<u32>;
 
 impl Sending {
     const NEVER: Departure = Departure {
@@ -90,14 +90,11 @@ impl Sending {
         }
     }
 
-    /// The packet that leaves now, if there is one.
+    /// The packet that leaves now.
     #[inline]
-    fn depart(&mut self) -> Option<Departure> {
-        if self.next.at == Instant::MAX {
-            return None;
-        }
+    fn depart(&mut self) -> Departure {
         let next = self.source.next_departure().unwrap_or(Self::NEVER);
-        Some(std::mem::replace(&mut self.next, next))
+        std::mem::replace(&mut self.next, next)
     }
 }
 
@@ -151,9 +148,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             }
         }
         for port in 0..self.chains.len() {
-            for (source, at) in &mut self.chains[port] {
-                *at = self.sources[*source as usize].next.at;
-            }
             self.depart_next(port);
         }
     }
@@ -258,42 +252,30 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     #[inline]
     fn depart_next(&mut self, port: usize) {
         // The first of equal ones, as with events.
-        let next = self.chains[port].iter_mut().min_by_key(|(_, at)| *at);
-        let Some((source, at)) = next else {
-            return;
-        };
-        let source = *source as usize;
-        if let Some(departed) = self.sources[source].depart() {
-            *at = self.sources[source].next.at;
-            self.send(source, departed);
+        let sources = self.chains[port].iter().map(|&source| source as usize);
+        if let Some(source) = sources.min_by_key(|&source| self.sources[source].next.at) {
+            self.depart(source);
         }
     }
 
-    /// The next packet of a source, if there is one, departs.
+    /// A source hands its next packet, if there is one, to its endpoint's adapter.
     #[inline]
     fn depart(&mut self, index: usize) {
-        let sending = &mut self.sources[index];
-        let Some(departed) = sending.depart() else {
-            return;
-        };
-        if let Some(place) = sending.place {
-            self.wires.events.schedule(sending.next.at, place);
-        }
-        self.send(index, departed);
-    }
-
-    /// A source hands a packet to its endpoint's adapter.
-    #[inline]
-    fn send(&mut self, index: usize, departed: Departure) {
         let flow = &self.flows[index];
         let sending = &mut self.sources[index];
-        let Departure { at: now, l2_bytes } = departed;
+        if sending.next.at == Instant::MAX {
+            return;
+        }
+        let Departure { at: now, l2_bytes } = sending.depart();
         let is_sent = match &self.ports[flow.port as usize].egress {
             Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
             Egress::Ahead | Egress::Forwarding(_) => true,
         };
         let sequence = sending.sent;
         sending.sent += u64::from(is_sent);
+        if let Some(place) = sending.place {
+            self.wires.events.schedule(sending.next.at, place);
+        }
         if !is_sent {
             let id = &self.wires.flows[index];
             if id.is_measured() {

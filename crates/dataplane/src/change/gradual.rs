@@ -87,9 +87,9 @@ impl GradualSteps {
         if known == wanted {
             return Some(());
         }
-        let before = known.iter().zip(&wanted);
-        let before = before.map(|(known, wanted)| known.with_capacity_of(wanted));
-        let are_alike = before.eq(wanted.iter().cloned()) && known.len() == wanted.len();
+        let mut links = known.iter().zip(&wanted);
+        let are_alike = known.len() == wanted.len()
+            && links.all(|(known, wanted)| known.differs_in_capacity_only(wanted));
         are_alike.then(|| self.given.push(GradualStep::Links(wanted)))
     }
 

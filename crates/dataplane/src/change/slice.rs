@@ -38,8 +38,8 @@ pub enum SliceChange {
     /// were of class-default before. Those that wait there leave first: the slice accepts frames at
     /// once, but sends none, and its guarantee does not hold, until then.
     Add(Box<NewSlice>),
-    /// Other parameters. Frames, tokens and debt stay, also if the slice goes to another tenant. A shorter delay may hold later: for frames that become eligible after the one
-    /// has left that is now. Those before are due no later than without the change.
+    /// Other parameters. Frames, tokens and debt stay, also if the slice goes to another tenant. A shorter delay may hold later:
+    /// for frames that become eligible after the one has left that is now. Those before are due no later than without the change.
     Change {
         /// The name of the slice.
         name: String,
@@ -282,7 +282,7 @@ impl Changing<'_> {
         let before = &self.pipeline.params.policy.links;
         let is_raise = |(before, after): (&AdmissionParams, &AdmissionParams)| {
             let has_less = |size| before.buffer.is_none_or(|before| before > size);
-            before.with_capacity_of(after) == *after
+            before.differs_in_capacity_only(after)
                 && before.link.rate <= after.link.rate
                 && !after.buffer.is_some_and(has_less)
         };
@@ -369,10 +369,7 @@ impl Changing<'_> {
         name: &String,
         params: &SliceParams,
     ) -> Result<(), SliceChangeError> {
-        let (class, _) = self.find(name)?;
-        let (scheduler, _) = self.scheduler(name)?;
-        let tenant = scheduler.check_tenant(params);
-        tenant.map_err(|error| SliceChangeError::from((name, error)))?;
+        let (class, _) = self.find_for(name, params)?;
         let old = self.ledger.params(class);
         let guarantee = old.and_then(|old| old.guarantee);
         let busy_period = self.busy_period();
@@ -428,10 +425,7 @@ impl Changing<'_> {
         params: &SliceParams,
     ) -> Result<SliceChanged, SliceChangeError> {
         let now = self.now;
-        let (class, id) = self.find(&name)?;
-        let (scheduler, _) = self.scheduler(&name)?;
-        let tenant = scheduler.check_tenant(params);
-        tenant.map_err(|error| SliceChangeError::from((&name, error)))?;
+        let (class, id) = self.find_for(&name, params)?;
         let old = self.ledger.params(class);
         let busy_period = self.busy_period();
         let reserved = &mut self.ledger.reserved;
@@ -542,6 +536,19 @@ impl Changing<'_> {
         found.ok_or_else(|| SliceChangeError::Unknown {
             name: name.to_owned(),
         })
+    }
+
+    /// The same, if it may have these parameters.
+    fn find_for(
+        &mut self,
+        name: &String,
+        params: &SliceParams,
+    ) -> Result<(u32, SliceId), SliceChangeError> {
+        let found = self.find(name)?;
+        let (scheduler, _) = self.scheduler(name)?;
+        let tenant = scheduler.check_tenant(params);
+        tenant.map_err(|error| (name, error))?;
+        Ok(found)
     }
 
     fn scheduler(

@@ -38,8 +38,8 @@ impl Pipeline {
     /// replaced must fit as long as it is reserved. The caller paces what leaves to the new rate from now on.
     ///
     /// # Errors
-    /// If the policy has no slices, or what is reserved does not fit; for a link with a lower rate or a smaller buffer also while a frame waits that is to leave
-    /// under a guarantee.
+    /// If the policy has no slices, or what is reserved does not fit; for a link with a lower rate or a smaller buffer also while
+    /// a frame waits that is to leave under a guarantee.
     pub fn change_links(
         &mut self,
         links: &[AdmissionParams],

@@ -40,13 +40,13 @@ pub struct AdmissionParams {
 }
 
 impl AdmissionParams {
-    /// This link with the rate and buffer of another.
+    /// Whether another link has the same parameters but for its rate and buffer.
     #[must_use]
-    pub fn with_capacity_of(&self, other: &Self) -> Self {
+    pub fn differs_in_capacity_only(&self, other: &Self) -> bool {
         let mut changed = self.clone();
         changed.link.rate = other.link.rate;
         changed.buffer = other.buffer;
-        changed
+        changed == *other
     }
 }
 

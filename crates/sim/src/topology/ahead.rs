@@ -17,7 +17,7 @@ use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
 use crate::link::{Handover, LinkParams};
 use crate::network::{Chain, Device, Flow};
-use slicewise_units::{BitRate, Instant};
+use slicewise_units::BitRate;
 
 /// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is
 /// handed over, and then before what happens in that nanosecond but was scheduled later.
@@ -111,7 +111,7 @@ impl Ahead {
         (flows, connections): (&[Flow], &[Flow]),
     ) {
         for (source, flow) in (0u32..).zip(flows) {
-            self.chains[flow.port as usize].push((source, Instant::MAX));
+            self.chains[flow.port as usize].push(source);
         }
         for (port, (peer, _)) in peers.iter().enumerate() {
             let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
