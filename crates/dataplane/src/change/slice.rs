@@ -39,7 +39,7 @@ pub enum SliceChange {
     /// once, but sends none, and its guarantee does not hold, until then.
     Add(Box<NewSlice>),
     /// Other parameters. Frames, tokens and debt stay, also if the slice goes to another tenant. A shorter delay may hold later:
-    /// for frames that become eligible after the one has left that is now. Those before are due no later than without the change.
+    /// while a frame waits that is eligible now, those behind it are due no earlier than that.
     Change {
         /// The name of the slice.
         name: String,

@@ -36,15 +36,9 @@ struct Watch {
     held: LinkedList<(u32, Place)>,
     /// Behind these places frames were joined, and when: none of them could leave before, ns.
     joined: LinkedList<(Place, u64)>,
-    shorter: Option<Shorter>,
-}
-
-/// A delay class shorter than that of the slice, which it gets later.
-#[derive(Debug, Clone, Copy)]
-struct Shorter {
-    class: u8,
-    /// When the frame left that was eligible at the change, ns.
-    since: Option<u64>,
+    /// The deadline of the frame that was eligible when the delay became shorter, ns. Those behind it are due no earlier: while they
+    /// were hidden by it, frames of others were sent that were due before that.
+    floor: Option<u64>,
 }
 
 impl Watch {
@@ -77,7 +71,7 @@ impl Guaranteed {
             mixed: Place(0),
             held: LinkedList::new(),
             joined: LinkedList::new(),
-            shorter: None,
+            floor: None,
         });
         watch.last = Place(watch.at.0 + u64::from(packets)).max(watch.last);
         *last = (*last).max(watch.last.0);
@@ -168,22 +162,28 @@ impl Guaranteed {
         }
     }
 
-    /// The delay class of a slice becomes `class`: later, if it is shorter and a frame is eligible. The scheduler has sent others
-    /// before that frame, which is due later than those behind it could be then.
+    /// The delay class of a slice becomes `class`. If it is shorter and a frame is eligible, that keeps its deadline, and those behind
+    /// it are due no earlier.
     pub(super) fn change_class(&mut self, id: SliceId, class: u8) {
         let slice = &mut self.slices[id.0 as usize];
-        let is_later = slice.tier == Tier::Eligible && class < slice.class;
-        if !is_later {
-            slice.class = class;
+        let is_eligible = slice.tier == Tier::Eligible;
+        let eligible = slice.committed.clock();
+        let before = std::mem::replace(&mut slice.class, class);
+        if !is_eligible {
+            if let Some(watch) = self.holds.watched.get_mut(&id.0) {
+                watch.floor = None;
+            }
+        } else if class < before {
+            let deadline = eligible.saturating_add(self.delays[usize::from(before)]);
+            let (_, watch) = self.watch(id);
+            watch.floor = watch.floor.max(Some(deadline));
         }
-        let watched = self.holds.watched.get_mut(&id.0);
-        let before = watched.and_then(|watch| watch.shorter.take());
-        if !is_later {
-            return;
-        }
-        let before = before.filter(|before| before.class == class);
-        let (_, watch) = self.watch(id);
-        watch.shorter = before.or(Some(Shorter { class, since: None }));
+    }
+
+    /// See [`Watch::floor`].
+    pub(super) fn floor(&self, id: u32) -> u64 {
+        let watch = self.holds.watched.get(&id);
+        watch.and_then(|watch| watch.floor).unwrap_or(0)
     }
 
     /// The frames of a slice begin or cease to wait by flow. Those that were joined are not told apart from others any more:
@@ -232,13 +232,10 @@ impl Guaranteed {
         }
         // A deadline before that would claim capacity that others were promised.
         slice.committed.refill(joined);
-        if let Some(shorter) = &mut watch.shorter {
-            let since = *shorter.since.get_or_insert(now);
-            if self.shorten(id, shorter.class, since, pool) {
-                watch.shorter = None;
-            }
+        if watch.floor.is_some() && self.next_deadline(id, pool) >= watch.floor {
+            watch.floor = None;
         }
-        if !is_empty && (!in_order || watch.at < watch.last || watch.shorter.is_some()) {
+        if !is_empty && (!in_order || watch.at < watch.last || watch.floor.is_some()) {
             self.holds.watched.insert(id, watch);
         }
         for held in released {
@@ -246,25 +243,13 @@ impl Guaranteed {
         }
     }
 
-    /// Give a slice a shorter delay class, unless its next frame would be due later then: counted from `since`, because until
-    /// then one was before it that was due later.
-    fn shorten(&mut self, id: u32, class: u8, since: u64, pool: &FramePool) -> bool {
-        let head = self.slices[id as usize].head;
-        let next = (head != NIL).then(|| {
-            let (lengths, arrival) = pool.head(head);
-            (arrival.nanos(), cost(self.counted(lengths)))
-        });
-        let slice = &mut self.slices[id as usize];
-        if let Some((arrival, price)) = next {
-            let eligible = slice.committed.ready_at(arrival, price);
-            let delay = |class: u8| self.delays[usize::from(class)];
-            if eligible.saturating_add(delay(slice.class)) < since + delay(class) {
-                return false;
-            }
-            slice.committed.refill(since);
-        }
-        slice.class = class;
-        true
+    /// By when the next frame of a slice is due, if there is one.
+    fn next_deadline(&self, id: u32, pool: &FramePool) -> Option<u64> {
+        let slice = &self.slices[id as usize];
+        let (lengths, arrival) = (slice.head != NIL).then(|| pool.head(slice.head))?;
+        let price = cost(self.counted(lengths));
+        let eligible = slice.committed.ready_at(arrival.nanos(), price);
+        Some(eligible.saturating_add(self.delays[usize::from(slice.class)]))
     }
 
     fn release_held(&mut self, id: u32, pool: &FramePool, now: u64) {

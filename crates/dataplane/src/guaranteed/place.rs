@@ -57,7 +57,10 @@ impl Guaranteed {
         // Less than a bucket too early is harmless: the deadline does not change.
         if number <= self.wheel.number(now) {
             slice.tier = Tier::Eligible;
-            let deadline = eligible.saturating_add(self.delays[usize::from(slice.class)]);
+            let mut deadline = eligible.saturating_add(self.delays[usize::from(slice.class)]);
+            if self.holds.is_watching() {
+                deadline = deadline.max(self.floor(id));
+            }
             let number = self.deadlines.number(deadline);
             self.deadlines.insert(&mut self.slices, id, number, now);
         } else {
