@@ -7,7 +7,7 @@ pub(crate) use class_state::{Choice, ClassState, Ingress, Special};
 
 use crate::TokenBucket;
 use crate::active_flows::ActiveFlows;
-use crate::elephants::Elephants;
+use crate::elephants::{self, Elephants};
 use crate::guaranteed::{Guaranteed, SliceError};
 use crate::hqos::{Hqos, HqosPlaces};
 use crate::meter::policer::PolicerState;
@@ -95,6 +95,10 @@ pub(crate) struct Built {
     pub(crate) active_flows: ActiveFlows,
     /// Frames that all queue limits together admit.
     pub(crate) capacity: u64,
+    /// The classes that move elephants, by position.
+    pub(crate) with_elephants: Box<[u32]>,
+    /// Frames of a class have places in a hierarchy.
+    pub(crate) has_places: bool,
 }
 
 /// Locations of token-bucket credit in a tree.
@@ -133,6 +137,8 @@ pub(crate) fn build_policy(
             named: BTreeMap::new(),
             active_flows: ActiveFlows::default(),
             capacity: 0,
+            with_elephants: Box::default(),
+            has_places: false,
         },
         seed,
         now,
@@ -140,11 +146,11 @@ pub(crate) fn build_policy(
     let mut context = Context::default();
     let root = builder.policy(policy, &mut context)?;
     debug_assert_eq!(root, builder.built.tree.root(), "the root is added last");
-    let Built {
-        tree, active_flows, ..
-    } = &mut builder.built;
-    active_flows.apply(tree);
-    Ok(builder.built)
+    let mut built = builder.built;
+    built.active_flows.apply(&mut built.tree);
+    built.with_elephants = elephants::classes_of(&built.classes);
+    built.has_places = built.classes.iter().any(|class| class.places().is_some());
+    Ok(built)
 }
 
 /// Finish a tree: the port's shaper over everything.

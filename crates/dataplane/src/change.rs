@@ -9,6 +9,7 @@
 mod beside;
 mod gradual;
 mod ledger;
+mod queues;
 mod reserved;
 mod shared;
 pub(crate) mod slice;
@@ -28,10 +29,10 @@ use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use crate::slots::Slots;
 use ledger::Slices;
-use slicewise_model::{ClassParams, Colour, PolicyParams, QueueLimitParams, ShaperParams};
+use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use successors::{Successor, successors};
 
@@ -66,6 +67,8 @@ pub struct Prepared {
     /// Of the basis.
     version: u64,
     built: Built,
+    /// Queues of it that several classes use, and how many.
+    shared: BTreeMap<QueueId, u32>,
     classifier: Classifier,
     ledger: Option<Box<Ledger>>,
     /// For each class of the basis, its successor: the class of the same path.
@@ -156,6 +159,7 @@ impl Basis {
             ledger,
             params: Arc::new(params),
             version: self.version,
+            shared: queues::shared(&built.classes),
             built,
             classifier,
             successors,
@@ -190,22 +194,24 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         params,
         version: _,
         mut built,
+        shared,
         mut classifier,
         ledger,
         successors,
     } = prepared;
     let (moving, mut ahead) = slice::end_all(pipeline, now);
     ahead.extend(awaited(pipeline));
-    let (kept, drained) = match_queues(pipeline, &built, &successors, &ahead);
+    let (kept, drained) = queues::matched(pipeline, (&built, &shared), &successors, &ahead);
     let successor_of = |class: usize| {
         let successor = successors.get(class).copied().flatten();
         successor.map(|successor| successor.class as usize)
     };
     let mut matched = Matched { kept, drained };
+    let classes = (&pipeline.classes, &built.classes);
     matched.keep_together(
         &pipeline.tree,
-        &pipeline.classes,
-        &built.classes,
+        classes,
+        &pipeline.with_elephants,
         successor_of,
     );
     let Matched { kept, mut drained } = matched;
@@ -239,6 +245,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         // Behind those of their flow that arrived at the same time.
         drained.extend(elephants::change::take_drained(
             &mut pipeline.classes,
+            &pipeline.with_elephants,
             &kept,
             pool,
         ));
@@ -247,9 +254,11 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         built.tree.append(drain, &frames, pool, renamed);
     }
     let classes = (&mut pipeline.classes, &mut built.classes);
-    pipeline.aside = elephants::change::resume(classes, &kept, successor_of, &mut built.tree);
-    pipeline.with_elephants = elephants::classes_of(&built.classes);
-    pipeline.has_places = built.classes.iter().any(|class| class.places().is_some());
+    let moving = &pipeline.with_elephants;
+    let tree = &mut built.tree;
+    pipeline.aside = elephants::change::resume(classes, moving, &kept, successor_of, tree);
+    std::mem::swap(&mut pipeline.with_elephants, &mut built.with_elephants);
+    pipeline.has_places = built.has_places;
     std::mem::swap(&mut pipeline.tree, &mut built.tree);
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
@@ -274,88 +283,6 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         _params: std::mem::replace(&mut pipeline.params, params),
         removed,
     }
-}
-
-/// Which queues are kept, old → new, and which have frames to drain. A named queue is kept where the classes that used
-/// it still do, with the same members and for the same colours; another where it is used by the same classes with the
-/// same members, unless others wait for its frames, as those `ahead`, or has elephants and another number. One that keeps flows apart takes over only from another such: elsewhere frames do not carry their
-/// flow's hash, and those behind them would overtake them. A hierarchy takes over from one in which frames have the same
-/// places.
-fn match_queues(
-    pipeline: &mut Pipeline,
-    new: &Built,
-    successors: &[Option<Successor>],
-    ahead: &BTreeSet<QueueId>,
-) -> (Vec<(QueueId, QueueId)>, Vec<QueueId>) {
-    let mut users: BTreeMap<QueueId, u32> = BTreeMap::new();
-    for class in new.classes.iter() {
-        for (queue, _) in uses(class) {
-            *users.entry(queue).or_default() += 1;
-        }
-    }
-    // Old queue → the new queue of all its classes, and how many they are.
-    let mut targets: BTreeMap<QueueId, (Option<QueueId>, u32)> = BTreeMap::new();
-    for (number, (class, successor)) in (0..).zip(pipeline.classes.iter().zip(successors)) {
-        let successor = successor
-            .filter(|successor| successor.same_members)
-            // Elephants that are moving keep the number of their class.
-            .filter(|successor| class.elephants().is_none() || successor.class == number)
-            .and_then(|successor| new.classes.get(successor.class as usize))
-            .filter(|new| class.waits_by_flow() || !new.is_by_flow())
-            .filter(|other| class.places() == other.places())
-            .filter(|other| {
-                let (old, new) = (pipeline.tree.hqos(class.queue), new.tree.hqos(other.queue));
-                old.zip(new).is_none_or(|(old, new)| new.can_replace(old))
-            })
-            .filter(|_| !ahead.contains(&class.queue));
-        for (queue, used_for) in uses(class) {
-            let target = successor.and_then(|new| target_of(new, used_for));
-            let (same, count) = targets.entry(queue).or_insert((target, 0));
-            *count += 1;
-            if *same != target {
-                *same = None;
-            }
-        }
-    }
-    let names = |named: &BTreeMap<String, QueueId>| -> HashMap<QueueId, String> {
-        let named = named.iter();
-        named.map(|(path, &queue)| (queue, path.clone())).collect()
-    };
-    let (old_names, new_names) = (names(&pipeline.named), names(&new.named));
-    let (mut kept, mut drained) = (Vec::new(), Vec::new());
-    for (old, (target, count)) in targets {
-        let name = old_names.get(&old);
-        let is_same = |target: &QueueId| {
-            new_names.get(target) == name && (name.is_some() || users.get(target) == Some(&count))
-        };
-        match target.filter(is_same) {
-            Some(target) => kept.push((old, target)),
-            None => drained.push(old),
-        }
-    }
-    drained.retain(|&queue| pipeline.tree.packets(queue) > 0);
-    (kept, drained)
-}
-
-/// What a class uses a queue for: frames of each colour, and elephants.
-type Use = [bool; Colour::ALL.len() + 1];
-
-/// The queues of a class, and what it uses each for.
-fn uses(class: &ClassState) -> impl Iterator<Item = (QueueId, Use)> {
-    let queues = class.queues();
-    (0..queues.len()).filter_map(move |colour| {
-        let queue = *queues.get(colour)?;
-        let is_first = !queues.iter().take(colour).any(|before| *before == queue);
-        (is_first && queue != QueueId::NONE).then(|| (queue, queues.map(|other| other == queue)))
-    })
-}
-
-/// The only queue that a class uses for this.
-fn target_of(class: &ClassState, used_for: Use) -> Option<QueueId> {
-    let queues = class.queues().into_iter().zip(used_for);
-    let mut queues = queues.filter_map(|(queue, is_used)| is_used.then_some(queue));
-    let first = queues.next()?;
-    (first != QueueId::NONE && queues.all(|queue| queue == first)).then_some(first)
 }
 
 /// The queue of class-default of a guaranteed policy.

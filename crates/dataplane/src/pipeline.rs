@@ -11,7 +11,7 @@ use crate::change::slice::{self, Arrived, Arriving};
 use crate::change::{self, Basis, Change, Ledger, Prepared, Replaced, Stale};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::elephants::{self, Arrival, Enqueued};
+use crate::elephants::{Arrival, Enqueued};
 use crate::frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 use crate::guaranteed::READ_AHEAD;
 use crate::meter::policer::PolicerState;
@@ -99,9 +99,9 @@ impl Pipeline {
             named,
             active_flows,
             capacity,
+            with_elephants,
+            has_places,
         } = built;
-        let with_elephants = elephants::classes_of(&classes);
-        let has_places = classes.iter().any(|class| class.places().is_some());
         let (classifier, seed) = (Classifier::new(&params.policy), params.seed);
         let mut params = params.clone();
         Ok(Self {

@@ -24,14 +24,15 @@ impl Matched {
     pub(crate) fn keep_together(
         &mut self,
         tree: &Tree,
-        old: &Slots<ClassState>,
-        new: &Slots<ClassState>,
+        (old, new): (&Slots<ClassState>, &Slots<ClassState>),
+        with_elephants: &[u32],
         successor_of: impl Fn(usize) -> Option<usize>,
     ) {
         loop {
             let before = self.kept.len();
-            for (index, class) in old.iter().enumerate() {
-                let Some(elephants) = class.elephants().filter(|it| it.has_moved()) else {
+            for index in with_elephants.iter().map(|&class| class as usize) {
+                let elephants = old.get(index).and_then(ClassState::elephants);
+                let Some(elephants) = elephants.filter(|it| it.has_moved()) else {
                     continue;
                 };
                 let successor = successor_of(index).and_then(|index| new.get(index)?.elephants());
@@ -107,31 +108,35 @@ impl Elephants {
 /// The frames aside of all classes that are not kept with their queues.
 pub(crate) fn take_drained(
     classes: &mut Slots<ClassState>,
+    with_elephants: &[u32],
     kept: &[(QueueId, QueueId)],
     pool: &mut FramePool,
 ) -> Vec<QueuedFrame> {
-    let classes = classes.iter_mut().filter_map(ClassState::elephants_mut);
-    let drained =
-        classes.filter(|elephants| kept.iter().all(|(old, _)| *old != elephants.queues[0]));
-    drained
-        .flat_map(|elephants| elephants.take_aside(pool))
-        .collect()
+    let mut frames = Vec::new();
+    for &class in with_elephants {
+        let class = classes.get_mut(class as usize);
+        if let Some(elephants) = class.and_then(ClassState::elephants_mut)
+            && kept.iter().all(|(old, _)| *old != elephants.queues[0])
+        {
+            frames.extend(elephants.take_aside(pool));
+        }
+    }
+    frames
 }
 
 /// Every class of `new` that moves elephants goes on with those of its predecessor, given by position. Returns how many
 /// frames are aside.
 pub(crate) fn resume(
     (old, new): (&mut Slots<ClassState>, &mut Slots<ClassState>),
+    with_elephants: &[u32],
     kept: &[(QueueId, QueueId)],
     successor_of: impl Fn(usize) -> Option<usize>,
     tree: &mut Tree,
 ) -> u32 {
     let mut aside = 0;
-    for (index, class) in old.iter_mut().enumerate() {
-        let Some(successor) = successor_of(index) else {
-            continue;
-        };
-        if let Some(old) = class.elephants_mut()
+    for index in with_elephants.iter().map(|&class| class as usize) {
+        if let Some(successor) = successor_of(index)
+            && let Some(old) = old.get_mut(index).and_then(ClassState::elephants_mut)
             && let Some(new) = new.get_mut(successor).and_then(ClassState::elephants_mut)
         {
             // That of elephants is kept with it, or has no frame of the class.
