@@ -81,6 +81,13 @@ impl Prepared {
     pub const fn version(&self) -> u64 {
         self.version
     }
+
+    /// The paths of the classes that there will be, in the order of their numbers. After a commit, classes may follow that were
+    /// removed and of which frames wait.
+    pub fn classes(&self) -> impl Iterator<Item = &str> {
+        let classes = self.built.classes.iter();
+        classes.map(|class| class.counters.class.as_str())
+    }
 }
 
 /// What a commit replaced. Dropping it frees memory, which takes time: do it elsewhere.
@@ -92,9 +99,17 @@ pub struct Replaced {
     _ledger: Option<Box<Ledger>>,
     _params: Arc<PipelineParams>,
     removed: Vec<ClassCounters>,
+    /// For each class, its number afterwards; [`u32::MAX`] if it is gone.
+    numbers: Vec<u32>,
 }
 
 impl Replaced {
+    /// For each class that there was, its number from the commit on; `None` if it is gone.
+    pub fn numbers(&self) -> impl Iterator<Item = Option<u32>> {
+        let numbers = self.numbers.iter().copied();
+        numbers.map(|number| (number != u32::MAX).then_some(number))
+    }
+
     /// The final counters of classes that are no longer there.
     #[must_use]
     pub fn removed(&self) -> &[ClassCounters] {
@@ -232,8 +247,8 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     resume_credit(pipeline, &mut built, &successors, now);
     let old = &mut pipeline.active_flows;
     built.active_flows.resume_from(old, &mut built.tree);
-    let (class_map, removed) = carry_classes(pipeline, &mut built.classes, &successors, drain, now);
-    let renamed = |class: u32| class_map.get(class as usize).copied().unwrap_or(u32::MAX);
+    let (numbers, removed) = carry_classes(pipeline, &mut built.classes, &successors, drain, now);
+    let renamed = |class: u32| numbers.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
     for &(old, new) in &kept {
         built.tree.take_over(new, tree, old, pool, renamed, now);
@@ -282,6 +297,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         _ledger: std::mem::replace(&mut pipeline.ledger, ledger),
         _params: std::mem::replace(&mut pipeline.params, params),
         removed,
+        numbers,
     }
 }
 
@@ -391,7 +407,7 @@ fn carry_classes(
     let mut removed = Vec::new();
     // New classes by name, for removed ones whose frames wait.
     let mut named: HashMap<String, usize> = HashMap::new();
-    let mut class_map = Vec::with_capacity(pipeline.classes.len());
+    let mut numbers = Vec::with_capacity(pipeline.classes.len());
     pipeline.retired.clear();
     for (index, class) in pipeline.classes.iter_mut().enumerate() {
         let successor = successors.get(index).copied().flatten();
@@ -429,7 +445,7 @@ fn carry_classes(
             }
             usize::MAX
         };
-        class_map.push(u32::try_from(index).unwrap_or(u32::MAX));
+        numbers.push(u32::try_from(index).unwrap_or(u32::MAX));
     }
-    (class_map, removed)
+    (numbers, removed)
 }

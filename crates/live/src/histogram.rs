@@ -22,16 +22,19 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self {
-            counts: [0; BUCKETS],
-            count: 0,
-            sum_ns: 0,
-            largest: Duration::ZERO,
-        }
+        Self::EMPTY
     }
 }
 
 impl Histogram {
+    /// Without times.
+    pub const EMPTY: Self = Self {
+        counts: [0; BUCKETS],
+        count: 0,
+        sum_ns: 0,
+        largest: Duration::ZERO,
+    };
+
     /// Count one time.
     #[inline]
     pub fn record(&mut self, time: Duration) {

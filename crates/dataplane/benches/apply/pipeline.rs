@@ -113,6 +113,18 @@ impl Run {
     }
 }
 
+/// Prepare on a thread of its own, as the gateway does: what that frees is nothing that others allocate from. Returns how long
+/// it took, too.
+fn beside<T: Send>(prepare: impl FnOnce() -> T + Send) -> (T, u64) {
+    let timed = || {
+        let start = clock();
+        let prepared = prepare();
+        (prepared, clock() - start)
+    };
+    let prepared = std::thread::scope(|scope| scope.spawn(timed).join());
+    prepared.expect("it does not panic")
+}
+
 fn print(what: &str, mut times: Vec<u64>) {
     times.sort_unstable();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize] as f64 / 1e3;
@@ -178,15 +190,10 @@ fn time_steps(what: &str, policies: [&PolicyParams; 2], expected: usize) {
     let (mut prepared_in, mut changed_in) = (Vec::new(), Vec::new());
     for policy in policies {
         let basis = run.pipeline.basis();
-        // On a thread of its own, as in the gateway: what it frees is nothing that the others allocate from.
-        let prepare = move || {
-            let start = clock();
+        let (steps, took) = beside(move || {
             let steps = basis.gradual_steps(policy).expect("slices alone differ");
-            let took = clock() - start;
-            ([steps.given_up, steps.given].concat(), took)
-        };
-        let prepared = std::thread::scope(|scope| scope.spawn(prepare).join());
-        let (steps, took) = prepared.expect("it does not panic");
+            [steps.given_up, steps.given].concat()
+        });
         prepared_in.push(took);
         assert_eq!(steps.len(), expected);
         for some in steps.chunks(AT_ONCE) {
@@ -288,13 +295,13 @@ fn whole_policies() {
                 now = run.now();
                 let _: Option<Frame> = run.pipeline.poll_egress(now);
             }
-            let mut policy = policy(SLICES);
-            policy.name = "another".into();
             let basis = run.pipeline.basis();
-            let start = clock();
-            let prepared = basis.prepare(Change::Policy(policy), now);
-            prepared_in.push(clock() - start);
+            let (mut policy, _) = beside(|| policy(SLICES));
+            policy.name = "another".into();
+            let (prepared, took) = beside(move || basis.prepare(Change::Policy(policy), now));
+            prepared_in.push(took);
             let prepared = prepared.expect("it can be built");
+            std::hint::black_box(clock());
             let start = clock();
             let replaced = run.pipeline.commit(prepared, now);
             committed_in.push(clock() - start);

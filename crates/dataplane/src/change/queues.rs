@@ -36,8 +36,8 @@ pub(super) fn matched(
         named.map(|(path, &queue)| (queue, path.clone())).collect()
     };
     let (old_names, new_names) = (names(&pipeline.named), names(&new.named));
-    let (mut kept, mut drained) = (Vec::new(), Vec::new());
     let targets = targets(pipeline, new, successors, ahead);
+    let (mut kept, mut drained) = (Vec::with_capacity(targets.len()), Vec::new());
     for of_queue in targets.chunk_by(|(one, _), (other, _)| one == other) {
         let Some(&(old, first)) = of_queue.first() else {
             continue;

@@ -3,12 +3,12 @@
 mod slices;
 
 use super::Clock;
+use super::division::OfDirection;
 use super::flows::Watched;
 use super::inspect::{self, Discard};
 use super::per_class::PerClass;
-use super::queues::{self, Queue};
 use super::rewrite;
-use crate::frame_memory::{FrameId, FrameMemory, ShareId};
+use crate::frame_memory::{FrameId, FrameMemory, Wanted};
 use crate::histogram::Histogram;
 use crate::port::{Arrival, BATCH, Port, Unsent};
 use slicewise_dataplane::{
@@ -18,7 +18,7 @@ use slicewise_dataplane::{
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use slicewise_wire::{Headers, LinkType, parse_frame};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -70,10 +70,7 @@ pub(crate) struct Direction {
     link: LinkClock,
     accounting: Accounting,
     counters: DirectionCounters,
-    /// A class each, in the pipeline's order.
-    delays: PerClass<Histogram>,
-    /// The memory of each class, in the same order; classes that were removed have none.
-    shares: Vec<Option<ShareId>>,
+    of_classes: PerClass,
     /// Slices that somebody has removed, and of which frames may still wait.
     removing: BTreeSet<String>,
     /// Classes whose flows somebody asks about.
@@ -96,13 +93,13 @@ pub(crate) struct Direction {
 /// Frames lie in memory of which each class has a share.
 struct Shared<'a> {
     memory: &'a mut FrameMemory,
-    shares: &'a [Option<ShareId>],
+    of_classes: &'a PerClass,
 }
 
 impl FrameOwner for Shared<'_> {
     #[inline]
     fn try_hold(&mut self, frame: &Frame, class: u32) -> bool {
-        let share = self.shares.get(class as usize).copied().flatten();
+        let share = self.of_classes.share(class);
         share.is_some_and(|share| self.memory.try_hold(frame_of(frame), share))
     }
 
@@ -146,8 +143,7 @@ impl Direction {
             link: LinkClock::new(params.link.rate),
             accounting: params.link.accounting,
             counters: DirectionCounters::default(),
-            delays: (0..classes).map(|_| Histogram::default()).collect(),
-            shares: vec![None; classes],
+            of_classes: PerClass::new(classes),
             removing: BTreeSet::new(),
             watched: Vec::new(),
             delay: Histogram::default(),
@@ -175,7 +171,7 @@ impl Direction {
         let (frames, headers) = &mut self.incoming;
         let mut owner = Shared {
             memory,
-            shares: &self.shares,
+            of_classes: &self.of_classes,
         };
         self.pipeline
             .enqueue_burst(frames, headers, now, &mut owner);
@@ -328,9 +324,7 @@ impl Direction {
         self.lateness.record(now.saturating_since(due));
         let delay = now.saturating_since(queued_at);
         self.delay.record(delay);
-        if let Some(delays) = self.delays.get_mut(class) {
-            delays.record(delay);
-        }
+        self.of_classes.record(class, delay);
         let id = frame_of(&frame);
         if !egress.is_open() {
             return self.discard(id, Discard::InterfaceDown, memory);
@@ -399,8 +393,6 @@ impl Direction {
         gone: &mut Vec<ClassCounters>,
     ) -> Result<Replaced, Stale> {
         self.finish_removed(now, gone);
-        let classes = self.pipeline.counters().map(|class| class.class.clone());
-        let classes: Vec<String> = classes.collect();
         let replaced = self.pipeline.commit(prepared, now)?;
         let removed = replaced.removed().iter();
         let dropped: u64 = removed.map(ClassCounters::dropped_total).sum();
@@ -408,22 +400,8 @@ impl Direction {
         self.forget_removed(replaced.removed(), now, gone);
         // Classes have other numbers now.
         self.watched.clear();
-        let shares = std::mem::take(&mut self.shares).into_iter();
-        let shares = classes.iter().zip(shares);
-        let mut shares: BTreeMap<&str, Option<ShareId>> = shares
-            .map(|(class, share)| (class.as_str(), share))
-            .collect();
-        let share_of = |class: &ClassCounters| shares.remove(class.class.as_str()).flatten();
-        self.shares = self.pipeline.counters().map(share_of).collect();
-        let delays = std::mem::take(&mut self.delays).into_elements();
-        let mut delays: BTreeMap<String, Histogram> = classes.into_iter().zip(delays).collect();
-        let of_class = |class: &ClassCounters| delays.remove(&class.class);
-        self.delays = self
-            .pipeline
-            .counters()
-            .map(of_class)
-            .map(Option::unwrap_or_default)
-            .collect();
+        let classes = self.pipeline.counters().len();
+        self.of_classes.renumber(classes, replaced.numbers());
         self.follow(params, now);
         Ok(replaced)
     }
@@ -453,7 +431,8 @@ impl Direction {
     }
 
     pub(crate) fn classes(&self) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
-        let classes = self.pipeline.counters().zip(self.delays.iter());
+        let delays = (0..).map(|class| self.of_classes.delays(class));
+        let classes = self.pipeline.counters().zip(delays);
         // Places of slices that are gone have no name.
         classes.filter(|(class, _)| !class.class.is_empty())
     }
@@ -474,28 +453,19 @@ impl Direction {
         self.pipeline.backlog()
     }
 
-    /// Its queues, where a largest frame takes `frame_chunks` of memory.
-    pub(super) fn queues(&self, frame_chunks: u32) -> Vec<Queue> {
-        queues::queues(&self.policy, frame_chunks)
+    /// The paths of its classes, in the order of their numbers.
+    pub(super) fn class_names(&self) -> impl Iterator<Item = &str> {
+        self.pipeline.counters().map(|class| class.class.as_str())
     }
 
-    /// What the share of the memory of a queue of the policy is called.
-    pub(super) fn share_name(&self, queue: &str) -> String {
-        format!("{}: {queue}", self.name)
+    /// Let the queues of a division go on with the shares that their classes have.
+    pub(super) fn offer_shares(&self, of: &OfDirection, wanted: &mut [Wanted]) {
+        self.of_classes.offer_shares(&of.queues, wanted);
     }
 
-    /// Each queue has a share of the memory from here on. Slices that were added one by one keep theirs.
-    pub(super) fn set_shares(&mut self, queues: &[Queue], ids: &[ShareId]) {
-        let divided: BTreeMap<&str, ShareId> = queues
-            .iter()
-            .zip(ids)
-            .flat_map(|(queue, &id)| queue.classes.iter().map(move |class| (class.as_str(), id)))
-            .collect();
-        let classes = self.pipeline.counters().zip(&self.shares);
-        let share = |(class, own): (&ClassCounters, &Option<ShareId>)| {
-            divided.get(class.class.as_str()).copied().or(*own)
-        };
-        self.shares = classes.map(share).collect();
+    /// Let the classes have the shares of their queues in a division.
+    pub(super) fn set_shares(&mut self, of: &OfDirection, wanted: &[Wanted]) {
+        self.of_classes.set_shares(&of.queues, wanted);
     }
 
     /// Frames that its queues can hold together.

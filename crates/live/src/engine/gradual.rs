@@ -3,8 +3,10 @@
 //! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices and the link's rate or buffer alone change, each can be
 //! changed by itself, a few at a time between frames.
 
+use super::division::needs_of;
+use super::queues::queues;
 use super::slices::NotChanged;
-use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS, needs_of, queues::queues};
+use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS};
 use crate::frame_memory::{Needs, level};
 use slicewise_dataplane::{GradualStep, SliceChange};
 use slicewise_model::Rate;
@@ -66,13 +68,14 @@ impl EngineBasis {
             (old.link.accounting, old.seed) == (new.link.accounting, new.seed)
         };
         directions.all(are_same).then_some(())?;
-        let needs = needs_of(params.iter().map(|it| &*it.policy), self.needs);
-        let ((total, old_level), frame_chunks) = (self.division, needs.frame_chunks);
+        let (total, old_level) = self.division;
         (total <= MOST_QUEUED_CHUNKS).then_some(())?;
         let queues = params
             .iter()
-            .flat_map(|it| queues(&it.policy, frame_chunks));
-        let level = level(total, queues.map(|queue| queue.chunks));
+            .flat_map(|it| queues(&it.policy, self.needs.frame_chunks));
+        let chunks: Vec<u64> = queues.map(|queue| queue.chunks).collect();
+        let needs = needs_of(chunks.iter().copied(), self.needs);
+        let level = level(total, chunks.into_iter());
         let forward = forward.gradual_steps(&params[0].policy)?;
         let backward = backward.gradual_steps(&params[1].policy)?;
         Some(GradualChange {

@@ -6,6 +6,7 @@
 //! would leave the emulated link.
 
 mod direction;
+mod division;
 mod flows;
 mod gradual;
 mod inspect;
@@ -18,6 +19,7 @@ mod tests;
 
 pub(crate) use direction::{Direction, Paced};
 pub use direction::{DirectionCounters, DirectionParams};
+use division::Division;
 pub use flows::{FlowCount, FlowKey};
 pub use gradual::{GradualChange, Progress};
 pub use inspect::{Discard, Inspected, inspect};
@@ -82,6 +84,15 @@ pub struct EngineBasis {
 pub struct PreparedDirections {
     params: [DirectionParams; 2],
     prepared: [Prepared; 2],
+    division: Division,
+}
+
+/// What a commit replaced. Dropping it takes time: do it elsewhere.
+#[derive(Debug)]
+#[must_use]
+pub struct ReplacedDirections {
+    _directions: [Replaced; 2],
+    _division: Division,
 }
 
 impl EngineBasis {
@@ -104,11 +115,18 @@ impl EngineBasis {
             Change::PolicyBesideSlices(PolicyParams::clone(&params.policy))
         };
         let [forward, backward] = &self.directions;
+        let prepared = [
+            forward.prepare(change(&params[0]), now)?,
+            backward.prepare(change(&params[1]), now)?,
+        ];
+        let [to, from] = &prepared;
+        let policies = [
+            (&*params[0].policy, to.classes()),
+            (&*params[1].policy, from.classes()),
+        ];
         Ok(PreparedDirections {
-            prepared: [
-                forward.prepare(change(&params[0]), now)?,
-                backward.prepare(change(&params[1]), now)?,
-            ],
+            division: Division::new(policies, self.needs),
+            prepared,
             params: params.clone(),
         })
     }
@@ -211,7 +229,10 @@ impl Engine {
             queues: 0,
             queue_chunks: 0,
         };
-        let needs = needs_of(directions.iter().map(Direction::policy), needs);
+        let policies = directions.each_ref();
+        let policies = policies.map(|direction| (direction.policy(), direction.class_names()));
+        let mut division = Division::new(policies, needs);
+        let needs = division.needs;
         let chunks = params.memory_bytes / CHUNK_BYTES as u64;
         let room = if params.adds_slices {
             u64::from(MOST_QUEUED_CHUNKS)
@@ -246,42 +267,31 @@ impl Engine {
             gone: VecDeque::new(),
             is_stopping: false,
         };
-        engine.divide_memory();
+        engine.divide_memory(&mut division);
         Ok(engine)
     }
 
-    /// Divide the memory for queues among those that there are now.
-    fn divide_memory(&mut self) {
-        let frame_chunks = self.needs.frame_chunks;
-        self.needs = needs_of(self.directions.iter().map(Direction::policy), self.needs);
-        let queues = [0, 1].map(|side: usize| match self.directions.get(side) {
-            Some(direction) => direction.queues(frame_chunks),
-            None => Vec::new(),
-        });
-        let named = self.directions.iter().zip(&queues);
-        let named = named.flat_map(|(direction, queues)| {
-            let share = |queue: &queues::Queue| (direction.share_name(&queue.name), queue.chunks);
-            queues.iter().map(share)
-        });
-        let wanted: Vec<(String, u64)> = named.collect();
+    /// Divide the memory for queues among those that there are now. O(classes).
+    fn divide_memory(&mut self, division: &mut Division) {
+        let Division {
+            needs,
+            wanted,
+            directions: queues,
+        } = division;
+        self.needs = *needs;
         // A pipeline that cannot hold as many frames as its queues may have would be full for all of them.
-        let holds = self
-            .directions
-            .iter()
-            .zip(&queues)
-            .filter_map(|(direction, queues)| {
-                let frames: u64 = queues.iter().map(|queue| queue.frames).sum();
-                let is_full = frames > u64::from(direction.capacity());
-                // It grows with the slices.
-                (is_full && !self.adds_slices).then(|| direction.capacity())
-            });
-        let total = holds.fold(self.budget.queues, u32::min);
-        let ids = self.memory.shares_mut().divide(total, &wanted);
-        let mut rest = ids.as_slice();
-        for (direction, queues) in self.directions.iter_mut().zip(&queues) {
-            let (ids, others) = rest.split_at(queues.len().min(rest.len()));
-            direction.set_shares(queues, ids);
-            rest = others;
+        let mut total = self.budget.queues;
+        for (direction, queues) in self.directions.iter().zip(&*queues) {
+            direction.offer_shares(queues, wanted);
+            let is_full = queues.frames > u64::from(direction.capacity());
+            // It grows with the slices.
+            if is_full && !self.adds_slices {
+                total = total.min(direction.capacity());
+            }
+        }
+        self.memory.shares_mut().divide(total, wanted);
+        for (direction, queues) in self.directions.iter_mut().zip(&*queues) {
+            direction.set_shares(queues, wanted);
         }
     }
 
@@ -429,8 +439,12 @@ impl Engine {
         &mut self,
         change: PreparedDirections,
         now: Instant,
-    ) -> Result<[Replaced; 2], Stale> {
-        let PreparedDirections { params, prepared } = change;
+    ) -> Result<ReplacedDirections, Stale> {
+        let PreparedDirections {
+            params,
+            prepared,
+            mut division,
+        } = change;
         // A slice may have changed in one of them.
         if prepared.each_ref().map(Prepared::version) != self.versions() {
             return Err(Stale);
@@ -450,8 +464,11 @@ impl Engine {
                 counters,
             }));
         }
-        self.divide_memory();
-        Ok(replaced)
+        self.divide_memory(&mut division);
+        Ok(ReplacedDirections {
+            _directions: replaced,
+            _division: division,
+        })
     }
 
     /// Stop receiving; waiting frames still leave.
@@ -524,19 +541,5 @@ impl Engine {
     #[must_use]
     pub fn lateness(&self, direction: usize) -> Option<&Histogram> {
         self.directions.get(direction).map(Direction::lateness)
-    }
-}
-
-/// What queues of policies need when full of frames of maximum size, beside the receive queues of `before`.
-fn needs_of<'a>(policies: impl Iterator<Item = &'a PolicyParams>, before: Needs) -> Needs {
-    let queues = policies.flat_map(|policy| queues::queues(policy, before.frame_chunks));
-    let chunks = queues.map(|queue| queue.chunks);
-    let (queues, queue_chunks) = chunks.fold((0, 0u64), |(queues, sum), chunks| {
-        (queues + 1, sum.saturating_add(chunks))
-    });
-    Needs {
-        queues,
-        queue_chunks,
-        ..before
     }
 }

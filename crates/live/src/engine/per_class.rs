@@ -1,94 +1,170 @@
-//! Something for each class of a pipeline, which grows without moving what is there.
+//! What the engine keeps of each class: its share of the memory, and how long its frames waited.
 
-/// Elements per segment.
+use crate::frame_memory::{ShareId, Wanted};
+use crate::histogram::Histogram;
+use slicewise_units::Duration;
+
+/// Histograms per segment.
 const SEGMENT: usize = 256;
+/// No place.
+const NOWHERE: u32 = u32::MAX;
 
-/// Elements by the number of their class.
-#[derive(Debug)]
-pub(super) struct PerClass<T> {
-    /// All full but the last.
-    segments: Vec<Vec<T>>,
+/// By the number of its class.
+#[derive(Debug, Default)]
+pub(super) struct PerClass {
+    classes: Vec<OfClass>,
+    /// Of the classes that have sent a frame, in segments, all full but the last: what is there does not move when one is added.
+    delays: Vec<Vec<Histogram>>,
+    /// Places of histograms that no class has.
+    free: Vec<u32>,
 }
 
-impl<T: Default> PerClass<T> {
-    #[inline]
-    pub(super) fn get(&self, class: u32) -> Option<&T> {
-        let index = class as usize;
-        self.segments.get(index / SEGMENT)?.get(index % SEGMENT)
-    }
+#[derive(Debug, Clone, Copy)]
+struct OfClass {
+    /// None if the class was removed.
+    share: Option<ShareId>,
+    /// Place of its histogram; [`NOWHERE`] while it has sent nothing.
+    delays: u32,
+}
 
-    #[inline]
-    pub(super) fn get_mut(&mut self, class: u32) -> Option<&mut T> {
-        let index = class as usize;
-        let segment = self.segments.get_mut(index / SEGMENT)?;
-        segment.get_mut(index % SEGMENT)
-    }
+impl OfClass {
+    const NONE: Self = Self {
+        share: None,
+        delays: NOWHERE,
+    };
+}
 
-    pub(super) fn push(&mut self, element: T) {
-        match self.segments.last_mut() {
-            Some(last) if last.len() < SEGMENT => last.push(element),
-            _ => {
-                let mut segment = Vec::with_capacity(SEGMENT);
-                segment.push(element);
-                self.segments.push(segment);
-            }
-        }
-    }
-
-    /// Replace the element of a class, or add it.
-    pub(super) fn set(&mut self, class: u32, element: T) {
-        while self.len() < class as usize {
-            self.push(T::default());
-        }
-        match self.get_mut(class) {
-            Some(place) => *place = element,
-            None => self.push(element),
+impl PerClass {
+    /// For so many classes, without shares.
+    pub(super) fn new(classes: usize) -> Self {
+        Self {
+            classes: vec![OfClass::NONE; classes],
+            ..Self::default()
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        let last = self.segments.last().map_or(0, Vec::len);
-        self.segments.len().saturating_sub(1) * SEGMENT + last
+        self.classes.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.segments.iter().flatten()
+    #[inline]
+    pub(super) fn share(&self, class: u32) -> Option<ShareId> {
+        self.classes.get(class as usize)?.share
     }
 
-    pub(super) fn into_elements(self) -> impl Iterator<Item = T> {
-        self.segments.into_iter().flatten()
+    /// A class has no share any more.
+    pub(super) fn take_share(&mut self, class: u32) -> Option<ShareId> {
+        self.classes.get_mut(class as usize)?.share.take()
     }
-}
 
-impl<T: Default> Default for PerClass<T> {
-    fn default() -> Self {
-        Self {
-            segments: Vec::new(),
+    /// A class begins, which has this share.
+    pub(super) fn begin(&mut self, class: u32, share: ShareId) {
+        let index = class as usize;
+        if self.classes.len() <= index {
+            self.classes.resize(index + 1, OfClass::NONE);
+        }
+        if let Some(place) = self.classes.get_mut(index) {
+            let before = std::mem::replace(place, OfClass::NONE);
+            place.share = Some(share);
+            self.release(before);
         }
     }
-}
 
-impl<T: Default> FromIterator<T> for PerClass<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
-        let mut all = Self::default();
-        elements.into_iter().for_each(|element| all.push(element));
-        all
+    /// A frame of a class has waited for so long.
+    #[inline]
+    pub(super) fn record(&mut self, class: u32, delay: Duration) {
+        let Some(mut place) = self.classes.get(class as usize).map(|class| class.delays) else {
+            return;
+        };
+        if place == NOWHERE {
+            place = self.take_place(class);
+        }
+        let index = place as usize;
+        let segment = self.delays.get_mut(index / SEGMENT);
+        if let Some(delays) = segment.and_then(|segment| segment.get_mut(index % SEGMENT)) {
+            delays.record(delay);
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::{PerClass, SEGMENT};
+    /// How long frames of a class waited.
+    pub(super) fn delays(&self, class: u32) -> &Histogram {
+        static NOTHING: Histogram = Histogram::EMPTY;
+        let class = self.classes.get(class as usize);
+        let place = class.map_or(NOWHERE, |class| class.delays) as usize;
+        let segment = self.delays.get(place / SEGMENT);
+        let delays = segment.and_then(|segment| segment.get(place % SEGMENT));
+        delays.unwrap_or(&NOTHING)
+    }
 
-    #[test]
-    fn elements_are_found_by_the_number_of_their_class() {
-        let last = u32::try_from(2 * SEGMENT).unwrap();
-        let mut all: PerClass<u32> = [7, 8].into_iter().collect();
-        all.set(last, 9);
-        all.set(1, 5);
-        assert_eq!(all.len(), 2 * SEGMENT + 1);
-        let found = [0, 1, 2, last, last + 1].map(|class| all.get(class).copied());
-        assert_eq!(found, [Some(7), Some(5), Some(0), Some(9), None]);
-        assert_eq!(all.iter().count(), all.len());
+    /// Classes have other numbers: for each that there was, in order, that from here on. Of two with one number the first goes on.
+    pub(super) fn renumber(&mut self, classes: usize, numbers: impl Iterator<Item = Option<u32>>) {
+        let none = vec![OfClass::NONE; classes];
+        let before = std::mem::replace(&mut self.classes, none);
+        for (class, number) in before.into_iter().zip(numbers) {
+            let place = number.and_then(|number| self.classes.get_mut(number as usize));
+            match place {
+                Some(place) if place.share.is_none() && place.delays == NOWHERE => *place = class,
+                _ => self.release(class),
+            }
+        }
+    }
+
+    /// Let the queues of a direction go on with the shares that their classes have.
+    pub(super) fn offer_shares(&self, queues: &[Option<u32>], wanted: &mut [Wanted]) {
+        for (class, queue) in self.classes.iter().zip(queues) {
+            let wanted = queue.and_then(|queue| wanted.get_mut(queue as usize));
+            if let Some(wanted) = wanted {
+                wanted.share = wanted.share.or(class.share);
+            }
+        }
+    }
+
+    /// Let the classes of a direction have the shares of their queues; others keep what they have.
+    pub(super) fn set_shares(&mut self, queues: &[Option<u32>], wanted: &[Wanted]) {
+        for (class, queue) in self.classes.iter_mut().zip(queues) {
+            let wanted = queue.and_then(|queue| wanted.get(queue as usize));
+            if let Some(wanted) = wanted {
+                class.share = wanted.share;
+            }
+        }
+    }
+
+    /// The histogram of a class is needed no longer.
+    fn release(&mut self, class: OfClass) {
+        if class.delays != NOWHERE {
+            self.free.push(class.delays);
+        }
+    }
+
+    /// A class sends its first frame.
+    #[cold]
+    fn take_place(&mut self, class: u32) -> u32 {
+        let place = match self.free.pop() {
+            Some(place) => {
+                let index = place as usize;
+                let segment = self.delays.get_mut(index / SEGMENT);
+                if let Some(delays) = segment.and_then(|segment| segment.get_mut(index % SEGMENT)) {
+                    *delays = Histogram::EMPTY;
+                }
+                place
+            }
+            None => self.add_place(),
+        };
+        if let Some(class) = self.classes.get_mut(class as usize) {
+            class.delays = place;
+        }
+        place
+    }
+
+    fn add_place(&mut self) -> u32 {
+        if self.delays.last().is_none_or(|last| last.len() == SEGMENT) {
+            self.delays.push(Vec::with_capacity(SEGMENT));
+        }
+        let full = self.delays.len().saturating_sub(1);
+        let Some(last) = self.delays.last_mut() else {
+            return NOWHERE;
+        };
+        last.push(Histogram::EMPTY);
+        u32::try_from(full * SEGMENT + last.len() - 1).unwrap_or(NOWHERE)
     }
 }

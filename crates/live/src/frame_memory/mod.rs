@@ -7,7 +7,7 @@ mod levels;
 mod shares;
 
 pub use budget::{Budget, Needs, PortBudget, TooLittle, bytes_of, chunks_of};
-pub use shares::{ShareId, Shares, level};
+pub use shares::{ShareId, Shares, Wanted, level};
 
 use crate::sys::map::Map;
 use std::io;

@@ -5,11 +5,21 @@
 //! first served. A flood into one long queue therefore uses up only its own part and the shared one.
 
 use super::levels::Levels;
-use std::collections::BTreeMap;
 
 /// Names a share of [`Shares`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShareId(u32);
+
+/// What a share of a division wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// What it is called.
+    pub name: String,
+    /// Chunks that suffice for it.
+    pub chunks: u64,
+    /// Of the division before, the share that it goes on with; once divided, its share.
+    pub share: Option<ShareId>,
+}
 
 /// Frame memory of queues, in chunks.
 #[derive(Debug, Default)]
@@ -51,6 +61,8 @@ struct Share {
 enum Origin {
     /// It is one of the division, and wants so many chunks.
     Divided(u64),
+    /// It was one of the division before, and nobody has gone on with it so far.
+    Ending,
     /// It was added beside it, and wants so many chunks.
     Added(u32),
     /// There is no such share any more, but it may still use memory.
@@ -64,50 +76,64 @@ impl Share {
 }
 
 impl Shares {
-    /// Divide `total` chunks among shares by name, each with the chunks that it wants. Existing shares keep
-    /// their identity and the memory they use; memory that a removed share still uses is not available until it
-    /// is released. Shares that were [added](Self::add) stay. Work: O(shares · log shares).
-    pub fn divide(&mut self, total: u32, wanted: &[(String, u64)]) -> Vec<ShareId> {
-        let mut before: BTreeMap<String, u32> = BTreeMap::new();
-        for (index, share) in (0..).zip(&mut self.shares) {
+    /// Divide `total` chunks anew. A share that goes on keeps the memory that it uses; memory that another of the division before
+    /// still uses is not available until it is released. Shares that were [added](Self::add) stay. What is left of `wanted` beside
+    /// shares has no meaning. Work: O(shares).
+    pub fn divide(&mut self, total: u32, wanted: &mut [Wanted]) {
+        for share in &mut self.shares {
             if matches!(share.origin, Origin::Divided(_)) {
-                share.own = 0;
-                share.origin = Origin::Gone;
-                before.insert(std::mem::take(&mut share.name), index);
+                (share.own, share.origin) = (0, Origin::Ending);
             }
         }
-        let kept: Vec<Option<u32>> = wanted.iter().map(|(name, _)| before.remove(name)).collect();
-        let unused = |&at: &u32| {
-            let share = self.shares.get(at as usize);
-            share.is_some_and(|share| share.used == 0)
-        };
-        self.free.extend(before.into_values().filter(unused));
-        let level = level(total, wanted.iter().map(|(_, chunks)| *chunks));
+        let level = level(total, wanted.iter().map(|wanted| wanted.chunks));
         (self.total, self.level, self.divided) = (total, level, (0, 0));
-        let ids = wanted.iter().zip(kept).map(|((name, wanted), kept)| {
-            let id = kept.map_or_else(|| self.take_place(), ShareId);
-            self.place_in_division(id, name, *wanted);
-            id
-        });
-        let ids = ids.collect();
+        for wanted in &mut *wanted {
+            let is_ending = |id: &ShareId| {
+                let share = self.shares.get(id.0 as usize);
+                share.is_some_and(|share| share.origin == Origin::Ending)
+            };
+            wanted.share = wanted.share.filter(is_ending);
+            if let Some(id) = wanted.share {
+                self.place_in_division(id, wanted.chunks);
+            }
+        }
+        for (index, share) in (0..).zip(&mut self.shares) {
+            if share.origin == Origin::Ending {
+                share.origin = Origin::Gone;
+                self.free.extend((share.used == 0).then_some(index));
+            }
+        }
+        for wanted in wanted {
+            let id = wanted.share.unwrap_or_else(|| {
+                let id = self.take_place();
+                self.place_in_division(id, wanted.chunks);
+                id
+            });
+            wanted.share = Some(id);
+            if let Some(share) = self.shares.get_mut(id.0 as usize) {
+                // Whoever has `wanted` frees the old name.
+                std::mem::swap(&mut share.name, &mut wanted.name);
+            }
+        }
         self.added.most = u32::MAX;
         self.limit_added();
         self.reserve_added();
-        ids
     }
 
     /// Add a share to the division: it gets what it wants, but no more than [the level](Self::level). Work: as [`add`](Self::add).
     pub fn join(&mut self, name: &str, chunks: u64) -> ShareId {
         let id = self.take_place();
-        self.place_in_division(id, name, chunks);
+        if let Some(share) = self.shares.get_mut(id.0 as usize) {
+            name.clone_into(&mut share.name);
+        }
+        self.place_in_division(id, chunks);
         self.on_division_changed();
         id
     }
 
-    fn place_in_division(&mut self, id: ShareId, name: &str, wanted: u64) {
+    fn place_in_division(&mut self, id: ShareId, wanted: u64) {
         let own = at_most(wanted, self.level);
         if let Some(share) = self.shares.get_mut(id.0 as usize) {
-            name.clone_into(&mut share.name);
             share.own = own;
             share.origin = Origin::Divided(wanted);
         }
@@ -189,7 +215,7 @@ impl Shares {
                 self.want_divided(id.0 as usize, before, chunks);
                 return self.on_division_changed();
             }
-            Origin::Gone => return,
+            Origin::Gone | Origin::Ending => return,
         };
         if before == wanted {
             return;
@@ -247,7 +273,7 @@ impl Shares {
         self.common_used = self.common_used - beyond + share.beyond();
         let is_unused = share.used == 0;
         match std::mem::replace(&mut share.origin, Origin::Gone) {
-            Origin::Gone => return,
+            Origin::Gone | Origin::Ending => return,
             Origin::Divided(wanted) => {
                 self.divided.0 = self.divided.0.saturating_sub(wanted);
                 self.divided.1 = self.divided.1.saturating_sub(own);
@@ -411,15 +437,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wanted(chunks: &[u64]) -> Vec<(String, u64)> {
+    /// Divide among shares that want so many chunks, and go on with these.
+    fn divide(shares: &mut Shares, total: u32, chunks: &[u64], before: &[ShareId]) -> Vec<ShareId> {
         let named = chunks.iter().enumerate();
-        named.map(|(i, &chunks)| (i.to_string(), chunks)).collect()
+        let wanted = named.map(|(i, &chunks)| Wanted {
+            name: i.to_string(),
+            chunks,
+            share: before.get(i).copied(),
+        });
+        let mut wanted: Vec<Wanted> = wanted.collect();
+        shares.divide(total, &mut wanted);
+        wanted.iter().filter_map(|wanted| wanted.share).collect()
     }
 
     #[test]
     fn a_flood_leaves_the_part_of_every_other_share_alone() {
         let mut shares = Shares::default();
-        let ids = shares.divide(1_000, &wanted(&[200_000, 65, 400]));
+        let ids = divide(&mut shares, 1_000, &[200_000, 65, 400], &[]);
         let fill = |shares: &mut Shares, id| (0..2_000).filter(|_| shares.try_use(id, 1)).count();
         // Its own part, what is left of half the memory, and the common half.
         assert_eq!(fill(&mut shares, ids[0]), 218 + 500);
@@ -433,7 +467,7 @@ mod tests {
     #[test]
     fn where_memory_suffices_every_share_has_all_that_it_wants() {
         let mut shares = Shares::default();
-        let ids = shares.divide(1_000, &wanted(&[600, 400]));
+        let ids = divide(&mut shares, 1_000, &[600, 400], &[]);
         for (id, own) in ids.into_iter().zip([600, 400]) {
             assert!((0..own).all(|_| shares.try_use(id, 1)));
             assert!(!shares.try_use(id, 1));
@@ -443,7 +477,7 @@ mod tests {
     #[test]
     fn shares_that_are_added_get_what_they_want_until_memory_is_short_and_then_equal_parts() {
         let mut shares = Shares::default();
-        let default = shares.divide(1_000, &wanted(&[100]));
+        let default = divide(&mut shares, 1_000, &[100], &[]);
         let fill = |shares: &mut Shares, id| (0..2_000).filter(|_| shares.try_use(id, 1)).count();
         let first = shares.add("first", 500);
         let second = shares.add("second", 400);
@@ -497,7 +531,7 @@ mod tests {
             events in proptest::collection::vec(event(), 1..200),
         ) {
             let mut shares = Shares::default();
-            let mut divided = shares.divide(100, &wanted(&[50, 500, 30]));
+            let mut divided = divide(&mut shares, 100, &[50, 500, 30], &[]);
             let mut added: Vec<ShareId> = Vec::new();
             let mut is_divided_anew = false;
             for event in events {
@@ -517,7 +551,7 @@ mod tests {
                         shares.release(ids[at], chunks.min(used));
                     }
                     Event::Divide(total, chunks) => {
-                        divided = shares.divide(total, &wanted(&chunks));
+                        divided = divide(&mut shares, total, &chunks, &divided);
                         is_divided_anew = true;
                     }
                     Event::Add(chunks) => {

@@ -1,9 +1,10 @@
 //! Single slices of a direction, which come, change and go while frames are forwarded.
 
+use super::super::division::share_name;
 use super::super::flows::{MOST_WATCHED, Watched};
 use super::super::queues::chunks_of_queue;
 use super::Direction;
-use crate::frame_memory::{FrameMemory, ShareId};
+use crate::frame_memory::FrameMemory;
 use crate::histogram::Histogram;
 use slicewise_dataplane::{
     ClassCounters, FlowsSeen, GradualStep, SliceChange, SliceChangeError, SliceChanged,
@@ -111,38 +112,27 @@ impl Direction {
             Follow::Add(name, chunks, is_of_policy) => {
                 let shares = memory.shares_mut();
                 let share = if is_of_policy {
-                    shares.join(&self.share_name(&name), chunks)
+                    shares.join(&share_name(self.name, &name), chunks)
                 } else {
                     shares.add(&name, chunks)
                 };
-                self.begin(class, share);
+                self.of_classes.begin(class, share);
             }
             Follow::Change(chunks) => {
-                let share = self.shares.get(class as usize).copied().flatten();
+                let share = self.of_classes.share(class);
                 share
                     .iter()
                     .for_each(|&share| memory.shares_mut().want(share, chunks));
             }
             Follow::Nothing => {}
             Follow::Remove => {
-                let share = self.shares.get_mut(class as usize).and_then(Option::take);
+                let share = self.of_classes.take_share(class);
                 share
                     .iter()
                     .for_each(|&share| memory.shares_mut().remove(share));
             }
         }
         Ok(changed)
-    }
-
-    /// A class is there whose frames lie in this share.
-    fn begin(&mut self, class: u32, share: ShareId) {
-        while self.shares.len() <= class as usize {
-            self.shares.push(None);
-        }
-        if let Some(place) = self.shares.get_mut(class as usize) {
-            *place = Some(share);
-        }
-        self.delays.set(class, Histogram::default());
     }
 
     /// Whether a slice was removed and frames of it may still wait.
@@ -230,11 +220,11 @@ impl Direction {
         from: u32,
         most: u32,
     ) -> (Vec<(ClassCounters, Histogram)>, Option<u32>) {
-        let all = u32::try_from(self.delays.len()).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.of_classes.len()).unwrap_or(u32::MAX);
         let end = from.saturating_add(most).min(all);
         let classes = (from..end).filter_map(|class| {
             let counters = self.pipeline.class_counters(class)?;
-            let delay = self.delays.get(class)?;
+            let delay = self.of_classes.delays(class);
             let is_used = !counters.class.is_empty();
             is_used.then(|| (counters.clone(), delay.clone()))
         });

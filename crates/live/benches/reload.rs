@@ -1,0 +1,68 @@
+//! How long forwarding stops while both directions get another policy as a whole.
+//!
+//! `cargo bench -p slicewise-live --bench reload`
+//!
+//! Processor time of the thread that forwards; what can be prepared is prepared on another, as in the gateway.
+#![allow(missing_docs, unsafe_code, reason = "the processor time of a thread")]
+#![allow(
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation
+)]
+
+#[path = "../../dataplane/benches/classifier/kinds.rs"]
+mod kinds;
+
+use kinds::{Kind, clock};
+use slicewise_live::{DirectionParams, Engine, EngineParams};
+use slicewise_model::Rate;
+use slicewise_units::{BitRate, Instant};
+
+const LINK: BitRate = BitRate::new(400_000_000_000);
+const ROUNDS: usize = 5;
+
+fn main() {
+    println!("ms that forwarding stops for another policy in both directions, {ROUNDS} rounds");
+    println!("{:<18} {:>8} {:>8}", "slices", "median", "most");
+    for slices in [1_000, 10_000, 100_000] {
+        let mut times: Vec<u64> = (0..ROUNDS).map(|_| commit(slices)).collect();
+        times.sort_unstable();
+        let [median, most] = [ROUNDS / 2, ROUNDS - 1].map(|at| times[at] as f64 / 1e6);
+        println!("{slices:<18} {median:>8.2} {most:>8.2}");
+    }
+}
+
+/// Both directions, with a policy of this name.
+fn directions(name: &str, slices: u32) -> [DirectionParams; 2] {
+    let mut policy = Kind::VlanPair.policy(slices, LINK);
+    policy.name = name.to_owned();
+    let direction = DirectionParams {
+        link: Rate::l2(LINK),
+        policy: policy.into(),
+        seed: 1,
+    };
+    [direction.clone(), direction]
+}
+
+fn commit(slices: u32) -> u64 {
+    let params = EngineParams {
+        directions: directions("before", slices),
+        largest_frame: 1_522,
+        receive_queues: [0; 2],
+        memory_bytes: 1 << 30,
+        adds_slices: false,
+    };
+    let mut engine = Engine::new(&params, Instant::ZERO).expect("it can be built");
+    let basis = engine.basis();
+    let prepare = || basis.prepare(&directions("after", slices), Instant::ZERO);
+    let prepared = std::thread::scope(|scope| scope.spawn(prepare).join());
+    let prepared = prepared.expect("it does not panic");
+    let prepared = prepared.expect("it can be built");
+    // The first system call after a while does what the kernel has postponed.
+    std::hint::black_box(clock());
+    let start = clock();
+    let replaced = engine.commit(prepared, Instant::ZERO);
+    let took = clock() - start;
+    drop(replaced.expect("nothing came in between"));
+    took
+}
