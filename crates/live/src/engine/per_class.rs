@@ -168,3 +168,94 @@ impl PerClass {
         u32::try_from(full * SEGMENT + last.len() - 1).unwrap_or(NOWHERE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame_memory::Shares;
+    use proptest::prelude::*;
+
+    /// A share that no other class has.
+    fn share() -> impl FnMut() -> ShareId {
+        let mut shares = Shares::default();
+        move || shares.add("a class", 1)
+    }
+
+    #[derive(Debug, Clone)]
+    enum Event {
+        Begin(u32),
+        Record(u32),
+        End(u32),
+        /// So many classes, and the number of each that there was.
+        Renumber(usize, Vec<Option<u32>>),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let class = 0u32..6;
+        let number = proptest::option::weighted(0.8, 0u32..6);
+        prop_oneof![
+            2 => class.clone().prop_map(Event::Begin),
+            4 => class.clone().prop_map(Event::Record),
+            1 => class.prop_map(Event::End),
+            1 => (6usize..9, prop::collection::vec(number, 9)).prop_map(|(n, to)| Event::Renumber(n, to)),
+        ]
+    }
+
+    proptest! {
+        /// Compared with a list of what each class has.
+        #[test]
+        fn each_class_has_what_is_its_own_whatever_its_number(events in prop::collection::vec(event(), 1..80)) {
+            let mut share = share();
+            let mut all = PerClass::new(6);
+            let mut expected: Vec<(Option<ShareId>, u64)> = vec![(None, 0); 6];
+            for event in events {
+                match event {
+                    Event::Begin(class) => {
+                        let share = share();
+                        all.begin(class, share);
+                        expected[class as usize] = (Some(share), 0);
+                    }
+                    Event::Record(class) => {
+                        all.record(class, Duration::from_micros(1));
+                        expected[class as usize].1 += 1;
+                    }
+                    Event::End(class) => {
+                        let ended = expected[class as usize].0.take();
+                        prop_assert_eq!(all.take_share(class), ended);
+                    }
+                    Event::Renumber(classes, numbers) => {
+                        all.renumber(classes, numbers.iter().copied());
+                        let mut after = vec![(None, 0); classes];
+                        for (class, number) in expected.iter().zip(numbers) {
+                            if let Some(number) = number
+                                && after[number as usize] == (None, 0)
+                            {
+                                after[number as usize] = *class;
+                            }
+                        }
+                        expected = after;
+                    }
+                }
+                prop_assert_eq!(all.len(), expected.len());
+                for (class, (share, count)) in (0..).zip(&expected) {
+                    prop_assert_eq!(all.share(class), *share);
+                    prop_assert_eq!(all.delays(class).count(), *count);
+                }
+                let places: usize = all.delays.iter().map(Vec::len).sum();
+                let in_use = expected.iter().filter(|(_, count)| *count > 0).count();
+                prop_assert_eq!(places - all.free.len(), in_use, "none is lost");
+            }
+        }
+    }
+
+    #[test]
+    fn segments_follow_each_other() {
+        let most = 2 * u32::try_from(SEGMENT).unwrap();
+        let mut all = PerClass::new(2 * SEGMENT + 1);
+        for class in (0..=most).rev() {
+            all.record(class, Duration::from_nanos(class.into()));
+        }
+        assert!((0..=most).all(|class| all.delays(class).sum().nanos() == u64::from(class)));
+        assert_eq!(all.delays(most + 1).count(), 0, "there is no such class");
+    }
+}

@@ -438,12 +438,17 @@ mod tests {
     use proptest::prelude::*;
 
     /// Divide among shares that want so many chunks, and go on with these.
-    fn divide(shares: &mut Shares, total: u32, chunks: &[u64], before: &[ShareId]) -> Vec<ShareId> {
+    fn divide(
+        shares: &mut Shares,
+        total: u32,
+        chunks: &[u64],
+        before: &[Option<ShareId>],
+    ) -> Vec<ShareId> {
         let named = chunks.iter().enumerate();
         let wanted = named.map(|(i, &chunks)| Wanted {
             name: i.to_string(),
             chunks,
-            share: before.get(i).copied(),
+            share: before.get(i).copied().flatten(),
         });
         let mut wanted: Vec<Wanted> = wanted.collect();
         shares.divide(total, &mut wanted);
@@ -503,7 +508,8 @@ mod tests {
     enum Event {
         Use(usize, u32),
         Release(usize, u32),
-        Divide(u32, Vec<u64>),
+        /// In all, what each wants, and with which share it is to go on.
+        Divide(u32, Vec<(u64, usize)>),
         Add(u64),
         Join(u64),
         Want(usize, u64),
@@ -512,7 +518,8 @@ mod tests {
     }
 
     fn event() -> impl Strategy<Value = Event> {
-        let divide = (20u32..200, proptest::collection::vec(1u64..200, 1..6));
+        let share = (1u64..200, 0usize..12);
+        let divide = (20u32..200, proptest::collection::vec(share, 1..6));
         prop_oneof![
             5 => (0usize..6, 1u32..6).prop_map(|(share, chunks)| Event::Use(share, chunks)),
             3 => (0usize..6, 1u32..6).prop_map(|(share, chunks)| Event::Release(share, chunks)),
@@ -533,6 +540,7 @@ mod tests {
             let mut shares = Shares::default();
             let mut divided = divide(&mut shares, 100, &[50, 500, 30], &[]);
             let mut added: Vec<ShareId> = Vec::new();
+            let mut gone: Vec<ShareId> = Vec::new();
             let mut is_divided_anew = false;
             for event in events {
                 let ids = [divided.clone(), added.clone()].concat();
@@ -550,8 +558,21 @@ mod tests {
                         let used = shares.shares[ids[at].0 as usize].used;
                         shares.release(ids[at], chunks.min(used));
                     }
-                    Event::Divide(total, chunks) => {
-                        divided = divide(&mut shares, total, &chunks, &divided);
+                    Event::Divide(total, wanted) => {
+                        // The same more than once, ones that were added, and ones that are gone.
+                        let before = wanted.iter().map(|(_, at)| ids.get(*at).or(gone.last()).copied());
+                        let before: Vec<Option<ShareId>> = before.collect();
+                        let chunks: Vec<u64> = wanted.iter().map(|(chunks, _)| *chunks).collect();
+                        let after = divide(&mut shares, total, &chunks, &before);
+                        for (place, id) in after.iter().enumerate() {
+                            prop_assert!(!after[..place].contains(id) && !added.contains(id));
+                            let first = before.iter().position(|before| *before == Some(*id));
+                            prop_assert!(first.is_none_or(|first| first == place || !divided.contains(id)));
+                        }
+                        let goes_on = |id: &ShareId| before.contains(&Some(*id));
+                        prop_assert!(divided.iter().filter(|id| goes_on(id)).all(|id| after.contains(id)));
+                        gone.extend(divided.iter().filter(|id| !goes_on(id)));
+                        divided = after;
                         is_divided_anew = true;
                     }
                     Event::Add(chunks) => {

@@ -3,18 +3,19 @@
 use super::*;
 use crate::engine::EngineError;
 
-/// A voice slice beside a class-default with a queue far longer than there is memory for, over ports that
-/// receive into memory lent before, as AF_XDP does.
+/// A class with a queue far longer than there is memory for.
+fn bulk() -> ClassSpec {
+    let bulk = ClassMap {
+        name: "bulk".to_owned(),
+        mode: MatchMode::All,
+        conditions: vec![Condition::OuterVlan(20..=20)],
+    };
+    limited(ClassSpec::new(bulk), 200_000)
+}
+
+/// A voice slice beside [`bulk`], over ports that receive into memory lent before, as AF_XDP does.
 fn flooded(memory_bytes: u64, receive_queues: u32) -> Bench {
-    let default = limited(
-        ClassSpec::new(ClassMap {
-            name: "bulk".to_owned(),
-            mode: MatchMode::All,
-            conditions: vec![Condition::OuterVlan(20..=20)],
-        }),
-        200_000,
-    );
-    let direction = direction(100_000_000, vec![priority(vlan(10)), default]);
+    let direction = direction(100_000_000, vec![priority(vlan(10)), bulk()]);
     let mut bench = Bench::of(&EngineParams {
         directions: [direction.clone(), direction],
         largest_frame: 1_522,
@@ -127,4 +128,43 @@ fn a_class_that_a_reload_removes_keeps_its_frames_and_the_new_one_gets_its_part_
         100
     );
     bench.assert_conserved();
+}
+
+#[test]
+fn a_queue_that_goes_on_beside_other_classes_has_its_memory_once() {
+    let mut bench = flooded(4 << 20, 0);
+    (0..5_000).for_each(|number| bench.arrive(tagged(20, 1_000, number)));
+    bench.poll();
+    let (waiting, refused) = (bench.engine.backlog(), bench.engine.refused_frames());
+    assert!(refused > 0, "it has all that it can get");
+    // It has another number.
+    let after = direction(
+        100_000_000,
+        vec![limited(vlan(30), 1), priority(vlan(10)), bulk()],
+    );
+    bench.apply(&[after.clone(), after]);
+    (0..1_000).for_each(|number| bench.arrive(tagged(20, 1_000, number)));
+    bench.poll();
+    // The memory of the first frame was with the interface before.
+    let waiting_after = bench.engine.backlog();
+    assert!(
+        (waiting..=waiting + 1).contains(&waiting_after),
+        "{waiting_after} of {waiting}"
+    );
+    assert_eq!(bench.engine.most_refused(), "forward: bulk");
+    bench.run();
+    bench.assert_conserved();
+    let delays: Vec<(&str, u64)> = bench
+        .engine
+        .classes(0)
+        .map(|(class, delays)| (class.class.as_str(), delays.count()))
+        .collect();
+    let sent = u64::from(waiting_after) + 1;
+    let expected = [
+        ("vlan30", 0),
+        ("vlan10", 0),
+        ("bulk", sent),
+        ("class-default", 0),
+    ];
+    assert_eq!(delays, expected);
 }
