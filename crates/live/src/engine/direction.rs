@@ -431,10 +431,14 @@ impl Direction {
     }
 
     pub(crate) fn classes(&self) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
-        let delays = (0..).map(|class| self.of_classes.delays(class));
-        let classes = self.pipeline.counters().zip(delays);
+        let classes = (0..).map_while(|class| self.class(class));
         // Places of slices that are gone have no name.
         classes.filter(|(class, _)| !class.class.is_empty())
+    }
+
+    pub(crate) fn class(&self, number: u32) -> Option<(&ClassCounters, &Histogram)> {
+        let counters = self.pipeline.class_counters(number)?;
+        Some((counters, self.of_classes.delays(number)))
     }
 
     pub(crate) fn elephants(&self) -> impl Iterator<Item = (&str, ElephantCounters)> {

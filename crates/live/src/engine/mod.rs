@@ -523,6 +523,13 @@ impl Engine {
             .flat_map(Direction::classes)
     }
 
+    /// The class of a direction with this number, with how long its frames waited; `None` after the last. A place that no class
+    /// has now has no name.
+    #[must_use]
+    pub fn class(&self, direction: usize, number: u32) -> Option<(&ClassCounters, &Histogram)> {
+        self.directions.get(direction)?.class(number)
+    }
+
     /// Classes of a direction that move elephants, and what became of their flows.
     pub fn elephants(&self, direction: usize) -> impl Iterator<Item = (&str, ElephantCounters)> {
         self.directions

@@ -9,7 +9,7 @@ mod watch;
 use crate::awake::Awake;
 use crate::engine::{DirectionParams, Engine, EngineError, EngineParams, Round};
 use crate::log;
-use crate::metrics::{DirectionSnapshot, Exchange, Server, Snapshot};
+use crate::metrics::{DirectionSnapshot, Exchange, LOOKED_AT_ONCE, Look, Server, Snapshot};
 use crate::port::{ETHERNET_BYTES, TAG_BYTES};
 use crate::sys::interface::Interfaces;
 use crate::sys::poll::{PollSet, Waker};
@@ -155,6 +155,7 @@ struct Gateway {
     system: Interfaces,
     signals: Signals,
     exchange: Arc<Exchange>,
+    look: Look,
     started: Instant,
     check_at: Instant,
     rested_at: Instant,
@@ -229,6 +230,7 @@ impl Gateway {
             system: system_interfaces,
             signals,
             exchange,
+            look: Look::default(),
             started: now,
             check_at: now,
             rested_at: now,
@@ -256,9 +258,7 @@ impl Gateway {
             self.advance(reloader, now);
             let is_asked = self.carry_out(now);
             if self.exchange.is_wanted() {
-                self.engine.count_unsent(&mut self.ports);
-                let snapshot = self.snapshot(now);
-                self.exchange.publish(snapshot);
+                self.look(now);
             }
             if let Some(stop_at) = self.stop_at
                 && (self.engine.backlog() == 0 || now >= stop_at)
@@ -382,12 +382,21 @@ impl Gateway {
         }
     }
 
-    fn snapshot(&mut self, now: Instant) -> Snapshot {
+    /// Look at the next classes for somebody who asks for metrics, and answer once that were all. Work: bounded.
+    fn look(&mut self, now: Instant) {
+        self.engine.count_unsent(&mut self.ports);
+        if let Some(directions) = self.look.advance(&self.engine, LOOKED_AT_ONCE) {
+            let snapshot = self.snapshot(directions, now);
+            self.exchange.publish(snapshot);
+        }
+    }
+
+    fn snapshot(&mut self, directions: [DirectionSnapshot; 2], now: Instant) -> Snapshot {
         let [first, second] = &mut self.ports;
         Snapshot {
             uptime: now.saturating_since(self.started),
             interfaces: [first.snapshot(), second.snapshot()],
-            directions: [0, 1].map(|index| DirectionSnapshot::of(&self.engine, index)),
+            directions,
             reloads: self.reloading.reloads,
             refused_reloads: self.reloading.refused,
             memory_bytes: self.engine.memory_bytes(),

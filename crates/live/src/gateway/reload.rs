@@ -9,6 +9,7 @@
 use super::{Gateway, GatewayParams, watch};
 use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};
 use crate::log;
+use crate::metrics::Look;
 use crate::sys::poll::Waker;
 use crate::sys::{scheduling, time};
 use slicewise_units::{Duration, Instant};
@@ -228,6 +229,8 @@ impl Gateway {
             PreparedChange::Whole(directions) => {
                 if let Ok(replaced) = self.engine.commit(*directions, now) {
                     reloader.drop_later(replaced);
+                    // Classes have other numbers.
+                    self.look = Look::default();
                     let lost = waiting.saturating_sub(self.engine.backlog());
                     let fields: [(&str, &dyn Display); 2] =
                         [("waiting_frames", &waiting), ("lost_frames", &lost)];

@@ -1,6 +1,7 @@
 //! Metrics of a running gateway: a snapshot on demand, as text for Prometheus and for `slicewise top`.
 
 mod exchange;
+mod look;
 mod openmetrics;
 mod reader;
 mod server;
@@ -8,19 +9,22 @@ mod server;
 mod tests;
 
 pub use exchange::Exchange;
+pub use look::Look;
 pub use reader::{ReadError, Sample, Samples, printable, read};
 pub use server::Server;
 
-use crate::engine::{DirectionCounters, Engine};
+use crate::engine::DirectionCounters;
 use crate::histogram::Histogram;
 use crate::port::PortCounters;
-use slicewise_dataplane::{ClassCounters, DropReason, ElephantCounters};
+use slicewise_dataplane::{ClassCounters, ElephantCounters};
 use slicewise_units::Duration;
-use std::collections::BTreeMap;
 
 /// Classes of a direction that are reported one by one: those with the most offered bytes. The rest are
 /// reported together, so that the size of a report does not grow with the number of classes.
 pub const TOP_CLASSES: usize = 32;
+
+/// Classes that a gateway looks at between frames.
+pub const LOOKED_AT_ONCE: u32 = 512;
 
 /// A running gateway at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +62,7 @@ pub struct InterfaceSnapshot {
     pub counters: PortCounters,
 }
 
-/// A direction at one moment.
+/// A direction at one moment. Classes are looked at [one after the other](Look): with many, each at a moment of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionSnapshot {
     /// What it counted.
@@ -84,70 +88,4 @@ pub struct ClassSnapshot {
     pub counters: ClassCounters,
     /// How long its frames waited.
     pub delay: Histogram,
-}
-
-impl DirectionSnapshot {
-    /// Of a direction of an engine. Work: O(classes), copies of [`TOP_CLASSES`].
-    #[must_use]
-    pub fn of(engine: &Engine, direction: usize) -> Self {
-        let mut classes: Vec<(&ClassCounters, &Histogram)> = engine.classes(direction).collect();
-        let top = TOP_CLASSES.min(classes.len());
-        if top < classes.len() {
-            // Stable, so equal ones do not change places from one look to the next.
-            classes.sort_by_key(|(class, _)| std::cmp::Reverse(class.offered_bytes));
-        }
-        let (top, rest) = classes.split_at(top);
-        // Frames of a removed slice may wait while there is another of its name: both are reported as one.
-        let mut named: BTreeMap<&str, ClassSnapshot> = BTreeMap::new();
-        let mut order = Vec::with_capacity(top.len());
-        for (counters, delay) in top {
-            let name = counters.class.as_str();
-            if let Some(same) = named.get_mut(name) {
-                add(&mut same.counters, counters);
-                same.delay.merge(delay);
-            } else {
-                order.push(name);
-                let (counters, delay) = ((*counters).clone(), (*delay).clone());
-                named.insert(name, ClassSnapshot { counters, delay });
-            }
-        }
-        Self {
-            counters: engine.counters(direction).cloned().unwrap_or_default(),
-            backlog: classes.iter().map(|(class, _)| class.queued_frames).sum(),
-            classes: order.iter().filter_map(|name| named.remove(name)).collect(),
-            others: together(rest),
-            elephants: engine
-                .elephants(direction)
-                .take(TOP_CLASSES)
-                .map(|(class, flows)| (class.to_owned(), flows))
-                .collect(),
-            delay: engine.delay(direction).cloned().unwrap_or_default(),
-            lateness: engine.lateness(direction).cloned().unwrap_or_default(),
-        }
-    }
-}
-
-fn together(classes: &[(&ClassCounters, &Histogram)]) -> Option<ClassCounters> {
-    if classes.is_empty() {
-        return None;
-    }
-    let mut sum = ClassCounters {
-        class: "(other)".to_owned(),
-        ..ClassCounters::default()
-    };
-    classes.iter().for_each(|(class, _)| add(&mut sum, class));
-    Some(sum)
-}
-
-/// Count what a class has counted, too.
-fn add(sum: &mut ClassCounters, class: &ClassCounters) {
-    sum.offered_frames += class.offered_frames;
-    sum.offered_bytes += class.offered_bytes;
-    sum.sent_frames += class.sent_frames;
-    sum.sent_bytes += class.sent_bytes;
-    sum.marked_frames += class.marked_frames;
-    sum.queued_frames += class.queued_frames;
-    for reason in DropReason::ALL {
-        sum.dropped_frames[reason as usize] += class.dropped(reason);
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use insta::assert_snapshot;
+use slicewise_dataplane::DropReason;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::Arc;

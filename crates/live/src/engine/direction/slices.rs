@@ -223,8 +223,7 @@ impl Direction {
         let all = u32::try_from(self.of_classes.len()).unwrap_or(u32::MAX);
         let end = from.saturating_add(most).min(all);
         let classes = (from..end).filter_map(|class| {
-            let counters = self.pipeline.class_counters(class)?;
-            let delay = self.of_classes.delays(class);
+            let (counters, delay) = self.class(class)?;
             let is_used = !counters.class.is_empty();
             is_used.then(|| (counters.clone(), delay.clone()))
         });

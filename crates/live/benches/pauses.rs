@@ -1,6 +1,7 @@
-//! How long forwarding stops while both directions get another policy as a whole.
+//! How long forwarding stops for what takes time for each class: another policy in both directions as a whole, and the longest step
+//! of a look at the metrics.
 //!
-//! `cargo bench -p slicewise-live --bench reload`
+//! `cargo bench -p slicewise-live --bench pauses`
 //!
 //! Processor time of the thread that forwards; what can be prepared is prepared on another, as in the gateway.
 #![allow(missing_docs, unsafe_code, reason = "the processor time of a thread")]
@@ -14,6 +15,7 @@
 mod kinds;
 
 use kinds::{Kind, clock};
+use slicewise_live::metrics::{LOOKED_AT_ONCE, Look};
 use slicewise_live::{DirectionParams, Engine, EngineParams};
 use slicewise_model::Rate;
 use slicewise_units::{BitRate, Instant};
@@ -22,14 +24,18 @@ const LINK: BitRate = BitRate::new(400_000_000_000);
 const ROUNDS: usize = 5;
 
 fn main() {
-    println!("ms that forwarding stops for another policy in both directions, {ROUNDS} rounds");
-    println!("{:<18} {:>8} {:>8}", "slices", "median", "most");
+    println!("ms that forwarding stops, median and most of {ROUNDS} rounds");
+    println!("{:<10} {:>17} {:>17}", "slices", "commit", "metrics");
     for slices in [1_000, 10_000, 100_000] {
-        let mut times: Vec<u64> = (0..ROUNDS).map(|_| commit(slices)).collect();
-        times.sort_unstable();
-        let [median, most] = [ROUNDS / 2, ROUNDS - 1].map(|at| times[at] as f64 / 1e6);
-        println!("{slices:<18} {median:>8.2} {most:>8.2}");
+        let (committed, looked): (Vec<u64>, Vec<u64>) = (0..ROUNDS).map(|_| round(slices)).unzip();
+        println!("{slices:<10} {} {}", figures(committed), figures(looked));
     }
+}
+
+fn figures(mut times: Vec<u64>) -> String {
+    times.sort_unstable();
+    let [median, most] = [ROUNDS / 2, ROUNDS - 1].map(|at| times[at] as f64 / 1e6);
+    format!("{median:>8.2} {most:>8.2}")
 }
 
 /// Both directions, with a policy of this name.
@@ -44,7 +50,8 @@ fn directions(name: &str, slices: u32) -> [DirectionParams; 2] {
     [direction.clone(), direction]
 }
 
-fn commit(slices: u32) -> u64 {
+/// How long a commit takes, and then the longest step of a look at the metrics.
+fn round(slices: u32) -> (u64, u64) {
     let params = EngineParams {
         directions: directions("before", slices),
         largest_frame: 1_522,
@@ -58,11 +65,23 @@ fn commit(slices: u32) -> u64 {
     let prepared = std::thread::scope(|scope| scope.spawn(prepare).join());
     let prepared = prepared.expect("it does not panic");
     let prepared = prepared.expect("it can be built");
+    let (committed, replaced) = timed(|| engine.commit(prepared, Instant::ZERO));
+    drop(replaced.expect("nothing came in between"));
+    let mut look = Look::default();
+    let mut longest = 0;
+    loop {
+        let (took, snapshot) = timed(|| look.advance(&engine, LOOKED_AT_ONCE));
+        longest = longest.max(took);
+        if snapshot.is_some() {
+            return (committed, longest);
+        }
+    }
+}
+
+fn timed<T>(act: impl FnOnce() -> T) -> (u64, T) {
     // The first system call after a while does what the kernel has postponed.
     std::hint::black_box(clock());
     let start = clock();
-    let replaced = engine.commit(prepared, Instant::ZERO);
-    let took = clock() - start;
-    drop(replaced.expect("nothing came in between"));
-    took
+    let done = act();
+    (clock() - start, done)
 }

@@ -1,0 +1,139 @@
+//! A look at what the classes of an engine have counted, a few at a time, so that forwarding goes on in between.
+
+use super::{ClassSnapshot, DirectionSnapshot, TOP_CLASSES};
+use crate::engine::Engine;
+use crate::histogram::Histogram;
+use slicewise_dataplane::{ClassCounters, DropReason};
+use std::collections::BTreeMap;
+
+/// Both directions. If classes get other numbers, begin anew.
+#[derive(Debug, Default)]
+pub struct Look {
+    directions: [Seen; 2],
+    /// Directions that have been looked at.
+    done: usize,
+}
+
+/// Classes that have been looked at.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The number of the next.
+    next: u32,
+    /// Those with the most offered bytes, most first; of equal ones those with lower numbers. Never more than [`TOP_CLASSES`].
+    top: Vec<(u32, ClassSnapshot)>,
+    /// All others together.
+    others: Option<ClassCounters>,
+    backlog: u64,
+}
+
+impl Look {
+    /// Look at so many more classes; `None` until that were all. Work: O(`most`), copies of [`TOP_CLASSES`].
+    pub fn advance(&mut self, engine: &Engine, mut most: u32) -> Option<[DirectionSnapshot; 2]> {
+        while let Some(seen) = self.directions.get_mut(self.done) {
+            most -= seen.advance(engine, self.done, most);
+            if engine.class(self.done, seen.next).is_some() {
+                return None;
+            }
+            self.done += 1;
+        }
+        let mut directions = std::mem::take(self).directions.into_iter();
+        Some([0, 1].map(|direction| {
+            let seen = directions.next().unwrap_or_default();
+            seen.finish(engine, direction)
+        }))
+    }
+}
+
+impl Seen {
+    /// Look at the next classes, at most so many; returns how many.
+    fn advance(&mut self, engine: &Engine, direction: usize, most: u32) -> u32 {
+        let first = self.next;
+        while self.next - first < most
+            && let Some((counters, delay)) = engine.class(direction, self.next)
+        {
+            // Places of slices that are gone have no name.
+            if !counters.class.is_empty() {
+                self.add(self.next, counters, delay);
+            }
+            self.next += 1;
+        }
+        self.next - first
+    }
+
+    fn add(&mut self, class: u32, counters: &ClassCounters, delay: &Histogram) {
+        self.backlog += counters.queued_frames;
+        let is_full = self.top.len() == TOP_CLASSES;
+        let has_more = |(_, other): &(u32, ClassSnapshot)| {
+            other.counters.offered_bytes >= counters.offered_bytes
+        };
+        if is_full && self.top.last().is_some_and(has_more) {
+            return self.add_to_others(counters);
+        }
+        if is_full && let Some((_, least)) = self.top.pop() {
+            self.add_to_others(&least.counters);
+        }
+        let place = self.top.partition_point(has_more);
+        let (counters, delay) = (counters.clone(), delay.clone());
+        self.top
+            .insert(place, (class, ClassSnapshot { counters, delay }));
+    }
+
+    fn add_to_others(&mut self, counters: &ClassCounters) {
+        let others = self.others.get_or_insert_with(|| ClassCounters {
+            class: "(other)".to_owned(),
+            ..ClassCounters::default()
+        });
+        add(others, counters);
+    }
+
+    fn finish(mut self, engine: &Engine, direction: usize) -> DirectionSnapshot {
+        if self.others.is_none() {
+            // All are there, in their own order.
+            self.top.sort_by_key(|(class, _)| *class);
+        }
+        DirectionSnapshot {
+            counters: engine.counters(direction).cloned().unwrap_or_default(),
+            backlog: self.backlog,
+            classes: merged(self.top.into_iter().map(|(_, class)| class)),
+            others: self.others,
+            elephants: engine
+                .elephants(direction)
+                .take(TOP_CLASSES)
+                .map(|(class, flows)| (class.to_owned(), flows))
+                .collect(),
+            delay: engine.delay(direction).cloned().unwrap_or_default(),
+            lateness: engine.lateness(direction).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// Frames of a removed slice may wait while there is another of its name: both are reported as one.
+fn merged(classes: impl Iterator<Item = ClassSnapshot>) -> Vec<ClassSnapshot> {
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    let mut merged: Vec<ClassSnapshot> = Vec::new();
+    for class in classes {
+        let next = merged.len();
+        let place = *named.entry(class.counters.class.clone()).or_insert(next);
+        match merged.get_mut(place) {
+            Some(same) => {
+                add(&mut same.counters, &class.counters);
+                same.delay.merge(&class.delay);
+            }
+            None => merged.push(class),
+        }
+    }
+    merged
+}
+
+/// Count what a class has counted, too.
+fn add(sum: &mut ClassCounters, class: &ClassCounters) {
+    sum.offered_frames += class.offered_frames;
+    sum.offered_bytes += class.offered_bytes;
+    sum.sent_frames += class.sent_frames;
+    sum.sent_bytes += class.sent_bytes;
+    sum.marked_frames += class.marked_frames;
+    sum.queued_frames += class.queued_frames;
+    for reason in DropReason::ALL {
+        sum.dropped_frames[reason as usize] += class.dropped(reason);
+    }
+}
