@@ -7,6 +7,7 @@
 //! class) *drain*: they leave in order of arrival before anything queued after the change.
 
 mod beside;
+mod carry;
 mod gradual;
 mod ledger;
 mod queues;
@@ -67,12 +68,32 @@ pub struct Prepared {
     /// Of the basis.
     version: u64,
     built: Built,
+    names: Names,
     /// Queues of it that several classes use, and how many.
     shared: BTreeMap<QueueId, u32>,
     classifier: Classifier,
     ledger: Option<Box<Ledger>>,
     /// For each class of the basis, its successor: the class of the same path.
     successors: Vec<Option<Successor>>,
+}
+
+/// Where classes and policers are in a policy that was built, by their paths.
+#[derive(Debug)]
+struct Names {
+    classes: HashMap<String, u32>,
+    policers: HashMap<String, u32>,
+}
+
+impl Names {
+    fn of(built: &Built) -> Self {
+        let classes = built.classes.iter();
+        let classes = classes.map(|class| class.counters.class.clone());
+        let policers = built.policers.iter().map(|(path, _)| path.clone());
+        Self {
+            classes: classes.zip(0..).collect(),
+            policers: policers.zip(0..).collect(),
+        }
+    }
 }
 
 impl Prepared {
@@ -95,6 +116,7 @@ impl Prepared {
 #[must_use]
 pub struct Replaced {
     _built: Built,
+    _names: Names,
     _classifier: Classifier,
     _ledger: Option<Box<Ledger>>,
     _params: Arc<PipelineParams>,
@@ -149,7 +171,8 @@ impl Basis {
         };
         let built = build::build_policy(&policy, self.params.seed, now)?;
         let classifier = Classifier::new(&policy);
-        let mut in_order = successors(&before, &policy, &built.classes);
+        let names = Names::of(&built);
+        let mut in_order = successors(&before, &policy, &names.classes);
         let successors = match numbers {
             None => in_order,
             Some(numbers) => {
@@ -174,6 +197,7 @@ impl Basis {
             ledger,
             params: Arc::new(params),
             version: self.version,
+            names,
             shared: queues::shared(&built.classes),
             built,
             classifier,
@@ -209,8 +233,9 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         params,
         version: _,
         mut built,
+        names,
         shared,
-        mut classifier,
+        classifier,
         ledger,
         successors,
     } = prepared;
@@ -222,68 +247,112 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         successor.map(|successor| successor.class as usize)
     };
     let mut matched = Matched { kept, drained };
-    let classes = (&pipeline.classes, &built.classes);
     matched.keep_together(
         &pipeline.tree,
-        classes,
+        (&pipeline.classes, &built.classes),
         &pipeline.with_elephants,
         successor_of,
     );
-    let Matched { kept, mut drained } = matched;
-    // Of frames that arrived at the same moment, those of class-default come first: slices wait for it, and what waits for
-    // slices is in no queue.
-    let default = queue_of_default(pipeline);
-    drained.sort_by_key(|&queue| Some(queue) != default);
     let waiting = u64::from(pipeline.backlog());
     pipeline
         .pool
         .grow_to(buffer_frames(built.capacity + waiting));
     let tree = &pipeline.tree;
     let draining = pipeline.drain.filter(|&drain| tree.packets(drain) > 0);
-    let is_draining = draining.is_some() || !drained.is_empty() || !moving.is_empty();
+    let is_draining = draining.is_some() || !matched.drained.is_empty() || !moving.is_empty();
     let drain = is_draining.then(|| add_drain(&mut built));
     let shaper = params.port_shaper.as_ref();
     build::add_port_shaper(&mut built, shaper, now);
-    resume_credit(pipeline, &mut built, &successors, now);
+    carry::resume_credit(pipeline, &mut built, &successors, &names, now);
     let old = &mut pipeline.active_flows;
     built.active_flows.resume_from(old, &mut built.tree);
-    let (numbers, removed) = carry_classes(pipeline, &mut built.classes, &successors, drain, now);
+    let (numbers, removed) = carry::carry_classes(
+        pipeline,
+        &mut built.classes,
+        &successors,
+        &names,
+        drain,
+        now,
+    );
+    let drain = drain.map(|drain| (drain, draining, moving));
+    move_frames(pipeline, &mut built, &mut matched, &numbers, drain, now);
+    pipeline.aside = elephants::change::resume(
+        (&mut pipeline.classes, &mut built.classes),
+        &pipeline.with_elephants,
+        &matched.kept,
+        successor_of,
+        &mut built.tree,
+    );
+    let classifier = replace(pipeline, &mut built, classifier, now);
+    Replaced {
+        _built: built,
+        _names: names,
+        _classifier: classifier,
+        _ledger: std::mem::replace(&mut pipeline.ledger, ledger),
+        _params: std::mem::replace(&mut pipeline.params, params),
+        removed,
+        numbers,
+    }
+}
+
+/// Move frames from the tree in force to the one that replaces it: those of queues that are kept, and to its queue for them those
+/// that are drained, behind those that are drained already.
+fn move_frames(
+    pipeline: &mut Pipeline,
+    built: &mut Built,
+    matched: &mut Matched,
+    numbers: &[u32],
+    drain: Option<(QueueId, Option<QueueId>, Vec<QueuedFrame>)>,
+    now: Instant,
+) {
+    // Of frames that arrived at the same moment, those of class-default come first: slices wait for it, and what waits for
+    // slices is in no queue.
+    let default = queue_of_default(pipeline);
+    let Matched { kept, drained } = matched;
+    drained.sort_by_key(|&queue| Some(queue) != default);
     let renamed = |class: u32| numbers.get(class as usize).copied().unwrap_or(u32::MAX);
     let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
-    for &(old, new) in &kept {
+    for &(old, new) in &*kept {
         built.tree.take_over(new, tree, old, pool, renamed, now);
     }
-    if let Some(drain) = drain {
+    if let Some((drain, draining, moving)) = drain {
         let mut frames = tree.pop_by_arrival(draining.as_slice(), pool);
-        let mut drained = tree.pop_by_arrival(&drained, pool);
+        let mut drained = tree.pop_by_arrival(drained, pool);
         drained.extend(moving);
         // Behind those of their flow that arrived at the same time.
         drained.extend(elephants::change::take_drained(
             &mut pipeline.classes,
             &pipeline.with_elephants,
-            &kept,
+            kept,
             pool,
         ));
         drained.sort_by_key(QueuedFrame::arrival);
         frames.extend(drained);
         built.tree.append(drain, &frames, pool, renamed);
+        pipeline.drain = Some(drain);
+    } else {
+        pipeline.drain = None;
     }
-    let classes = (&mut pipeline.classes, &mut built.classes);
-    let moving = &pipeline.with_elephants;
-    let tree = &mut built.tree;
-    pipeline.aside = elephants::change::resume(classes, moving, &kept, successor_of, tree);
-    std::mem::swap(&mut pipeline.with_elephants, &mut built.with_elephants);
-    pipeline.has_places = built.has_places;
+}
+
+/// What was built is in force, and has what it replaces; returns the classifier that was.
+fn replace(
+    pipeline: &mut Pipeline,
+    built: &mut Built,
+    mut classifier: Classifier,
+    now: Instant,
+) -> Classifier {
     std::mem::swap(&mut pipeline.tree, &mut built.tree);
     std::mem::swap(&mut pipeline.classes, &mut built.classes);
     std::mem::swap(&mut pipeline.policers, &mut built.policers);
     std::mem::swap(&mut pipeline.credits, &mut built.credits);
     std::mem::swap(&mut pipeline.named, &mut built.named);
     std::mem::swap(&mut pipeline.active_flows, &mut built.active_flows);
+    std::mem::swap(&mut pipeline.with_elephants, &mut built.with_elephants);
+    pipeline.has_places = built.has_places;
     classifier.succeed(&pipeline.classifier);
     pipeline.version += 1;
     pipeline.room = built.capacity;
-    pipeline.drain = drain;
     pipeline.next_poll = if pipeline.tree.backlog() > 0 {
         now
     } else {
@@ -291,14 +360,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
     };
     // CoDel may have dropped frames that were about to be next in their new queue.
     pipeline.count_dropped();
-    Replaced {
-        _built: built,
-        _classifier: std::mem::replace(&mut pipeline.classifier, classifier),
-        _ledger: std::mem::replace(&mut pipeline.ledger, ledger),
-        _params: std::mem::replace(&mut pipeline.params, params),
-        removed,
-        numbers,
-    }
+    std::mem::replace(&mut pipeline.classifier, classifier)
 }
 
 /// The queue of class-default of a guaranteed policy.
@@ -333,119 +395,4 @@ fn add_drain(built: &mut Built) -> QueueId {
     let strict = Inner::StrictPriority(StrictPriority::new());
     built.tree.add_inner(strict, &[NodeId::Leaf(drain), root]);
     QueueId::of(drain)
-}
-
-/// Shapers, minimums, slices and policers of kept classes retain credit and debt.
-fn resume_credit(
-    pipeline: &mut Pipeline,
-    built: &mut Built,
-    successors: &[Option<Successor>],
-    now: Instant,
-) {
-    for (path, &new) in &built.credits.shapers {
-        let Some(&old) = pipeline.credits.shapers.get(path) else {
-            continue;
-        };
-        if let (Some(Inner::Shaper(new)), Some(Inner::Shaper(old))) =
-            (built.tree.inner_mut(new), pipeline.tree.inner_mut(old))
-        {
-            new.resume_from(old, now);
-        }
-    }
-    for (path, &(new, to)) in &built.credits.minimums {
-        let Some(&(old, position)) = pipeline.credits.minimums.get(path) else {
-            continue;
-        };
-        if let (Some(Inner::MinimumShare(new)), Some(Inner::MinimumShare(old))) =
-            (built.tree.inner_mut(new), pipeline.tree.inner_mut(old))
-        {
-            new.resume_child(to, old, position, now);
-        }
-    }
-    for (old, successor) in pipeline.classes.iter().zip(successors) {
-        if let Some(successor) = successor
-            && let Some(new) = built.classes.get(successor.class as usize)
-            && let Some(Leaf::Guaranteed(old_scheduler)) = pipeline.tree.leaf_mut(old.queue.leaf)
-            && let Some(Leaf::Guaranteed(scheduler)) = built.tree.leaf_mut(new.queue.leaf)
-        {
-            let (slice, old_slice) = (new.queue.slice(), old.queue.slice());
-            scheduler.resume_slice(slice, old_scheduler, old_slice, now);
-        }
-    }
-    let old: HashMap<&str, _> = pipeline
-        .policers
-        .iter()
-        .map(|(path, policer)| (path.as_str(), policer))
-        .collect();
-    for (path, policer) in built.policers.iter_mut() {
-        if let Some(old) = old.get(path.as_str()) {
-            policer.resume_from(old, now);
-        }
-    }
-}
-
-/// What was counted of the flows of a class goes on; its weight follows with the next frame after an interval.
-fn carry_flows(old: &mut ClassState, new: &mut ClassState) {
-    let Some(old) = &mut old.special else { return };
-    let Some(flows) = old.flows.take() else {
-        return;
-    };
-    let special = new.special.get_or_insert_default();
-    (special.flows, special.by_flow) = (Some(flows), true);
-    special.by_flow_from = old.by_flow_from;
-}
-
-/// Classes keep their counters by path; a removed class stays at the end while its frames wait.
-/// Returns old class index → new, and the counters of those that are gone.
-fn carry_classes(
-    pipeline: &mut Pipeline,
-    new: &mut Slots<ClassState>,
-    successors: &[Option<Successor>],
-    drain: Option<QueueId>,
-    now: Instant,
-) -> (Vec<u32>, Vec<ClassCounters>) {
-    let mut removed = Vec::new();
-    // New classes by name, for removed ones whose frames wait.
-    let mut named: HashMap<String, usize> = HashMap::new();
-    let mut numbers = Vec::with_capacity(pipeline.classes.len());
-    pipeline.retired.clear();
-    for (index, class) in pipeline.classes.iter_mut().enumerate() {
-        let successor = successors.get(index).copied().flatten();
-        let index = if let Some(successor) = successor {
-            let index = successor.class as usize;
-            let successor = &mut new[index];
-            if let (Some(bucket), Some(old)) =
-                (&mut successor.priority_police, &class.priority_police)
-            {
-                bucket.resume_from(old, now);
-            }
-            successor.counters.absorb(&class.counters);
-            carry_flows(class, successor);
-            index
-        } else if class.counters.queued_frames > 0 {
-            if named.is_empty() {
-                let names = new.iter().map(|class| class.counters.class.clone());
-                named = names.zip(0..).collect();
-            }
-            if let Some(&index) = named.get(&class.counters.class) {
-                new[index].counters.absorb(&class.counters);
-                index
-            } else {
-                let (name, index) = (class.counters.class.clone(), new.len());
-                let number = u32::try_from(index).unwrap_or(u32::MAX);
-                pipeline.retired.insert(name.clone(), number);
-                named.insert(name, index);
-                new.push(class.take_retired(drain.unwrap_or(QueueId::NONE)));
-                index
-            }
-        } else {
-            // No frame refers to it.
-            if !class.is_unused() {
-                removed.push(std::mem::take(&mut class.counters));
-            }
-            usize::MAX
-        };
-        numbers.push(u32::try_from(index).unwrap_or(u32::MAX));
-    }
-    (numbers, removed)
 }

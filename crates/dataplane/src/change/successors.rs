@@ -1,8 +1,7 @@
 //! Which classes of a policy are the same in another, and which of them the same frames reach.
 
-use crate::build::{self, ClassState};
+use crate::build;
 use crate::classifier::overlapping;
-use crate::slots::Slots;
 use slicewise_model::{ClassParams, PolicyParams};
 use std::collections::HashMap;
 
@@ -14,20 +13,15 @@ pub(super) struct Successor {
     pub(super) same_members: bool,
 }
 
-/// For each class of `old`, the one of the same path among those of `new`, which are `classes`.
+/// For each class of `old`, the one of the same path among those of `new`, of which these are the numbers.
 pub(super) fn successors(
     old: &PolicyParams,
     new: &PolicyParams,
-    classes: &Slots<ClassState>,
+    numbers: &HashMap<String, u32>,
 ) -> Vec<Option<Successor>> {
-    let positions: HashMap<&str, u32> = classes
-        .iter()
-        .map(|class| class.counters.class.as_str())
-        .zip(0..)
-        .collect();
     let mut successors = Vec::new();
     for_each_path(old, "", &mut |path| {
-        successors.push(positions.get(path).map(|&class| Successor {
+        successors.push(numbers.get(path).map(|&class| Successor {
             class,
             same_members: false,
         }));

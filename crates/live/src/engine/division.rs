@@ -68,6 +68,7 @@ impl OfDirection {
             wanted.push(Wanted {
                 name: share_name(name, &queue.name),
                 chunks: queue.chunks,
+                is_common: queue.classes.len() > 1,
                 share: None,
             });
             let classes = queue.classes.into_iter();

@@ -79,32 +79,44 @@ impl PerClass {
         if place == NOWHERE {
             place = self.take_place(class);
         }
-        let index = place as usize;
-        let segment = self.delays.get_mut(index / SEGMENT);
-        if let Some(delays) = segment.and_then(|segment| segment.get_mut(index % SEGMENT)) {
+        if let Some(delays) = self.at_mut(place) {
             delays.record(delay);
         }
+    }
+
+    #[inline]
+    fn at_mut(&mut self, place: u32) -> Option<&mut Histogram> {
+        let place = place as usize;
+        self.delays
+            .get_mut(place / SEGMENT)?
+            .get_mut(place % SEGMENT)
     }
 
     /// How long frames of a class waited.
     pub(super) fn delays(&self, class: u32) -> &Histogram {
         static NOTHING: Histogram = Histogram::EMPTY;
         let class = self.classes.get(class as usize);
-        let place = class.map_or(NOWHERE, |class| class.delays) as usize;
-        let segment = self.delays.get(place / SEGMENT);
-        let delays = segment.and_then(|segment| segment.get(place % SEGMENT));
+        let place = class.map(|class| class.delays);
+        let place = place.filter(|&place| place != NOWHERE);
+        let delays = place.and_then(|place| {
+            let place = place as usize;
+            self.delays.get(place / SEGMENT)?.get(place % SEGMENT)
+        });
         delays.unwrap_or(&NOTHING)
     }
 
-    /// Classes have other numbers: for each that there was, in order, that from here on. Of two with one number the first goes on.
+    /// Classes have other numbers: for each that there was, in order, that from here on. No two have one.
     pub(super) fn renumber(&mut self, classes: usize, numbers: impl Iterator<Item = Option<u32>>) {
         let none = vec![OfClass::NONE; classes];
         let before = std::mem::replace(&mut self.classes, none);
         for (class, number) in before.into_iter().zip(numbers) {
             let place = number.and_then(|number| self.classes.get_mut(number as usize));
             match place {
-                Some(place) if place.share.is_none() && place.delays == NOWHERE => *place = class,
-                _ => self.release(class),
+                Some(place) => {
+                    debug_assert_eq!((place.share, place.delays), (None, NOWHERE));
+                    *place = class;
+                }
+                None => self.release(class),
             }
         }
     }
@@ -119,13 +131,17 @@ impl PerClass {
         }
     }
 
-    /// Let the classes of a direction have the shares of their queues; others keep what they have.
+    /// Let the classes of a direction have the shares of their queues. Slices that were added keep theirs. Those behind were removed,
+    /// and only have frames that wait.
     pub(super) fn set_shares(&mut self, queues: &[Option<u32>], wanted: &[Wanted]) {
         for (class, queue) in self.classes.iter_mut().zip(queues) {
             let wanted = queue.and_then(|queue| wanted.get(queue as usize));
             if let Some(wanted) = wanted {
                 class.share = wanted.share;
             }
+        }
+        for class in self.classes.iter_mut().skip(queues.len()) {
+            class.share = None;
         }
     }
 
@@ -141,9 +157,7 @@ impl PerClass {
     fn take_place(&mut self, class: u32) -> u32 {
         let place = match self.free.pop() {
             Some(place) => {
-                let index = place as usize;
-                let segment = self.delays.get_mut(index / SEGMENT);
-                if let Some(delays) = segment.and_then(|segment| segment.get_mut(index % SEGMENT)) {
+                if let Some(delays) = self.at_mut(place) {
                     *delays = Histogram::EMPTY;
                 }
                 place
@@ -186,18 +200,24 @@ mod tests {
         Begin(u32),
         Record(u32),
         End(u32),
-        /// So many classes, and the number of each that there was.
+        /// So many classes, and the number of each that there was; no two have one.
         Renumber(usize, Vec<Option<u32>>),
     }
 
     fn event() -> impl Strategy<Value = Event> {
         let class = 0u32..6;
-        let number = proptest::option::weighted(0.8, 0u32..6);
+        let numbers = Just((0u32..9).map(Some).collect::<Vec<_>>()).prop_shuffle();
+        let numbers = numbers.prop_map(|numbers| {
+            let kept = numbers
+                .into_iter()
+                .map(|number| number.filter(|&number| number < 6));
+            kept.collect()
+        });
         prop_oneof![
             2 => class.clone().prop_map(Event::Begin),
             4 => class.clone().prop_map(Event::Record),
             1 => class.prop_map(Event::End),
-            1 => (6usize..9, prop::collection::vec(number, 9)).prop_map(|(n, to)| Event::Renumber(n, to)),
+            1 => (6usize..9, numbers).prop_map(|(n, to)| Event::Renumber(n, to)),
         ]
     }
 
@@ -227,9 +247,7 @@ mod tests {
                         all.renumber(classes, numbers.iter().copied());
                         let mut after = vec![(None, 0); classes];
                         for (class, number) in expected.iter().zip(numbers) {
-                            if let Some(number) = number
-                                && after[number as usize] == (None, 0)
-                            {
+                            if let Some(number) = number {
                                 after[number as usize] = *class;
                             }
                         }

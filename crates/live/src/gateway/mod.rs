@@ -265,6 +265,7 @@ impl Gateway {
             {
                 return Ok(self.finish(now));
             }
+            let is_asked = is_asked || self.exchange.is_wanted();
             let is_idle = round.received == 0 && !round.is_unfinished && !is_asked;
             if is_idle && !self.wait.busy_poll {
                 self.sleep(&mut waiting, reloader, round.is_blocked, now)?;

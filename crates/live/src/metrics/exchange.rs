@@ -52,8 +52,8 @@ impl Exchange {
     /// Answer. If a reader is just taking the previous answer, this one is dropped and the request is answered
     /// next time.
     pub fn publish(&self, snapshot: Snapshot) {
-        self.waker.reset();
         if let Ok(mut latest) = self.latest.try_lock() {
+            self.waker.reset();
             self.is_wanted.store(false, Ordering::Relaxed);
             latest.number += 1;
             latest.snapshot = Some(snapshot);

@@ -4,7 +4,6 @@ use super::{ClassSnapshot, DirectionSnapshot, TOP_CLASSES};
 use crate::engine::Engine;
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, DropReason};
-use std::collections::BTreeMap;
 
 /// Both directions. If classes get other numbers, begin anew.
 #[derive(Debug, Default)]
@@ -20,14 +19,14 @@ struct Seen {
     /// The number of the next.
     next: u32,
     /// Those with the most offered bytes, most first; of equal ones those with lower numbers. Never more than [`TOP_CLASSES`].
-    top: Vec<(u32, ClassSnapshot)>,
+    top: Vec<(u32, Box<ClassSnapshot>)>,
     /// All others together.
     others: Option<ClassCounters>,
     backlog: u64,
 }
 
 impl Look {
-    /// Look at so many more classes; `None` until that were all. Work: O(`most`), copies of [`TOP_CLASSES`].
+    /// Look at so many more classes; `None` until that were all. Work: O(`most`).
     pub fn advance(&mut self, engine: &Engine, mut most: u32) -> Option<[DirectionSnapshot; 2]> {
         while let Some(seen) = self.directions.get_mut(self.done) {
             most -= seen.advance(engine, self.done, most);
@@ -63,19 +62,25 @@ impl Seen {
     fn add(&mut self, class: u32, counters: &ClassCounters, delay: &Histogram) {
         self.backlog += counters.queued_frames;
         let is_full = self.top.len() == TOP_CLASSES;
-        let has_more = |(_, other): &(u32, ClassSnapshot)| {
+        let has_more = |(_, other): &(u32, Box<ClassSnapshot>)| {
             other.counters.offered_bytes >= counters.offered_bytes
         };
         if is_full && self.top.last().is_some_and(has_more) {
             return self.add_to_others(counters);
         }
-        if is_full && let Some((_, least)) = self.top.pop() {
-            self.add_to_others(&least.counters);
-        }
         let place = self.top.partition_point(has_more);
         let (counters, delay) = (counters.clone(), delay.clone());
-        self.top
-            .insert(place, (class, ClassSnapshot { counters, delay }));
+        let seen = ClassSnapshot { counters, delay };
+        let least = if is_full { self.top.pop() } else { None };
+        let seen = match least {
+            Some((_, mut least)) => {
+                self.add_to_others(&least.counters);
+                *least = seen;
+                least
+            }
+            None => Box::new(seen),
+        };
+        self.top.insert(place, (class, seen));
     }
 
     fn add_to_others(&mut self, counters: &ClassCounters) {
@@ -94,7 +99,7 @@ impl Seen {
         DirectionSnapshot {
             counters: engine.counters(direction).cloned().unwrap_or_default(),
             backlog: self.backlog,
-            classes: merged(self.top.into_iter().map(|(_, class)| class)),
+            classes: self.top.into_iter().map(|(_, class)| *class).collect(),
             others: self.others,
             elephants: engine
                 .elephants(direction)
@@ -105,24 +110,6 @@ impl Seen {
             lateness: engine.lateness(direction).cloned().unwrap_or_default(),
         }
     }
-}
-
-/// Frames of a removed slice may wait while there is another of its name: both are reported as one.
-fn merged(classes: impl Iterator<Item = ClassSnapshot>) -> Vec<ClassSnapshot> {
-    let mut named: BTreeMap<String, usize> = BTreeMap::new();
-    let mut merged: Vec<ClassSnapshot> = Vec::new();
-    for class in classes {
-        let next = merged.len();
-        let place = *named.entry(class.counters.class.clone()).or_insert(next);
-        match merged.get_mut(place) {
-            Some(same) => {
-                add(&mut same.counters, &class.counters);
-                same.delay.merge(&class.delay);
-            }
-            None => merged.push(class),
-        }
-    }
-    merged
 }
 
 /// Count what a class has counted, too.

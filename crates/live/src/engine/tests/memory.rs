@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::EngineError;
+use slicewise_model::{CLASS_DEFAULT, QueueSpec};
 
 /// A class with a queue far longer than there is memory for.
 fn bulk() -> ClassSpec {
@@ -167,4 +168,123 @@ fn a_queue_that_goes_on_beside_other_classes_has_its_memory_once() {
         ("class-default", 0),
     ];
     assert_eq!(delays, expected);
+}
+
+/// Class-default with a queue of so many packets.
+fn default_of(packets: u32) -> ClassSpec {
+    ClassSpec {
+        name: CLASS_DEFAULT.to_owned(),
+        matches: None,
+        ..limited(vlan(1), packets)
+    }
+}
+
+/// Both directions, with a named queue for the classes that have one.
+fn policies(discipline: Discipline, classes: Vec<ClassSpec>) -> [DirectionParams; 2] {
+    let link = Rate::l2(BitRate::new(100_000_000));
+    let is_named = classes.iter().any(|class| class.queue.is_some());
+    let named = QueueSpec {
+        name: "bulk".to_owned(),
+        priority: None,
+        minimum: None,
+        weight: None,
+        per_flow: false,
+        shape: None,
+        queue_limit: Some(QueueLimitSpec::Packets(200_000)),
+        wred: None,
+        flow_queue: None,
+    };
+    let spec = PolicySpec {
+        name: "test".to_owned(),
+        classes,
+        discipline,
+        guaranteed: None,
+        queues: is_named.then_some(named).into_iter().collect(),
+    };
+    let direction = DirectionParams {
+        link,
+        policy: spec.resolve(link.rate).unwrap().into(),
+        seed: 1,
+    };
+    [direction.clone(), direction]
+}
+
+/// A class of the named queue.
+fn in_bulk(id: u16) -> ClassSpec {
+    ClassSpec {
+        queue: Some("bulk".to_owned()),
+        ..vlan(id)
+    }
+}
+
+fn small(directions: [DirectionParams; 2]) -> Bench {
+    Bench::of(&EngineParams {
+        directions,
+        largest_frame: 1_522,
+        receive_queues: [0; 2],
+        memory_bytes: 4 << 20,
+        adds_slices: false,
+    })
+}
+
+/// Frames of a VLAN that find no memory, of 20 that arrive.
+fn refused(bench: &mut Bench, id: u16) -> u64 {
+    (0..20).for_each(|number| bench.arrive(tagged(id, 200, number)));
+    bench.poll();
+    let name = format!("vlan{id}");
+    let (class, _) = bench
+        .engine
+        .classes(0)
+        .find(|(class, _)| class.class == name)
+        .unwrap();
+    class.dropped(DropReason::BufferFull)
+}
+
+#[test]
+fn a_class_that_gets_a_queue_of_its_own_does_not_get_what_others_have_filled() {
+    let shared = vec![
+        (Discipline::Fifo, vec![vlan(10), default_of(200_000)]),
+        (
+            Discipline::MinimumShare,
+            vec![in_bulk(10), in_bulk(20), default_of(10)],
+        ),
+    ];
+    let after = [
+        vec![limited(priority(vlan(10)), 64), default_of(200_000)],
+        vec![limited(priority(vlan(10)), 64), in_bulk(20), default_of(10)],
+    ];
+    for ((discipline, before), after) in shared.into_iter().zip(after) {
+        let mut bench = small(policies(discipline, before));
+        (0..5_000).for_each(|number| bench.arrive(tagged(20, 1_000, number)));
+        bench.poll();
+        bench.apply(&policies(Discipline::MinimumShare, after));
+        assert_eq!(refused(&mut bench, 10), 0, "after {discipline:?}");
+        bench.run();
+        bench.assert_conserved();
+        assert_eq!(bench.engine.memory.free_chunks(), bench.chunks);
+    }
+}
+
+#[test]
+fn a_class_that_comes_back_while_its_frames_wait_takes_no_memory_of_another() {
+    let own = |classes| policies(Discipline::MinimumShare, classes);
+    let fifo = vec![vlan(10), vlan(20), default_of(5_000)];
+    let mut bench = small(policies(Discipline::Fifo, fifo));
+    (0..500).for_each(|number| bench.arrive(tagged(20, 1_000, number)));
+    bench.poll();
+    let (small, large) = (|id| limited(vlan(id), 64), |id| limited(vlan(id), 200_000));
+    bench.apply(&own(vec![small(10), small(20), default_of(64)]));
+    bench.apply(&own(vec![small(10), large(30), default_of(64)]));
+    (0..700).for_each(|number| bench.ports[1].arrive(tagged(30, 1_000, number)));
+    bench.poll();
+    bench.apply(&own(vec![
+        priority(small(20)),
+        small(10),
+        large(30),
+        default_of(64),
+    ]));
+    assert_eq!(refused(&mut bench, 20), 0);
+    bench.run();
+    bench.assert_conserved();
+    assert_eq!(bench.engine.memory.free_chunks(), bench.chunks);
 }
