@@ -8,9 +8,10 @@ use slicewise_units::{BitRate, ByteCount, Duration, Instant, NANOS_PER_SECOND};
 #[derive(Debug, Clone, Copy)]
 pub struct LinkClock {
     rate: BitRate,
+    /// The first whole nanosecond at which the link is free.
     free_at: Instant,
-    /// Work beyond `free_at` in nanobits, less than `rate`.
-    remainder: u64,
+    /// What it could send from when it is really free until then, in nanobits: less than `rate`.
+    spare: u64,
     /// Duration of the last frame: consecutive frames often have the same size.
     last: Lasting,
 }
@@ -44,7 +45,7 @@ impl LinkClock {
         Self {
             rate,
             free_at: Instant::ZERO,
-            remainder: 0,
+            spare: 0,
             last: Lasting::new(ByteCount::ZERO, rate),
         }
     }
@@ -52,7 +53,7 @@ impl LinkClock {
     /// Sets the rate; must not be zero. What has to be sent still at `now` takes as long as on the faster of both links, so that
     /// no frame waits longer for the current one than it would on either.
     pub fn set_rate(&mut self, rate: BitRate, now: Instant) {
-        let free_at = self.free_at();
+        let free_at = self.free_at;
         let before = u128::from(self.rate.bits_per_second());
         let left = u128::from(free_at.saturating_since(now).nanos());
         let left = (left * before).div_ceil(u128::from(rate.bits_per_second().max(1)));
@@ -64,12 +65,8 @@ impl LinkClock {
     /// The first whole nanosecond at which the link is free.
     #[inline]
     #[must_use]
-    pub fn free_at(&self) -> Instant {
-        if self.remainder == 0 {
-            self.free_at
-        } else {
-            self.free_at.saturating_add(Duration::from_nanos(1))
-        }
+    pub const fn free_at(&self) -> Instant {
+        self.free_at
     }
 
     /// Send `size` as soon as the link is free, not before `now`; returns when the last bit has
@@ -79,25 +76,24 @@ impl LinkClock {
     /// ended, less than a nanosecond before. Only a link that was free earlier starts at `now`.
     #[inline]
     pub fn send(&mut self, size: ByteCount, now: Instant) -> Instant {
-        if self.free_at() < now {
+        if self.free_at < now {
             self.free_at = now;
-            self.remainder = 0;
+            self.spare = 0;
         }
         if size != self.last.size {
             self.last = Lasting::new(size, self.rate);
         }
-        let Lasting { nanos, part, .. } = self.last;
-        // Without the sum of both, which may not fit.
-        let missing = self.rate.bits_per_second().max(1) - part;
-        let carry = self.remainder >= missing;
-        self.remainder = if carry {
-            self.remainder - missing
+        let Lasting {
+            mut nanos, part, ..
+        } = self.last;
+        if part <= self.spare {
+            self.spare -= part;
         } else {
-            self.remainder + part
-        };
-        let nanos = nanos.saturating_add(u64::from(carry));
+            self.spare += self.rate.bits_per_second() - part;
+            nanos = nanos.saturating_add(1);
+        }
         self.free_at = self.free_at.saturating_add(Duration::from_nanos(nanos));
-        self.free_at()
+        self.free_at
     }
 }
 

@@ -19,7 +19,7 @@ fn a_billion_64_byte_frames_at_400_gbit_per_second_last_1_28_seconds() {
         // Each frame is sent at the moment the link said it was free.
         now = link.send(frame, now);
         assert_eq!(now, at((n * 128).div_ceil(100)));
-        assert_eq!(link.remainder == 0, n % 25 == 0);
+        assert_eq!(link.spare == 0, n % 25 == 0);
     }
     assert_eq!(now, Instant::ZERO + Duration::from_micros(1_280));
     // The other 999 million in one piece.
@@ -28,7 +28,7 @@ fn a_billion_64_byte_frames_at_400_gbit_per_second_last_1_28_seconds() {
         link.send(rest, now),
         Instant::ZERO + Duration::from_millis(1_280)
     );
-    assert_eq!(link.remainder, 0);
+    assert_eq!(link.spare, 0);
 }
 
 #[test]
