@@ -271,16 +271,13 @@ impl RunCollector {
             self.received = self.find(now);
         }
         self.seek_origin(slice, sent_at);
-        let state = &mut self.slices[slice];
-
-        let arrival = &mut state.bins[self.received.bin];
-        arrival.received_frames = arrival.received_frames.saturating_add(1);
-        arrival.received_bytes += u64::from(bytes);
-
         let delay_ns = now.saturating_since(sent_at).nanos();
-        state.smallest_ns = state.smallest_ns.min(delay_ns);
-        self.serve(slice, now, bytes);
+        let smallest_ns = &mut self.slices[slice].smallest_ns;
+        *smallest_ns = delay_ns.min(*smallest_ns);
+        self.seek_served(slice, now);
+
         let state = &mut self.slices[slice];
+        state.count_received(self.received.bin, bytes);
         let origin = &mut state.bins[state.origin.bin];
         origin.delay_samples = origin.delay_samples.saturating_add(1);
         origin.delay_sum_ns = origin.delay_sum_ns.saturating_add(delay_ns);
@@ -318,26 +315,22 @@ impl RunCollector {
         if !self.received.holds(&self.grid, now) {
             self.received = self.find(now);
         }
-        let arrival = &mut self.slices[slice].bins[self.received.bin];
-        arrival.received_frames = arrival.received_frames.saturating_add(1);
-        arrival.received_bytes += u64::from(bytes);
-        self.serve(slice, now, bytes);
+        self.seek_served(slice, now);
+        self.slices[slice].count_received(self.received.bin, bytes);
     }
 
-    /// Count what was received `now` where it would have been without the smallest delay. What propagation adds
+    /// Find the bin in which what is received `now` would have been without the smallest delay. What propagation adds
     /// to every delay, it adds to the smallest one too.
     #[inline]
-    fn serve(&mut self, slice: usize, now: Instant, bytes: u32) {
-        let smallest_ns = self.slices[slice].smallest_ns;
-        let at = match smallest_ns {
+    fn seek_served(&mut self, slice: usize, now: Instant) {
+        let state = &self.slices[slice];
+        let at = match state.smallest_ns {
             u64::MAX => now,
-            _ => Instant::from_nanos(now.nanos().saturating_sub(smallest_ns)),
+            smallest_ns => Instant::from_nanos(now.nanos().saturating_sub(smallest_ns)),
         };
-        if !self.slices[slice].served.holds(&self.grid, at) {
+        if !state.served.holds(&self.grid, at) {
             self.slices[slice].served = self.find(at);
         }
-        let state = &mut self.slices[slice];
-        state.bins[state.served.bin].served_bytes += u64::from(bytes);
     }
 
     /// A frame sent at `sent_at` will never be received.
@@ -466,6 +459,15 @@ impl SliceState {
             smallest_ns: u64::MAX,
             iat: IatState::new(),
         }
+    }
+
+    /// A frame was received in bin `received`.
+    #[inline]
+    fn count_received(&mut self, received: usize, bytes: u32) {
+        let arrival = &mut self.bins[received];
+        arrival.received_frames = arrival.received_frames.saturating_add(1);
+        arrival.received_bytes += u64::from(bytes);
+        self.bins[self.served.bin].served_bytes += u64::from(bytes);
     }
 }
 
