@@ -1,7 +1,7 @@
 //! Links: serialization at a rate, pauses, propagation, and the frames in between.
 
 use crate::impairment::Impairments;
-use crate::packet::{PacketId, PacketStore};
+use crate::packet::PacketId;
 use slicewise_dataplane::LinkClock;
 use slicewise_model::Rate;
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -46,7 +46,8 @@ pub struct Link {
     accounting: Accounting,
     propagation: Duration,
     handover: Handover,
-    in_flight: VecDeque<PacketId>,
+    /// With the time at which each is delivered.
+    in_flight: VecDeque<(Instant, PacketId)>,
     /// What else it does to frames.
     pub(crate) impairments: Option<Box<Impairments>>,
 }
@@ -112,41 +113,37 @@ impl Link {
         (sent, leaves.saturating_add(self.propagation))
     }
 
-    /// Keep a frame until it is delivered, at [`Packet::queued_at`](crate::packet::Packet::queued_at). True
-    /// if it is the first in flight and its delivery must be scheduled.
+    /// Keep a frame until it is delivered, at `at`. True if it is the first in flight and its delivery must be scheduled.
     #[inline]
-    pub fn carry(&mut self, id: PacketId, packets: &PacketStore) -> bool {
-        let at = packets.get(id).queued_at;
-        let before = |other: &PacketId| packets.get(*other).queued_at <= at;
+    pub fn carry(&mut self, id: PacketId, at: Instant) -> bool {
+        let before = |(other, _): &(Instant, PacketId)| *other <= at;
         if self.in_flight.back().is_none_or(before) {
-            self.in_flight.push_back(id);
+            self.in_flight.push_back((at, id));
             return self.in_flight.len() == 1;
         }
         // Only where delay varies.
         let place = self.in_flight.partition_point(before);
-        self.in_flight.insert(place, id);
+        self.in_flight.insert(place, (at, id));
         place == 0
     }
 
-    /// The frame that is delivered next.
+    /// When the next frame is delivered, if one is in flight.
     #[inline]
     #[must_use]
-    pub fn next(&self) -> Option<PacketId> {
-        self.in_flight.front().copied()
+    pub fn next_at(&self) -> Option<Instant> {
+        self.in_flight.front().map(|(at, _)| *at)
     }
 
-    /// Take the frame that is delivered now; also returns the one that follows it.
+    /// Take the frame that is delivered now.
     #[inline]
-    pub fn deliver(&mut self) -> Option<(PacketId, Option<PacketId>)> {
-        let delivered = self.in_flight.pop_front()?;
-        Some((delivered, self.in_flight.front().copied()))
+    pub fn deliver(&mut self) -> Option<PacketId> {
+        self.in_flight.pop_front().map(|(_, id)| id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Packet;
     use slicewise_units::BitRate;
 
     const FRAME: FrameLengths = FrameLengths {
@@ -170,51 +167,34 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// Packets that reach the end of a link at these times.
-    fn arriving(nanos: &[u64]) -> PacketStore {
-        let mut packets = PacketStore::default();
-        for nanos in nanos {
-            packets.insert(Packet {
-                sent_at: Instant::ZERO,
-                queued_at: at(*nanos),
-                sequence: 0,
-                l2_bytes: 60,
-                flow: 0,
-                l3_offset: 14,
-                traffic_class: 0,
-            });
-        }
-        packets
-    }
-
     #[test]
     fn frames_follow_each_other_on_the_wire_and_arrive_in_order() {
         let mut link = link(Duration::from_nanos(500), Handover::LastBit);
         assert_eq!(link.transmit(FRAME, at(100)), (at(12_244), at(12_744)));
-        let packets = arriving(&[12_744, 24_888]);
-        assert!(link.carry(0, &packets));
+        assert!(link.carry(0, at(12_744)));
         assert_eq!(link.ready_at(), at(12_244));
         assert_eq!(link.transmit(FRAME, at(12_244)), (at(24_388), at(24_888)));
-        assert!(!link.carry(1, &packets));
+        assert!(!link.carry(1, at(24_888)));
         assert_eq!(link.free_at(), at(24_388));
-        assert_eq!(link.deliver(), Some((0, Some(1))));
-        assert_eq!(link.deliver(), Some((1, None)));
-        assert_eq!(link.deliver(), None);
+        assert_eq!(link.next_at(), Some(at(12_744)));
+        assert_eq!(link.deliver(), Some(0));
+        assert_eq!(link.next_at(), Some(at(24_888)));
+        assert_eq!(link.deliver(), Some(1));
+        assert_eq!((link.next_at(), link.deliver()), (None, None));
     }
 
     #[test]
     fn frames_are_delivered_in_order_of_time_whatever_the_order_of_sending() {
         let mut link = link(Duration::ZERO, Handover::LastBit);
-        let packets = arriving(&[50, 90, 70, 10, 10]);
-        assert!(link.carry(0, &packets));
-        assert!(!link.carry(1, &packets));
-        assert!(!link.carry(2, &packets));
+        assert!(link.carry(0, at(50)));
+        assert!(!link.carry(1, at(90)));
+        assert!(!link.carry(2, at(70)));
         assert!(
-            link.carry(3, &packets),
+            link.carry(3, at(10)),
             "the next delivery is another one now"
         );
-        assert!(!link.carry(4, &packets));
-        let order: Vec<PacketId> = std::iter::from_fn(|| link.deliver()).map(|d| d.0).collect();
+        assert!(!link.carry(4, at(10)));
+        let order: Vec<PacketId> = std::iter::from_fn(|| link.deliver()).collect();
         assert_eq!(order, [3, 4, 0, 2, 1]);
     }
 

@@ -18,9 +18,7 @@ pub(crate) struct Wire {
     pub(crate) end: End,
     /// Where its next arrival is scheduled.
     pub(crate) arrival: Place,
-    /// The only port whose frames are sent on here, if they go on without an arrival at the device.
-    pub(crate) fed_by: Option<u32>,
-    /// It feeds a port in that way.
+    /// It [feeds](Wires::fed_by) a port.
     pub(crate) feeds: bool,
 }
 
@@ -48,6 +46,8 @@ pub(crate) struct Wires<O> {
     pub(crate) flows: Vec<FlowId>,
     /// By the port that sends on each.
     wires: Vec<Wire>,
+    /// By port: the only one whose frames are sent on there, if they go on without an arrival at the device.
+    fed_by: Vec<Option<u32>>,
     /// Flows from this one on are those of connections.
     first_of_connections: u16,
 }
@@ -66,7 +66,7 @@ pub(crate) enum Delivered {
 impl<O: Observer> Wires<O> {
     pub(crate) fn new(
         events: EventQueue,
-        wires: Vec<Wire>,
+        (wires, fed_by): (Vec<Wire>, Vec<Option<u32>>),
         devices: Vec<Device>,
         flows: Vec<FlowId>,
         first_of_connections: u16,
@@ -80,6 +80,7 @@ impl<O: Observer> Wires<O> {
             devices,
             flows,
             wires,
+            fed_by,
             first_of_connections,
         }
     }
@@ -118,44 +119,47 @@ impl<O: Observer> Wires<O> {
     /// Send a packet from a port whose transmitter is ready; returns when its last bit has been sent.
     #[inline]
     pub(crate) fn send(&mut self, port: u32, id: PacketId, now: Instant) -> Instant {
-        let Wire {
-            link, end, feeds, ..
-        } = &mut self.wires[port as usize];
-        let feeds = *feeds;
+        let wire = &mut self.wires[port as usize];
         let packet = self.packets.get_mut(id);
-        let (sent, mut at) = link.transmit(packet.lengths(), now);
+        let (sent, mut at) = wire.link.transmit(packet.lengths(), now);
         let mut varies_delay = false;
-        if let Some(impairments) = &mut link.impairments {
+        if let Some(impairments) = &mut wire.link.impairments {
             let Some(delivered) = impairments.on_frame(packet, at) else {
-                let packet = self.packets.remove(id);
-                self.lose(&packet, now);
+                self.lose_id(id, now);
                 return sent;
             };
             at = delivered;
             varies_delay = impairments.varies_delay();
         }
-        match end {
+        match &mut wire.end {
             End::Device { device, processing } => {
                 at = at.saturating_add(*processing);
-                if feeds {
+                if wire.feeds {
                     let flow = usize::from(packet.flow);
                     let next = self.devices[*device as usize].egress_of_flow[flow];
-                    if self.wires[next as usize].fed_by == Some(port) {
+                    if self.fed_by[next as usize] == Some(port) {
                         self.pass(next, id, at);
                         return sent;
                     }
                 }
             }
             End::Endpoint { .. } if varies_delay => {}
-            End::Endpoint { .. } => match self.receive(port, id, at) {
-                Some(processed_at) => at = processed_at,
-                None => return sent,
-            },
+            End::Endpoint {
+                receiver,
+                processing,
+            } => {
+                let captured_at = receiver.on_arrival(at);
+                capture(&mut self.observer, &self.flows, packet, captured_at);
+                if packet.flow < self.first_of_connections {
+                    self.packets.remove(id);
+                    return sent;
+                }
+                at = processing.of(captured_at);
+            }
         }
-        let Wire { link, arrival, .. } = &mut self.wires[port as usize];
-        self.packets.get_mut(id).queued_at = at;
-        if link.carry(id, &self.packets) {
-            self.events.schedule(at, *arrival);
+        packet.queued_at = at;
+        if wire.link.carry(id, at) {
+            self.events.schedule(at, wire.arrival);
         }
         sent
     }
@@ -169,31 +173,6 @@ impl<O: Observer> Wires<O> {
         self.report_forwarded(&packet, left);
     }
 
-    /// A packet reaches the endpoint at the end of a link at `at`. Returns when its connection gets it; `None` if it
-    /// is of no connection, and no more.
-    #[inline]
-    fn receive(&mut self, port: u32, id: PacketId, at: Instant) -> Option<Instant> {
-        let End::Endpoint {
-            receiver,
-            processing,
-        } = &mut self.wires[port as usize].end
-        else {
-            debug_assert!(false, "only endpoints receive");
-            return None;
-        };
-        let packet = self.packets.get(id);
-        let captured_at = receiver.on_arrival(at);
-        let flow = &self.flows[usize::from(packet.flow)];
-        if flow.is_measured() {
-            self.observer.on_received(flow, packet, captured_at);
-        }
-        if packet.flow >= self.first_of_connections {
-            return Some(processing.of(captured_at));
-        }
-        self.packets.remove(id);
-        None
-    }
-
     /// The impairments of the link that a port sends on.
     pub(crate) fn impairments(&self, port: u32) -> Option<&Impairments> {
         self.wires.get(port as usize)?.link.impairments.as_deref()
@@ -205,31 +184,35 @@ impl<O: Observer> Wires<O> {
         let Wire {
             link, end, arrival, ..
         } = &mut self.wires[port as usize];
-        let (id, next) = link.deliver()?;
-        if let Some(next) = next {
-            let at = self.packets.get(next).queued_at;
-            self.events.schedule(at, *arrival);
+        let id = link.deliver()?;
+        if let Some(next_at) = link.next_at() {
+            self.events.schedule(next_at, *arrival);
         }
         let varies_delay = |link: &Link| {
             let impairments = link.impairments.as_ref();
             impairments.is_some_and(|impairments| impairments.varies_delay())
         };
-        Some(match end {
-            End::Device { device, .. } => Delivered::Device(id, *device),
+        match end {
+            End::Device { device, .. } => return Some(Delivered::Device(id, *device)),
             // Where delay varies, a packet is captured only now.
-            End::Endpoint { .. } if varies_delay(link) => match self.receive(port, id, now) {
-                Some(_) => Delivered::Connection(id),
-                None => Delivered::Captured,
-            },
-            End::Endpoint { .. } => Delivered::Connection(id),
-        })
+            End::Endpoint { receiver, .. } if varies_delay(link) => {
+                let (packet, captured_at) = (self.packets.get(id), receiver.on_arrival(now));
+                capture(&mut self.observer, &self.flows, packet, captured_at);
+                if packet.flow < self.first_of_connections {
+                    self.packets.remove(id);
+                    return Some(Delivered::Captured);
+                }
+            }
+            End::Endpoint { .. } => {}
+        }
+        Some(Delivered::Connection(id))
     }
 
     /// Whether the next packet in flight on the link of a port is due at `now`.
     #[inline]
     pub(crate) fn is_due(&self, port: u32, now: Instant) -> bool {
-        let next = self.wires[port as usize].link.next();
-        next.is_some_and(|id| self.packets.get(id).queued_at <= now)
+        let next_at = self.wires[port as usize].link.next_at();
+        next_at.is_some_and(|at| at <= now)
     }
 
     /// Send a frame that the forwarding plane of a port has decided on, with what it wrote into it; returns when its
@@ -267,5 +250,14 @@ impl<O: Observer> Wires<O> {
         if flow.is_measured() {
             self.observer.on_lost(flow, packet, now);
         }
+    }
+}
+
+/// An endpoint captures a packet at `at`.
+#[inline]
+fn capture<O: Observer>(observer: &mut O, flows: &[FlowId], packet: &Packet, at: Instant) {
+    let flow = &flows[usize::from(packet.flow)];
+    if flow.is_measured() {
+        observer.on_received(flow, packet, at);
     }
 }

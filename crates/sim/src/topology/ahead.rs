@@ -27,8 +27,8 @@ const FASTEST: BitRate = BitRate::new(512_000_000_000);
 pub(super) struct Ahead {
     /// It sends ahead.
     ports: Vec<bool>,
-    /// The only port whose frames leave here, if they go on without an arrival at the device.
-    fed_by: Vec<Option<u32>>,
+    /// See [`Wires::fed_by`](crate::wires::Wires::fed_by).
+    pub(super) fed_by: Vec<Option<u32>>,
     /// It feeds a port in that way.
     feeds: Vec<bool>,
     /// The sources whose packets depart as those before them arrive at the other end of the link; none where each has an event.
@@ -129,11 +129,6 @@ impl Ahead {
     /// Whether a port sends ahead.
     pub(super) fn is_ahead(&self, port: u32) -> bool {
         self.ports[port as usize]
-    }
-
-    /// See [`Wire::fed_by`](crate::wires::Wire::fed_by).
-    pub(super) fn fed_by(&self, port: u32) -> Option<u32> {
-        self.fed_by[port as usize]
     }
 
     /// See [`Wire::feeds`](crate::wires::Wire::feeds).

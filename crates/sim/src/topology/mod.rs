@@ -281,6 +281,7 @@ impl<F: Forwarding> Topology<F> {
             })
             .collect();
         let first = u16::try_from(first_of_connections).unwrap_or(u16::MAX);
+        let wires = (wires, ahead.fed_by);
         let wires = Wires::new(events, wires, devices, ids, first, observer);
         Ok(Network::new(
             wires,
@@ -504,7 +505,6 @@ impl<F: Forwarding> Topology<F> {
                 link: Link::new(*params),
                 end: self.end(*peer),
                 arrival: places.arrival,
-                fed_by: ahead.fed_by(number),
                 feeds: ahead.feeds(number),
             })
             .collect();
