@@ -454,7 +454,7 @@ impl Pipeline {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
         let queued = self.tree.dequeue(&mut self.pool, now)?;
         count_sent(&mut self.classes, &queued);

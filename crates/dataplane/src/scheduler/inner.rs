@@ -70,6 +70,12 @@ impl Inner {
         }
     }
 
+    /// Where only one child has frames, it offers what that does without a decision.
+    #[inline]
+    pub(super) const fn offers_only_choice(&self) -> bool {
+        matches!(self, Self::StrictPriority(_))
+    }
+
     /// A frame that the child at `position` offered has left. What `departed` says of the child is then so of this node.
     #[inline]
     pub(super) fn on_departure(&mut self, position: u32, departed: &mut Departed) {

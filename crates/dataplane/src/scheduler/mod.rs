@@ -271,7 +271,9 @@ impl Tree {
             if !was_empty {
                 return self.forget_offers(place);
             }
-            offer = Offer::UNKNOWN;
+            if !node.inner.offers_only_choice() {
+                offer = Offer::UNKNOWN;
+            }
         }
         self.root.offer = offer;
     }
@@ -303,8 +305,14 @@ impl Tree {
     #[inline]
     pub(crate) fn settle(&mut self, pool: &mut FramePool, now: Instant) {
         if self.backlog > 0 && self.root.offer.until <= now {
-            self.settle_from(self.first_asked(now), pool, now);
+            self.settle_all(pool, now);
         }
+    }
+
+    /// Not inlined: often nothing has to be asked.
+    #[inline(never)]
+    fn settle_all(&mut self, pool: &mut FramePool, now: Instant) {
+        self.settle_from(self.first_asked(now), pool, now);
     }
 
     /// From this node down to those whose offers are needed and not known, and up again with the answers.
@@ -397,12 +405,14 @@ impl Tree {
         if self.backlog == 0 {
             return None;
         }
-        self.settle(pool, now);
-        let offer = self.root.offer;
-        if !offer.is_ready() {
-            return None;
-        }
-        self.take(offer.leaf, pool, now)
+        let leaf = match self.root.offer.promised(now) {
+            Some(leaf) => leaf,
+            None => {
+                self.settle(pool, now);
+                self.root.offer.ready_leaf()?
+            }
+        };
+        self.take(leaf, pool, now)
     }
 
     /// Take the frame that `leaf` offers, and charge it to every node above.

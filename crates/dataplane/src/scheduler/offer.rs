@@ -75,6 +75,8 @@ pub(super) struct Offer {
 
 /// No leaf.
 const NO_LEAF: u32 = u32::MAX;
+/// Beside the position of a leaf: its head may leave, but only from when the offer expires. Trees have fewer leaves.
+const PROMISED: u32 = 1 << 31;
 
 impl Offer {
     /// No answer: it has expired at any time.
@@ -89,6 +91,23 @@ impl Offer {
         }
     }
 
+    /// As [`wait`](Self::wait), and from `at` on the head of `leaf` may leave, if no other becomes the first of a queue
+    /// until then. Only the root keeps promises; a parent asks again.
+    #[inline]
+    pub(super) const fn promise(leaf: u32, at: Instant) -> Self {
+        Self {
+            until: at,
+            leaf: leaf | PROMISED,
+        }
+    }
+
+    /// The leaf whose head may leave at `now`, as was [promised](Self::promise).
+    #[inline]
+    pub(super) fn promised(&self, now: Instant) -> Option<u32> {
+        let is_due = self.until <= now && self.leaf >= PROMISED && self.leaf != NO_LEAF;
+        is_due.then_some(self.leaf & !PROMISED)
+    }
+
     /// The head of `leaf` may leave, whatever the time.
     #[inline]
     pub(super) const fn ready(leaf: u32) -> Self {
@@ -98,10 +117,16 @@ impl Offer {
         }
     }
 
+    /// The leaf whose head may leave now.
+    #[inline]
+    pub(super) fn ready_leaf(&self) -> Option<u32> {
+        self.is_ready().then_some(self.leaf)
+    }
+
     /// True where a frame may leave.
     #[inline]
     pub(super) const fn is_ready(&self) -> bool {
-        self.leaf != NO_LEAF
+        self.leaf < PROMISED
     }
 
     /// The same answer, valid at most until `until`.

@@ -41,7 +41,7 @@ impl Shaper {
             return Step::ask(0);
         };
         if !below.is_ready() {
-            return Step::answer(below);
+            return Step::answer(Offer::wait(below.until));
         }
         let head = offers.head(below);
         if head.priority && self.priority_borrows {
@@ -52,6 +52,9 @@ impl Shaper {
             return Step::answer(below);
         }
         let covered = self.bucket.ready_at(needed).unwrap_or(Instant::MAX);
+        if below.until == Instant::MAX {
+            return Step::answer(Offer::promise(below.leaf, covered));
+        }
         // Before that another frame may come first, and cost less.
         Step::answer(Offer::wait(covered.min(below.until)))
     }
