@@ -260,9 +260,15 @@ impl EventQueue {
         if place < self.split {
             self.first.set(place, at);
         } else {
-            self.second.set(place - self.split, at);
-            self.second_least = self.second.least();
+            self.set_second(place - self.split, at);
         }
+    }
+
+    /// Not inlined, as it happens seldom.
+    #[inline(never)]
+    fn set_second(&mut self, place: usize, at: u64) {
+        self.second.set(place, at);
+        self.second_least = self.second.least();
     }
 }
 

@@ -309,24 +309,32 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         if id.is_measured() {
             self.wires.observer.on_sent(id, &packet);
         }
+        if !matches!(self.ports[number as usize].egress, Egress::Ahead) {
+            return self.hand_to_adapter(number, packet, segment, now);
+        }
+        let at = self.wires.link(number).ready_at().max(now);
+        let id = self.wires.store(packet, segment);
+        self.wires.send(number, id, at);
+        if segment.is_some() {
+            self.transports.leaves(&packet, at, now);
+        }
+    }
+
+    /// The same where the adapter may have no room, or may be paused.
+    fn hand_to_adapter(
+        &mut self,
+        number: u32,
+        packet: Packet,
+        segment: Option<&Segment>,
+        now: Instant,
+    ) {
         let priority = self.flows[usize::from(packet.flow)].priority();
         let port = &mut self.ports[number as usize];
         let link = self.wires.link(number);
         let (free_at, ready_at) = (link.free_at(), link.ready_at());
-        let ring = match &mut port.egress {
-            Egress::Adapter(ring) => ring,
-            Egress::Ahead => {
-                let (id, at) = (self.wires.store(packet, segment), ready_at.max(now));
-                self.wires.send(number, id, at);
-                if segment.is_some() {
-                    self.transports.leaves(&packet, at, now);
-                }
-                return;
-            }
-            Egress::Forwarding(_) => {
-                debug_assert!(false, "a flow is sent by an endpoint");
-                return;
-            }
+        let Egress::Adapter(ring) = &mut port.egress else {
+            debug_assert!(false, "a flow is sent by an endpoint");
+            return;
         };
         if !ring.has_room(free_at > now) {
             self.wires.lose(&packet, now);
@@ -438,29 +446,31 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         };
         let mut ready_at = self.wires.link(number).ready_at();
         let mut poll_at = forwarding.poll_at().unwrap_or(Instant::MAX);
+        let mut leaving = None;
         if poll_at.max(ready_at) <= now {
-            if let Some(frame) = forwarding.poll_egress(now) {
-                self.wires.packets.prefetch(forwarding.next_handle());
-                let controls = &mut self.flow_controls;
-                flow_control::on_gone(
-                    port,
-                    controls,
-                    &self.flows,
-                    &mut self.wires,
-                    packet_of(&frame),
-                    now,
-                );
-                ready_at = self.wires.forward(number, &frame, now);
-            }
-            let Egress::Forwarding(forwarding) = &mut port.egress else {
-                return;
-            };
+            leaving = forwarding.poll_egress(now);
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
             poll_at = forwarding.poll_at().unwrap_or(Instant::MAX).max(later);
         }
+        let has_dropped = forwarding.has_dropped();
+        if let Some(frame) = leaving {
+            self.wires.packets.prefetch(forwarding.next_handle());
+            let controls = &mut self.flow_controls;
+            flow_control::on_gone(
+                port,
+                controls,
+                &self.flows,
+                &mut self.wires,
+                packet_of(&frame),
+                now,
+            );
+            ready_at = self.wires.forward(number, &frame, now);
+        }
         port.wake(poll_at.max(ready_at), &mut self.wires.events);
-        self.lose_dropped(number, now);
+        if has_dropped {
+            self.lose_all_dropped(number, now);
+        }
     }
 
     /// Report frames that a device dropped from its queues as lost.
@@ -520,6 +530,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
 
 /// The packet that a frame of the data plane stands for.
 #[inline]
-pub(crate) fn packet_of(frame: &Frame) -> PacketId {
-    PacketId::try_from(frame.handle).unwrap_or(PacketId::MAX)
+#[expect(clippy::cast_possible_truncation, reason = "it was made of one")]
+pub(crate) const fn packet_of(frame: &Frame) -> PacketId {
+    frame.handle as PacketId
 }
