@@ -102,8 +102,9 @@ struct Tree {
     /// Level after level. Level 0 holds the time of every actor, each level above it the least
     /// time of every group below; the last level is at most [`ROOTS`] groups.
     groups: Vec<Group>,
-    /// Where each level starts in `groups`.
+    /// Where each level starts in `groups`, and the last of them.
     starts: [usize; MAX_LEVELS],
+    roots: usize,
     levels: usize,
 }
 
@@ -119,15 +120,16 @@ impl Tree {
         }
         Some(Self {
             groups: vec![Group::IDLE; total],
+            roots: starts[levels - 1],
             starts,
             levels,
         })
     }
 
     /// The least time, and its place on the last level.
-    #[inline]
+    #[inline(always)]
     fn least(&self) -> (u64, usize) {
-        let roots = &self.groups[self.starts[self.levels - 1]..];
+        let roots = &self.groups[self.roots..];
         let mut least = roots[0].least();
         for (root, group) in (1..).zip(&roots[1..]) {
             let (time, lane) = group.least();
@@ -234,11 +236,10 @@ impl EventQueue {
     }
 
     /// Take the earliest event, if it is no later than `end`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Event)> {
         if self.spent != NOWHERE {
-            self.set(self.spent, NEVER);
-            self.spent = NOWHERE;
+            self.vacate();
         }
         let ((first, first_place), (second, second_place)) =
             (self.first.least(), self.second_least);
@@ -253,6 +254,13 @@ impl EventQueue {
         };
         self.spent = place;
         Some((Instant::from_nanos(least), self.events[place]))
+    }
+
+    /// No event is pending at the place of the event taken last.
+    #[inline(never)]
+    fn vacate(&mut self) {
+        self.set(self.spent, NEVER);
+        self.spent = NOWHERE;
     }
 
     #[inline]

@@ -75,7 +75,7 @@ impl Observer for Measurement {
     /// Counts go by the times in the packets, and only packets of one flow are compared.
     const ORDERED: bool = false;
 
-    #[inline]
+    #[inline(always)]
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
         let first_source = flow.source == 0;
         let slice = usize::from(flow.slice);
@@ -83,7 +83,7 @@ impl Observer for Measurement {
             .on_sent(slice, first_source, packet.sent_at, packet.l2_bytes);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
         let slice = usize::from(flow.slice);
         #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
@@ -104,7 +104,7 @@ impl Observer for Measurement {
             .on_lost(usize::from(flow.slice), packet.sent_at, packet.l2_bytes);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_forwarded(&mut self, flow: &FlowId, packet: &Packet, left: Instant) {
         if let Some(scheduler) = &mut self.scheduler {
             scheduler.on_forwarded(usize::from(flow.slice), packet, left);

@@ -85,7 +85,7 @@ pub struct PacketStore {
 
 impl PacketStore {
     /// Store a packet. O(1), amortized over a turn.
-    #[inline]
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "2³² packets fill 100 GB")]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         if self.len * 4 >= self.packets.len() * 3 {

@@ -52,25 +52,38 @@ impl SchedulerDelays {
     }
 
     /// The last bit of a packet of `slice` leaves at `left`.
-    #[inline]
+    #[inline(always)]
     pub fn on_forwarded(&mut self, slice: usize, packet: &Packet, left: Instant) {
-        let class = self.class_of_flow.get(usize::from(packet.flow));
-        let class = class.and_then(|class| self.classes.get_mut(*class)?.as_mut());
         let own = SchedulerFigures {
             delay_max_ns: left.saturating_since(packet.queued_at).nanos(),
-            after_eligible_max_ns: class.map(|class| {
-                let bytes = self.accounting.count(packet.lengths()).bytes();
-                let eligible_at = class.on_frame(packet.queued_at, bytes);
-                left.saturating_since(eligible_at).nanos()
-            }),
+            after_eligible_max_ns: if self.classes.is_empty() {
+                None
+            } else {
+                self.after_eligible(packet, left)
+            },
         };
         if self.slices.len() <= slice {
-            self.slices.resize(slice + 1, None);
+            self.add_slices(slice);
         }
         let largest = self.slices[slice].get_or_insert(own);
         largest.delay_max_ns = largest.delay_max_ns.max(own.delay_max_ns);
         let both = (largest.after_eligible_max_ns).zip(own.after_eligible_max_ns);
         largest.after_eligible_max_ns = both.map(|(one, other)| one.max(other));
+    }
+
+    #[cold]
+    fn add_slices(&mut self, last: usize) {
+        self.slices.resize(last + 1, None);
+    }
+
+    /// How long after its eligible time a packet leaves, if its class has a guarantee. Not inlined, as most policies have none.
+    #[inline(never)]
+    fn after_eligible(&mut self, packet: &Packet, left: Instant) -> Option<u64> {
+        let class = *self.class_of_flow.get(usize::from(packet.flow))?;
+        let class = self.classes.get_mut(class)?.as_mut()?;
+        let bytes = self.accounting.count(packet.lengths()).bytes();
+        let eligible_at = class.on_frame(packet.queued_at, bytes);
+        Some(left.saturating_since(eligible_at).nanos())
     }
 
     /// The longest times of a slice; `None` if none of its frames has left.

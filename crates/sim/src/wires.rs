@@ -179,33 +179,35 @@ impl<O: Observer> Wires<O> {
     }
 
     /// Take the first packet in flight on the link of a port at `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, port: u32, now: Instant) -> Option<Delivered> {
-        let Wire {
-            link, end, arrival, ..
-        } = &mut self.wires[port as usize];
-        let id = link.deliver()?;
-        if let Some(next_at) = link.next_at() {
-            self.events.schedule(next_at, *arrival);
+        let wire = &mut self.wires[port as usize];
+        let id = wire.link.deliver()?;
+        if let Some(next_at) = wire.link.next_at() {
+            self.events.schedule(next_at, wire.arrival);
         }
-        let varies_delay = |link: &Link| {
-            let impairments = link.impairments.as_ref();
-            impairments.is_some_and(|impairments| impairments.varies_delay())
-        };
-        match end {
-            End::Device { device, .. } => return Some(Delivered::Device(id, *device)),
-            // Where delay varies, a packet is captured only now.
-            End::Endpoint { receiver, .. } if varies_delay(link) => {
-                let (packet, captured_at) = (self.packets.get(id), receiver.on_arrival(now));
-                capture(&mut self.observer, &self.flows, packet, captured_at);
-                if packet.flow < self.first_of_connections {
-                    self.packets.remove(id);
-                    return Some(Delivered::Captured);
-                }
+        Some(match wire.end {
+            End::Device { device, .. } => Delivered::Device(id, device),
+            End::Endpoint { .. } => self.deliver_to_endpoint(port, id, now),
+        })
+    }
+
+    /// Where delay varies, a packet is captured only now.
+    #[inline(never)]
+    fn deliver_to_endpoint(&mut self, port: u32, id: PacketId, now: Instant) -> Delivered {
+        let Wire { link, end, .. } = &mut self.wires[port as usize];
+        if let End::Endpoint { receiver, .. } = end
+            && let Some(impairments) = &link.impairments
+            && impairments.varies_delay()
+        {
+            let (packet, captured_at) = (self.packets.get(id), receiver.on_arrival(now));
+            capture(&mut self.observer, &self.flows, packet, captured_at);
+            if packet.flow < self.first_of_connections {
+                self.packets.remove(id);
+                return Delivered::Captured;
             }
-            End::Endpoint { .. } => {}
         }
-        Some(Delivered::Connection(id))
+        Delivered::Connection(id)
     }
 
     /// Whether the next packet in flight on the link of a port is due at `now`.
@@ -228,7 +230,7 @@ impl<O: Observer> Wires<O> {
         left
     }
 
-    #[inline]
+    #[inline(always)]
     fn report_forwarded(&mut self, packet: &Packet, left: Instant) {
         let flow = &self.flows[usize::from(packet.flow)];
         if flow.is_measured() {

@@ -62,7 +62,7 @@ impl OnOff {
         self.inner.recorded_bytes()
     }
 
-    #[inline]
+    #[inline(never)]
     pub(crate) fn next_departure(
         &mut self,
         until: Instant,

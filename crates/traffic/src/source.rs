@@ -52,7 +52,7 @@ impl Pattern {
     }
 
     /// The next departure, if it is before `until`; never before the last one.
-    #[inline]
+    #[inline(always)]
     pub fn next_departure(&mut self, until: Instant, random: &mut Random) -> Option<Instant> {
         let at = match self {
             Self::Iperf3(pattern) => pattern.next_departure(random),
@@ -126,7 +126,7 @@ impl Source {
     }
 
     /// The next packet; `None` once the source has stopped.
-    #[inline]
+    #[inline(always)]
     pub fn next_departure(&mut self) -> Option<Departure> {
         let mut l2_bytes = match &mut self.sizes {
             Sizes::Equal(l2_bytes) => *l2_bytes,

@@ -83,7 +83,8 @@ impl Forwarding for Pipeline {
         self.on_classified_frame(frame, headers, class, now, true)
     }
 
-    #[inline]
+    // One call and not several, for planes that are inlined.
+    #[inline(never)]
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         self.poll_egress(now)
     }
@@ -158,7 +159,7 @@ impl Forwarding for Plane {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_classified(
         &mut self,
         frame: Frame,
@@ -174,10 +175,10 @@ impl Forwarding for Plane {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
         match self {
-            Self::Pipeline(pipeline) => pipeline.poll_egress(now),
+            Self::Pipeline(pipeline) => Forwarding::poll_egress(pipeline, now),
             Self::Switch(switch) => switch.poll_egress(now),
             Self::Tc(tc) => tc.poll_egress(now),
             Self::QosSched(threads) => threads.poll_egress(now),

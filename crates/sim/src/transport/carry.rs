@@ -371,7 +371,7 @@ impl Transports {
     }
 
     /// A frame of a connection, handed over to an adapter at `now`, leaves it at `at`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn leaves(&mut self, packet: &Packet, at: Instant, now: Instant) {
         if at <= now {
             // Whoever hands it over goes on as long as there is room.

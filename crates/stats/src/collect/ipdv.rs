@@ -147,6 +147,13 @@ impl Ipdv {
             self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
             return Arrival::default();
         }
+        self.out_of_turn(index, packet, histogram)
+    }
+
+    /// A packet was received that its flow did not send right after the one received before.
+    #[inline(never)]
+    fn out_of_turn(&mut self, index: usize, packet: Received, histogram: usize) -> Arrival {
+        let flow = &mut self.flows[index];
         let is_reordered = flow.is_overtaken(packet);
         let [before, after] = flow.neighbours(packet);
         if let Some(before) = before {
@@ -163,7 +170,7 @@ impl Ipdv {
         self.flows.resize_with(last + 1, Flow::default);
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, histogram: usize, variation_ns: u64) {
         self.histograms.record(histogram, variation_ns);
         self.moments[histogram].record(variation_ns);

@@ -239,7 +239,7 @@ impl RunCollector {
     ///
     /// # Panics
     /// If `slice` is not the index of a slice.
-    #[inline]
+    #[inline(always)]
     pub fn on_sent(&mut self, slice: usize, first_source: bool, now: Instant, bytes: u32) {
         if !self.sent.holds(&self.grid, now) {
             self.sent = self.find(now);
