@@ -31,60 +31,98 @@ pub(crate) fn finding(
     sentences.join(" ")
 }
 
-/// What the verdicts of policies that have runs come to.
+/// What the verdicts of policies that have runs come to: each outcome is counted, as only "broken" says that something
+/// does not hold.
 fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
-    // A policy does what it does in every phase.
-    let name = |verdict: &PolicyVerdict| study.policy_of_runs(&verdict.policy).to_owned();
-    let mut names: Vec<String> = policies.iter().map(|verdict| name(verdict)).collect();
+    let mut names: Vec<&str> = policies
+        .iter()
+        .map(|verdict| study.policy_of_runs(&verdict.policy))
+        .collect();
     names.dedup();
-    let that = |holds: fn(&PolicyVerdict) -> bool| -> Vec<&str> {
-        let in_every_phase = |policy: &&String| {
-            let mut phases = policies.iter().filter(|verdict| name(verdict) == **policy);
-            phases.all(|verdict| holds(verdict))
+    let outcomes = |of: fn(&PolicyVerdict) -> Outcome| -> Vec<Outcome> {
+        let phases_of = |name: &&str| {
+            let phases = policies.iter();
+            let phases = phases.filter(|verdict| study.policy_of_runs(&verdict.policy) == *name);
+            in_all_phases(&phases.map(|verdict| of(verdict)).collect::<Vec<_>>())
         };
-        let names = names.iter().filter(in_every_phase);
-        names.map(String::as_str).collect()
+        names.iter().map(phases_of).collect()
     };
-    let isolating = that(|p| p.isolation.outcome == Outcome::Holds);
-    let reallocating = that(|p| p.reallocation.outcome == Outcome::Holds);
-    let both =
-        that(|p| p.isolation.outcome == Outcome::Holds && p.reallocation.outcome == Outcome::Holds);
-    let total = names.len();
-    let unjudged = |p: &PolicyVerdict| {
-        p.isolation.outcome == Outcome::NotTested && p.reallocation.outcome == Outcome::NotTested
-    };
-    if policies.iter().copied().all(unjudged) {
+    let isolation = outcomes(|policy| policy.isolation.outcome);
+    let reallocation = outcomes(|policy| policy.reallocation.outcome);
+    let mut all = isolation.iter().chain(&reallocation);
+    if all.all(|outcome| *outcome == Outcome::NotTested) {
         return "Nothing was judged: a verdict requires a slice with an objective, or a guaranteed slice and a \
                 scenario to compare with."
             .to_owned();
     }
-    let slices = judged_slices(study);
-    let isolates = number_verb(isolating.len(), "isolates", "isolate");
-    let untested = |p: &PolicyVerdict| p.reallocation.outcome == Outcome::NotTested;
-    if policies.iter().copied().all(untested) {
-        return format!(
-            "Of {}, {isolates} {slices}; whether others get what is unused was not tested.",
-            count_policies(total)
-        );
+    let subject = match judged_slices(study).as_str() {
+        "" => "Isolation".to_owned(),
+        slices => format!("Isolation of {slices}"),
+    };
+    let has_phases = !study.phases.is_empty();
+    let mut sentences = vec![
+        counted(&subject, &isolation, has_phases),
+        counted("Reallocation of unused capacity", &reallocation, has_phases),
+    ];
+    sentences.extend(both(&names, &isolation, &reallocation));
+    sentences.join(" ")
+}
+
+/// What the verdicts of a policy in each phase come to. It holds where it does in every phase.
+fn in_all_phases(phases: &[Outcome]) -> Outcome {
+    use Outcome::{Broken, Inconclusive, NotTested, Partial};
+    let mut from_worst = [Broken, Partial, Inconclusive, NotTested].into_iter();
+    let worst = from_worst.find(|outcome| phases.contains(outcome));
+    worst.unwrap_or(Outcome::Holds)
+}
+
+/// "Isolation of gold holds under 1 of 3 policies and is inconclusive under 2."
+fn counted(subject: &str, outcomes: &[Outcome], has_phases: bool) -> String {
+    let (every, one) = match has_phases {
+        true => (" in every phase", " in a phase"),
+        false => ("", ""),
+    };
+    let words = [
+        (Outcome::Holds, "holds", every),
+        (Outcome::Partial, "is partial", one),
+        (Outcome::Broken, "is broken", one),
+        (Outcome::Inconclusive, "is inconclusive", one),
+        (Outcome::NotTested, "is untested", one),
+    ];
+    let total = outcomes.len();
+    let mut parts: Vec<String> = Vec::new();
+    for (outcome, word, phases) in words {
+        let policies = match outcomes.iter().filter(|o| **o == outcome).count() {
+            0 => continue,
+            1 if total == 1 => "the one policy".to_owned(),
+            2 if total == 2 => "both policies".to_owned(),
+            n if n == total => format!("all {n} policies"),
+            n if parts.is_empty() => format!("{n} of {total} policies"),
+            n => n.to_string(),
+        };
+        parts.push(format!("{word}{phases} under {policies}"));
     }
-    let does_both = match both.as_slice() {
-        [] => "none does both.".to_owned(),
-        names => format!(
-            "{} {} both.",
-            listed(names),
-            if names.len() == 1 { "does" } else { "do" }
-        ),
-    };
-    let in_phases = if study.phases.is_empty() {
-        ""
-    } else {
-        " in every phase"
-    };
-    format!(
-        "Of {}, {isolates} {slices} and {} unused capacity to others{in_phases}; {does_both}",
-        count_policies(total),
-        number_verb(reallocating.len(), "gives", "give"),
-    )
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    format!("{subject} {}.", listed(&parts))
+}
+
+/// The policies under which both hold; `None` where that is none so far, and there may be one.
+fn both(names: &[&str], isolation: &[Outcome], reallocation: &[Outcome]) -> Option<String> {
+    let pairs = || isolation.iter().zip(reallocation);
+    let holding = names.iter().zip(pairs());
+    let holding = holding.filter(|(_, pair)| *pair == (&Outcome::Holds, &Outcome::Holds));
+    // One may be called "no policy".
+    let holding: Vec<String> = holding.map(|(name, _)| format!("“{name}”")).collect();
+    let holding: Vec<&str> = holding.iter().map(String::as_str).collect();
+    let fails = |outcome: &Outcome| matches!(outcome, Outcome::Broken | Outcome::Partial);
+    match holding.as_slice() {
+        _ if names.len() == 1 => None,
+        [] if pairs().all(|(a, b)| fails(a) || fails(b)) => {
+            Some("Both hold under none.".to_owned())
+        }
+        [] => None,
+        holding => Some(format!("Both hold under {}.", listed(holding))),
+    }
 }
 
 /// The slices whose isolation is judged, by name as far as that stays short.
@@ -145,22 +183,6 @@ fn agreement(policies: &[&PolicyVerdict], figures: &[PublishedComparison]) -> Op
         ),
     };
     Some(format!("{of_verdicts}{of_figures}."))
-}
-
-fn count_policies(number: usize) -> String {
-    if number == 1 {
-        "1 policy".to_owned()
-    } else {
-        format!("{number} policies")
-    }
-}
-
-fn number_verb(number: usize, one: &str, several: &str) -> String {
-    match number {
-        0 => format!("none {one}"),
-        1 => format!("1 {one}"),
-        n => format!("{n} {several}"),
-    }
 }
 
 /// More slices than these are counted, not named.
@@ -332,6 +354,54 @@ mod tests {
     fn lists_names_as_a_sentence_does() {
         assert_eq!(listed(&["a"]), "a");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn counts_each_outcome_and_takes_none_for_another() {
+        use Outcome::{Broken, Holds, Inconclusive, NotTested, Partial};
+        let of = |outcomes: &[Outcome]| counted("It", outcomes, false);
+        assert_eq!(of(&[Broken]), "It is broken under the one policy.");
+        assert_eq!(of(&[NotTested; 2]), "It is untested under both policies.");
+        assert_eq!(of(&[Holds; 3]), "It holds under all 3 policies.");
+        assert_eq!(
+            of(&[Inconclusive, Broken, Holds, Partial, NotTested, Holds]),
+            "It holds under 2 of 6 policies, is partial under 1, is broken under 1, is inconclusive under 1 and is \
+             untested under 1."
+        );
+    }
+
+    #[test]
+    fn what_is_not_broken_in_a_phase_holds_where_it_does_in_every_phase() {
+        use Outcome::{Broken, Holds, Inconclusive, NotTested};
+        let policies = [
+            in_all_phases(&[Holds, Holds]),
+            in_all_phases(&[Holds, Broken, Inconclusive]),
+            in_all_phases(&[Inconclusive, Holds]),
+            in_all_phases(&[Holds, NotTested]),
+        ];
+        assert_eq!(
+            counted("It", &policies, true),
+            "It holds in every phase under 1 of 4 policies, is broken in a phase under 1, is inconclusive in a phase \
+             under 1 and is untested in a phase under 1."
+        );
+    }
+
+    #[test]
+    fn both_hold_under_none_only_where_one_fails_under_each() {
+        use Outcome::{Broken, Holds, Inconclusive, Partial};
+        let names = ["no policy", "other"];
+        let of = |isolation: [Outcome; 2], reallocation: [Outcome; 2]| {
+            both(&names, &isolation, &reallocation).unwrap_or_default()
+        };
+        assert_eq!(
+            of([Holds, Broken], [Holds, Holds]),
+            "Both hold under “no policy”."
+        );
+        assert_eq!(
+            of([Holds, Broken], [Partial, Holds]),
+            "Both hold under none."
+        );
+        assert_eq!(of([Holds, Broken], [Inconclusive, Holds]), "");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod applications;
 mod beside;
 mod browser;
 mod captured;
+mod headline;
 mod populations;
 mod report;
 mod results_folder;

@@ -1,0 +1,58 @@
+//! The sentences above the table of verdicts.
+
+use crate::support::{Size, record, study};
+use slicewise_results::{Force, ResultsFolder};
+use slicewise_stats::description::StudyDescription;
+use std::fs;
+
+/// The headline of a report on runs of these policies and scenarios, by their places in the study.
+fn headline(study: &StudyDescription, policies: &[usize], scenarios: &[usize]) -> String {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = ResultsFolder::create(temporary.path(), study, Force::Refuse).unwrap();
+    for policy in policies {
+        for scenario in scenarios {
+            for repetition in 0..study.repetitions {
+                let run = record(study, *policy, *scenario, repetition);
+                folder.write_run(&run).unwrap();
+            }
+        }
+    }
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let html = fs::read_to_string(page).unwrap();
+    let (_, after) = html.split_once("<p class=\"finding\">").unwrap();
+    after.split_once("</p>").unwrap().0.to_owned()
+}
+
+/// The synthetic study, of which nothing was published.
+fn unpublished(policies: usize) -> StudyDescription {
+    let mut study = study(Size {
+        policies,
+        ..Size::SMALL
+    });
+    study.published.clear();
+    for policy in &mut study.policies {
+        policy.published_verdict = None;
+    }
+    study
+}
+
+#[test]
+fn counts_what_holds_what_is_broken_and_what_is_open() {
+    insta::assert_snapshot!(headline(&unpublished(3), &[0, 1, 2], &[0, 1, 2]), @"Isolation of critical holds under 2 of 3 policies and is inconclusive under 1. Reallocation of unused capacity holds under 2 of 3 policies and is broken under 1. Both hold under “priority”.");
+}
+
+#[test]
+fn does_not_say_of_what_is_inconclusive_that_it_does_not_hold() {
+    let mut study = unpublished(2);
+    study.margins.rare_runs = 0.01;
+    study.margins.delay_relative = 1e3;
+    study.margins.loss_absolute = 1.0;
+    study.margins.throughput_relative = 1.0;
+    insta::assert_snapshot!(headline(&study, &[0, 1], &[0, 1]), @"Isolation of critical is inconclusive under both policies. Reallocation of unused capacity is inconclusive under both policies.");
+}
+
+#[test]
+fn does_not_say_of_what_is_untested_that_it_does_not_hold() {
+    let study = unpublished(2);
+    insta::assert_snapshot!(headline(&study, &[0, 1], &[2]), @"Isolation of critical is untested under both policies. Reallocation of unused capacity holds under both policies.");
+}
