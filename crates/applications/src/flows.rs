@@ -56,12 +56,13 @@ impl Flows {
         let completion_time = samples::figures(flows().map(|flow| flow.took.nanos()).collect());
         // A flow takes a nanosecond at least.
         let rates = flows().map(|f| f.bytes as f64 * 8e9 / f.took.nanos().max(1) as f64);
+        let rates: f64 = rates.sum();
         let completed = completion_time.samples;
         FlowFigures {
             completed,
             completion_time,
             time_of_begun: samples::figures(time_of_begun.collect()),
-            rate_mean_bits_per_second: rates.sum::<f64>() / completed.max(1) as f64,
+            rate_mean_bits_per_second: (completed > 0).then(|| rates / completed as f64),
         }
     }
 }

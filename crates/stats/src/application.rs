@@ -101,11 +101,12 @@ pub struct FlowFigures {
     /// The same, with the flows in progress at the end of the span: of these, the time until then.
     #[serde(default)]
     pub time_of_begun: DelayFigures,
-    /// Mean of a flow's bytes over its completion time, bit/s.
-    pub rate_mean_bits_per_second: f64,
+    /// Mean of a flow's bytes over its completion time, bit/s; `None` where none was completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_mean_bits_per_second: Option<f64>,
 }
 
-/// Clients of a video, over the segments that arrived in the span.
+/// Clients of a video, over the segments that arrived in the span. A mean of nothing is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VideoFigures {
@@ -114,19 +115,25 @@ pub struct VideoFigures {
     /// Segments that arrived.
     pub segments: u64,
     /// Mean quality of a segment, as its place in the ladder, from 0.
-    pub quality_mean: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality_mean: Option<f64>,
     /// The same of the client with the lowest one.
-    pub quality_least: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality_least: Option<f64>,
     /// Mean bit rate of a segment, bit/s.
-    pub bit_rate_mean: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bit_rate_mean: Option<f64>,
     /// Changes of quality, a client and minute.
-    pub switches_per_minute: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches_per_minute: Option<f64>,
     /// Mean time from asking for the first segment to playing it, ns, of clients that began to play in the span.
-    pub start_up_mean_ns: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_up_mean_ns: Option<f64>,
     /// Times that playing stopped for want of a segment.
     pub stalls: u64,
     /// Time in which playing was stopped / time since it began.
-    pub stalled_ratio: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_ratio: Option<f64>,
 }
 
 /// Connections that failed for one reason.

@@ -243,9 +243,8 @@ impl ApplicationQuantity {
             Self::StalledRatio => video.stalled_ratio,
             _ => video.quality_mean,
         };
-        // No client began to play in the span.
-        let is_known = video.segments > 0 && (self != Self::StartUpMean || value > 0.0);
-        is_known.then_some((value, Together::Mean(video.segments as f64)))
+        // A client may play what arrived before the span.
+        Some((value?, Together::Mean(video.segments.max(1) as f64)))
     }
 }
 

@@ -23,7 +23,7 @@ impl Video {
             .map(|c| self.sums(c, from, to))
             .collect();
         let segments: u64 = sums.iter().map(|sum| sum.segments).sum();
-        let mean = |of: fn(&Sums) -> f64| sums.iter().map(of).sum::<f64>() / segments.max(1) as f64;
+        let mean = |of: fn(&Sums) -> f64| ratio(sums.iter().map(of).sum(), segments as f64);
         let each = sums.iter().filter(|sum| sum.segments > 0);
         let least = each.map(|sum| sum.quality / sum.segments as f64);
         let present = self.clients.iter().filter_map(|c| c.first_asked);
@@ -36,7 +36,7 @@ impl Video {
             clients: self.clients.len() as u64,
             segments,
             quality_mean: mean(|sum| sum.quality),
-            quality_least: least.reduce(f64::min).unwrap_or(0.0),
+            quality_least: least.reduce(f64::min),
             bit_rate_mean: mean(|sum| sum.bit_rate),
             switches_per_minute: ratio(switches as f64, present),
             start_up_mean_ns: self.start_up_mean_ns(from, to),
@@ -60,7 +60,7 @@ impl Video {
         sums
     }
 
-    fn start_up_mean_ns(&self, from: Instant, to: Instant) -> f64 {
+    fn start_up_mean_ns(&self, from: Instant, to: Instant) -> Option<f64> {
         let begun = self.clients.iter().filter_map(|client| {
             let began = client.player.began?;
             let took = began.saturating_since(client.first_asked?);
@@ -70,7 +70,7 @@ impl Video {
         ratio(sum, count)
     }
 
-    fn stalls(&self, from: Instant, end: Instant) -> (u64, f64) {
+    fn stalls(&self, from: Instant, end: Instant) -> (u64, Option<f64>) {
         let players = || self.clients.iter().map(|client| &client.player);
         let stalls = players().map(|player| player.stalls(from, end)).sum();
         let spans = players().map(|player| player.stalled(from, end));
@@ -80,11 +80,7 @@ impl Video {
     }
 }
 
-/// 0 where there is nothing to divide by.
-fn ratio(numerator: f64, denominator: f64) -> f64 {
-    if denominator > 0.0 {
-        numerator / denominator
-    } else {
-        0.0
-    }
+/// `None` where there is nothing to divide by.
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    (denominator > 0.0).then(|| numerator / denominator)
 }

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use slicewise_stats::application::VideoFigures;
 use slicewise_traffic::application::{AdaptationRule, ServerParams};
 use slicewise_units::BitRate;
 
@@ -87,17 +88,43 @@ fn the_first_segment_has_the_quality_within_1_mbit_per_second() {
     assert!(seen[1..].iter().all(|seen| seen.quality == 3));
     let figures = video.video_figures(at(0), at(60_000));
     // 20 ms, and 0.5 MB at 10 Mbit/s.
-    assert_eq!(figures.start_up_mean_ns, 420e6);
+    assert_eq!(figures.start_up_mean_ns, Some(420e6));
     assert_eq!(figures.quality_least, figures.quality_mean);
     // One change, in a minute.
-    assert!((figures.switches_per_minute - 1.0).abs() < 1e-9);
+    assert!((figures.switches_per_minute.unwrap() - 1.0).abs() < 1e-9);
     let early = video.video_figures(at(0), at(6_000));
-    assert!((early.switches_per_minute - 10.0).abs() < 1e-9);
+    assert!((early.switches_per_minute.unwrap() - 10.0).abs() < 1e-9);
     let later = video.video_figures(at(1_000), at(60_000));
-    assert_eq!((later.start_up_mean_ns, later.clients), (0.0, 1));
+    assert_eq!((later.start_up_mean_ns, later.clients), (None, 1));
     // The second segment, the change, took 20 ms and 2 s.
-    assert!((later.switches_per_minute - 60.0 / 59.0).abs() < 1e-9);
-    assert_eq!((later.quality_mean, later.bit_rate_mean), (3.0, 5e6));
+    assert!((later.switches_per_minute.unwrap() - 60.0 / 59.0).abs() < 1e-9);
+    assert_eq!(
+        (later.quality_mean, later.bit_rate_mean),
+        (Some(3.0), Some(5e6))
+    );
+}
+
+#[test]
+fn what_did_not_happen_has_no_mean() {
+    let (video, _) = run(
+        &params(4_000, 30_000, AdaptationRule::Dynamic),
+        &[10_000],
+        60,
+    );
+    // Asked, and nothing arrived.
+    let none = VideoFigures {
+        clients: 1,
+        switches_per_minute: Some(0.0),
+        ..VideoFigures::default()
+    };
+    assert_eq!(video.video_figures(at(0), at(300)), none);
+    // Between two segments it plays.
+    let playing = video.video_figures(at(25_000), at(25_001));
+    assert_eq!((playing.segments, playing.quality_mean), (0, None));
+    assert_eq!(
+        (playing.start_up_mean_ns, playing.stalled_ratio),
+        (None, Some(0.0))
+    );
 }
 
 #[test]
@@ -228,7 +255,7 @@ fn a_failed_connection_is_opened_again_and_the_segment_asked_for_again() {
     assert_eq!(video.clients[0].segments.len(), 1);
     // From the first time that it was asked for.
     let figures = video.video_figures(at(0), at(60_000));
-    assert_eq!(figures.start_up_mean_ns, 2_000e6);
+    assert_eq!(figures.start_up_mean_ns, Some(2_000e6));
 }
 
 #[test]
@@ -287,8 +314,8 @@ proptest! {
             prop_assert!(pair[1].asked - pair[0].asked <= longest);
         }
         let played = video.video_figures(at(0), until);
-        prop_assert!((0.0..=1.0).contains(&played.stalled_ratio));
-        prop_assert!((0.0..=3.0).contains(&played.quality_mean));
+        prop_assert!(played.stalled_ratio.is_none_or(|ratio| (0.0..=1.0).contains(&ratio)));
+        prop_assert!(played.quality_mean.is_none_or(|mean| (0.0..=3.0).contains(&mean)));
         // The last one may arrive later.
         prop_assert!([0, 1].contains(&(seen.len() as u64 - played.segments)));
     }

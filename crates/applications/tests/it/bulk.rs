@@ -55,7 +55,7 @@ fn flows_of_a_size_end_with_it_and_are_measured_at_the_receiver() {
     let flows = application.figures(at(0), at(10_000)).flows.unwrap();
     // A round trip to open, 30 ms on the link, half a round trip.
     assert_eq!((flows.completed, flows.completion_time.mean_ns), (3, 45e6));
-    assert!((flows.rate_mean_bits_per_second - 240_000.0 / 0.045).abs() < 1.0);
+    assert!((flows.rate_mean_bits_per_second.unwrap() - 240_000.0 / 0.045).abs() < 1.0);
     // At 170 ms the first is complete, the second has been open for 20 ms, and the third has not begun.
     let began = application.figures(at(0), at(170)).flows.unwrap();
     let began = began.time_of_begun;

@@ -73,7 +73,7 @@ columns! {
         completion_time_p90_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.p90_ns),
         completion_time_p99_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.p99_ns),
         completion_time_max_ns: Option<u64> = times(of.map(|of| of.completion_time), |of| of.max_ns),
-        flow_rate_mean_bits_per_second: Option<f64> = of.map(|of| of.rate_mean_bits_per_second),
+        flow_rate_mean_bits_per_second: Option<f64> = of.and_then(|of| of.rate_mean_bits_per_second),
     }
 }
 
@@ -82,13 +82,13 @@ columns! {
     Video<'a>(of: Option<&VideoFigures>) {
         video_clients: Option<u64> = of.map(|of| of.clients),
         video_segments: Option<u64> = of.map(|of| of.segments),
-        quality_mean: Option<f64> = of.map(|of| of.quality_mean),
-        quality_least: Option<f64> = of.map(|of| of.quality_least),
-        bit_rate_mean_bits_per_second: Option<f64> = of.map(|of| of.bit_rate_mean),
-        switches_per_minute: Option<f64> = of.map(|of| of.switches_per_minute),
-        start_up_mean_ns: Option<f64> = of.map(|of| of.start_up_mean_ns),
+        quality_mean: Option<f64> = of.and_then(|of| of.quality_mean),
+        quality_least: Option<f64> = of.and_then(|of| of.quality_least),
+        bit_rate_mean_bits_per_second: Option<f64> = of.and_then(|of| of.bit_rate_mean),
+        switches_per_minute: Option<f64> = of.and_then(|of| of.switches_per_minute),
+        start_up_mean_ns: Option<f64> = of.and_then(|of| of.start_up_mean_ns),
         stalls: Option<u64> = of.map(|of| of.stalls),
-        stalled_ratio: Option<f64> = of.map(|of| of.stalled_ratio),
+        stalled_ratio: Option<f64> = of.and_then(|of| of.stalled_ratio),
     }
 }
 

@@ -75,15 +75,15 @@ fn applications(run: &RunRecord) -> Vec<ApplicationRecord> {
     let flows = FlowFigures {
         completed: 500,
         completion_time: times(20e6),
-        rate_mean_bits_per_second: 4e6,
+        rate_mean_bits_per_second: Some(4e6),
         ..FlowFigures::default()
     };
     let video = VideoFigures {
         clients: 2,
         segments: 20,
-        quality_mean: 2.5,
-        bit_rate_mean: 3e6,
-        start_up_mean_ns: 8e8,
+        quality_mean: Some(2.5),
+        bit_rate_mean: Some(3e6),
+        start_up_mean_ns: Some(8e8),
         ..VideoFigures::default()
     };
     vec![
@@ -200,4 +200,35 @@ fn a_study_without_applications_says_nothing_of_them() {
     assert!(!path.join("data/application_cells.csv").exists());
     let page = fs::read_to_string(path.join("report.html")).unwrap();
     assert!(!page.contains("id=\"applications\""));
+}
+
+#[test]
+fn a_mean_of_nothing_is_empty() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    let mut run = record(&study, 0, 0, 0);
+    let figures = ApplicationRecord {
+        flows: Some(FlowFigures::default()),
+        video: Some(VideoFigures::default()),
+        ..source("film", &run.slices[1].slice, &run)
+    };
+    run.applications = vec![figures];
+    folder.write_run(&run).unwrap();
+    slicewise_report::write(&folder).unwrap();
+    let table = temporary.path().join("data/applications.csv");
+    for counted in ["flows_completed", "video_segments", "stalls"] {
+        assert_eq!(column(&table, counted), ["0"], "{counted}");
+    }
+    for mean in [
+        "flow_rate_mean_bits_per_second",
+        "quality_mean",
+        "quality_least",
+        "bit_rate_mean_bits_per_second",
+        "switches_per_minute",
+        "start_up_mean_ns",
+        "stalled_ratio",
+    ] {
+        assert_eq!(column(&table, mean), [""], "{mean}");
+    }
 }

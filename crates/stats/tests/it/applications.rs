@@ -262,22 +262,31 @@ fn damaged_figures_and_series_are_refused() {
 
 #[test]
 fn every_quantity_of_video_is_its_own_figure_weighted_by_segments() {
-    let with = |segments, factor: f64| ApplicationRecord {
-        video: Some(VideoFigures {
-            clients: 1,
-            segments,
-            quality_mean: factor,
-            quality_least: 0.0,
-            bit_rate_mean: 2.0 * factor,
-            switches_per_minute: 3.0 * factor,
-            start_up_mean_ns: 4.0 * factor,
-            stalls: 0,
-            stalled_ratio: 5.0 * factor,
-        }),
+    let player = |video| ApplicationRecord {
+        video: Some(video),
         ..bulk("player", "critical", 1e6)
     };
+    let with = |segments, factor: f64| {
+        player(VideoFigures {
+            clients: 1,
+            segments,
+            quality_mean: Some(factor),
+            quality_least: Some(0.0),
+            bit_rate_mean: Some(2.0 * factor),
+            switches_per_minute: Some(3.0 * factor),
+            start_up_mean_ns: Some(4.0 * factor),
+            stalls: 0,
+            stalled_ratio: Some(5.0 * factor),
+        })
+    };
+    let nothing = player(VideoFigures::default());
+    let stopped = player(VideoFigures {
+        stalled_ratio: Some(1.0),
+        ..VideoFigures::default()
+    });
+    assert_eq!(ApplicationQuantity::StalledRatio.of(&[stopped]), Some(1.0));
     // The mean factor is 1.75.
-    let records = [with(10, 1.0), with(30, 2.0)];
+    let records = [with(10, 1.0), with(30, 2.0), nothing.clone()];
     for (quantity, factor) in [
         (ApplicationQuantity::QualityMean, 1.0),
         (ApplicationQuantity::BitRateMean, 2.0),
@@ -287,15 +296,8 @@ fn every_quantity_of_video_is_its_own_figure_weighted_by_segments() {
     ] {
         let value = quantity.of(&records).unwrap();
         assert!((value - 1.75 * factor).abs() < 1e-9, "{quantity:?} {value}");
-        assert_eq!(quantity.of(&[with(0, 1.0)]), None);
+        assert_eq!(quantity.of([&nothing]), None);
     }
-    // Nobody began to play.
-    assert_eq!(ApplicationQuantity::StartUpMean.of(&[with(1, 0.0)]), None);
-    assert!(
-        ApplicationQuantity::StalledRatio
-            .of(&[with(1, 0.0)])
-            .is_some()
-    );
 }
 
 #[test]

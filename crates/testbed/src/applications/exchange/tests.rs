@@ -108,7 +108,7 @@ fn a_video_is_played_and_a_server_that_is_absent_is_a_failure() {
     let end = start + Span::from_millis(500);
     let figures = ended.application.figures(start, end).video.unwrap();
     assert!(
-        figures.segments >= 8 && figures.quality_mean > 0.0,
+        figures.segments >= 8 && figures.quality_mean > Some(0.0),
         "{figures:?}"
     );
 
