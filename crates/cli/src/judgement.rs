@@ -8,7 +8,7 @@ use serde::Serialize;
 use slicewise_report::Report;
 use slicewise_results::ResultsFolder;
 use slicewise_stats::published::PublishedComparison;
-use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
+use slicewise_stats::verdict::{Outcome, PolicyVerdict};
 use std::path::Path;
 
 /// The version of [`Judgement`]: it changes where a key changes its meaning or goes.
@@ -27,13 +27,27 @@ struct Judgement<'a> {
     /// Runs left out because their records are damaged, and why.
     damaged_runs: &'a [String],
     confidence: f64,
-    policies: &'a [PolicyVerdict],
+    policies: Vec<&'a PolicyVerdict>,
     published_figures: &'a [PublishedComparison],
     report: &'a Path,
 }
 
-/// The verdicts and published figures of a report.
-pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<serde_json::Value, Failure> {
+/// The verdicts on the policies that were selected by these names; on all where there is none.
+pub fn selected<'a>(report: &'a Report, policies: &[String]) -> Vec<&'a PolicyVerdict> {
+    let side = report.findings.main();
+    let is_selected = |verdict: &&PolicyVerdict| {
+        let name = side.study.policy_of_runs(&verdict.policy);
+        policies.is_empty() || policies.iter().any(|policy| policy == name)
+    };
+    side.verdicts.policies.iter().filter(is_selected).collect()
+}
+
+/// The verdicts on these policies, and the published figures of a report.
+pub fn as_json(
+    folder: &ResultsFolder,
+    report: &Report,
+    policies: &[String],
+) -> Result<serde_json::Value, Failure> {
     let study = folder.study();
     let judgement = Judgement {
         schema_version: SCHEMA_VERSION,
@@ -45,7 +59,7 @@ pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<serde_json::Va
         finished_runs: report.findings.main().finished_runs,
         damaged_runs: &report.findings.main().damaged_runs,
         confidence: report.findings.main().verdicts.confidence,
-        policies: &report.findings.main().verdicts.policies,
+        policies: selected(report, policies),
         published_figures: &report.findings.published,
         report: &report.html,
     };
@@ -54,7 +68,7 @@ pub fn as_json(folder: &ResultsFolder, report: &Report) -> Result<serde_json::Va
 }
 
 /// [`Exit::Verdict`] where a verdict is what `fail_on` names; the verdicts are printed on standard error.
-pub fn gate(verdicts: &VerdictTable, fail_on: FailOn) -> Exit {
+pub fn gate(verdicts: &[&PolicyVerdict], fail_on: FailOn) -> Exit {
     let failing = failing(verdicts, fail_on);
     for verdict in &failing {
         errln!("failed: {verdict}");
@@ -67,8 +81,8 @@ pub fn gate(verdicts: &VerdictTable, fail_on: FailOn) -> Exit {
 }
 
 /// Verdicts that `fail_on` names, in words.
-fn failing(verdicts: &VerdictTable, fail_on: FailOn) -> Vec<String> {
-    let judged = verdicts.policies.iter().flat_map(|policy| {
+fn failing(verdicts: &[&PolicyVerdict], fail_on: FailOn) -> Vec<String> {
+    let judged = verdicts.iter().flat_map(|policy| {
         [
             (policy, "isolation", policy.isolation.outcome),
             (policy, "reallocation", policy.reallocation.outcome),

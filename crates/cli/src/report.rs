@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::{JudgementOptions, ReportOptions};
 use crate::exit::Exit;
-use crate::judgement::{as_json, gate};
+use crate::judgement::{as_json, gate, selected};
 use crate::output::{self, columns};
 use crate::results::results_failure;
 use crate::series;
@@ -24,18 +24,19 @@ pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
                 "this folder holds several cases: `--beside` is for the folder of one",
             ));
         }
-        return series::write_reports(&series, &options.judgement, false);
+        return series::write_reports(&series, &options.judgement, &[], false);
     }
     let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
-    write_report(&folder, &options.beside, &options.judgement)
+    write_report(&folder, &options.beside, &options.judgement, &[])
 }
 
 /// Judge what is in the folder and in those `beside` it, write the report, and print the verdicts.
-/// [`Exit::Verdict`] where one of them is what `judgement` fails on.
+/// [`Exit::Verdict`] where one of them is what `judgement` fails on: of `policies`, or of all where none is named.
 pub fn write_report(
     folder: &ResultsFolder,
     beside: &[PathBuf],
     judgement: &JudgementOptions,
+    policies: &[String],
 ) -> Result<Exit, Failure> {
     let report = slicewise_report::write_beside(folder, beside).map_err(|error| {
         if error.is_users_mistake() {
@@ -61,12 +62,12 @@ pub fn write_report(
         noteln!("note: {run}{warning}");
     }
     if judgement.json {
-        output::json(&as_json(folder, &report)?);
+        output::json(&as_json(folder, &report, policies)?);
     } else {
         print_tables(folder, &report);
     }
     Ok(judgement.fail_on.map_or(Exit::Success, |fail_on| {
-        gate(&report.findings.main().verdicts, fail_on)
+        gate(&selected(&report, policies), fail_on)
     }))
 }
 

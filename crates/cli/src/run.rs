@@ -273,7 +273,7 @@ pub fn report_of(
     let has_runs = outcomes.iter().any(Outcome::has_runs);
     if has_runs && exit != Exit::Interrupted {
         let beside = beside_default(options.out.as_deref(), folder.path());
-        let judged = write_report(folder, &beside, &options.judgement)?;
+        let judged = write_report(folder, &beside, &options.judgement, &options.policies)?;
         if exit == Exit::Success {
             return Ok(judged);
         }

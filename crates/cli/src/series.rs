@@ -5,7 +5,7 @@ use crate::arguments::{BackendName, JudgementOptions, RunOptions};
 use crate::check::warn;
 use crate::executor::Work;
 use crate::exit::Exit;
-use crate::judgement::{as_json, gate};
+use crate::judgement::{as_json, gate, selected};
 use crate::output::{self, columns};
 use crate::progress::Progress;
 use crate::report::{colours, siblings};
@@ -85,7 +85,12 @@ fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Resul
             other => worst = other,
         }
     }
-    let judged = write_reports(&folder, &options.judgement, options.out.is_none())?;
+    let judged = write_reports(
+        &folder,
+        &options.judgement,
+        &options.policies,
+        options.out.is_none(),
+    )?;
     Ok(match worst {
         Exit::Success => judged,
         other => other,
@@ -179,7 +184,12 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     if exit == Exit::Interrupted || !has_runs {
         return Ok(exit);
     }
-    let judged = write_reports(&folder, &options.judgement, options.out.is_none())?;
+    let judged = write_reports(
+        &folder,
+        &options.judgement,
+        &options.policies,
+        options.out.is_none(),
+    )?;
     Ok(match exit {
         Exit::Success => judged,
         other => other,
@@ -232,24 +242,25 @@ fn series_folder(
 }
 
 /// The report of every case and the page over them; prints what each case came to. [`Exit::Verdict`] where a verdict of
-/// one of them is what `judgement` fails on.
+/// one of them is what `judgement` fails on: of `policies`, or of all where none is named.
 pub fn write_reports(
     folder: &SeriesFolder,
     judgement: &JudgementOptions,
+    policies: &[String],
     has_siblings: bool,
 ) -> Result<Exit, Failure> {
     let cases = page_over_cases(folder, has_siblings)?;
     if judgement.json {
-        print_json(folder, &cases)?;
+        print_json(folder, &cases, policies)?;
     } else {
         cases.iter().for_each(print_case);
         outln!("Report: {}", folder.report_path().display());
     }
     let mut exit = Exit::Success;
     for case in &cases {
-        let verdicts = &case.report.findings.main().verdicts;
+        let verdicts = selected(&case.report, policies);
         if let Some(fail_on) = judgement.fail_on
-            && gate(verdicts, fail_on) != Exit::Success
+            && gate(&verdicts, fail_on) != Exit::Success
         {
             exit = Exit::Verdict;
         }
@@ -274,12 +285,19 @@ fn page_over_cases(folder: &SeriesFolder, has_siblings: bool) -> Result<Vec<Case
     })
 }
 
-fn print_json(folder: &SeriesFolder, cases: &[CaseReport]) -> Result<(), Failure> {
+fn print_json(
+    folder: &SeriesFolder,
+    cases: &[CaseReport],
+    policies: &[String],
+) -> Result<(), Failure> {
     let mut all = serde_json::Map::new();
     for case in cases {
         let path = folder.path().join(&case.folder);
         let results = ResultsFolder::open(&path).map_err(results_failure)?;
-        all.insert(case.name().to_owned(), as_json(&results, &case.report)?);
+        all.insert(
+            case.name().to_owned(),
+            as_json(&results, &case.report, policies)?,
+        );
     }
     output::json(&serde_json::Value::Object(all));
     Ok(())

@@ -52,7 +52,7 @@ pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
         ..HostFacts::of_this_host()
     };
     folder.write_host(&host).map_err(results_failure)?;
-    let judged = write_report(&folder, &[], &options.judgement)?;
+    let judged = write_report(&folder, &[], &options.judgement, &[])?;
     Ok(if failed == 0 { judged } else { Exit::Failure })
 }
 

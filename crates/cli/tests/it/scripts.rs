@@ -68,6 +68,26 @@ fn a_broken_verdict_fails_a_pipeline_that_asks_for_it() {
 }
 
 #[test]
+fn a_gate_is_about_the_selected_policies_whatever_else_the_folder_holds() {
+    let sandbox = sandbox();
+    sandbox.succeeded(&["run", "small.yaml", "--out", "results"]);
+    let gated = |policy| {
+        let run = ["run", "small.yaml", "--out", "results", "--json"];
+        let gate = ["--policy", policy, "--fail-on", "broken"];
+        let output = sandbox.slicewise(&[&run[..], &gate[..]].concat());
+        let policies = json(&output)["policies"].clone();
+        assert_eq!(policies.as_array().unwrap().len(), 1);
+        assert_eq!(policies[0]["policy"], policy);
+        output.status.code()
+    };
+    assert_eq!(gated("first"), Some(0));
+    assert_eq!(gated("shared"), Some(3));
+    // The report is still of all of them.
+    let report = sandbox.slicewise(&["report", "results", "--json"]);
+    assert_eq!(json(&report)["policies"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn what_could_not_be_judged_does_not_pass_a_gate_on_inconclusive_verdicts() {
     let sandbox = sandbox();
     let arguments = ["run", "small.yaml", "--scenario", "calm", "--out", "calm"];
