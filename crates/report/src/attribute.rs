@@ -34,17 +34,20 @@ pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
         reallocation(verdict),
         scalability(verdict),
     ];
-    if let Some(why) = &verdict.not_supported {
-        for text in &mut all {
-            text.agrees = None;
-        }
-        let [isolation, reallocation, _] = &mut all;
-        for text in [isolation, reallocation] {
-            text.sign = "unsupported";
-            text.word = "not supported".to_owned();
-            text.deciding.clone_from(why);
-            text.reason = format!("not supported: {why}");
-        }
+    let (sign, word, why) = match &verdict.not_supported {
+        Some(why) => ("unsupported", "not supported", why.as_str()),
+        None if verdict.not_run => ("inconclusive", "not run", "no run of this policy is there"),
+        None => return all,
+    };
+    for text in &mut all {
+        text.agrees = None;
+    }
+    let [isolation, reallocation, _] = &mut all;
+    for text in [isolation, reallocation] {
+        text.sign = sign;
+        text.word = word.to_owned();
+        text.deciding = why.to_owned();
+        text.reason = format!("{word}: {why}");
     }
     all
 }

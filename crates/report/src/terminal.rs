@@ -126,6 +126,9 @@ fn verdict_pair(verdict: &PolicyVerdict) -> String {
         return format!("not supported: {why}");
     }
     let [isolation, reallocation, _] = attributes(verdict);
+    if verdict.not_run {
+        return isolation.word;
+    }
     [isolation, reallocation]
         .map(|text| match text.agrees {
             Some(false) => format!("{}{NO_BREAK}≠", marked(&text)),

@@ -149,6 +149,12 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// True where a run of the policy was added, by its place in the study.
+    #[must_use]
+    pub fn has_runs_of_policy(&self, policy: usize) -> bool {
+        self.cells.keys().any(|(of, _)| *of == policy)
+    }
+
     /// Keep the scalars of `record`, a run of `study`.
     ///
     /// # Errors

@@ -177,8 +177,7 @@ impl<'a> SummaryBuilder<'a> {
     /// True where a run of the policy was added, by its place in the study.
     #[must_use]
     pub fn has_runs_of_policy(&self, policy: usize) -> bool {
-        let mut scenarios = 0..self.study.scenarios.len();
-        scenarios.any(|scenario| self.observations.cell(policy, scenario).next().is_some())
+        self.observations.has_runs_of_policy(policy)
     }
 
     /// The summary of the runs added so far.

@@ -14,19 +14,32 @@ pub(crate) fn finding(
     verdicts: &VerdictTable,
     figures: &[PublishedComparison],
 ) -> String {
-    let (policies, unsupported): (Vec<_>, Vec<_>) = verdicts
-        .policies
+    let all = &verdicts.policies;
+    let (unsupported, others): (Vec<_>, Vec<_>) = all
         .iter()
-        .partition(|policy| policy.not_supported.is_none());
+        .partition(|policy| policy.not_supported.is_some());
+    let (absent, policies): (Vec<_>, Vec<_>) = others.into_iter().partition(|p| p.not_run);
     let mut sentences = Vec::new();
     if !policies.is_empty() {
         sentences.push(finding_of(study, &policies));
         sentences.extend(agreement(&policies, figures));
     }
-    let names: Vec<&str> = unsupported.iter().map(|p| p.policy.as_str()).collect();
-    if !names.is_empty() {
-        let be = if names.len() == 1 { "is" } else { "are" };
-        sentences.push(format!("{} {be} not supported here.", listed(&names)));
+    for (without, [is, are]) in [
+        (
+            unsupported,
+            ["is not supported here", "are not supported here"],
+        ),
+        (absent, ["was not run", "were not run"]),
+    ] {
+        let mut names: Vec<&str> = without
+            .iter()
+            .map(|p| study.policy_of_runs(&p.policy))
+            .collect();
+        names.dedup();
+        if !names.is_empty() {
+            let predicate = if names.len() == 1 { is } else { are };
+            sentences.push(format!("{} {predicate}.", listed(&names)));
+        }
     }
     sentences.join(" ")
 }

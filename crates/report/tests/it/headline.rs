@@ -56,3 +56,9 @@ fn does_not_say_of_what_is_untested_that_it_does_not_hold() {
     let study = unpublished(2);
     insta::assert_snapshot!(headline(&study, &[0, 1], &[2]), @"Isolation of critical is untested under both policies. Reallocation of unused capacity holds under both policies.");
 }
+
+#[test]
+fn says_of_a_policy_without_runs_that_it_was_not_run() {
+    let study = unpublished(3);
+    insta::assert_snapshot!(headline(&study, &[0], &[0, 1]), @"Isolation of critical is inconclusive under the one policy. Reallocation of unused capacity holds under the one policy. priority and shaping were not run.");
+}

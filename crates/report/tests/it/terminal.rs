@@ -84,6 +84,7 @@ fn policy(
         published: None,
         agrees: Agreement::default(),
         not_supported: None,
+        not_run: false,
     }
 }
 
@@ -174,6 +175,22 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
      unjudged                  not tested                not tested               2 slices           –
                                no basis for a verdict    no unused capacity       256 classes in a
                                                                                   policy
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ");
+}
+
+#[test]
+fn a_policy_without_runs_was_not_run() {
+    let mut verdicts = table();
+    verdicts.policies.retain(|p| p.policy == "unjudged");
+    verdicts.policies[0].not_run = true;
+    insta::assert_snapshot!(verdict_table_text(&verdicts, 120, Colours::None).unwrap(), @"
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy      Performance isolation      Resource reallocation              Scalability               Published
+    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
+     unjudged    not run                    not run                            2 slices                  –
+                 no run of this policy is   no run of this policy is there     256 classes in a policy
+                 there
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
 }

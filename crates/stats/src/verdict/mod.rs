@@ -62,6 +62,9 @@ pub struct PolicyVerdict {
     /// Why there is nothing to judge: the back end cannot express this policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_supported: Option<String>,
+    /// There is nothing to judge: no run of this policy is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_run: bool,
 }
 
 /// Whether a verdict agrees with the published one; `None` if nothing was published or decided.
@@ -270,6 +273,7 @@ pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTa
             published,
             agrees,
             not_supported: None,
+            not_run: !observations.has_runs_of_policy(index),
         }
     });
     VerdictTable {

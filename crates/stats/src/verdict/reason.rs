@@ -75,6 +75,9 @@ impl PolicyVerdict {
         if let Some(why) = &self.not_supported {
             return format!("not supported: {why}");
         }
+        if self.not_run {
+            return "not run".to_owned();
+        }
         format!(
             "isolation {}; reallocation {}; scalability {}",
             self.isolation.reason(),
