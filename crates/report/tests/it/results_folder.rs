@@ -554,3 +554,17 @@ fn a_folder_of_a_report_that_is_a_link_is_refused() {
     );
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn runs_that_are_kept_elsewhere_are_read_through_a_link_and_not_written() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = support::fill(temporary.path(), &study(Size::SMALL));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (runs, kept) = (temporary.path().join("runs"), elsewhere.path().join("runs"));
+    fs::rename(&runs, &kept).unwrap();
+    std::os::unix::fs::symlink(&kept, &runs).unwrap();
+    let report = slicewise_report::write(&folder).unwrap();
+    let main = report.findings.main();
+    assert_eq!(main.finished_runs, main.expected_runs);
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
+}
