@@ -149,7 +149,7 @@ impl Study {
     #[must_use]
     pub fn too_few_repetitions(&self) -> Option<String> {
         let needed = repetitions_to_hold(&self.margins)?;
-        (self.populations.is_empty() && self.repetitions < needed).then(|| {
+        (self.repetitions < needed).then(|| {
             format!(
                 "{} cannot show that anything holds: excluding an effect in {} of runs \
                  (`margins.rare_runs`) requires {needed}",

@@ -1,6 +1,7 @@
 //! Which scenarios `--quick` keeps where a study does not name them.
 
 use crate::support::{self, parse};
+use slicewise_study::Study;
 
 /// A study of two slices of 5 Mbit/s each, in which `gold` and `rest` send so much of the device's rate.
 fn kept(scenarios: &[(&str, &str, &str)]) -> Vec<String> {
@@ -104,11 +105,13 @@ fn a_profile_without_scenarios_keeps_the_same() {
     assert_eq!(study(scenarios, "", quick), ["light"]);
 }
 
+fn million_slices() -> Study {
+    parse(include_str!("../../../../studies/million-slices.yaml")).unwrap()
+}
+
 #[test]
 fn slices_by_the_thousand_are_kept_where_they_are_most() {
-    let text = include_str!("../../../../studies/million-slices.yaml");
-    let study = parse(text).unwrap();
-    let kept: Vec<String> = study
+    let kept: Vec<String> = million_slices()
         .into_quick()
         .scenarios
         .into_iter()
@@ -133,6 +136,11 @@ fn too_few_repetitions_for_anything_to_hold_are_reported_with_how_many_it_takes(
     assert_eq!(message("", 32), None);
     assert_eq!(message("margins: {rare_runs: 40 %}", 6), None);
     assert!(message("margins: {rare_runs: 40 %}", 5).is_some());
+    // Slices by the thousand are judged by the same tests.
+    let mut populations = million_slices();
+    assert_eq!(populations.too_few_repetitions(), None);
+    populations.repetitions = 2;
+    assert!(populations.too_few_repetitions().is_some());
     // A first look excludes what it can.
     assert_eq!(
         parse(support::STUDY)
