@@ -2,7 +2,7 @@
 
 use crate::data::{DataFolder, SeedVerdicts, write_seed_verdicts};
 use crate::error::ReportError;
-use crate::terminal::{plain_table, text};
+use crate::terminal::{folded, plain_table, text};
 use comfy_table::ColumnConstraint;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::seeds::{Attribute, SeedRow, SeedTable};
@@ -56,7 +56,7 @@ pub fn seed_table_text(seeds: &SeedTable, width: u16) -> String {
     for row in &seeds.rows {
         let name = Some(row.policy.as_str()).filter(|policy| above != Some(*policy));
         table.add_row([
-            name.unwrap_or_default().to_owned(),
+            folded(name.unwrap_or_default(), width),
             row.attribute.to_string(),
             tally(row, Outcome::Holds),
             match row.attribute {
@@ -75,7 +75,7 @@ pub fn seed_table_text(seeds: &SeedTable, width: u16) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
-    let mut printed = text(&table);
+    let mut printed = text(table);
     for line in conclusions(seeds) {
         printed.push_str(&line);
         printed.push('\n');
@@ -236,18 +236,18 @@ mod tests {
         );
         insta::assert_snapshot!(printed, @"
         ────────────────────────────────────────────────────────────────────────────────
-         Policy       Attribute      Holds   Partial   Broken   Incon-    Published,
-                                                                clusive   ours the same
+         Policy        Attribute      Holds   Partial   Broken   Incon-    Published,
+                                                                 clusive   ours the
+                                                                           same
         ════════════════════════════════════════════════════════════════════════════════
-         priority     isolation      7                 1        –         yes, 7 of 8
-                      reallocation   8       –         –        –         yes, 8 of 8
-         wred-with-   isolation      –                 3        5         no, 3 of 8
-         a-long-nam
-         e
-                      reallocation   –       2         6        –         no, 6 of 8
-         ours         isolation      8                 –        –         –
-                      reallocation   –       –         –        not       –
-                                                                tested
+         priority      isolation      7                 1        –         yes, 7 of 8
+                       reallocation   8       –         –        –         yes, 8 of 8
+         wred-with-    isolation      –                 3        5         no, 3 of 8
+         a-long-name
+                       reallocation   –       2         6        –         no, 6 of 8
+         ours          isolation      8                 –        –         –
+                       reallocation   –       –         –        not       –
+                                                                 tested
         ────────────────────────────────────────────────────────────────────────────────
         Contradiction: isolation of `priority` holds under seed 40, 41, 42, 43, 44 and 2 more and is broken under 47
         Published verdicts: 24 of 32 agree; under 2 of 8 seeds all 4 do

@@ -40,20 +40,20 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16, colours: Colours)
     if !verdicts.says_something() {
         return None;
     }
-    let header = [
+    let mut header = vec![
         "Policy",
         "Performance isolation",
         "Resource reallocation",
         "Scalability",
-        "Published",
     ];
+    let mut policies = verdicts.policies.iter();
+    let has_published = policies.any(|policy| policy.published.is_some());
+    header.extend(has_published.then_some("Published"));
     let mut table = ruled_table(header, width, UTF8_HORIZONTAL_ONLY);
     for verdict in &verdicts.policies {
-        table.add_row(row(verdict));
+        table.add_row(row(verdict, has_published, width));
     }
-    at_least(&mut table, 0, 11);
-    at_least(&mut table, 4, 20);
-    Some(coloured(&text(&table), colours))
+    Some(coloured(&text(table), colours))
 }
 
 /// What "holds" means after a first look, whose repetitions exclude little; `None` where it was none, or nothing
@@ -90,7 +90,7 @@ pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option
         }
         known.push(&first.policy);
         let of_first = attributes(first);
-        let mut row = vec![first.policy.clone(), published_pair(&of_first)];
+        let mut row = vec![folded(&first.policy, width), published_pair(&of_first)];
         row.extend(sides.iter().map(|side| {
             let verdict = side.verdict(&first.policy);
             verdict.map_or_else(|| "–".to_owned(), verdict_pair)
@@ -98,9 +98,7 @@ pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option
         row.extend(scalability(&first.policy, sides).map(|text| text.word));
         table.add_row(row);
     }
-    at_least(&mut table, 0, 11);
-    at_least(&mut table, 2 + sides.len(), 13);
-    let text = coloured(&text(&table), colours);
+    let text = coloured(&text(table), colours);
     Some(format!(
         "Isolation / reallocation; each back end is judged by its own runs\n{text}"
     ))
@@ -160,20 +158,104 @@ fn ruled_table(header: impl Into<Row>, width: u16, style: TableStyle) -> Table {
     table
         .load_style(style)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.clamp(NARROWEST, WIDEST))
+        .set_width(width.min(WIDEST))
         .set_header(header);
     table
 }
 
-/// Make a column at least so wide.
-fn at_least(table: &mut Table, column: usize, width: u16) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+/// The lines of a table, without the padding of its last column and with plain spaces. Words are not broken: where that
+/// takes more than the table's width, each row becomes a table of its own.
+pub(crate) fn text(mut table: Table) -> String {
+    let width = table.width().unwrap_or(WIDEST);
+    for column in 0..table.column_iter().count() {
+        keep_words(&mut table, column);
+    }
+    // The rule above a table is as wide as the table.
+    let rule = table.lines().next().unwrap_or_default();
+    match rule.chars().count() <= usize::from(width) {
+        true => lines_of(&table),
+        false => row_by_row(&table, width),
     }
 }
 
-/// The lines of a table, without the padding of its last column and with plain spaces.
-pub(crate) fn text(table: &Table) -> String {
+/// Each row as a table with a line for each column that is not empty.
+fn row_by_row(table: &Table, width: u16) -> String {
+    let cells = |row: &Row| -> Vec<String> { row.cell_iter().map(Cell::content).collect() };
+    let in_one_line = |head: String| head.replace("-\n", "").replace('\n', " ");
+    let header = table.header().map(cells).unwrap_or_default();
+    let (mut text, mut name, mut rule) = (String::new(), String::new(), String::new());
+    for row in table.row_iter().map(cells) {
+        let mut columns = header.iter().cloned().map(in_one_line).zip(row);
+        let (head, first) = columns.next().unwrap_or_default();
+        // It is left out where it is that of the row above.
+        if !first.is_empty() {
+            name = first;
+        }
+        let mut table = plain_table([head, name.replace("-\n", "-")], width);
+        for (head, cell) in columns.filter(|(_, cell)| !cell.is_empty()) {
+            table.add_row([head, cell]);
+        }
+        keep_words(&mut table, 0);
+        fill_width(&mut table, width);
+        // The rule below a row is that above the next one.
+        let lines = lines_of(&table);
+        let (above, below) = lines.trim_end().rsplit_once('\n').unwrap_or_default();
+        text = text + above + "\n";
+        below.clone_into(&mut rule);
+    }
+    text + &rule + "\n"
+}
+
+/// Make a column as wide as its longest word.
+fn keep_words(table: &mut Table, column: usize) {
+    let cells = table.column_cells_with_header_iter(column).flatten();
+    let words = cells.flat_map(|cell| {
+        let content = cell.content();
+        let lengths = content
+            .split([' ', '\n'])
+            .map(|word| word.chars().filter(|c| !is_mark(*c)).count());
+        lengths.max()
+    });
+    let longest = u16::try_from(words.max().unwrap_or(0)).unwrap_or(u16::MAX);
+    if let Some(column) = table.column_mut(column) {
+        let width = Width::Fixed(longest.saturating_add(PADDING));
+        column.set_constraint(ColumnConstraint::LowerBoundary(width));
+    }
+}
+
+/// Make the second of two columns as wide as there is room beside the first one, whose heads may take two lines.
+fn fill_width(table: &mut Table, width: u16) {
+    let heads = table.column_max_content_widths().first().copied();
+    let heads = heads.unwrap_or_default() + PADDING;
+    if heads <= width / 3
+        && let Some(column) = table.column_mut(0)
+    {
+        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(heads)));
+    }
+    table.set_content_arrangement(ContentArrangement::DynamicFullWidth);
+}
+
+/// A name in lines that end at its hyphens, unless the terminal is wide.
+pub(crate) fn folded(name: &str, width: u16) -> String {
+    const LONGEST: usize = 11;
+    if width >= WIDEST {
+        return name.to_owned();
+    }
+    let mut lines = vec![String::new()];
+    for part in name.split_inclusive('-') {
+        match lines.last_mut() {
+            Some(line)
+                if line.is_empty() || line.chars().count() + part.chars().count() <= LONGEST =>
+            {
+                line.push_str(part)
+            }
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+fn lines_of(table: &Table) -> String {
     table
         .lines()
         .map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n")
@@ -230,7 +312,6 @@ pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
     let mut header = vec!["Policy", "Scenario", "Source"];
     header.extend(columns.iter().map(|(head, _)| head));
     let mut table = plain_table(header, width);
-    at_least(&mut table, 3, 14);
     for (cell, of, source) in &rows {
         let mut row = vec![
             cell.policy.clone(),
@@ -244,7 +325,7 @@ pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
         }));
         table.add_row(row);
     }
-    Some(text(&table))
+    Some(text(table))
 }
 
 /// Published figures beside ours, a row each. `None` where there are none, or more than a summary has room for: the report
@@ -269,7 +350,7 @@ pub fn published_table_text(
             marked_as(sign, outcome_word(comparison.outcome)),
         ]);
     }
-    Some(coloured(&text(&table), colours))
+    Some(coloured(&text(table), colours))
 }
 
 /// What populations got: one row per policy and scenario, the largest delay of each population beside
@@ -309,14 +390,10 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
         table.add_row(population_row(name, cell, &slices, timed));
         above = policy;
     }
-    // Names stay whole, unless that leaves too little room for numbers.
-    let longest = findings.iter().map(|f| f.policy.chars().count()).max();
-    let room = u16::try_from(longest.unwrap_or(0).min(20)).unwrap_or(20) + 2;
-    at_least(&mut table, 0, room);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    Some(text(&table))
+    Some(text(table))
 }
 
 /// The flows that sent most bytes, ten at most: one row per flow. `None` where nothing was captured.
@@ -335,25 +412,15 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         .then_some(|run| format!("{}, {}, {}", run.policy, run.scenario, run.repetition));
     let flows = flows::table(shown, &flows::IN_TERMINAL, run_name, with_slice);
     let mut table = plain_table(flows.head, width);
-    let mut longest = Vec::new();
     for mut row in flows.rows {
         let numbers = row.iter_mut().skip(flows.names);
         numbers.for_each(|number| *number = one_word(number));
-        let lengths = row
-            .iter()
-            .skip(flows.names)
-            .map(|text| text.chars().count());
-        longest.resize(row.len() - flows.names, 0);
-        for (longest, length) in longest.iter_mut().zip(lengths) {
-            *longest = length.max(*longest);
-        }
         table.add_row(row);
     }
-    keep_whole(&mut table, flows.names, &longest, width);
     for column in table.column_iter_mut().skip(flows.names) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = text(&table);
+    let mut text = text(table);
     if captured.flow_count > shown.len() as u64 {
         text.push_str(&format!(
             "The {} of {} flows that sent most bytes; the others are in data/flows.csv\n",
@@ -362,20 +429,6 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         ));
     }
     Some(text)
-}
-
-/// Columns of numbers are as wide as the longest of each, where that leaves room for those of words.
-fn keep_whole(table: &mut Table, first_number: usize, longest: &[usize], width: u16) {
-    const PADDING: usize = 2;
-    const WORDS: usize = 16;
-    let numbers: usize = longest.iter().map(|longest| longest + PADDING).sum();
-    if numbers + first_number * WORDS > usize::from(width) {
-        return;
-    }
-    for (column, longest) in table.column_iter_mut().skip(first_number).zip(longest) {
-        let room = u16::try_from(longest + PADDING).unwrap_or(u16::MAX);
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(room)));
-    }
 }
 
 /// Where nobody named slices, a flow without tag is one: its name says nothing new.
@@ -429,14 +482,14 @@ pub(crate) fn one_word(number: &str) -> String {
     number.replace([' ', '\u{202f}'], &NO_BREAK.to_string())
 }
 
-fn row(verdict: &PolicyVerdict) -> Vec<Cell> {
+fn row(verdict: &PolicyVerdict, has_published: bool, width: u16) -> Vec<Cell> {
     let attributes = attributes(verdict);
-    let mut cells = vec![Cell::new(&verdict.policy)];
+    let mut cells = vec![Cell::new(folded(&verdict.policy, width))];
     cells.extend(attributes.iter().map(|attribute| {
         let deciding = unbroken::unbroken(&attribute.deciding);
         Cell::new(format!("{}\n{deciding}", marked(attribute)))
     }));
-    cells.push(Cell::new(published(&attributes)));
+    cells.extend(has_published.then(|| Cell::new(published(&attributes))));
     cells
 }
 
@@ -471,11 +524,17 @@ const MARKS: [(&str, char, &str); 4] = [
     ("inconclusive", '\u{2064}', "\u{1b}[1;33m"),
 ];
 const END_MARK: char = '\u{2060}';
+
+fn is_mark(c: char) -> bool {
+    c == END_MARK || MARKS.iter().any(|(_, mark, _)| *mark == c)
+}
+
 const NO_BREAK: char = '\u{a0}';
 /// Flows that a terminal shows.
 const FLOWS_SHOWN: usize = 10;
-const NARROWEST: u16 = 80;
 const WIDEST: u16 = 120;
+/// Of a cell, on both sides together.
+const PADDING: u16 = 2;
 /// More published figures than this are no summary.
 const MOST_PUBLISHED_ROWS: usize = 60;
 /// More rows than this are no summary.

@@ -121,7 +121,7 @@ fn figures(results: &ResultsComparison, all: bool, width: u16, colours: Colours)
     for figure in shown {
         table.add_row(row(figure));
     }
-    Some(coloured(text(&table).trim_end(), colours))
+    Some(coloured(text(table).trim_end(), colours))
 }
 
 fn row(figure: &ComparedFigure) -> Vec<String> {

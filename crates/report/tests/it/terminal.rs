@@ -185,13 +185,12 @@ fn a_policy_without_runs_was_not_run() {
     verdicts.policies.retain(|p| p.policy == "unjudged");
     verdicts.policies[0].not_run = true;
     insta::assert_snapshot!(verdict_table_text(&verdicts, 120, Colours::None).unwrap(), @"
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation      Resource reallocation              Scalability               Published
-    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     unjudged    not run                    not run                            2 slices                  –
-                 no run of this policy is   no run of this policy is there     256 classes in a policy
-                 there
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy     Performance isolation            Resource reallocation            Scalability
+    ══════════════════════════════════════════════════════════════════════════════════════════════════════
+     unjudged   not run                          not run                          2 slices
+                no run of this policy is there   no run of this policy is there   256 classes in a policy
+    ──────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
 }
 
@@ -219,8 +218,85 @@ fn colours_outcomes_and_leaves_the_layout_as_it_is() {
 }
 
 #[test]
+fn leaves_out_what_was_published_where_nothing_was_and_breaks_no_word() {
+    let mut verdicts = table();
+    verdicts.policies.retain(|p| p.published.is_none());
+    insta::assert_snapshot!(verdict_table_text(&verdicts, 80, Colours::None).unwrap(), @"
+    ────────────────────────────────────────────────────────────────────────────────
+     Policy               Performance         Resource            Scalability
+                          isolation           reallocation
+    ════════════════════════════════════════════════════════════════════════════════
+     a policy with a      inconclusive        broken              no limit known
+     long name            critical: loss      −68.25 kbit/s of    256 classes in a
+                          ratio 0 % →         5.25 Mbit/s         policy
+                          0.04 % in           unused (−1.3 %,
+                          scenario 6          at most 5 %
+                          (+0.04 points,      counts as none)
+                          margin
+                          0.1 points);
+                          about 23
+                          repetitions would
+                          decide
+    ────────────────────────────────────────────────────────────────────────────────
+     unjudged             not tested          not tested          2 slices
+                          no basis for a      no unused           256 classes in a
+                          verdict             capacity            policy
+    ────────────────────────────────────────────────────────────────────────────────
+    ");
+}
+
+#[test]
+fn a_terminal_that_is_too_narrow_for_whole_words_gets_the_verdicts_one_below_the_other() {
+    let mut verdicts = table();
+    verdicts.policies.truncate(2);
+    insta::assert_snapshot!(verdict_table_text(&verdicts, 40, Colours::None).unwrap(), @"
+    ────────────────────────────────────────
+     Policy         bandwidth
+    ════════════════════════════════════════
+     Performance    broken
+     isolation      critical: mean delay
+                    200 µs → 408 µs in
+                    scenario 6 (+104 %,
+                    margin 25 %)
+     Resource       holds
+     reallocation   5.208 Mbit/s of
+                    5.25 Mbit/s unused
+                    (99.2 %, 95 % needed)
+     Scalability    256 slices
+                    256 classes in a policy
+     Published      no (latency) / yes /
+                    256
+                    = agrees
+    ────────────────────────────────────────
+     Policy         priority
+    ════════════════════════════════════════
+     Performance    holds
+     isolation      critical: throughput
+                    17.5 Mbit/s →
+                    17.5 Mbit/s in scenario
+                    6 (−0.01 %, margin 1 %)
+     Resource       partial
+     reallocation   2.205 Mbit/s of
+                    5.25 Mbit/s unused
+                    (42 %, 95 % needed)
+     Scalability    1 slice
+                    256 classes in a policy
+     Published      no / yes / 256
+                    ≠ differs: isolation
+    ────────────────────────────────────────
+    ");
+}
+
+#[test]
 fn is_never_wider_than_the_terminal_nor_than_120_columns() {
-    for (asked, widest) in [(80, 80), (100, 100), (120, 120), (u16::MAX, 120)] {
+    for (asked, widest) in [
+        (40, 40),
+        (60, 60),
+        (80, 80),
+        (100, 100),
+        (120, 120),
+        (u16::MAX, 120),
+    ] {
         let text = verdict_table_text(&table(), asked, Colours::None).unwrap();
         let width = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(
@@ -259,10 +335,7 @@ fn a_proved_bound_stands_beside_the_tests_and_decides_where_it_is_broken() {
     };
     has(&verdicts, &["throughput", "500", "bound", "540"]);
     verdicts.policies[0].isolation.bounds[0].way_unbounded = Some("source `x` is Poisson".into());
-    has(
-        &verdicts,
-        &["500", "scheduler", "bound, because", "Poisson"],
-    );
+    has(&verdicts, &["500", "scheduler", "because", "Poisson"]);
     verdicts.policies[0].isolation.bounds = vec![check(2_100_000, Outcome::Broken)];
     let text = has(&verdicts, &["largest", "2.1", "above", "540"]);
     assert!(!text.contains("throughput"), "{text}");
