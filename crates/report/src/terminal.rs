@@ -195,7 +195,6 @@ fn row_by_row(table: &Table, width: u16) -> String {
         for (head, cell) in columns.filter(|(_, cell)| !cell.is_empty()) {
             table.add_row([head, cell]);
         }
-        keep_words(&mut table, 0);
         fill_width(&mut table, width);
         // The rule below a row is that above the next one.
         let lines = lines_of(&table);
@@ -208,31 +207,38 @@ fn row_by_row(table: &Table, width: u16) -> String {
 
 /// Make a column as wide as its longest word.
 fn keep_words(table: &mut Table, column: usize) {
-    let cells = table.column_cells_with_header_iter(column).flatten();
-    let words = cells.flat_map(|cell| {
-        let content = cell.content();
-        let lengths = content
-            .split([' ', '\n'])
-            .map(|word| word.chars().filter(|c| !is_mark(*c)).count());
-        lengths.max()
-    });
-    let longest = u16::try_from(words.max().unwrap_or(0)).unwrap_or(u16::MAX);
+    let width = Width::Fixed(longest_word(table, column));
     if let Some(column) = table.column_mut(column) {
-        let width = Width::Fixed(longest.saturating_add(PADDING));
         column.set_constraint(ColumnConstraint::LowerBoundary(width));
     }
 }
 
-/// Make the second of two columns as wide as there is room beside the first one, whose heads may take two lines.
+/// How wide a column has to be for its longest word.
+fn longest_word(table: &Table, column: usize) -> u16 {
+    let cells = table.column_cells_with_header_iter(column).flatten();
+    let words = cells.flat_map(|cell| {
+        let content = cell.content();
+        let words = content.split([' ', '\n']);
+        words
+            .map(|word| word.chars().filter(|c| !is_mark(*c)).count())
+            .max()
+    });
+    let longest = u16::try_from(words.max().unwrap_or(0));
+    longest.unwrap_or(u16::MAX).saturating_add(PADDING)
+}
+
+/// Of two columns, make the second one as wide as there is room beside the first one, whose texts may take two lines.
 fn fill_width(table: &mut Table, width: u16) {
-    let heads = table.column_max_content_widths().first().copied();
-    let heads = heads.unwrap_or_default() + PADDING;
-    if heads <= width / 3
-        && let Some(column) = table.column_mut(0)
-    {
-        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(heads)));
+    let texts = table.column_max_content_widths().first().copied();
+    let texts = texts.unwrap_or_default().saturating_add(PADDING);
+    let first = match texts <= width / 3 {
+        true => texts,
+        false => longest_word(table, 0),
+    };
+    let second = width.saturating_sub(first + 1).max(PADDING + 1);
+    for (column, room) in table.column_iter_mut().zip([first, second]) {
+        column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(room)));
     }
-    table.set_content_arrangement(ContentArrangement::DynamicFullWidth);
 }
 
 /// A name in lines that end at its hyphens, unless the terminal is wide.
