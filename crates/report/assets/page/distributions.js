@@ -48,8 +48,14 @@ function distributionLine(name, cdf, bounds, sign, place, count) {
   }];
 }
 
+/** In place of axes that would hold nothing. */
+function nothingMeasured(shown) {
+  return { title: { text: "no packet with a known delay", left: "center", top: "middle", textStyle: { color: shown.quiet, fontSize: 14, fontWeight: "normal" } } };
+}
+
 /** `lines`: name, distribution function and sign of each. */
 function distributionOption(shown, lines, label) {
+  if (!lines.length) return shownPolicies().length ? nothingMeasured(shown) : {};
   const bounds = logBounds(lines.flatMap(({ cdf }) => cdf[0]));
   return {
     grid: { left: 56, right: 18, top: 14, bottom: 46 },
@@ -111,6 +117,7 @@ function showTradeOff() {
         .filter(([x, y], bin) => measured(bin) && x > 0 && y > 0);
     };
     const drawn = runs.map(points);
+    if (runs.length && drawn.every((run) => !run.length)) return nothingMeasured(shown);
     const [xs, ys] = [0, 1].map((axis) => logBounds(drawn.flatMap((run) => run.map((point) => point[axis]))));
     return {
       grid: { left: 70, right: 24, top: 16, bottom: 50 },

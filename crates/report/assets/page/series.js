@@ -1,5 +1,7 @@
 // Time series of one run: rate, loss and delay above each other, zoomed together.
 
+const [PLOT_LEFT, PLOT_RIGHT] = [72, 24];
+
 function seriesOf(run, slice) {
   const { sent, received, frames, lost, delay } = run.slices[slice];
   const perSecond = 8e9 / run.bin_ns;
@@ -13,21 +15,30 @@ function seriesOf(run, slice) {
 }
 
 // What is not measured is shaded: the initial transient, or how long each phase settles.
-function marksOfLeftOut(shown, run, wide) {
+function marksOfLeftOut(shown, run, end, width) {
   if (!run.left_out.length) return {};
+  const plot = width - PLOT_LEFT - PLOT_RIGHT;
   const parts = run.left_out.map((part) => ({ ...part, from: part.from_ns / 1e9, to: part.to_ns / 1e9 }));
   const label = ({ label, to }) => label || `transient ends, ${significant(to, 3)} s`;
   return {
     markArea: { silent: true, itemStyle: { color: shown.transient }, data: parts.map(({ from, to }) => [{ xAxis: from }, { xAxis: to }]) },
     markLine: {
       silent: true, symbol: "none", lineStyle: { color: shown.quiet, type: "dashed", width: 1 },
-      label: { show: wide, color: shown.quiet, position: "end", fontSize: 11 },
-      data: parts.map((part) => ({ xAxis: part.to, label: { formatter: label(part) } })),
+      label: { show: width > 480, color: shown.quiet, position: "end", fontSize: 11 },
+      data: parts.map((part) => ({ xAxis: part.to, label: { formatter: label(part), ...besideEdges((part.to / end) * plot, plot) } })),
     },
   };
 }
 
-function timeOption(shown, run, wide) {
+// A label above a line close to an edge does not reach beyond it, nor into the axis title at the left.
+function besideEdges(x, plot) {
+  const [half, title] = [60, 26];
+  if (x < half + title) return { align: "left", padding: [0, 0, 0, Math.max(0, title - x)] };
+  return x > plot - half ? { align: "right" } : {};
+}
+
+function timeOption(shown, run, width) {
+  const end = (run.slices[0].sent.length * run.bin_ns) / 1e9;
   const places = drawnSlices();
   const slices = places.map((slice) => seriesOf(run, slice));
   const delays = slices.flatMap((s) => s.delay.map(([, value]) => value)).filter((v) => v);
@@ -48,18 +59,17 @@ function timeOption(shown, run, wide) {
     ];
   });
   [1, 2, 3].forEach((index, grid) => {
-    const marksOfGrid = marksOfLeftOut(shown, run, wide);
+    const marksOfGrid = marksOfLeftOut(shown, run, end, width);
     if (grid > 0 && marksOfGrid.markLine) marksOfGrid.markLine.data.forEach((mark) => { mark.label = { show: false }; });
     Object.assign(series[index], marksOfGrid);
   });
-  const end = (run.slices[0].sent.length * run.bin_ns) / 1e9;
   const tops = ["9%", "43%", "67%"];
   const heights = ["27%", "17%", "19%"];
   const formats = [(v) => significant(v / 1e6, 3), (v) => significant(v * 100, 3), (v) => time(v, 3)];
   const names = ["rate, Mbit/s", "loss, %", "mean one-way delay"];
   return {
     legend: { type: "scroll", top: 0, left: 60, itemWidth: 22, textStyle: { color: shown.ink }, pageTextStyle: { color: shown.quiet }, data: places.flatMap((slice) => [`${results.slices[slice].name}, received`, `${results.slices[slice].name}, sent`]) },
-    grid: tops.map((top, index) => ({ left: 72, right: 24, top, height: heights[index] })),
+    grid: tops.map((top, index) => ({ left: PLOT_LEFT, right: PLOT_RIGHT, top, height: heights[index] })),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: shown.quiet } },
     xAxis: tops.map((_, index) => ({
       type: "value", gridIndex: index, min: 0, max: end, ...axisStyle(shown), splitLine: { show: false },
@@ -106,7 +116,7 @@ function showTimeSeries() {
   const chart = addChart(node, () => "Sent and received rate, loss and delay over time of one run", (shown) => {
     const run = has(policy, scenario);
     empty.hidden = Boolean(run);
-    return run ? timeOption(shown, run, node.clientWidth > 480) : {};
+    return run ? timeOption(shown, run, node.clientWidth) : {};
   });
   // A run has all phases: it stands in the place of the first.
   const drawn = results.policies.map((_, index) => index).filter((index) => results.binned.some((run) => run.policy === index));

@@ -226,6 +226,58 @@ fn nothing_is_cut_off_or_overprinted_on_a_phone() {
     assert_eq!(found, "none");
 }
 
+/// The labels of the time series that lie over each other.
+const OVERPRINTED: &str = "const labels = [...page.querySelectorAll('#time-chart text')].map((text) => [text.textContent, text.getBoundingClientRect()]);\
+    const over = labels.flatMap(([a, one], i) => labels.slice(0, i).filter(([, other]) =>\
+      Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 2)\
+      .map(([b]) => b + ' and ' + a));\
+    return labels.some(([text]) => text.startsWith('transient ends')) + ' ' + over.join('; ');";
+
+#[test]
+fn the_end_of_an_early_or_a_late_transient_is_not_printed_over_axes() {
+    let whole = study(Size {
+        policies: 1,
+        scenarios: 1,
+        repetitions: 1,
+        seconds: 4,
+    });
+    for end_ns in [50_000_000, 250_000_000, 3_900_000_000] {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = ResultsFolder::create(temporary.path(), &whole, Force::Refuse).unwrap();
+        let mut run = record(&whole, 0, 0, 0);
+        run.transient.end_ns = end_ns;
+        folder.write_run(&run).unwrap();
+        let page = slicewise_report::write(&folder).unwrap().html;
+        let Some(found) = measured(&page, 1200, OVERPRINTED) else {
+            return;
+        };
+        assert_eq!(found, "true ", "{end_ns}");
+    }
+}
+
+#[test]
+fn a_run_without_packets_says_so_instead_of_drawing_an_empty_distribution() {
+    let whole = study(Size {
+        policies: 1,
+        scenarios: 1,
+        repetitions: 1,
+        seconds: 4,
+    });
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = ResultsFolder::create(temporary.path(), &whole, Force::Refuse).unwrap();
+    let mut run = record(&whole, 0, 0, 0);
+    for slice in &mut run.slices {
+        slice.delay_cdf.clear();
+    }
+    folder.write_run(&run).unwrap();
+    let page = slicewise_report::write(&folder).unwrap().html;
+    let Some((dom, console)) = load(&page) else {
+        return;
+    };
+    assert_eq!(complaints(&console), [""; 0]);
+    assert!(dom.contains("no packet with a known delay"));
+}
+
 #[test]
 fn a_single_run_of_many_slices_has_a_short_page() {
     let temporary = tempfile::tempdir().unwrap();
