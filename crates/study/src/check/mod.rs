@@ -487,12 +487,9 @@ impl<'a> Checker<'a> {
                 self.problems.add_with_help(first, message, help);
                 return;
             };
-            // A source that could not be read may have been the slice's.
-            let written = scenarios
-                .get(reference)
-                .map(|s| self.entries_at(&["scenarios", &s.name, "sources"]).len());
             let sends = |s: &ScenarioParams| {
-                Some(s.sources.len() + s.applications.len()) < written
+                // A source that could not be read may have been the slice's.
+                self.misses_source(s)
                     || s.slices().any(|of| of == slice)
                     || populations.iter().any(|p| p.slice == slice)
                     // One that has a mistake may be of this slice.
@@ -508,6 +505,12 @@ impl<'a> Checker<'a> {
                 self.problems.add(at, message);
             }
         }
+    }
+
+    /// Whether a source of the scenario is written that could not be read.
+    fn misses_source(&self, scenario: &ScenarioParams) -> bool {
+        let written = self.entries_at(&["scenarios", &scenario.name, "sources"]);
+        scenario.sources.len() + scenario.applications.len() < written.len()
     }
 
     fn check_amount(&mut self, spec: &StudySpec, repetitions: u32) {

@@ -181,6 +181,11 @@ impl Checker<'_> {
         spec: &StudySpec,
         scenarios: &[ScenarioParams],
     ) {
+        // A source that could not be read may have the application.
+        let are_all_read = scenarios.len() == self.entries_at(&["scenarios"]).len();
+        if !are_all_read || scenarios.iter().any(|s| self.misses_source(s)) {
+            return;
+        }
         for (place, (name, slice)) in spec.slices.iter().enumerate() {
             let Some(objective) = &slice.value.objective else {
                 continue;

@@ -27,12 +27,19 @@ impl Checker<'_> {
         let is_written = |key| entry_as_meant(self.root, key).is_some();
         let (has_path, has_dut) = (is_written("path"), is_written("dut"));
         if !has_path {
-            if !has_dut {
-                self.problems.add(self.root.span, "`dut` is missing");
-            }
-            if let Some((name, _)) = self.entries_at(&["devices"]).first() {
-                let message = "`devices` are those of a `path`, and there is none";
-                self.problems.add(name.span, message);
+            let devices = entry_as_meant(self.root, "devices").map(|(key, _)| key.span);
+            match (has_dut, devices) {
+                (true, Some(at)) => {
+                    let message = "`devices` are those of a `path`, and there is none";
+                    self.problems.add(at, message);
+                }
+                (false, Some(at)) => {
+                    let message = "`path` is missing: in which order do frames pass the devices?";
+                    let help = "add their names in that order, for example `path: [first, second]`";
+                    self.problems.add_with_help(at, message, help);
+                }
+                (false, None) => self.problems.add(self.root.span, "`dut` is missing"),
+                (true, None) => {}
             }
             return None;
         }
@@ -52,7 +59,9 @@ impl Checker<'_> {
             self.problems.add(*span, "a path needs at least one device");
         }
         self.names(&spec.devices);
-        self.check_unused(spec, &path.0);
+        if !path.0.is_empty() {
+            self.check_unused(spec, &path.0);
+        }
         let mut devices = Vec::new();
         for place in self.places(spec, &path.0) {
             let device = spec.devices.0.get(place);

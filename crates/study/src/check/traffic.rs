@@ -6,7 +6,7 @@ use super::headers::{Defaults, HeadersSpec};
 use super::matching::{Matches, class_map};
 use super::payload::{PayloadSpec, Sizes};
 use super::transport::Transport;
-use super::{Checker, Table};
+use super::{Checker, Table, UNKNOWN_RATE};
 use crate::diagnostics::{closest, suggestion};
 use crate::file::{Placed, Span};
 use crate::params::{
@@ -258,7 +258,10 @@ impl Checker<'_> {
                 sources.extend(self.source(&place, source));
             }
         }
-        self.check_link_load(name, &sources, &network.link);
+        // Of a device that could not be read, percentages are not known.
+        if network.dut.port_rate != UNKNOWN_RATE {
+            self.check_link_load(name, &sources, &network.link);
+        }
         if network.is_known {
             self.check_packets(name, &sources);
         }

@@ -85,6 +85,29 @@ fn objectives_of_applications_are_read() {
 }
 
 #[test]
+fn a_source_that_cannot_be_read_may_have_the_application() {
+    let objective = "{goodput: 50 kbit/s, request_latency: 20 ms}";
+    let requests = "application: {kind: requests, rate: 50, connections: 2, response: 1 kB}";
+    assert_snapshot!(of_application(requests, objective).unwrap_err(), @"
+    error: `50` is not a rate of requests: write for example `1000 /s`
+      --> study.yaml:19:58
+       |
+    19 |   app: {slice: rest, application: {kind: requests, rate: 50, connections: 2, response: 1 kB}}
+       |                                                          ^^
+    ");
+    let many = "application: {kind: requests, rate: 50 /s, connections: 100000, response: 1 kB}";
+    assert_snapshot!(of_application(many, objective).unwrap_err(), @"
+    error: with 100000 connections of this source, the applications of the scenario have more than 16000 connections
+      --> study.yaml:19:78
+       |
+    19 |   app: {slice: rest, application: {kind: requests, rate: 50 /s, connections: 100000, response: 1 kB}}
+       |                                                                              ^^^^^^
+       |
+       = help: 16000 are left for it: lower `connections`
+    ");
+}
+
+#[test]
 fn what_no_application_of_the_slice_has_is_not_asked_for() {
     let bulk = "application: bulk";
     assert!(of_application(bulk, "{goodput: 3 Mbit/s}").is_ok());

@@ -85,22 +85,6 @@ fn a_path_that_frames_cannot_take_is_refused() {
       |
     3 | path: []
       | ^^^^
-
-    error: device `a` is not on the path
-     --> study.yaml:5:3
-      |
-    5 |   a: {model: port, port_rate: 20 Mbit/s}
-      |   ^
-      |
-      = help: name it in `path`, or leave it out
-
-    error: device `b` is not on the path
-     --> study.yaml:6:3
-      |
-    6 |   b: {model: port, port_rate: 10 Mbit/s, processing_delay: 7 us}
-      |   ^
-      |
-      = help: name it in `path`, or leave it out
     ");
 }
 
@@ -116,10 +100,10 @@ fn devices_and_a_path_belong_together_and_exclude_a_device_under_test() {
     ");
     assert_snapshot!(refused(&format!("{DUT}{}", TWO.replace("path: [a, b]\n", ""))), @"
     error: `devices` are those of a `path`, and there is none
-     --> study.yaml:7:3
+     --> study.yaml:6:1
       |
-    7 |   a: {model: port, port_rate: 20 Mbit/s}
-      |   ^
+    6 | devices:
+      | ^^^^^^^
     ");
     assert_snapshot!(refused(&DUT.replace("model: port", "model: port\n  policy: {none: true}")), @"
     error: `dut` is under the policies that are compared: only a device of `devices` has its own
@@ -160,6 +144,37 @@ fn several_devices_are_simulated_only() {
         .into_testbed(Pacing::Departures)
         .unwrap_err();
     assert_snapshot!(refused, @"this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that extends this one (`without: [path, devices]`)");
+}
+
+#[test]
+fn rates_in_percent_of_a_device_that_is_not_known_overload_no_link() {
+    let refused = |network: &str| {
+        let study = STUDY.replace("20 Mbit/s, payload", "150 %, payload");
+        parse(&study.replace(DUT, network)).unwrap_err()
+    };
+    assert_snapshot!(refused(&TWO.replace("path: [a, b]", "path: a")), @"
+    error: a list is expected here, for example `[first, second]`
+     --> study.yaml:3:7
+      |
+    3 | path: a
+      |       ^
+    ");
+    assert_snapshot!(refused(&TWO.replace("path: [a, b]", "path: []")), @"
+    error: a path needs at least one device
+     --> study.yaml:3:1
+      |
+    3 | path: []
+      | ^^^^
+    ");
+    assert_snapshot!(refused(&TWO.replace("path: [a, b]\n", "")), @"
+    error: `path` is missing: in which order do frames pass the devices?
+     --> study.yaml:3:1
+      |
+    3 | devices:
+      | ^^^^^^^
+      |
+      = help: add their names in that order, for example `path: [first, second]`
+    ");
 }
 
 #[test]
