@@ -102,7 +102,7 @@ settings! {
 }
 
 /// What a policy may be written as.
-const FORMS: [&str; 6] = ["classes", "ios", "p4_tins", "ovs", "dpdk", "none"];
+pub(super) const FORMS: [&str; 6] = ["classes", "ios", "p4_tins", "ovs", "dpdk", "none"];
 
 /// A policy as it was understood, and where to point at when it cannot be run.
 pub(super) struct Understood {

@@ -3,16 +3,17 @@
 //! A change is settings on top of those before it, as in a file that extends another. Names stay: what changes are
 //! slices, policies and what sources send.
 
-use super::policies::PolicyFileSpec;
+use super::policies::{FORMS, PolicyFileSpec};
 use super::traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 use super::{Checker, StudySpec, Table, entry_as_meant};
 use crate::diagnostics::suggestion;
 use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, Value, merge_nodes};
-use crate::params::SourceParams;
+use crate::params::ScenarioParams;
 use crate::settings;
 use crate::spec::{At, Name, Named};
 use crate::study::{Phase, Study};
 use slicewise_units::Duration;
+use std::collections::BTreeSet;
 
 /// A phase has at least so many bins that are measured.
 const MIN_BINS: u64 = 10;
@@ -166,14 +167,56 @@ fn table_of<'a>(root: &'a mut Node, table: &str) -> Option<&'a mut Node> {
 /// The entries of `over` whose names `table` has; others are reported.
 fn known_only(over: Node, table: &Node, what: &str, problems: &mut Problems) -> Node {
     let known = names(table);
-    retained(over, |key, _| {
-        let is_known = known.contains(&key.text.as_str());
-        if !is_known {
-            let message = format!("there is no {what} `{}` that could change", key.text);
-            let help = suggestion(&key.text, &known);
-            problems.add_suggesting(key.span, message, help);
+    retained(over, |key, node| {
+        if let Some((_, before)) = table.entry(&key.text) {
+            *node = changeable_only(node.clone(), before, what, problems);
+            return true;
         }
-        is_known
+        let message = format!("there is no {what} `{}` that could change", key.text);
+        let help = suggestion(&key.text, &known);
+        problems.add_suggesting(key.span, message, help);
+        false
+    })
+}
+
+/// Of the settings `over`, those that can change; a change of others is reported.
+fn changeable_only(over: Node, before: &Node, what: &str, problems: &mut Problems) -> Node {
+    let fixed: &[&str] = match what {
+        "slice" => &["match", "headers"],
+        "source" => &["slice", "headers", "host"],
+        _ => &[],
+    };
+    let form = FORMS.into_iter().find(|form| before.entry(form).is_some());
+    retained(over, |key, node| {
+        let name = key.text.as_str();
+        if let Some(form) =
+            form.filter(|form| what == "policy" && *form != name && FORMS.contains(&name))
+        {
+            let message = format!(
+                "a policy keeps its form during a run: this one is written with `{form}`, not `{name}`"
+            );
+            let help = match (form, name) {
+                ("none", _) | (_, "none") => {
+                    "write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`"
+                }
+                _ => "write it in the same form in every phase",
+            };
+            problems.add_with_help(key.span, message, help);
+            return false;
+        }
+        let unchanged = before.entry(name).is_some_and(|(_, before)| {
+            merge_nodes(before.clone(), node.clone()).says_the_same_as(before)
+        });
+        if !fixed.contains(&name) || unchanged {
+            return true;
+        }
+        let message = format!("`{name}` of a {what} cannot change during a run");
+        let help = match what {
+            "slice" => "define another slice for these frames",
+            _ => "define another source with a `start` at this moment, and let this one `stop`",
+        };
+        problems.add_with_help(key.span, message, help);
+        false
     })
 }
 
@@ -225,15 +268,12 @@ fn change_sources(root: &mut Node, over: &Node, problems: &mut Problems) {
             continue;
         };
         known.extend(names(sources).into_iter().map(str::to_owned));
-        let own = overrides.iter();
-        let own = own.filter(|(key, _)| sources.entry(&key.text).is_some());
-        let over = Node {
-            value: Value::Mapping(own.cloned().collect()),
-            span: over.span,
-        };
-        *sources = merge_nodes(sources.clone(), over);
+        let own = retained(over.clone(), |key, _| sources.entry(&key.text).is_some());
+        let own = known_only(own, sources, "source", problems);
+        *sources = merge_nodes(sources.clone(), own);
     }
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+    let known: Vec<&str> = known.into_iter().collect();
     for (key, _) in overrides {
         if !known.contains(&key.text.as_str()) {
             let message = format!("no scenario has a source `{}` that could change", key.text);
@@ -304,7 +344,7 @@ impl Checker<'_> {
         let mut made: Vec<Phase> = Vec::new();
         for ((times, later), changes) in phases {
             let before = made.last().map_or(study, |phase| &phase.study);
-            self.check_unchanged(before, &later, times.at);
+            self.check_applications(before, &later, times.at);
             if is_sound {
                 self.check_length(&times, &later);
             }
@@ -418,20 +458,35 @@ impl Checker<'_> {
                 );
                 let help = "give a source another `start` or `stop`, or the change another moment";
                 self.problems.add_with_help(phase.at, message, help);
+            } else if scenario.reference {
+                self.warn_of_silence(phase, study, scenario);
             }
         }
     }
 
-    /// What identifies slices and flows stays what it is.
-    fn check_unchanged(&mut self, before: &Study, later: &Study, at: Span) {
-        let slices = before.slices.iter().zip(&later.slices);
-        for (slice, _) in slices.filter(|(one, other)| one.matches != other.matches) {
-            let message = format!(
-                "what belongs to slice `{}` (`match`) cannot change",
-                slice.name
-            );
-            self.problems.add(at, message);
+    /// A slice that is silent throughout a phase of the reference is not judged in it.
+    fn warn_of_silence(&mut self, phase: &PhaseTimes, study: &Study, reference: &ScenarioParams) {
+        let of_sources = reference.sources.iter().map(|s| (s.slice, s.start, s.stop));
+        let of_applications = reference.applications.iter();
+        let of_applications = of_applications.map(|s| (s.slice, s.start, s.stop));
+        let spans: Vec<_> = of_sources.chain(of_applications).collect();
+        let slices = study.slices.iter().enumerate();
+        for (index, slice) in slices.filter(|(_, slice)| slice.guaranteed) {
+            let sends = |&(of, start, stop): &(usize, Duration, Duration)| {
+                of == index && start < phase.ends && stop > phase.measured_from
+            };
+            if !spans.iter().any(sends) {
+                let message = format!(
+                    "slice `{}` sends nothing in phase `{}` of the reference, from {} to {}: its isolation is not tested in that phase",
+                    slice.name, phase.name, phase.measured_from, phase.ends
+                );
+                self.problems.warn(phase.at, message);
+            }
         }
+    }
+
+    /// Applications stay what they are.
+    fn check_applications(&mut self, before: &Study, later: &Study, at: Span) {
         let scenarios = before.scenarios.iter().zip(&later.scenarios);
         let changed = scenarios.flat_map(|(one, other)| {
             let gone = one
@@ -452,26 +507,6 @@ impl Checker<'_> {
             let help =
                 "give it another `start` or `stop`, or put what differs into a scenario of its own";
             self.problems.add_with_help(at, message, help);
-            return;
-        }
-        let identity = |source: &SourceParams| {
-            let SourceParams {
-                slice,
-                headers,
-                host,
-                name,
-                ..
-            } = source;
-            (*slice, *headers, host.clone(), name.clone())
-        };
-        let of = |study: &Study| -> Vec<_> {
-            let sources = study.scenarios.iter().flat_map(|s| &s.sources);
-            sources.map(identity).collect()
-        };
-        let pairs = of(before).into_iter().zip(of(later));
-        for ((.., name), _) in pairs.filter(|(one, other)| one != other) {
-            let message = format!("slice, headers and host of source `{name}` cannot change");
-            self.problems.add(at, message);
         }
     }
 }

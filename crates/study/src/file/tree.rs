@@ -65,6 +65,29 @@ impl Node {
         }
     }
 
+    /// Whether the values are equal, wherever they stand.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        match (&self.value, &other.value) {
+            (Value::Null, Value::Null) => true,
+            (Value::Scalar(one), Value::Scalar(other)) => one == other,
+            (Value::List(one), Value::List(other)) => {
+                one.len() == other.len()
+                    && one
+                        .iter()
+                        .zip(other)
+                        .all(|(one, other)| one.says_the_same_as(other))
+            }
+            (Value::Mapping(one), Value::Mapping(entries)) => {
+                one.len() == entries.len()
+                    && one.iter().all(|(key, node)| {
+                        let same = other.entry(&key.text);
+                        same.is_some_and(|(_, other)| node.says_the_same_as(other))
+                    })
+            }
+            _ => false,
+        }
+    }
+
     /// The first entry whose key may be `key` misspelt.
     pub(crate) fn entry_resembling(&self, key: &str) -> Option<(&Key, &Self)> {
         let Value::Mapping(entries) = &self.value else {

@@ -86,11 +86,13 @@ fn a_host_has_a_name() {
 fn a_source_stays_on_its_host() {
     let timeline = "timeline:\n  settle: 500 ms\n  changes:\n    moved: {at: 2 s, sources: {steady: {host: b}}}\n";
     assert_snapshot!(parse(&format!("{STUDY}{timeline}")).unwrap_err(), @"
-    error: slice, headers and host of source `steady` cannot change
-      --> study.yaml:37:17
+    error: `host` of a source cannot change during a run
+      --> study.yaml:37:41
        |
     37 |     moved: {at: 2 s, sources: {steady: {host: b}}}
-       |                 ^^^
+       |                                         ^^^^
+       |
+       = help: define another source with a `start` at this moment, and let this one `stop`
     ");
 }
 

@@ -210,22 +210,68 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
        |
        = help: known are `steady`, `other`
     "#);
-    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @"
-    error: slice, headers and host of source `other` cannot change
-      --> study.yaml:38:11
+    assert_snapshot!(refused("sources: {other: {rate: 1", "sources: {x: {rate: 1"), @"
+    error: no scenario has a source `x` that could change
+      --> study.yaml:41:17
        |
-    38 |       at: 2 s
-       |           ^^^
+    41 |       sources: {x: {rate: 1 Mbit/s}}
+       |                 ^
+       |
+       = help: known are `other`, `steady`
     ");
-    assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @r#"
-    error: the packets of source `steady` do not match slice `gold` (in phase `raised`)
-      --> study.yaml:17:19
+    assert_snapshot!(refused("minimum: 70 %}]}", "minimum: 70 %}]}, nothing: {classes: []}"), @"
+    error: a policy keeps its form during a run: this one is written with `none`, not `classes`
+      --> study.yaml:45:93
        |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B}
-       |                   ^^^^
+    45 |       policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 70 %}]}, nothing: {classes: []}}
+       |                                                                                             ^^^^^^^
        |
-       = help: give the source, or the slice, the `headers` that the slice matches on
-    "#);
+       = help: write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`
+    ");
+    assert_snapshot!(refused("classes: [{name: gold, slice: gold, minimum: 70 %}]", "none: true"), @"
+    error: a policy keeps its form during a run: this one is written with `classes`, not `none`
+      --> study.yaml:45:29
+       |
+    45 |       policies: {weighted: {none: true}}
+       |                             ^^^^
+       |
+       = help: write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`
+    ");
+    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{host: x, headers: {vlan: 30}}"), @"
+    error: `host` of a source cannot change during a run
+      --> study.yaml:41:25
+       |
+    41 |       sources: {other: {host: x, headers: {vlan: 30}}}
+       |                         ^^^^
+       |
+       = help: define another source with a `start` at this moment, and let this one `stop`
+
+    error: `headers` of a source cannot change during a run
+      --> study.yaml:41:34
+       |
+    41 |       sources: {other: {host: x, headers: {vlan: 30}}}
+       |                                  ^^^^^^^
+       |
+       = help: define another source with a `start` at this moment, and let this one `stop`
+    ");
+    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @"
+    error: `slice` of a source cannot change during a run
+      --> study.yaml:41:25
+       |
+    41 |       sources: {other: {slice: gold}}
+       |                         ^^^^^
+       |
+       = help: define another source with a `start` at this moment, and let this one `stop`
+    ");
+    assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @"
+    error: `match` of a slice cannot change during a run
+      --> study.yaml:40:36
+       |
+    40 |       slices: {gold: {share: 80 %, match: {vlan: 11}}, rest: {share: 2 Mbit/s}}
+       |                                    ^^^^^
+       |
+       = help: define another slice for these frames
+    ");
     assert_snapshot!(refused("minimum: 70 %", "minimum: 170 %"), @r#"
     error: this is more than 100 % (in phase `restored`)
       --> study.yaml:45:74
@@ -233,6 +279,34 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
     45 |       policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 170 %}]}}
        |                                                                          ^^^^^
     "#);
+}
+
+#[test]
+fn what_identifies_a_slice_or_a_source_may_be_stated_again() {
+    let again = TIMELINE
+        .replace("{share: 80 %}", "{share: 80 %, match: {vlan: 10}}")
+        .replace("{rate: 1 Mbit/s}", "{slice: rest, rate: 1 Mbit/s}");
+    assert_eq!(with(&again).map(|study| study.phases.len()), Ok(3));
+}
+
+#[test]
+fn a_slice_that_is_silent_throughout_a_phase_is_warned_of() {
+    let silent = TIMELINE.replace("{other: {rate: 1 Mbit/s}}", "{steady: {stop: 2 s}}");
+    let study = with(&silent).unwrap();
+    assert_snapshot!(study.warnings().to_string(), @"
+    warning: slice `gold` sends nothing in phase `raised` of the reference, from 2.5 s to 4 s: its isolation is not tested in that phase
+      --> study.yaml:38:11
+       |
+    38 |       at: 2 s
+       |           ^^^
+
+    warning: slice `gold` sends nothing in phase `restored` of the reference, from 4.5 s to 5 s: its isolation is not tested in that phase
+      --> study.yaml:43:11
+       |
+    43 |       at: 4 s
+       |           ^^^
+    ");
+    assert_eq!(with(TIMELINE).unwrap().warnings().count(), 0);
 }
 
 #[test]
