@@ -58,20 +58,36 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
         left.push_str(&format!(", {} of {all} buffer", buffer.rounded_down()));
     }
     lines.push(left);
+    if !plan.end_to_end.is_empty() {
+        let bounds = plan.end_to_end.iter();
+        let bounds: Vec<String> = bounds
+            .map(|(slice, bound)| format!("{slice} {}", bound.rounded_up()))
+            .collect();
+        lines.push(format!(
+            "bound of one-way delay over the whole path, links and hosts included: {}",
+            bounds.join(", ")
+        ));
+    }
     lines.join("\n")
 }
 
 fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
     let link = plan.link.link;
     let counted = plan.link.accounting;
-    let scenario = plan.scenario.as_ref();
-    let mut heading = format!(
-        "{}{}: link of {} ({})",
-        plan.name,
-        scenario.map_or_else(String::new, |name| format!(", scenario {name}")),
-        link.rate,
-        link.accounting.layer
-    );
+    let mut heading = plan.name.clone();
+    for (what, name) in [
+        ("phase", &plan.phase),
+        ("scenario", &plan.scenario),
+        ("device", &plan.device),
+    ] {
+        if let Some(name) = name {
+            heading.push_str(&format!(", {what} {name}"));
+        }
+    }
+    heading.push_str(&format!(
+        ": link of {} ({})",
+        link.rate, link.accounting.layer
+    ));
     if link.accounting != counted {
         heading.push_str(&format!(
             "; guarantees count {}; it carries {} of that if all frames are small",
@@ -165,6 +181,10 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
         .zip(&outcome.slices)
         .map(|(slice, outcome)| slice_json(slice, outcome))
         .collect();
+    let end_to_end = plan.end_to_end.iter();
+    let end_to_end: serde_json::Map<String, Value> = end_to_end
+        .map(|(slice, bound)| (slice.clone(), bound.nanos().into()))
+        .collect();
     let classes: Vec<Value> = outcome
         .classes
         .iter()
@@ -181,6 +201,9 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
     json!({
         "name": plan.name,
         "scenario": plan.scenario,
+        "phase": plan.phase,
+        "device": plan.device,
+        "end_to_end_bounds_ns": end_to_end,
         "admitted": outcome.is_admitted(),
         "link_bits_per_second": plan.link.link.rate.bits_per_second(),
         "link_counts": plan.link.link.accounting.layer.to_string(),

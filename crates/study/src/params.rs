@@ -3,7 +3,7 @@
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`StudyLink`].
 
-use slicewise_model::{ClassMap, PolicyParams, PortParams, Rate};
+use slicewise_model::{ClassMap, PolicyParams, PolicySpec, PortParams, Rate};
 use slicewise_stats::objective::Objective;
 pub use slicewise_traffic::application::{
     AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams,
@@ -275,6 +275,8 @@ pub struct HopParams {
     /// The policy it is under, for each policy of the study: that policy as it is on this device, or always the
     /// device's own.
     pub policies: Vec<PolicyParams>,
+    /// The device's own policy as written, where it has one.
+    pub own: Option<PolicySpec>,
 }
 
 /// A token bucket over everything a device forwards. It starts full.

@@ -1,9 +1,11 @@
 //! Plans: slices that ask for guarantees on one link, and what the admission test says to each.
 
-use crate::params::{DutParams, ScenarioParams};
+use crate::bound;
+use crate::params::{DutParams, HopParams, ScenarioParams};
 use crate::study::{Study, StudyPolicy};
 use slicewise_model::{
-    Admission, AdmissionParams, ClassUse, GuaranteeRequest, MaximumParams, Refusal,
+    Admission, AdmissionParams, ClassUse, GuaranteeRequest, MaximumParams, PolicyParams,
+    PolicySpec, Refusal,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -14,6 +16,12 @@ pub struct Plan {
     pub name: String,
     /// The scenario that says how many slices there are, in a study of populations.
     pub scenario: Option<String>,
+    /// The phase that it is of, in a study with a timeline.
+    pub phase: Option<String>,
+    /// The device whose link it is, in a study with a path of several.
+    pub device: Option<String>,
+    /// For the last device of a path: guaranteed slices with the bound of their one-way delay over the whole path.
+    pub end_to_end: Vec<(String, Duration)>,
     /// The link as guarantees are tested on it.
     pub link: AdmissionParams,
     /// Tenants and their weights.
@@ -110,11 +118,30 @@ impl Plan {
     }
 }
 
-/// The guaranteed policies of a study, on what its device may guarantee; with populations, each
-/// policy in each scenario.
+/// The guaranteed policies of a study, on what each of its devices may guarantee; with a timeline each policy in each
+/// phase, with populations in each scenario.
 pub(crate) fn plans_of(study: &Study) -> Vec<Plan> {
+    if !study.phases.is_empty() {
+        let phases = study.phases.iter().flat_map(|phase| {
+            let of_phase = move |plan| Plan {
+                phase: Some(phase.name.clone()),
+                ..plan
+            };
+            plans_of(&phase.study).into_iter().map(of_phase)
+        });
+        return phases.collect();
+    }
+    if !study.path.is_empty() {
+        let policies = study.policies.iter().enumerate();
+        return policies
+            .flat_map(|(index, policy)| plans_of_path(study, index, policy))
+            .collect();
+    }
     let policies = study.policies.iter();
-    let plans = policies.filter_map(|policy| plan_of(policy, &study.dut));
+    let plans = policies.filter_map(|policy| {
+        let device = policy.device.as_ref().unwrap_or(&study.dut);
+        plan_of(policy, device)
+    });
     if study.populations.is_empty() {
         return plans.collect();
     }
@@ -154,18 +181,45 @@ impl Plan {
     }
 }
 
+/// A policy of a study on each device of the path that guarantees something.
+fn plans_of_path(study: &Study, index: usize, policy: &StudyPolicy) -> Vec<Plan> {
+    let on_device = |hop: &HopParams| {
+        let spec = hop.own.as_ref().unwrap_or(&policy.spec);
+        let plan = plan_on(spec, hop.policies.get(index)?, &hop.device)?;
+        Some(Plan {
+            name: policy.name.clone(),
+            device: Some(hop.name.clone()),
+            ..plan
+        })
+    };
+    let mut plans: Vec<Plan> = study.path.iter().filter_map(on_device).collect();
+    if let Some(last) = plans.last_mut() {
+        let bounds = bound::promised(study, index).bounds.into_iter();
+        let bounds = bounds.map(|(slice, b)| (slice, Duration::from_nanos(b.end_to_end_ns())));
+        last.end_to_end = bounds.collect();
+    }
+    plans
+}
+
 /// A guaranteed policy as a plan; `None` for any other.
 pub(crate) fn plan_of(policy: &StudyPolicy, dut: &DutParams) -> Option<Plan> {
-    let common = policy.params.guaranteed.as_ref()?;
-    let spec = policy.spec.guaranteed.clone().unwrap_or_default();
+    plan_on(&policy.spec, &policy.params, dut)
+}
+
+fn plan_on(spec: &PolicySpec, params: &PolicyParams, dut: &DutParams) -> Option<Plan> {
+    let common = params.guaranteed.as_ref()?;
+    let buffer = spec.guaranteed.as_ref().and_then(|common| common.buffer);
     Some(Plan {
-        name: policy.name.clone(),
+        name: spec.name.clone(),
         scenario: None,
+        phase: None,
+        device: None,
+        end_to_end: Vec::new(),
         link: AdmissionParams {
             link: dut.capacity(),
             accounting: common.accounting,
             largest_frame: common.largest_frame,
-            buffer: spec.buffer,
+            buffer,
             delay_classes: common.delay_classes.clone(),
         },
         tenants: common
@@ -173,20 +227,17 @@ pub(crate) fn plan_of(policy: &StudyPolicy, dut: &DutParams) -> Option<Plan> {
             .iter()
             .map(|tenant| (tenant.name.clone(), tenant.weight))
             .collect(),
-        slices: slices_of(policy),
+        slices: slices_of(spec, params),
     })
 }
 
-fn slices_of(policy: &StudyPolicy) -> Vec<PlannedSlice> {
-    let classes = policy.params.classes.iter();
+fn slices_of(spec: &PolicySpec, params: &PolicyParams) -> Vec<PlannedSlice> {
+    let classes = params.classes.iter();
     classes
         .filter_map(|class| {
             let slice = class.slice?;
-            let written = policy
-                .spec
-                .classes
-                .iter()
-                .find(|written| written.name == class.name);
+            let mut written = spec.classes.iter();
+            let written = written.find(|written| written.name == class.name);
             let asked = written.and_then(|written| written.guarantee);
             Some(PlannedSlice {
                 name: class.name.clone(),

@@ -335,6 +335,123 @@ duration: 1 s
     assert_snapshot!(mistakes(&without), @"error: plan.yaml: no policy of this study has the discipline `guaranteed`: there is nothing to plan");
 }
 
+const PATH: &str = "
+name: small
+link: {rate: 1 Gbit/s}
+path: [access, core]
+devices:
+  access: {model: port, port_rate: 20 Mbit/s}
+  core: {model: port, port_rate: 10 Mbit/s}
+slices:
+  gold: {match: {vlan: 10}, share: 50 %, guaranteed: true}
+sources:
+  gold: {slice: gold, headers: {vlan: 10, source: 10.0.10.2, destination: 10.0.10.3}, pattern: cbr, payload: 1000 B, rate: 1 Mbit/s}
+scenarios: {calm: {reference: true}}
+policies:
+  promised:
+    discipline: guaranteed
+    classes: [{name: gold, slice: gold, guarantee: {rate: 2 Mbit/s, delay: 20 ms}}]
+repetitions: 1
+duration: 2 s
+";
+
+#[test]
+fn a_study_of_a_path_is_planned_device_by_device() {
+    assert_snapshot!(printed(0, PATH), @"
+    promised, device access: link of 20 Mbit/s (L1); guarantees count L2; it carries 14.28 Mbit/s of that if all frames are small
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════════
+     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                         none
+    ─────────────────────────────────────────────────────────────────────────────────────────
+
+    ───────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Unreserved burst
+    ═══════════════════════════════════════════════════════════════
+        17.23 ms        1   2 Mbit/s   3.044 kB            26.6 kB
+    ───────────────────────────────────────────────────────────────
+    unreserved: 12.28 Mbit/s
+
+    promised, device core: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════════
+     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                         none
+    ─────────────────────────────────────────────────────────────────────────────────────────
+
+    ───────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Unreserved burst
+    ═══════════════════════════════════════════════════════════════
+        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+    ───────────────────────────────────────────────────────────────
+    unreserved: 5.142 Mbit/s
+    bound of one-way delay over the whole path, links and hosts included: gold 34.46 ms
+    ");
+    let own = "20 Mbit/s, policy: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 2 Mbit/s, delay: 10 ms}}]}";
+    let with_own = PATH.replace("20 Mbit/s", own);
+    let json: serde_json::Value =
+        serde_json::from_slice(&run(&with_own, &["--json"]).stdout).unwrap();
+    let asked: Vec<_> = json["plans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|plan| {
+            let device = plan["device"].as_str().unwrap();
+            (
+                device,
+                plan["slices"][0]["delay_asked_ns"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(asked, [("access", 10_000_000), ("core", 20_000_000)]);
+}
+
+#[test]
+fn a_study_with_a_timeline_is_planned_phase_by_phase() {
+    let timeline = "timeline: {settle: 100 ms, changes: {more: {at: 1 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 3 Mbit/s, delay: 20 ms}}]}}}}}\n";
+    let study = PATH.replace(
+        "path: [access, core]\ndevices:\n  access: {model: port, port_rate: 20 Mbit/s}\n  core:",
+        "dut:",
+    );
+    assert_snapshot!(printed(0, &format!("{study}{timeline}")), @"
+    promised, phase start: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════════
+     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                         none
+    ─────────────────────────────────────────────────────────────────────────────────────────
+
+    ───────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Unreserved burst
+    ═══════════════════════════════════════════════════════════════
+        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+    ───────────────────────────────────────────────────────────────
+    unreserved: 5.142 Mbit/s
+
+    promised, phase more: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
+    ═════════════════════════════════════════════════════════════════════════════════════════
+     gold                1   3 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+    ─────────────────────────────────────────────────────────────────────────────────────────
+     class-default       1                                                         none
+    ─────────────────────────────────────────────────────────────────────────────────────────
+
+    ───────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR        CBS        Unreserved burst
+    ═══════════════════════════════════════════════════════════════
+        17.23 ms        1   3 Mbit/s   3.044 kB           11.22 kB
+    ───────────────────────────────────────────────────────────────
+    unreserved: 4.142 Mbit/s
+    ");
+}
+
 /// Two scenarios of a study of populations; in the second, `gold` has as many slices as is written.
 fn populations(gold: u32) -> String {
     format!(

@@ -129,33 +129,36 @@ impl Checker<'_> {
                 continue;
             };
             let of_device = match own_policy(spec, *place) {
-                Some(_) => self.own(spec, *place, device, policies.len()),
-                None => self.compared(spec, name, device, policies),
+                Some(_) => self.own(spec, *place, device).map(|(own, params)| {
+                    let policies = vec![params; policies.len()];
+                    (Some(own), policies)
+                }),
+                None => (self.compared(spec, name, device, policies)).map(|params| (None, params)),
             };
-            hops.extend(of_device.map(|policies| HopParams {
+            hops.extend(of_device.map(|(own, policies)| HopParams {
                 name: name.value.clone(),
                 device: *device,
                 policies,
+                own,
             }));
         }
         hops
     }
 
-    /// A device's own policy, once for each of `count` policies.
+    /// A device's own policy, as written and as it runs it.
     fn own(
         &mut self,
         spec: &StudySpec,
         place: usize,
         device: &DutParams,
-        count: usize,
-    ) -> Option<Vec<PolicyParams>> {
+    ) -> Option<(PolicySpec, PolicyParams)> {
         let (name, written) = spec.devices.0.get(place)?;
         let policy = written.value.policy.as_ref()?;
         let path = ["devices", &name.value, "policy"];
         let understood =
             self.understand(name, &path, policy, &spec.slices, device.port_rate.rate)?;
         match fitting(&understood.spec, device) {
-            Ok(params) => Some(vec![params; count]),
+            Ok(params) => Some((understood.spec, params)),
             Err(error) => {
                 let message = format!("on device `{}`: {}", name.value, error.problem);
                 self.problems.add(policy.span, message);

@@ -74,6 +74,9 @@ impl Checker<'_> {
         (slices.len() == spec.slices.len()).then(|| Plan {
             name: name.to_owned(),
             scenario: None,
+            phase: None,
+            device: None,
+            end_to_end: Vec::new(),
             link: AdmissionParams {
                 link,
                 accounting: common.accounting,
