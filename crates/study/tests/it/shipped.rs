@@ -408,3 +408,14 @@ fn the_study_of_dpdk_has_the_profile_behind_threads_and_guarantees_on_a_port_wit
     let published: Vec<&str> = names.filter(|name| name.len() == 2).collect();
     assert_eq!(published, ["e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"]);
 }
+
+#[test]
+fn percentages_of_the_starter_study_are_of_the_port_as_it_says() {
+    let text = include_str!("../../../cli/src/init/starter.yaml");
+    let study = crate::support::parse(text).unwrap();
+    let overload = &study.scenarios[1];
+    assert_eq!(overload.title, "data at 150 % of the port's rate");
+    let data = overload.sources.iter().find(|source| source.name == "data");
+    let port = study.dut.port_rate.rate.bits_per_second();
+    assert_eq!(data.unwrap().rate.bits_per_second(), port * 3 / 2);
+}
