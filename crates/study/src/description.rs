@@ -2,6 +2,7 @@
 
 use crate::bound;
 use crate::device;
+use crate::licence;
 use crate::params::{ImpairmentParams, LinkImpairments};
 use crate::study::{Phase, Study, StudyPolicy};
 use slicewise_stats::backend::SIMULATOR;
@@ -20,7 +21,7 @@ fn configuration(policy: &StudyPolicy) -> String {
 impl Study {
     /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
     /// delay that its policies promise, and that will not be judged because some slice may send
-    /// more than it was promised, or because they do not follow.
+    /// more than it was promised, or because they do not follow; and priority that may exceed a licence.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let later = self.phases.iter().skip(1).map(|phase| &phase.study);
@@ -31,7 +32,8 @@ impl Study {
                 if !self.phases.is_empty() {
                     at_no_scheduler(&mut unbounded);
                 }
-                for note in bound::notes(&policy.name, &unbounded) {
+                let of_bounds = bound::notes(&policy.name, &unbounded);
+                for note in of_bounds.into_iter().chain(licence::notes(study, index)) {
                     if !notes.contains(&note) {
                         notes.push(note);
                     }

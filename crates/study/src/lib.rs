@@ -18,6 +18,7 @@ mod expand;
 mod file;
 mod gateway;
 mod kind;
+mod licence;
 mod load;
 mod measured;
 pub mod params;

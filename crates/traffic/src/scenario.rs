@@ -2,7 +2,7 @@
 //!
 //! A study file, a test or another program gives these; [`Sources`](crate::Sources) makes departures of them.
 
-use slicewise_units::{BitRate, Duration};
+use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
 pub use slicewise_wire::Ecn;
 use slicewise_wire::{Headers, IpVersion};
 use std::net::IpAddr;
@@ -151,6 +151,20 @@ impl SourceParams {
         self.weighted_sizes()
             .map(|WeightedSize { size, weight }| u128::from(of(&size)) * u128::from(weight))
             .sum()
+    }
+
+    /// What it sends in a second while it sends, on average, in bits as `accounting` counts.
+    #[must_use]
+    pub fn offered(&self, accounting: Accounting) -> u128 {
+        let counted = self.weighted_sum(|size| u64::from(size.counted_bytes));
+        let occupied = self.weighted_sum(|size| {
+            let lengths = FrameLengths {
+                l2_bytes: size.l2_bytes,
+                l3_offset: self.headers.l3_offset(),
+            };
+            accounting.count(lengths).bytes()
+        });
+        u128::from(self.rate.bits_per_second()) * occupied / counted.max(1)
     }
 
     /// Packets a second while it sends, on average and rounded down; `None` where its rate counts no

@@ -19,7 +19,7 @@ use crate::spec::{
 };
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_stats::objective::Objective;
-use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::{BTreeMap, BTreeSet};
 
 settings! {
@@ -313,16 +313,8 @@ impl Checker<'_> {
     fn check_link_load(&mut self, name: &At<String>, sources: &[SourceParams], link: &StudyLink) {
         let mut by_host: BTreeMap<Option<&str>, u128> = BTreeMap::new();
         for source in sources {
-            let occupied = source.weighted_sum(|size| {
-                let lengths = FrameLengths {
-                    l2_bytes: size.l2_bytes,
-                    l3_offset: source.headers.l3_offset(),
-                };
-                link.rate.accounting.count(lengths).bytes()
-            });
-            let counted = source.weighted_sum(|size| u64::from(size.counted_bytes));
             *by_host.entry(source.host.as_deref()).or_default() +=
-                u128::from(source.rate.bits_per_second()) * occupied / counted.max(1);
+                source.offered(link.rate.accounting);
         }
         let are_all = by_host.len() == 1;
         for (host, offered) in by_host {

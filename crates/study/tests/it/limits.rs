@@ -224,3 +224,27 @@ fn a_plan_has_no_more_tenants_than_can_be_looked_up() {
         "{message}"
     );
 }
+
+#[test]
+fn priority_that_may_exceed_the_licence_it_borrows_from_is_noted() {
+    let notes = |priority: &str, licence: &str| {
+        let text = STUDY
+            .replace(
+                "model: port",
+                &format!("model: isr4221\n  licence: {{rate: 9 Mbit/s, credit: 9 kB{licence}}}"),
+            )
+            .replace(
+                "match: {vlan: 20}, queue_limit: 64 packets",
+                &format!("match: {{vlan: 20}}, {priority}"),
+            );
+        parse(&text.replace("share: 4 Mbit/s", "share: 3 Mbit/s"))
+            .unwrap()
+            .notes()
+            .join("\n")
+    };
+    let borrows = ", priority: borrows";
+    assert_snapshot!(notes("priority: {}", borrows), @"policy `weighted`: in scenario storm, priority without a policer is offered up to 20 Mbit/s, more than the licence of 9 Mbit/s that it borrows from: the device then forwards more than the licence (`police` the class to keep it)");
+    assert_eq!(notes("priority: {}, police: 3 Mbit/s", borrows), "");
+    assert_eq!(notes("priority: {}", ""), "");
+    assert_eq!(notes("weight: 1", borrows), "");
+}
