@@ -36,7 +36,8 @@ impl ControllerError {
     #[must_use]
     pub const fn is_mistake(&self) -> bool {
         match self {
-            Self::Store(StoreError::Newer { .. }) | Self::Refused(_) => true,
+            Self::Store(StoreError::Newer { .. } | StoreError::NotADatabase { .. })
+            | Self::Refused(_) => true,
             Self::Serve(error) => error.is_mistake(),
             Self::Backup(error) => !matches!(error, BackupError::Store(_)),
             Self::Store(_) | Self::System(_) => false,

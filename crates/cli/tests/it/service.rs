@@ -88,3 +88,14 @@ fn a_token_is_not_made_for_a_store_that_no_controller_has() {
     assert!(made.status.success(), "{}", text(&made.stderr));
     assert!(text(&made.stderr).contains("other.sqlite is new"));
 }
+
+#[test]
+fn a_file_that_is_no_store_is_named_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "what I meant to do\n".repeat(100));
+    let store = format!("sqlite:{}", sandbox.path("notes.txt").display());
+    let refused = sandbox.slicewise(&["controller", "--store", &store, "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("is not a SQLite database"), "{said}");
+}

@@ -362,9 +362,7 @@ pub(super) async fn resolve_path(
             .fetch_optional(&mut *connection)
             .await?;
         let Some(row) = row else {
-            let detail =
-                format!("there is no link `{link}`: `GET /v1/links` lists those there are");
-            return Err(Refusal::conflict(detail).into());
+            return Err(unknown_link(connection, link).await?.into());
         };
         let gateway = row.text("gateway")?;
         if let Some(before) = gateways.insert(gateway.clone(), link.clone()) {
@@ -375,6 +373,26 @@ pub(super) async fn resolve_path(
         }
     }
     Ok(())
+}
+
+/// Why a path with `link` is refused, and which links there are.
+async fn unknown_link(connection: &mut AnyConnection, link: &str) -> Result<Refusal, Failed> {
+    let select = "SELECT name FROM links ORDER BY name LIMIT 11";
+    let rows = sqlx::query(select).fetch_all(connection).await?;
+    let names = rows.iter().map(|row| row.text("name"));
+    let names = names.map(|name| name.map(|name| format!("`{name}`")));
+    let mut names = names.collect::<Result<Vec<_>, _>>()?;
+    if let Some(eleventh) = names.get_mut(10) {
+        *eleventh = "…".to_owned();
+    }
+    let known = match names.as_slice() {
+        [] => "start a gateway that announces one".to_owned(),
+        names => format!("known are {}", names.join(", ")),
+    };
+    let detail = format!("there is no link `{link}`: {known}");
+    Ok(Refusal::invalid(slicewise_api::Invalid::new(
+        "/path", detail,
+    )))
 }
 
 /// Quotas of tenants. The weights of those whose slices change.
@@ -423,7 +441,7 @@ pub(super) async fn tenant_of(
     found.ok_or_else(|| {
         let name = &slice.tenant;
         let detail = format!("there is no tenant `{name}`: add it with `PUT /v1/tenants/{name}`");
-        Refusal::conflict(detail).into()
+        Refusal::invalid(slicewise_api::Invalid::new("/tenant", detail)).into()
     })
 }
 

@@ -36,6 +36,8 @@ use tokio::sync::watch;
 const READERS: u32 = 8;
 /// How long a connection to the store may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// SQLite's code for a file that is none of its own (`SQLITE_NOTADB`).
+const NOT_A_DATABASE: &str = "26";
 
 /// Which SQL is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,14 @@ pub enum StoreError {
         location: String,
         /// Why not.
         reason: String,
+    },
+    /// It is another file.
+    #[error(
+        "the store {location} is not a SQLite database: name one, or a file that does not exist, to make it"
+    )]
+    NotADatabase {
+        /// Where it is.
+        location: String,
     },
     /// It was written by a newer version of this program.
     #[error(
@@ -255,13 +265,27 @@ async fn connect(
         .after_connect(move |connection, _| {
             Box::pin(async move { set_up(connection, dialect, purpose).await })
         });
-    options
-        .connect(&location.url())
-        .await
-        .map_err(|error| StoreError::Open {
+    let unusable = |error: &sqlx::Error| match error {
+        sqlx::Error::Database(error) if error.code().as_deref() == Some(NOT_A_DATABASE) => {
+            StoreError::NotADatabase {
+                location: location.to_string(),
+            }
+        }
+        other => StoreError::Open {
             location: location.to_string(),
-            reason: reason_of(&error),
-        })
+            reason: reason_of(other),
+        },
+    };
+    // A pool tries again until its patience ends, and does not say what failed.
+    if dialect == Dialect::Sqlite {
+        let first = AnyConnection::connect(&location.url()).await;
+        let mut first = first.map_err(|error| unusable(&error))?;
+        let is_usable = first.execute("PRAGMA schema_version").await;
+        is_usable.map_err(|error| unusable(&error))?;
+        first.close().await.map_err(|error| unusable(&error))?;
+    }
+    let connected = options.connect(&location.url()).await;
+    connected.map_err(|error| unusable(&error))
 }
 
 async fn set_up(
