@@ -76,7 +76,8 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
         FileKind::Plan => {
             let plans = Plan::load(path).map_err(wrong)?;
             let slices: u64 = plans.iter().flat_map(|p| &p.slices).map(|s| s.count).sum();
-            format!("a plan of {slices} slices; `slicewise plan` says whether they fit")
+            let slices = count(slices, "slice");
+            format!("a plan of {slices}; `slicewise plan` says whether they fit")
         }
         FileKind::Measured => {
             let version = env!("CARGO_PKG_VERSION");
@@ -84,10 +85,10 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
                 .map_err(wrong)?
                 .description;
             format!(
-                "a measured study of {} slices, {} policies and {} scenarios",
-                study.slices.len(),
-                study.policies.len(),
-                study.scenarios.len()
+                "a measured study of {}, {} and {}",
+                count(study.slices.len() as u64, "slice"),
+                count(study.policies.len() as u64, "policy"),
+                count(study.scenarios.len() as u64, "scenario")
             )
         }
         FileKind::Gateway => {
@@ -122,10 +123,11 @@ fn check_study(path: &Path) -> Result<String, Failure> {
 fn amount(study: &Study) -> String {
     let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
     let mut summary = format!(
-        "{} policies × {} scenarios × {} repetitions = {runs} runs of {}",
-        study.policies.len(),
-        study.scenarios.len(),
-        study.repetitions,
+        "{} × {} × {} = {} of {}",
+        count(study.policies.len() as u64, "policy"),
+        count(study.scenarios.len() as u64, "scenario"),
+        count(study.repetitions.into(), "repetition"),
+        count(runs as u64, "run"),
         study.duration,
     );
     for note in study.too_few_repetitions().into_iter().chain(study.notes()) {

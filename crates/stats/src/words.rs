@@ -90,10 +90,14 @@ pub fn digits(value: f64, significant: i32) -> String {
     }
 }
 
-/// "1 run", "2 runs".
+/// "1 run", "2 runs"; "1 policy", "2 policies".
 #[must_use]
 pub fn count(number: u64, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+    match thing.strip_suffix('y') {
+        _ if number == 1 => format!("1 {thing}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {thing}s"),
+    }
 }
 
 fn in_unit(value: f64, units: &[(&str, f64)]) -> String {
@@ -122,6 +126,14 @@ mod tests {
         assert_eq!(percent(-0.1234), "−12.3 %");
         assert_eq!(percent(12.5), "1250 %");
         assert_eq!(percent(-0.000_000_4), "0 %");
+    }
+
+    #[test]
+    fn counts_things() {
+        assert_eq!(count(1, "run"), "1 run");
+        assert_eq!(count(0, "run"), "0 runs");
+        assert_eq!(count(1, "policy"), "1 policy");
+        assert_eq!(count(2, "policy"), "2 policies");
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Opened {
         let folder = path.parent().unwrap_or(Path::new(""));
         let files = Folder::new(folder);
         let text = files.read(name).map_err(|error| match error {
-            FileError::NotUtf8(_) => unusable(&format!("{error}; save the file as UTF-8")),
+            FileError::NotUtf8 { .. } => unusable(&format!("{error}; save the file as UTF-8")),
             _ => unusable(&error.to_string()),
         })?;
         let shown = match folder.display().to_string() {
@@ -211,7 +211,17 @@ impl<'a> Reading<'a> {
         Ok(plan.0)
     }
 
-    fn gateway(self) -> Result<GatewayConfig, Diagnostics> {
+    fn gateway(mut self) -> Result<GatewayConfig, Diagnostics> {
+        let is_study = |root: &&Node| {
+            let has = |key| root.entry(key).is_some();
+            ["policies", "scenarios", "cases"].into_iter().any(has) && !has("interfaces")
+        };
+        if let Some(root) = self.root.as_ref().filter(is_study) {
+            let message = "this is a study, not the configuration of a gateway, which has `interfaces`, `link` and `policy`";
+            let help = "to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`";
+            self.problems.add_with_help(root.span, message, help);
+            return Err(self.problems.into_diagnostics(&self.sources));
+        }
         let (config, warnings) =
             self.checked(|checker, spec: &GatewaySpec, _| checker.gateway(spec))?;
         Ok(GatewayConfig { warnings, ..config })

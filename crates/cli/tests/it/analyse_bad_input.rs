@@ -230,7 +230,7 @@ fn a_file_of_slices_that_is_none_is_refused() {
     error: 1 mistake in missing.yaml
     ");
     insta::assert_snapshot!(stderr("tx.pcap"), @"
-    error: this is not UTF-8 text: byte 2 is invalid; save the file as UTF-8
+    error: this is not UTF-8 text: byte 2 is invalid, on line 1; save the file as UTF-8
     --> tx.pcap
 
     error: 1 mistake in tx.pcap

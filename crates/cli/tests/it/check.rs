@@ -35,6 +35,8 @@ fn every_kind_of_file_is_checked_as_what_it_is() {
     Some(0)
     file.yaml: 2 policies × 2 scenarios × 3 repetitions = 12 runs of 4 s
     ");
+    let once = STUDY.replace("repetitions: 3", "repetitions: 1");
+    assert!(check(&once).contains("2 scenarios × 1 repetition = 4 runs of 4 s"));
     assert_snapshot!(check("link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n"), @"
     Some(0)
     file.yaml: a plan of 3 slices; `slicewise plan` says whether they fit

@@ -158,8 +158,8 @@ impl Checker<'_> {
             }
             is_url
         });
-        let name = self.controller_name(controller.name.as_ref());
-        let link = self.controller_name(controller.link.as_ref());
+        let name = self.controller_name("gateway", controller.name.as_ref());
+        let link = self.controller_name("link", controller.link.as_ref());
         let locate = |path: &At<String>| {
             let path = self.sources.beside(path.span.file, &path.value);
             self.files.locate(&path)
@@ -174,8 +174,8 @@ impl Checker<'_> {
         })
     }
 
-    /// A name as controllers take it.
-    fn controller_name(&mut self, name: Option<&At<String>>) -> Option<String> {
+    /// A name as controllers take it, of `what`.
+    fn controller_name(&mut self, what: &str, name: Option<&At<String>>) -> Option<String> {
         let At { value, span } = name?;
         let is_first = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let is_next = |byte: u8| is_first(byte) || matches!(byte, b'.' | b'_' | b'-');
@@ -184,7 +184,7 @@ impl Checker<'_> {
             && value.bytes().all(is_next);
         if !is_name {
             let message = format!(
-                "`{value}` is not a name of a controller: expected 1 to {MAX_NAME_BYTES} of a-z, 0-9, `.`, `_` and \
+                "`{value}` is no name that a {what} can have at a controller: expected 1 to {MAX_NAME_BYTES} of a-z, 0-9, `.`, `_` and \
                  `-`, and a letter or digit first"
             );
             self.problems.add(*span, message);

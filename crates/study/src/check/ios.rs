@@ -4,7 +4,7 @@ use super::Checker;
 use super::foreign::ForeignText;
 use crate::file::{Sources, Span};
 use crate::spec::{At, Verbatim};
-use slicewise_formats::ios::{self, IosPolicyError};
+use slicewise_formats::ios::{self, IosPolicyError, PolicyChoiceError};
 use slicewise_model::PolicySpec;
 
 /// A policy read from IOS text.
@@ -45,9 +45,14 @@ impl Checker<'_> {
             }
             Err(IosPolicyError::Choice(error)) => {
                 let at = policy_map.map_or(text.span, |name| name.span);
-                let help = policy_map
-                    .is_none()
-                    .then(|| "name it with `policy_map`".to_owned());
+                let help = match error {
+                    PolicyChoiceError::NoPolicyMap => Some(
+                        "take it from `show running-config`: the policy map, and the class maps that it names",
+                    ),
+                    _ if policy_map.is_none() => Some("name it with `policy_map`"),
+                    _ => None,
+                };
+                let help = help.map(str::to_owned);
                 self.problems.add_suggesting(at, error.to_string(), help);
                 return None;
             }

@@ -186,7 +186,8 @@ fn assign<'a, S>(
     for entry in unknown {
         let text = entry.0.text.as_str();
         let are_many = problems.are_many();
-        let help = (!are_many).then(|| suggestion(text, &known)).flatten();
+        let help = || misplaced(text, &known).or_else(|| suggestion(text, &known));
+        let help = (!are_many).then(help).flatten();
         problems.add_suggesting(entry.0.span, unknown_key(text), help);
         if are_many {
             continue;
@@ -197,6 +198,24 @@ fn assign<'a, S>(
         }
     }
     written
+}
+
+/// Settings that guarantees have in common: a plan has them at the top, a policy under `guaranteed`.
+const OF_GUARANTEES: [&str; 5] = ["buffer", "counts", "delays", "largest_frame", "tenants"];
+
+/// Where a setting belongs that is written among the settings `known`, of a gateway or of a policy.
+fn misplaced(key: &str, known: &[&str]) -> Option<String> {
+    if !OF_GUARANTEES.contains(&key) {
+        return None;
+    }
+    let written = format!("guaranteed: {{{key}: …}}");
+    if known.contains(&"interfaces") {
+        Some(format!("write it in the policy: `policy: {{{written}}}`"))
+    } else if known.contains(&"discipline") && known.contains(&"guaranteed") {
+        Some(format!("write it as `{written}`"))
+    } else {
+        None
+    }
 }
 
 /// Read a setting into its place.

@@ -22,8 +22,13 @@ pub enum FileError {
     #[error("this is larger than {} MiB, the limit", MAX_FILE_BYTES >> 20)]
     TooLarge,
     /// Its bytes are not UTF-8 from this position on.
-    #[error("this is not UTF-8 text: byte {0} is invalid")]
-    NotUtf8(usize),
+    #[error("this is not UTF-8 text: byte {byte} is invalid, on line {line}")]
+    NotUtf8 {
+        /// The position, from 0.
+        byte: usize,
+        /// The line, from 1.
+        line: usize,
+    },
     /// The operating system refused.
     #[error("{0}")]
     Io(String),
@@ -98,8 +103,12 @@ impl Files for Folder {
         if u64::try_from(bytes.len()).map_or(true, |read| read > MAX_FILE_BYTES) {
             return Err(FileError::TooLarge);
         }
-        let text = String::from_utf8(bytes)
-            .map_err(|error| FileError::NotUtf8(error.utf8_error().valid_up_to()))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let byte = error.utf8_error().valid_up_to();
+            let before = error.as_bytes().iter().take(byte);
+            let line = 1 + before.filter(|&&byte| byte == b'\n').count();
+            FileError::NotUtf8 { byte, line }
+        })?;
         Ok(without_byte_order_mark(text))
     }
 

@@ -13,6 +13,7 @@ use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
 use slicewise_traffic::impairments::DelayDistribution;
 use slicewise_traffic::scenario::{Ecn, Periods};
 use slicewise_units::{Accounting, ByteCount, Duration};
+use std::num::IntErrorKind;
 
 /// The meaning of `text` among `words`.
 fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, String> {
@@ -327,10 +328,18 @@ impl Scalar for QueueLimitSpec {
             .strip_suffix("packets")
             .or(written.strip_suffix("packet"))
         {
-            let packets = number.trim().replace('_', "").parse();
+            let packets: Result<u32, _> = number.trim().replace('_', "").parse();
             return packets
                 .map(Self::Packets)
-                .map_err(|_| format!("`{written}` is not a whole number of packets"));
+                .map_err(|error| match error.kind() {
+                    IntErrorKind::PosOverflow => {
+                        format!(
+                            "`{written}` is too large: a queue holds at most {} packets",
+                            u32::MAX
+                        )
+                    }
+                    _ => format!("`{written}` is not a whole number of packets"),
+                });
         }
         match (written.parse::<ByteCount>(), written.parse::<Duration>()) {
             (Ok(size), _) => Ok(Self::Bytes(size)),

@@ -102,9 +102,13 @@ fn a_file_that_is_not_there_is_named() {
 #[test]
 fn a_file_that_is_not_utf_8_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("latin.yaml"), b"title: caf\xe9\n").unwrap();
+    fs::write(
+        folder.path().join("latin.yaml"),
+        b"name: x\ntitle: caf\xe9\n",
+    )
+    .unwrap();
     insta::assert_snapshot!(report(folder.path(), "latin.yaml"), @"
-    error: this is not UTF-8 text: byte 10 is invalid; save the file as UTF-8
+    error: this is not UTF-8 text: byte 18 is invalid, on line 2; save the file as UTF-8
     --> FOLDER/latin.yaml
     ");
 }

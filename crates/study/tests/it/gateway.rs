@@ -193,7 +193,7 @@ error: `ftp://127.0.0.1:9650` is not the address of a controller: expected for e
  --> gateway.yaml:5:8
   |
 5 |   url: ftp://127.0.0.1:9650
-  |        ^^^^^^^^^^^^^^^^^^^^error: `Up link` is not a name of a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
+  |        ^^^^^^^^^^^^^^^^^^^^error: `Up link` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
  --> gateway.yaml:7:9
   |
 7 |   link: Up link
@@ -248,4 +248,69 @@ proptest! {
             prop_assert!(config.directions.iter().all(|one| one.link.rate > BitRate::ZERO));
         }
     }
+}
+
+#[test]
+fn names_at_a_controller_are_told_apart_from_those_of_controllers() {
+    let text = CONTROLLED
+        .replace("edge-1", "Edge 1")
+        .replace("uplink", "\"\"");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @r#"
+    error: `Edge 1` is no name that a gateway can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
+     --> gateway.yaml:6:9
+      |
+    6 |   name: Edge 1
+      |         ^^^^^^
+
+    error: `` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
+     --> gateway.yaml:7:9
+      |
+    7 |   link: ""
+      |         ^^
+    "#);
+}
+
+#[test]
+fn a_study_is_no_configuration_of_a_gateway() {
+    insta::assert_snapshot!(parse(crate::support::STUDY).unwrap_err(), @"
+    error: this is a study, not the configuration of a gateway, which has `interfaces`, `link` and `policy`
+     --> gateway.yaml:1:1
+      |
+    1 | name: small
+      | ^
+      |
+      = help: to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`
+    ");
+}
+
+#[test]
+fn what_guarantees_have_in_common_belongs_under_guaranteed() {
+    let common = "tenants: {a: 1}\nbuffer: 1 MB\n";
+    insta::assert_snapshot!(parse(&format!("{GOOD}{common}")).unwrap_err(), @"
+    error: `tenants` is not a setting here
+      --> gateway.yaml:11:1
+       |
+    11 | tenants: {a: 1}
+       | ^^^^^^^
+       |
+       = help: write it in the policy: `policy: {guaranteed: {tenants: …}}`
+
+    error: `buffer` is not a setting here
+      --> gateway.yaml:12:1
+       |
+    12 | buffer: 1 MB
+       | ^^^^^^
+       |
+       = help: write it in the policy: `policy: {guaranteed: {buffer: …}}`
+    ");
+    let in_policy = GOOD.replace("policy:\n", "policy:\n  buffer: 1 MB\n");
+    insta::assert_snapshot!(parse(&in_policy).unwrap_err(), @"
+    error: `buffer` is not a setting here
+     --> gateway.yaml:7:3
+      |
+    7 |   buffer: 1 MB
+      |   ^^^^^^
+      |
+      = help: write it as `guaranteed: {buffer: …}`
+    ");
 }

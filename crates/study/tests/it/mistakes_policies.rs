@@ -193,3 +193,34 @@ fn a_whole_configuration_is_read_with_a_warning_and_shown_without_the_rest() {
         policy.configuration
     );
 }
+
+#[test]
+fn a_number_of_packets_that_is_too_large_is_not_called_a_fraction() {
+    assert_snapshot!(mistakes("64 packets", "99999999999999 packets"), @"
+    error: `99999999999999 packets` is too large: a queue holds at most 4294967295 packets
+      --> study.yaml:29:54
+       |
+    29 |       - {name: rest, match: {vlan: 20}, queue_limit: 99999999999999 packets}
+       |                                                      ^^^^^^^^^^^^^^^^^^^^^^
+    ");
+    assert_snapshot!(mistakes("64 packets", "6.4 packets"), @"
+    error: `6.4 packets` is not a whole number of packets
+      --> study.yaml:29:54
+       |
+    29 |       - {name: rest, match: {vlan: 20}, queue_limit: 6.4 packets}
+       |                                                      ^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn a_configuration_without_a_policy_map_has_none_to_name() {
+    assert_snapshot!(mistakes("ios: router.cfg", "ios: |\n      hostname edge"), @"
+    error: the configuration has no `policy-map`
+      --> study.yaml:32:7
+       |
+    32 |       hostname edge
+       |       ^^^^^^^^^^^^^
+       |
+       = help: take it from `show running-config`: the policy map, and the class maps that it names
+    ");
+}
