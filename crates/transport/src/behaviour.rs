@@ -22,10 +22,22 @@ const TICK: Duration = Duration::from_millis(4);
 /// 500 ms; tcp(7) and RFC 1122: Linux begins at 40 ms).
 const ACK_DELAY_LINUX: Duration = Duration::from_millis(40);
 const ACK_DELAY_RFC: Duration = Duration::from_millis(200);
-/// Segments that a Linux receiver acknowledges at once when a connection begins (tcp(7), `TCP_QUICKACK`).
+/// Acknowledgements that a Linux receiver sends at once when a connection begins (tcp(7), `TCP_QUICKACK`).
 const QUICK_ACKS: u32 = 16;
 /// Initial window of the receiver: `tcp_rmem`, middle value, of which half is the window (`tcp_adv_win_scale` 1).
 const INITIAL_RECEIVE_WINDOW: u64 = 65_536;
+
+/// What is acknowledged at once where nothing is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Immediate {
+    /// Every second full segment (RFC 5681, section 4.2).
+    SecondFull,
+    /// What is longer than a full segment, and a short one where this end does not answer: Linux before 6.6.
+    Short,
+    /// The same, and a full segment that ends what was written: Linux since 6.6 ("tcp: fix delayed ACKs for MSS boundary
+    /// condition").
+    Pushed,
+}
 
 /// A connection's constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +68,11 @@ pub struct Behaviour {
     pub pacing: bool,
     /// When timers expire that are not for pacing.
     pub ticks: Ticks,
+    /// What is acknowledged at once.
+    pub immediate: Immediate,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Duration,
-    /// Segments acknowledged at once when data begins to flow.
+    /// Acknowledgements sent at once when data begins to flow.
     pub quick_acks: u32,
     /// Receive offload: data of several frames reaches TCP as one segment.
     pub receive_offload: bool,
@@ -121,6 +135,11 @@ impl Behaviour {
             ticks: Ticks {
                 length: if is_linux { TICK } else { Duration::ZERO },
                 phase: Duration::ZERO,
+            },
+            immediate: match params.profile {
+                TcpProfile::Rfc => Immediate::SecondFull,
+                TcpProfile::Linux415 => Immediate::Short,
+                TcpProfile::Linux => Immediate::Pushed,
             },
             ack_delay: if is_linux {
                 ACK_DELAY_LINUX

@@ -282,7 +282,9 @@ impl Connection {
         // RFC 3168, section 6.1.5: what is sent again is not marked.
         let is_marking = self.sender.is_marking && is_new;
         let has_reduced = is_new && self.sender.take_reduced();
+        let is_last = bytes > 0 && end >= self.sender.written();
         segment.flags = Flags::default()
+            .with_if(is_last, Flags::PSH)
             .with_if(has_fin, Flags::FIN)
             .with_if(is_marking, Flags::ECT)
             .with_if(has_reduced && is_marking, Flags::CWR);

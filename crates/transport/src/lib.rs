@@ -16,7 +16,7 @@ mod segment;
 mod send;
 mod timers;
 
-pub use behaviour::Behaviour;
+pub use behaviour::{Behaviour, Immediate};
 pub use connection::{Connection, State};
 pub use segment::{Flags, SackBlocks, Segment, stamp};
 pub use send::SendFigures;

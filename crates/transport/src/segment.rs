@@ -24,6 +24,8 @@ impl Flags {
     pub const SACK_PERMITTED: Self = Self(32);
     /// The IP packet is to carry ECT(0): queues may mark it (RFC 3168). No bit of the TCP header.
     pub const ECT: Self = Self(64);
+    /// Ends what the application has written so far.
+    pub const PSH: Self = Self(128);
 
     /// True if all of `other` are set.
     #[inline]
@@ -133,7 +135,7 @@ impl Segment {
     }
 
     /// Part `index` of a segment that an adapter cuts into frames of at most `mss_bytes` each (segmentation offload);
-    /// `None` behind the last. CWR goes on the first, FIN on the last (RFC 3168 and RFC 9293 would else be broken).
+    /// `None` behind the last. CWR goes on the first, PSH and FIN on the last (RFC 3168 and RFC 9293 would else be broken).
     #[inline]
     #[must_use]
     pub fn part(&self, index: u32, mss_bytes: u32) -> Option<Self> {
@@ -148,7 +150,7 @@ impl Segment {
             flags = flags.without(Flags::CWR);
         }
         if !is_last {
-            flags = flags.without(Flags::FIN);
+            flags = flags.without(Flags::FIN.with(Flags::PSH));
         }
         Some(Self {
             sequence: self.sequence + u64::from(offset),
@@ -158,8 +160,8 @@ impl Segment {
         })
     }
 
-    /// Join `next` to this one, as receive offload does: data that follows without a gap, with the same flags and
-    /// acknowledgement, up to `most_bytes` together. False, and nothing is changed, where they do not fit.
+    /// Join `next` to this one, as receive offload does: data that follows without a gap, with the same flags but
+    /// PSH and FIN, which end it, and acknowledgement, up to `most_bytes` together. False, and nothing is changed, where they do not fit.
     #[inline]
     #[must_use]
     pub fn absorb(&mut self, next: &Self, most_bytes: u32) -> bool {
@@ -168,7 +170,7 @@ impl Segment {
             && self.sequence + u64::from(self.bytes) == next.sequence
             && self.bytes + next.bytes <= most_bytes
             && self.acknowledgement == next.acknowledgement
-            && self.flags == next.flags.without(Flags::FIN)
+            && self.flags == next.flags.without(Flags::FIN.with(Flags::PSH))
             && self.sack == next.sack;
         if fits {
             self.bytes += next.bytes;
@@ -225,20 +227,24 @@ mod tests {
         let whole = Segment {
             sequence: 1_001,
             bytes: 2_500,
-            flags: Flags::ACK.with(Flags::FIN),
+            flags: Flags::ACK.with(Flags::FIN).with(Flags::PSH),
             ..Segment::default()
         };
         let parts: Vec<Segment> = (0..).map_while(|n| whole.part(n, 1_000)).collect();
         let described: Vec<_> = parts
             .iter()
-            .map(|part| (part.sequence, part.bytes, part.flags.has(Flags::FIN)))
+            .map(|part| {
+                let has = |flag| part.flags.has(flag);
+                let ends = [has(Flags::FIN), has(Flags::PSH)];
+                (part.sequence, part.bytes, ends)
+            })
             .collect();
         assert_eq!(
             described,
             [
-                (1_001, 1_000, false),
-                (2_001, 1_000, false),
-                (3_001, 500, true)
+                (1_001, 1_000, [false; 2]),
+                (2_001, 1_000, [false; 2]),
+                (3_001, 500, [true; 2])
             ]
         );
         let mut joined = parts[0];
@@ -253,6 +259,21 @@ mod tests {
         };
         assert_eq!(ack.part(0, 1_000), Some(ack));
         assert_eq!(ack.part(1, 1_000), None);
+    }
+
+    #[test]
+    fn nothing_is_joined_to_the_end_of_what_was_written() {
+        let mut last = Segment {
+            sequence: 1,
+            bytes: 1_000,
+            flags: Flags::ACK.with(Flags::PSH),
+            ..Segment::default()
+        };
+        let next = Segment {
+            sequence: 1_001,
+            ..last
+        };
+        assert!(!last.absorb(&next, 65_536));
     }
 
     #[test]

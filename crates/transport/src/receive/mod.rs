@@ -3,11 +3,13 @@
 //! RFC 9293 (acceptance), RFC 5681 section 4.2 (delayed acknowledgements), RFC 2018 and RFC 2883 (SACK), RFC 3168 and RFC 8257
 //! (marks). The application takes whatever is in order at once.
 
+mod pending;
 mod ranges;
 mod window;
 
 use crate::behaviour::Behaviour;
 use crate::segment::{Flags, SackBlocks, Segment};
+use pending::Pending;
 use ranges::Ranges;
 use slicewise_traffic::transport::CongestionControl;
 use slicewise_units::{Duration, Instant};
@@ -25,13 +27,9 @@ pub(crate) struct Receiver {
     /// The time stamp to answer (RFC 7323, section 4.3), and the position acknowledged last.
     echo: u32,
     acknowledged: u64,
-    /// Full segments not yet acknowledged, as bytes.
-    pending_bytes: u64,
+    pending: Pending,
     is_ack_due: bool,
     ack_at: Option<Instant>,
-    quick_acks: u32,
-    /// This end answers with data, which carries its acknowledgements.
-    is_answering: bool,
     /// When data arrived last.
     arrived_at: Option<Instant>,
     /// What arrived twice, to be said once.
@@ -58,11 +56,9 @@ impl Receiver {
             window: ReceiveWindow::new(behaviour),
             echo: 0,
             acknowledged: 0,
-            pending_bytes: 0,
+            pending: Pending::new(behaviour),
             is_ack_due: false,
             ack_at: None,
-            quick_acks: behaviour.quick_acks,
-            is_answering: false,
             arrived_at: None,
             duplicate: None,
             before_change: None,
@@ -85,7 +81,7 @@ impl Receiver {
     pub(crate) fn end_silence(&mut self, rto: Duration, behaviour: &Behaviour, now: Instant) {
         let is_silent = |at: Instant| now.saturating_since(at) > rto;
         if self.arrived_at.is_some_and(is_silent) {
-            self.quick_acks = behaviour.quick_acks;
+            self.pending.quicken(behaviour);
         }
     }
 
@@ -117,7 +113,14 @@ impl Receiver {
         if is_fin && end < self.window.edge() + 1 {
             self.fin = Some(end);
         }
-        self.on_data(start, end.min(self.window.edge()), behaviour, now);
+        let is_pushed = segment.flags.has(Flags::PSH);
+        self.on_data(
+            start,
+            end.min(self.window.edge()),
+            is_pushed,
+            behaviour,
+            now,
+        );
         if self.fin == Some(self.next) {
             self.next += 1;
             self.is_ack_due = true;
@@ -130,9 +133,9 @@ impl Receiver {
         }
         if self.is_exact {
             // RFC 8257, section 3.2: what is pending is acknowledged before the echo changes.
-            if is_marked != self.is_echoing && self.pending_bytes > 0 {
+            if is_marked != self.is_echoing && self.pending.bytes > 0 {
                 self.before_change = Some((self.next, self.is_echoing));
-                self.pending_bytes = 0;
+                self.pending.on_acknowledged();
             }
             self.is_echoing = is_marked;
             return;
@@ -143,7 +146,14 @@ impl Receiver {
         self.is_echoing |= is_marked;
     }
 
-    fn on_data(&mut self, start: u64, end: u64, behaviour: &Behaviour, now: Instant) {
+    fn on_data(
+        &mut self,
+        start: u64,
+        end: u64,
+        is_pushed: bool,
+        behaviour: &Behaviour,
+        now: Instant,
+    ) {
         if end <= self.next {
             if end > start {
                 self.duplicate = Some((start, end));
@@ -166,22 +176,17 @@ impl Receiver {
         self.next = reached;
         self.arrived += bytes;
         self.window.on_arrived(bytes, now);
-        self.pending_bytes += bytes;
-        let is_full = self.pending_bytes >= 2 * u64::from(behaviour.mss_bytes);
-        if had_gap || is_full {
-            self.is_ack_due = true;
-        } else if self.quick_acks > 0 && !self.is_answering {
-            self.quick_acks -= 1;
+        let is_immediate = (self.pending).on_arrived(bytes, end - start, is_pushed, behaviour);
+        if had_gap || is_immediate {
             self.is_ack_due = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(behaviour.ticks.expiry(now, behaviour.ack_delay));
         }
     }
 
-    /// This end sends data. If it answers what has just arrived, its next answers will carry acknowledgements, too.
+    /// This end sends data.
     pub(crate) fn on_data_sent(&mut self, behaviour: &Behaviour, now: Instant) {
-        let answers = |at: Instant| now < at.saturating_add(behaviour.ack_delay);
-        self.is_answering |= self.arrived_at.is_some_and(answers);
+        (self.pending).on_data_sent(self.arrived_at, behaviour, now);
     }
 
     /// A round trip was measured from the time stamps of data that arrives.
@@ -203,7 +208,7 @@ impl Receiver {
     pub(crate) fn on_timer(&mut self, now: Instant) {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.is_ack_due = true;
-            self.is_answering = false;
+            self.pending.on_delayed();
         }
     }
 
@@ -240,6 +245,7 @@ impl Receiver {
             segment.sack = sack;
         }
         self.acknowledged = self.next;
-        (self.pending_bytes, self.is_ack_due, self.ack_at) = (0, false, None);
+        self.pending.on_acknowledged();
+        (self.is_ack_due, self.ack_at) = (false, None);
     }
 }

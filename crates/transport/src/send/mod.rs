@@ -195,6 +195,11 @@ impl Sender {
         }
     }
 
+    /// Behind the last byte that the application has given.
+    pub(crate) fn written(&self) -> u64 {
+        self.limit - u64::from(self.is_finished)
+    }
+
     /// Everything has been acknowledged, the FIN included.
     pub(crate) const fn is_done(&self) -> bool {
         self.is_finished && self.board.una() >= self.limit

@@ -51,7 +51,7 @@ fn the_stamp_of_the_earliest_segment_not_acknowledged_is_echoed() {
     );
 }
 
-/// RFC 5681, section 4.2, lets a receiver acknowledge sooner than it must. Linux does for the first sixteen segments, and again after a
+/// RFC 5681, section 4.2, lets a receiver acknowledge sooner than it must. Linux does for the first sixteen full segments, and again after a
 /// silence that is longer than its own time-out; not where it answers with data (measured with Linux 6.18).
 #[test]
 fn after_a_silence_acknowledgements_are_quick_again_unless_the_receiver_answers() {
@@ -60,8 +60,8 @@ fn after_a_silence_acknowledgements_are_quick_again_unless_the_receiver_answers(
     let mut is_acknowledged_at_once = |script: &mut Script, at: u64| {
         script.at(at);
         script.log();
-        script.sends(position, 500);
-        position += 500;
+        script.sends(position, 1_000);
+        position += MSS;
         !script.log().is_empty()
     };
     let mut at_once = |script: &mut Script, times: &[u64]| -> usize {

@@ -1,6 +1,7 @@
 //! Connections: exchanges with a test as the other end, and two ends over simulated paths.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod acknowledgements;
 mod bulk;
 mod congestion;
 mod exchanges;

@@ -132,10 +132,18 @@ impl Script {
         self.window = bytes;
     }
 
-    /// The test sends `bytes` from `position`.
+    /// The test sends `bytes` from `position`, and has more.
     pub fn sends(&mut self, position: u64, bytes: u32) {
         let mut segment = self.segment();
         (segment.sequence, segment.bytes) = (position, bytes);
+        self.gets(segment);
+    }
+
+    /// The test sends `bytes` from `position`, the last of what its application has written.
+    pub fn sends_last(&mut self, position: u64, bytes: u32) {
+        let mut segment = self.segment();
+        (segment.sequence, segment.bytes) = (position, bytes);
+        segment.flags = segment.flags.with(Flags::PSH);
         self.gets(segment);
     }
 
