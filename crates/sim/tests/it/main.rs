@@ -1,6 +1,7 @@
 //! Integration tests of the simulator.
 #![allow(clippy::unwrap_used)]
 
+mod acknowledgements;
 mod ahead;
 mod bounds;
 mod captures;
