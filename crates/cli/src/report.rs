@@ -11,7 +11,7 @@ use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::side::Side;
 use slicewise_report::terminal::Colours;
-use slicewise_report::{Report, prediction, terminal};
+use slicewise_report::{Findings, ReportError, prediction, terminal};
 use slicewise_results::{ResultsError, ResultsFolder, SeriesFolder};
 use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
 use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
@@ -39,11 +39,14 @@ pub fn write_report(
     policies: &[String],
 ) -> Result<Exit, Failure> {
     let report = slicewise_report::write_beside(folder, beside).map_err(|error| {
-        if error.is_users_mistake() {
-            Failure::mistake(error)
-        } else {
-            Failure::system(error)
+        // Verdicts need no room on a disk.
+        if error.is_unwritten()
+            && !judgement.json
+            && let Ok(findings) = slicewise_report::judge(folder, beside)
+        {
+            print_tables(folder, &findings);
         }
+        report_failure(error, folder.path())
     })?;
     for damaged in &report.findings.main().damaged_runs {
         errln!("warning: left out: {damaged}");
@@ -64,51 +67,64 @@ pub fn write_report(
     if judgement.json {
         output::json(&as_json(folder, &report, policies)?);
     } else {
-        print_tables(folder, &report);
+        print_tables(folder, &report.findings);
+        outln!("Report: {}", report.html.display());
     }
     Ok(judgement.fail_on.map_or(Exit::Success, |fail_on| {
         gate(&selected(&report, policies), fail_on)
     }))
 }
 
-fn print_tables(folder: &ResultsFolder, report: &Report) {
+/// Why there is no report, and what became of the runs.
+pub fn report_failure(error: ReportError, folder: &Path) -> Failure {
+    match error {
+        error if error.is_users_mistake() => Failure::mistake(error),
+        error if error.is_unwritten() => Failure::system(format!(
+            "{error}; all finished runs are on disk, and `slicewise report {}` makes the report once the folder can be \
+             written",
+            folder.display()
+        )),
+        error => Failure::system(error),
+    }
+}
+
+fn print_tables(folder: &ResultsFolder, findings: &Findings) {
     if let Some(table) =
-        terminal::verdict_table_text(&report.findings.main().verdicts, columns(), colours())
+        terminal::verdict_table_text(&findings.main().verdicts, columns(), colours())
     {
         output::coloured_line(&table);
-        if let Some(note) = terminal::quick_note(folder.study(), &report.findings.main().verdicts) {
+        if let Some(note) = terminal::quick_note(folder.study(), &findings.main().verdicts) {
             outln!("{note}");
         }
     }
-    if let Some(table) = terminal::beside_table_text(&report.findings.sides, columns(), colours()) {
+    if let Some(table) = terminal::beside_table_text(&findings.sides, columns(), colours()) {
         output::coloured_line(&table);
     }
-    for line in report.findings.sides.iter().flat_map(prediction::findings) {
+    for line in findings.sides.iter().flat_map(prediction::findings) {
         outln!("{line}");
     }
-    if let Some(line) = report.findings.link_losses.text() {
+    if let Some(line) = findings.link_losses.text() {
         outln!("{line}");
     }
-    if let Some(line) = report.findings.changes.text() {
+    if let Some(line) = findings.changes.text() {
         outln!("{line}");
     }
-    let summary = &report.findings.main().summary;
+    let summary = &findings.main().summary;
     if let Some(table) = terminal::application_table_text(summary, columns()) {
         outln!("{table}");
     }
-    if let Some(table) = terminal::population_table_text(&report.findings.populations, columns()) {
+    if let Some(table) = terminal::population_table_text(&findings.populations, columns()) {
         outln!("{table}");
     }
     // Flows are what one has captured; what a testbed of ours sent is known, and is there many times.
     if !folder.study().is_on_testbed()
-        && let Some(table) = terminal::flow_table_text(&report.findings.captured, columns())
+        && let Some(table) = terminal::flow_table_text(&findings.captured, columns())
     {
         outln!("{table}");
     }
-    if let Some(line) = published_line(&report.findings.published) {
+    if let Some(line) = published_line(&findings.published) {
         outln!("{line}");
     }
-    outln!("Report: {}", report.html.display());
 }
 
 /// Records of the folders beside that are no part of the report.

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::judgement::{as_json, gate, selected};
 use crate::output::{self, columns};
 use crate::progress::Progress;
-use crate::report::{colours, siblings};
+use crate::report::{colours, report_failure, siblings};
 use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wanted_runs};
 use crate::testbed_run::{pacing, runs_to_send};
@@ -276,13 +276,7 @@ fn page_over_cases(folder: &SeriesFolder, has_siblings: bool) -> Result<Vec<Case
             false => Vec::new(),
         }
     };
-    write_series(folder, beside).map_err(|error| {
-        if error.is_users_mistake() {
-            Failure::mistake(error)
-        } else {
-            Failure::system(error)
-        }
-    })
+    write_series(folder, beside).map_err(|error| report_failure(error, folder.path()))
 }
 
 fn print_json(

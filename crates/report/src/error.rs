@@ -81,6 +81,16 @@ pub enum ReportError {
 }
 
 impl ReportError {
+    /// True where the runs could be read, and what is made of them not be written.
+    #[must_use]
+    pub fn is_unwritten(&self) -> bool {
+        match self {
+            Self::Results(ResultsError::Io { action, .. }) => !action.starts_with("read"),
+            Self::Parquet { .. } => true,
+            _ => false,
+        }
+    }
+
     /// True where the user named the wrong folder (exit code 2), false where something failed
     /// (exit code 1).
     #[must_use]

@@ -95,3 +95,11 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
         findings,
     })
 }
+
+/// What a report of `folder` with those `beside` it says, without writing anything.
+///
+/// # Errors
+/// As [`write_beside`], except for what cannot be written.
+pub fn judge(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Findings, ReportError> {
+    Findings::gather(folder, beside, |_| Ok(()))
+}

@@ -263,3 +263,23 @@ fn a_folder_in_the_place_of_a_record_is_reported() {
     assert!(error.contains("rep-000.json"), "{error}");
     assert_eq!(sandbox.read(&format!("{RECORD}/notes.txt")), "theirs");
 }
+
+#[test]
+fn verdicts_come_and_runs_stay_where_the_report_cannot_be_written() {
+    let sandbox = results();
+    fs::remove_file(sandbox.path("out/report.html")).unwrap();
+    // It cannot be replaced.
+    fs::create_dir(sandbox.path("out/report.html")).unwrap();
+    sandbox.write("out/report.html/theirs", "");
+    let output = sandbox.slicewise(&RUN);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error
+            .contains("all finished runs are on disk, and `slicewise report out` makes the report"),
+        "{error}"
+    );
+    assert!(text(&output.stdout).contains("Performance isolation"));
+    fs::remove_dir_all(sandbox.path("out/report.html")).unwrap();
+    sandbox.succeeded(&["report", "out"]);
+}
