@@ -58,6 +58,15 @@ proptest! {
 }
 
 #[test]
+fn a_step_looks_at_no_more_classes_than_it_may() {
+    let bench = Bench::new(GIGABIT, (1..10).map(vlan).collect());
+    let mut look = Look::default();
+    // 10 classes in each direction.
+    let steps = (1..).find(|_| look.advance(&bench.engine, 3).is_some());
+    assert_eq!(steps, Some(7));
+}
+
+#[test]
 fn a_few_classes_are_reported_in_the_order_of_the_policy() {
     let mut bench = Bench::new(GIGABIT, vec![vlan(10), vlan(20)]);
     (0..3).for_each(|number| bench.arrive(tagged(20, 200, number)));
