@@ -85,16 +85,7 @@ fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Resul
             other => worst = other,
         }
     }
-    let judged = write_reports(
-        &folder,
-        &options.judgement,
-        &options.policies,
-        options.out.is_none(),
-    )?;
-    Ok(match worst {
-        Exit::Success => judged,
-        other => other,
-    })
+    reported(options, &folder, worst)
 }
 
 /// The cases that a testbed can carry out, and the others: what is wrong with the last one is said before the first is
@@ -184,13 +175,14 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     if exit == Exit::Interrupted || !has_runs {
         return Ok(exit);
     }
-    let judged = write_reports(
-        &folder,
-        &options.judgement,
-        &options.policies,
-        options.out.is_none(),
-    )?;
-    Ok(match exit {
+    reported(options, &folder, exit)
+}
+
+/// The reports of runs that ended like this; where all succeeded, the verdicts decide.
+fn reported(options: &RunOptions, folder: &SeriesFolder, runs: Exit) -> Result<Exit, Failure> {
+    let has_siblings = options.out.is_none();
+    let judged = write_reports(folder, &options.judgement, &options.policies, has_siblings)?;
+    Ok(match runs {
         Exit::Success => judged,
         other => other,
     })

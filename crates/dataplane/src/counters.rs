@@ -54,7 +54,7 @@ impl ClassCounters {
     }
 
     /// Count what `other` has counted, too.
-    pub(crate) fn absorb(&mut self, other: &Self) {
+    pub fn absorb(&mut self, other: &Self) {
         self.offered_frames += other.offered_frames;
         self.offered_bytes += other.offered_bytes;
         self.sent_frames += other.sent_frames;

@@ -3,7 +3,7 @@
 use super::{ClassSnapshot, DirectionSnapshot, TOP_CLASSES};
 use crate::engine::Engine;
 use crate::histogram::Histogram;
-use slicewise_dataplane::{ClassCounters, DropReason};
+use slicewise_dataplane::ClassCounters;
 
 /// Both directions. If classes get other numbers, begin anew.
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Seen {
             class: "(other)".to_owned(),
             ..ClassCounters::default()
         });
-        add(others, counters);
+        others.absorb(counters);
     }
 
     fn finish(mut self, engine: &Engine, direction: usize) -> DirectionSnapshot {
@@ -109,18 +109,5 @@ impl Seen {
             delay: engine.delay(direction).cloned().unwrap_or_default(),
             lateness: engine.lateness(direction).cloned().unwrap_or_default(),
         }
-    }
-}
-
-/// Count what a class has counted, too.
-fn add(sum: &mut ClassCounters, class: &ClassCounters) {
-    sum.offered_frames += class.offered_frames;
-    sum.offered_bytes += class.offered_bytes;
-    sum.sent_frames += class.sent_frames;
-    sum.sent_bytes += class.sent_bytes;
-    sum.marked_frames += class.marked_frames;
-    sum.queued_frames += class.queued_frames;
-    for reason in DropReason::ALL {
-        sum.dropped_frames[reason as usize] += class.dropped(reason);
     }
 }
