@@ -38,7 +38,6 @@ pub struct Iperf3 {
     read_at: u64,
     /// When the process can send next.
     ready_at: u64,
-    first: bool,
 }
 
 impl Iperf3 {
@@ -54,7 +53,6 @@ impl Iperf3 {
             next_tick: 0,
             read_at: 0,
             ready_at: 0,
-            first: true,
         }
     }
 
@@ -62,9 +60,9 @@ impl Iperf3 {
         self.pace.restart();
         self.start = at.nanos();
         self.next_tick = self.start.saturating_add(self.tick);
-        self.read_at = self.start;
+        // Late enough for the first datagram to be owed.
+        self.read_at = self.start.saturating_add(1);
         self.ready_at = self.start;
-        self.first = true;
     }
 
     #[inline]
@@ -72,12 +70,11 @@ impl Iperf3 {
         self.pace.set_interval(interval);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_departure(&mut self, random: &mut Random) -> Instant {
-        while !self.first && self.pace.due() >= self.read_at - self.start {
+        while self.pace.due() >= self.read_at - self.start {
             self.wake(random);
         }
-        self.first = false;
         self.pace.advance();
         self.read_at = self.ready_at;
         self.ready_at = self.ready_at.saturating_add(self.send_cost);
@@ -86,7 +83,7 @@ impl Iperf3 {
 
     /// Sleep until the next tick, or until the one after ticks that can owe nothing however late
     /// they are. Ticks missed while sending fire at once, as overdue timers do.
-    #[inline]
+    #[inline(never)]
     fn wake(&mut self, random: &mut Random) {
         let owed_at = self.start.saturating_add(self.pace.due());
         let idle = owed_at.saturating_sub(self.next_tick.saturating_add(self.slack));
