@@ -74,6 +74,14 @@ pub struct Departure {
     pub l2_bytes: u32,
 }
 
+impl Departure {
+    /// None.
+    pub const NEVER: Self = Self {
+        at: Instant::MAX,
+        l2_bytes: 0,
+    };
+}
+
 /// A pattern with a beginning, an end, sizes and its own random numbers.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -120,18 +128,43 @@ impl Source {
     }
 
     #[cold]
-    fn go_on(&mut self) -> Option<Departure> {
-        *self = *self.next.take()?;
-        self.next_departure()
+    fn go_on(&mut self) -> Departure {
+        match self.next.take() {
+            Some(next) => {
+                *self = *next;
+                self.depart()
+            }
+            None => Departure::NEVER,
+        }
     }
 
     /// The next packet; `None` once the source has stopped.
-    #[inline(always)]
+    #[inline]
     pub fn next_departure(&mut self) -> Option<Departure> {
+        Some(self.depart()).filter(|departure| *departure != Departure::NEVER)
+    }
+
+    /// The next packet; [`Departure::NEVER`] once the source has stopped.
+    #[inline(always)]
+    pub fn depart(&mut self) -> Departure {
+        let Sizes::Equal(l2_bytes) = self.sizes else {
+            return self.depart_unequal();
+        };
+        match (self.pattern).next_departure(self.until, &mut self.random) {
+            Some(at) => Departure { at, l2_bytes },
+            None => self.go_on(),
+        }
+    }
+
+    /// The same where sizes differ.
+    #[inline(never)]
+    fn depart_unequal(&mut self) -> Departure {
         let mut l2_bytes = match &mut self.sizes {
             Sizes::Equal(l2_bytes) => *l2_bytes,
             Sizes::Mix(mix) => {
-                let drawn = mix.draw()?;
+                let Some(drawn) = mix.draw() else {
+                    return Departure::NEVER;
+                };
                 self.pattern.set_interval(drawn.interval);
                 drawn.l2_bytes
             }
@@ -144,7 +177,7 @@ impl Source {
             let recorded = l3_offset.saturating_add(self.pattern.recorded_bytes());
             l2_bytes = recorded.max(least);
         }
-        Some(Departure { at, l2_bytes })
+        Departure { at, l2_bytes }
     }
 }
 
