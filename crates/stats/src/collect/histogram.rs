@@ -7,12 +7,12 @@
 
 use crate::distribution::Distribution;
 
-/// Most octaves of a histogram with at least 128 bins per octave: values below that number, and one
-/// for each bit above.
-const OCTAVES: usize = 58;
+/// Octaves of a histogram: one for each bit that may be the highest of a value. Values below the number of bins per octave
+/// are in one of them together.
+const OCTAVES: usize = 64;
 const NO_PAGE: u32 = u32::MAX;
 
-/// A set of histograms with `SUB_BINS` bins per octave: a power of two, at least 128.
+/// A set of histograms with `SUB_BINS` bins per octave: a power of two.
 #[derive(Debug, Clone)]
 pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
     pages: Vec<[u32; SUB_BINS]>,
@@ -24,7 +24,7 @@ pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
 
 impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     const SUB_BITS: u32 = {
-        assert!(SUB_BINS.is_power_of_two() && SUB_BINS >= 128);
+        assert!(SUB_BINS.is_power_of_two());
         SUB_BINS.ilog2()
     };
 
@@ -47,25 +47,27 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     #[inline]
     pub fn record(&mut self, histogram: usize, value: u64) {
         let octave = Self::octave_of(value);
-        let mut page = self.tables[histogram][octave];
-        if page == NO_PAGE {
-            page = self.add_page(histogram, octave);
-        }
         #[expect(clippy::cast_possible_truncation, reason = "masked to fewer bits")]
-        let sub_bin = (value >> octave.saturating_sub(1)) as usize & (SUB_BINS - 1);
-        let counter = &mut self.pages[page as usize][sub_bin];
-        *counter = counter.saturating_add(1);
+        let sub_bin = (value >> octave.saturating_sub(Self::SUB_BITS)) as usize & (SUB_BINS - 1);
+        let octave = octave as usize;
+        let page = self.tables[histogram][octave];
+        let page = match self.pages.get_mut(page as usize) {
+            Some(page) => page,
+            // It is `NO_PAGE`.
+            None => self.add_page(histogram, octave),
+        };
+        page[sub_bin] = page[sub_bin].saturating_add(1);
     }
 
     #[cold]
-    fn add_page(&mut self, histogram: usize, octave: usize) -> u32 {
+    fn add_page(&mut self, histogram: usize, octave: usize) -> &mut [u32; SUB_BINS] {
         let page = self.free.pop().unwrap_or_else(|| {
             self.pages.push([0; SUB_BINS]);
             // 2³² pages would be 16 TiB.
             u32::try_from(self.pages.len() - 1).unwrap_or(NO_PAGE - 1)
         });
         self.tables[histogram][octave] = page;
-        page
+        &mut self.pages[page as usize]
     }
 
     /// Add empty histograms at the end.
@@ -129,17 +131,15 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     }
 
     #[inline]
-    fn octave_of(value: u64) -> usize {
-        let zeros = (value | (SUB_BINS as u64 - 1)).leading_zeros();
-        (u64::BITS - Self::SUB_BITS - zeros) as usize
+    fn octave_of(value: u64) -> u32 {
+        (value | (SUB_BINS as u64 - 1)).ilog2()
     }
 
     /// Largest value that a bin holds.
     fn upper_edge(octave: usize, sub_bin: usize) -> u64 {
-        if octave == 0 {
+        let Some(shift) = octave.checked_sub(Self::SUB_BITS as usize) else {
             return sub_bin as u64;
-        }
-        let shift = octave - 1;
+        };
         // `x << shift` with all lower bits set, without overflow in the last bin.
         ((SUB_BINS + sub_bin) as u64) << shift | ((1u64 << shift) - 1)
     }
