@@ -128,6 +128,23 @@ impl Bin {
         reordered_frames: 0,
     };
 
+    /// A frame was received in this bin.
+    #[inline]
+    pub fn count_received(&mut self, bytes: u32) {
+        self.received_frames = self.received_frames.saturating_add(1);
+        self.received_bytes += u64::from(bytes);
+    }
+
+    /// A frame that was sent in this bin was received.
+    #[inline]
+    pub fn count_delay(&mut self, delay_ns: u64, is_late: bool) {
+        self.delay_samples = self.delay_samples.saturating_add(1);
+        self.delay_sum_ns = self.delay_sum_ns.saturating_add(delay_ns);
+        self.delay_min_ns = self.delay_min_ns.min(delay_ns);
+        self.delay_max_ns = self.delay_max_ns.max(delay_ns);
+        self.late_frames = self.late_frames.saturating_add(u32::from(is_late));
+    }
+
     /// Sum of this bin and `other`.
     pub fn merged(self, other: Self) -> Self {
         Self {

@@ -135,24 +135,24 @@ impl Ipdv {
         self.moments.fill(Moments::default());
     }
 
-    /// A packet was received; its variation relative to the previous one belongs into `histogram`.
-    #[inline]
-    pub fn on_received(&mut self, flow: u32, packet: Received, histogram: usize) -> Arrival {
-        let index = flow as usize;
-        if index >= self.flows.len() {
-            self.add_flows(index);
-        }
-        let flow = &mut self.flows[index];
-        if let Some(before) = flow.predecessor(packet) {
-            self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
-            return Arrival::default();
-        }
-        self.out_of_turn(index, packet, histogram)
+    /// A packet was received; its variation relative to the previous one belongs into `histogram`. False if its flow did not
+    /// send it right after the one received before: then use [`Self::on_out_of_turn`].
+    #[inline(always)]
+    pub fn on_successor(&mut self, flow: u32, packet: Received, histogram: usize) -> bool {
+        let flow = self.flows.get_mut(flow as usize);
+        let Some(before) = flow.and_then(|flow| flow.predecessor(packet)) else {
+            return false;
+        };
+        self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
+        true
     }
 
-    /// A packet was received that its flow did not send right after the one received before.
-    #[inline(never)]
-    fn out_of_turn(&mut self, index: usize, packet: Received, histogram: usize) -> Arrival {
+    /// The same with a packet that its flow did not send right after the one received before.
+    pub fn on_out_of_turn(&mut self, flow: u32, packet: Received, histogram: usize) -> Arrival {
+        let index = flow as usize;
+        if index >= self.flows.len() {
+            self.flows.resize_with(index + 1, Flow::default);
+        }
         let flow = &mut self.flows[index];
         let is_reordered = flow.is_overtaken(packet);
         let [before, after] = flow.neighbours(packet);
@@ -163,11 +163,6 @@ impl Ipdv {
             is_reordered,
             next: after.map(|after| (after, after.delay_ns.abs_diff(packet.delay_ns))),
         }
-    }
-
-    #[cold]
-    fn add_flows(&mut self, last: usize) {
-        self.flows.resize_with(last + 1, Flow::default);
     }
 
     #[inline(always)]

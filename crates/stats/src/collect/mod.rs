@@ -258,7 +258,7 @@ impl RunCollector {
     ///
     /// # Panics
     /// If `slice` is not the index of a slice.
-    #[inline]
+    #[inline(always)]
     pub fn on_received(
         &mut self,
         slice: usize,
@@ -267,25 +267,25 @@ impl RunCollector {
         now: Instant,
         bytes: u32,
     ) {
-        if !self.received.holds(&self.grid, now) {
-            self.received = self.find(now);
-        }
-        self.seek_origin(slice, sent_at);
+        let state = &mut self.slices[slice];
         let delay_ns = now.saturating_since(sent_at).nanos();
-        let smallest_ns = &mut self.slices[slice].smallest_ns;
-        *smallest_ns = delay_ns.min(*smallest_ns);
-        self.seek_served(slice, now);
+        state.smallest_ns = delay_ns.min(state.smallest_ns);
+        // Not negative: the delay is at most `now`.
+        let served_at = Instant::from_nanos(now.nanos() - state.smallest_ns);
+        if !(self.received.holds(&self.grid, now)
+            && state.origin.holds(&self.grid, sent_at)
+            && state.served.holds(&self.grid, served_at))
+        {
+            self.seek(slice, sent_at, now, served_at);
+        }
 
         let state = &mut self.slices[slice];
-        state.count_received(self.received.bin, bytes);
-        let origin = &mut state.bins[state.origin.bin];
-        origin.delay_samples = origin.delay_samples.saturating_add(1);
-        origin.delay_sum_ns = origin.delay_sum_ns.saturating_add(delay_ns);
-        origin.delay_min_ns = origin.delay_min_ns.min(delay_ns);
-        origin.delay_max_ns = origin.delay_max_ns.max(delay_ns);
-        let is_late = delay_ns > state.delay_limit_ns;
-        origin.late_frames = origin.late_frames.saturating_add(u32::from(is_late));
-        let histogram = slice * self.stride + state.origin.segment;
+        let bins = state.bins.as_mut_slice();
+        let (origin, served) = (state.origin, state.served);
+        bins[self.received.bin].count_received(bytes);
+        bins[served.bin].served_bytes += u64::from(bytes);
+        bins[origin.bin].count_delay(delay_ns, delay_ns > state.delay_limit_ns);
+        let histogram = slice * self.stride + origin.segment;
         self.delays.record(histogram, delay_ns);
         let Some(FlowPosition { flow, sequence }) = position else {
             return;
@@ -295,7 +295,23 @@ impl RunCollector {
             sent_at,
             delay_ns,
         };
-        let arrival = self.ipdv.on_received(flow, packet, histogram);
+        if !self.ipdv.on_successor(flow, packet, histogram) {
+            self.on_out_of_turn(slice, flow, packet, histogram);
+        }
+    }
+
+    /// Find the bins of a frame that was received, of which one is not that of the frame before.
+    #[cold]
+    fn seek(&mut self, slice: usize, sent_at: Instant, now: Instant, served_at: Instant) {
+        self.seek_received(now);
+        self.seek_origin(slice, sent_at);
+        self.seek_served(slice, served_at);
+    }
+
+    /// A frame was received that its flow did not send right after the one received before.
+    #[inline(never)]
+    fn on_out_of_turn(&mut self, slice: usize, flow: u32, packet: Received, histogram: usize) {
+        let arrival = self.ipdv.on_out_of_turn(flow, packet, histogram);
         if arrival.is_reordered {
             let bin = &mut self.slices[slice].bins[self.received.bin];
             bin.reordered_frames = bin.reordered_frames.saturating_add(1);
@@ -312,24 +328,28 @@ impl RunCollector {
     /// # Panics
     /// If `slice` is not the index of a slice.
     pub fn on_received_unmatched(&mut self, slice: usize, now: Instant, bytes: u32) {
-        if !self.received.holds(&self.grid, now) {
-            self.received = self.find(now);
-        }
-        self.seek_served(slice, now);
-        self.slices[slice].count_received(self.received.bin, bytes);
-    }
-
-    /// Find the bin in which what is received `now` would have been without the smallest delay. What propagation adds
-    /// to every delay, it adds to the smallest one too.
-    #[inline]
-    fn seek_served(&mut self, slice: usize, now: Instant) {
-        let state = &self.slices[slice];
-        let at = match state.smallest_ns {
+        self.seek_received(now);
+        let served_at = match self.slices[slice].smallest_ns {
             u64::MAX => now,
             smallest_ns => Instant::from_nanos(now.nanos().saturating_sub(smallest_ns)),
         };
-        if !state.served.holds(&self.grid, at) {
-            self.slices[slice].served = self.find(at);
+        self.seek_served(slice, served_at);
+        let state = &mut self.slices[slice];
+        state.bins[self.received.bin].count_received(bytes);
+        state.bins[state.served.bin].served_bytes += u64::from(bytes);
+    }
+
+    fn seek_received(&mut self, now: Instant) {
+        if !self.received.holds(&self.grid, now) {
+            self.received = self.find(now);
+        }
+    }
+
+    /// Find the bin in which a frame would have been received without the smallest delay, at `served_at`. What propagation
+    /// adds to every delay, it adds to the smallest one too.
+    fn seek_served(&mut self, slice: usize, served_at: Instant) {
+        if !self.slices[slice].served.holds(&self.grid, served_at) {
+            self.slices[slice].served = self.find(served_at);
         }
     }
 
@@ -459,15 +479,6 @@ impl SliceState {
             smallest_ns: u64::MAX,
             iat: IatState::new(),
         }
-    }
-
-    /// A frame was received in bin `received`.
-    #[inline]
-    fn count_received(&mut self, received: usize, bytes: u32) {
-        let arrival = &mut self.bins[received];
-        arrival.received_frames = arrival.received_frames.saturating_add(1);
-        arrival.received_bytes += u64::from(bytes);
-        self.bins[self.served.bin].served_bytes += u64::from(bytes);
     }
 }
 

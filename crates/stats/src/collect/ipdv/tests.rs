@@ -187,7 +187,9 @@ fn pairs(arrivals: impl IntoIterator<Item = u32>) -> u64 {
             sent_at: Instant::ZERO,
             delay_ns: 5,
         };
-        if let Some((_, variation_ns)) = ipdv.on_received(0, packet, 0).next {
+        if !ipdv.on_successor(0, packet, 0)
+            && let Some((_, variation_ns)) = ipdv.on_out_of_turn(0, packet, 0).next
+        {
             ipdv.record(0, variation_ns);
         }
     }
@@ -214,7 +216,9 @@ fn only_flows_with_gaps_remember_more_than_one_packet() {
                 sent_at: Instant::ZERO,
                 delay_ns: 5,
             };
-            ipdv.on_received(0, packet, 0);
+            if !ipdv.on_successor(0, packet, 0) {
+                ipdv.on_out_of_turn(0, packet, 0);
+            }
         }
         ipdv.flow_bytes()
     };
