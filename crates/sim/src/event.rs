@@ -129,9 +129,8 @@ impl Tree {
     /// The least time, and its place on the last level.
     #[inline(always)]
     fn least(&self) -> (u64, usize) {
-        let roots = &self.groups[self.roots..];
-        let mut least = roots[0].least();
-        for (root, group) in (1..).zip(&roots[1..]) {
+        let mut least = self.groups[self.roots].least();
+        for (root, group) in (1..).zip(&self.groups[self.roots + 1..]) {
             let (time, lane) = group.least();
             let other = (time, root * WIDTH + lane);
             least = select_unpredictable(time < least.0, other, least);
@@ -241,19 +240,23 @@ impl EventQueue {
         if self.spent != NOWHERE {
             self.vacate();
         }
-        let ((first, first_place), (second, second_place)) =
-            (self.first.least(), self.second_least);
-        let least = first.min(second);
-        if least == NEVER || least > end.nanos() {
+        let (mut least, mut place) = self.first.least();
+        if self.second_least.0 < least {
+            (least, place) = (self.second_least.0, self.first_of_second());
+        } else {
+            place = self.first.descend(place);
+        }
+        if least > end.nanos().min(NEVER - 1) {
             return None;
         }
-        let place = if first <= second {
-            self.first.descend(first_place)
-        } else {
-            self.split + self.second.descend(second_place)
-        };
         self.spent = place;
         Some((Instant::from_nanos(least), self.events[place]))
+    }
+
+    /// The place of the earliest event of the second tree.
+    #[inline(never)]
+    fn first_of_second(&self) -> usize {
+        self.split + self.second.descend(self.second_least.1)
     }
 
     /// No event is pending at the place of the event taken last.
