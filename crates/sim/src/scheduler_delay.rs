@@ -22,9 +22,21 @@ pub struct SchedulerDelays {
     classes: Vec<Option<Eligibility>>,
     /// The class of each flow of the network.
     class_of_flow: Vec<usize>,
-    /// By slice, for slices of which at least one frame has left.
-    slices: Vec<Option<SchedulerFigures>>,
+    /// By slice; those of which no frame has left may be missing.
+    slices: Vec<Longest>,
 }
+
+/// The longest times of a slice.
+#[derive(Debug, Clone, Copy, Default)]
+struct Longest {
+    delay_ns: u64,
+    /// [`UNKNOWN`] if that of any frame is.
+    after_eligible_ns: u64,
+    has_left: bool,
+}
+
+/// No time, and longer than any: that of a class without a guarantee.
+const UNKNOWN: u64 = u64::MAX;
 
 impl SchedulerDelays {
     /// Of a device under `policy`, and of the flows with these headers, in the network's order.
@@ -54,26 +66,25 @@ impl SchedulerDelays {
     /// The last bit of a packet of `slice` leaves at `left`.
     #[inline(always)]
     pub fn on_forwarded(&mut self, slice: usize, packet: &Packet, left: Instant) {
-        let own = SchedulerFigures {
-            delay_max_ns: left.saturating_since(packet.queued_at).nanos(),
-            after_eligible_max_ns: if self.classes.is_empty() {
-                None
-            } else {
-                self.after_eligible(packet, left)
-            },
+        let delay_ns = left.saturating_since(packet.queued_at).nanos();
+        let after_eligible_ns = if self.classes.is_empty() {
+            UNKNOWN
+        } else {
+            self.after_eligible(packet, left).unwrap_or(UNKNOWN)
         };
-        if self.slices.len() <= slice {
-            self.add_slices(slice);
-        }
-        let largest = self.slices[slice].get_or_insert(own);
-        largest.delay_max_ns = largest.delay_max_ns.max(own.delay_max_ns);
-        let both = (largest.after_eligible_max_ns).zip(own.after_eligible_max_ns);
-        largest.after_eligible_max_ns = both.map(|(one, other)| one.max(other));
+        let longest = match self.slices.get_mut(slice) {
+            Some(longest) => longest,
+            None => self.add_slices(slice),
+        };
+        longest.delay_ns = longest.delay_ns.max(delay_ns);
+        longest.after_eligible_ns = longest.after_eligible_ns.max(after_eligible_ns);
+        longest.has_left = true;
     }
 
     #[cold]
-    fn add_slices(&mut self, last: usize) {
-        self.slices.resize(last + 1, None);
+    fn add_slices(&mut self, last: usize) -> &mut Longest {
+        self.slices.resize(last + 1, Longest::default());
+        &mut self.slices[last]
     }
 
     /// How long after its eligible time a packet leaves, if its class has a guarantee. Not inlined, as most policies have none.
@@ -89,7 +100,12 @@ impl SchedulerDelays {
     /// The longest times of a slice; `None` if none of its frames has left.
     #[must_use]
     pub fn of_slice(&self, slice: usize) -> Option<SchedulerFigures> {
-        self.slices.get(slice).copied().flatten()
+        let longest = self.slices.get(slice).filter(|longest| longest.has_left)?;
+        let after_eligible_ns = longest.after_eligible_ns;
+        Some(SchedulerFigures {
+            delay_max_ns: longest.delay_ns,
+            after_eligible_max_ns: (after_eligible_ns != UNKNOWN).then_some(after_eligible_ns),
+        })
     }
 }
 
