@@ -62,24 +62,23 @@ pub const fn traffic_class(dscp: u8, ecn: Ecn) -> u8 {
 /// Where a packet lies in its [`PacketStore`]; the data plane's frame handle.
 pub type PacketId = u32;
 
-/// Places that a store begins with.
-const FIRST_PLACES: usize = 64;
-/// A place that becomes free no farther than this before the cursor is given next.
-const NEAR: usize = 64;
+/// Places that a store begins with, and that are given in turn.
+const BLOCK: usize = 64;
 
-/// The packets in transit. Places are given in turn, those that are taken left out, and at least a quarter of them are
-/// free: packets that wait in one queue lie one behind the other in memory, so that a queue of tens of thousands is read in
-/// order. Places reused last in, first out would lie all over the store after a while. Only those that become free [soon](NEAR),
-/// as of packets that a device drops at once, are given again soon: so a flood does not sweep the store through the caches.
+/// The packets in transit. Blocks of places are given in turn, what is taken of them left out, and at least a quarter of all
+/// places are free: packets that wait in one queue lie one behind the other in memory, so that a queue of tens of thousands is
+/// read in order. Places reused last in, first out would lie all over the store after a while. Only those of the current block
+/// are given again at once, as of packets that a device drops: so a flood does not sweep the store through the caches.
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,
     /// What packets of connections hold, at the same places; empty in a network without connections.
     segments: Vec<Segment>,
-    /// A bit for each place: it is taken.
-    taken: Vec<u64>,
-    /// Where the search for a free place begins.
-    cursor: usize,
+    /// For each block, a bit for each place: it is free.
+    free: Vec<u64>,
+    /// The current block, and what is free of it; nothing of it is free in `free`.
+    block: usize,
+    free_here: u64,
     len: usize,
 }
 
@@ -88,43 +87,36 @@ impl PacketStore {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "2³² packets fill 100 GB")]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
-        if self.len * 4 >= self.packets.len() * 3 {
-            self.grow(packet);
+        if self.free_here == 0 {
+            self.next_block(packet);
         }
-        let place = self.free_place();
-        self.taken[place / 64] |= 1 << (place % 64);
+        let place = self.block * BLOCK + self.free_here.trailing_zeros() as usize;
+        self.free_here &= self.free_here - 1;
         self.packets[place] = packet;
-        self.cursor = place + 1;
         self.len += 1;
         place as PacketId
     }
 
-    /// The first place from the cursor on that is free; there is one.
-    #[inline]
-    fn free_place(&self) -> usize {
-        let mut word = self.cursor / 64;
-        let mut free = match self.taken.get(word) {
-            Some(taken) => !taken & u64::MAX << (self.cursor % 64),
-            None => 0,
-        };
-        while free == 0 {
-            word = if word + 1 < self.taken.len() {
-                word + 1
-            } else {
-                0
-            };
-            free = !self.taken[word];
+    /// Go on to the next block that has a free place; `packet` fills new ones.
+    #[inline(never)]
+    fn next_block(&mut self, packet: Packet) {
+        if self.len * 4 >= self.packets.len() * 3 {
+            self.grow(packet);
         }
-        word * 64 + free.trailing_zeros() as usize
+        let (before, from) = self.free.split_at(self.block);
+        let mut blocks = (self.block..).zip(from).chain((0..).zip(before));
+        let with_room = blocks.find(|(_, free)| **free != 0);
+        self.block = with_room.map_or(0, |(block, _)| block);
+        self.free_here = std::mem::take(&mut self.free[self.block]);
     }
 
     /// Twice as many places; `packet` fills those that are free.
     #[cold]
     fn grow(&mut self, packet: Packet) {
-        self.cursor = self.packets.len();
-        let places = (self.cursor * 2).max(FIRST_PLACES);
+        self.block = self.free.len();
+        let places = (self.packets.len() * 2).max(BLOCK);
         self.packets.resize(places, packet);
-        self.taken.resize(places / 64, 0);
+        self.free.resize(places / BLOCK, u64::MAX);
         if !self.segments.is_empty() {
             self.segments.resize(places, Segment::default());
         }
@@ -175,14 +167,23 @@ impl PacketStore {
 
     /// Remove a packet.
     #[inline]
-    pub fn remove(&mut self, id: PacketId) -> Packet {
+    pub fn remove(&mut self, id: PacketId) {
         let place = id as usize;
-        self.taken[place / 64] &= !(1 << (place % 64));
+        let free = if place / BLOCK == self.block {
+            &mut self.free_here
+        } else {
+            &mut self.free[place / BLOCK]
+        };
+        *free |= 1 << (place % BLOCK);
         self.len -= 1;
-        if place < self.cursor && self.cursor - place <= NEAR {
-            self.cursor = place;
-        }
-        self.packets[place]
+    }
+
+    /// Remove a packet, and have it.
+    #[inline]
+    pub fn take(&mut self, id: PacketId) -> Packet {
+        let packet = *self.get(id);
+        self.remove(id);
+        packet
     }
 
     /// Number of packets on their way.
@@ -265,7 +266,7 @@ mod tests {
                 match step {
                     Some(which) if !kept.is_empty() => {
                         let (id, sequence) = kept.swap_remove(usize::from(which) % kept.len());
-                        prop_assert_eq!(store.remove(id).sequence, sequence);
+                        prop_assert_eq!(store.take(id).sequence, sequence);
                     }
                     _ => {
                         let segment = Segment { sequence: number, ..Segment::default() };

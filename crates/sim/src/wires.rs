@@ -241,7 +241,7 @@ impl<O: Observer> Wires<O> {
     /// A device dropped a packet. Not inlined: whether there is one is asked for every packet.
     #[inline(never)]
     pub(crate) fn lose_id(&mut self, id: PacketId, now: Instant) {
-        let packet = self.packets.remove(id);
+        let packet = self.packets.take(id);
         self.lose(&packet, now);
     }
 

@@ -40,7 +40,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// Take a packet from the network, and join what it holds to what was received before it where receive offload does.
     fn take_segment(&mut self, id: PacketId, batch: &mut Vec<Received>) {
         let segment = *self.wires.packets.segment(id);
-        let packet = self.wires.packets.remove(id);
+        let packet = self.wires.packets.take(id);
         let flow = u32::from(packet.flow);
         if packet.sequence < self.transports.first_packet(flow) {
             // Of an earlier connection of this number.
