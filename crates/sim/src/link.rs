@@ -46,10 +46,27 @@ pub struct Link {
     accounting: Accounting,
     propagation: Duration,
     handover: Handover,
-    /// With the time at which each is delivered.
-    in_flight: VecDeque<(Instant, PacketId)>,
+    /// The first frame in flight; it is delivered [never](Instant::MAX) if there is none. Most links carry one at a time.
+    first: InFlight,
+    /// Those behind it.
+    behind: VecDeque<InFlight>,
     /// What else it does to frames.
     pub(crate) impairments: Option<Box<Impairments>>,
+}
+
+/// A frame in flight.
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    /// When it is delivered.
+    at: Instant,
+    id: PacketId,
+}
+
+impl InFlight {
+    const NONE: Self = Self {
+        at: Instant::MAX,
+        id: PacketId::MAX,
+    };
 }
 
 impl Link {
@@ -62,7 +79,8 @@ impl Link {
             accounting: params.rate.accounting,
             propagation: params.propagation,
             handover: params.handover,
-            in_flight: VecDeque::new(),
+            first: InFlight::NONE,
+            behind: VecDeque::new(),
             impairments: None,
         }
     }
@@ -116,28 +134,52 @@ impl Link {
     /// Keep a frame until it is delivered, at `at`. True if it is the first in flight and its delivery must be scheduled.
     #[inline]
     pub fn carry(&mut self, id: PacketId, at: Instant) -> bool {
-        let before = |(other, _): &(Instant, PacketId)| *other <= at;
-        if self.in_flight.back().is_none_or(before) {
-            self.in_flight.push_back((at, id));
-            return self.in_flight.len() == 1;
+        let frame = InFlight { at, id };
+        if self.is_empty() {
+            self.first = frame;
+            return true;
         }
-        // Only where delay varies.
-        let place = self.in_flight.partition_point(before);
-        self.in_flight.insert(place, (at, id));
-        place == 0
+        self.carry_behind(frame)
     }
 
-    /// When the next frame is delivered, if one is in flight.
+    #[inline(never)]
+    fn carry_behind(&mut self, frame: InFlight) -> bool {
+        let is_before = |other: &InFlight| other.at <= frame.at;
+        // Others than the last only where delay varies.
+        if self.behind.back().unwrap_or(&self.first).at <= frame.at {
+            self.behind.push_back(frame);
+            return false;
+        }
+        if is_before(&self.first) {
+            let place = self.behind.partition_point(is_before);
+            self.behind.insert(place, frame);
+            return false;
+        }
+        let second = std::mem::replace(&mut self.first, frame);
+        self.behind.push_front(second);
+        true
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.first.id == PacketId::MAX
+    }
+
+    /// When the next frame is delivered; `Instant::MAX` if none is in flight.
     #[inline]
     #[must_use]
-    pub fn next_at(&self) -> Option<Instant> {
-        self.in_flight.front().map(|(at, _)| *at)
+    pub fn next_at(&self) -> Instant {
+        self.first.at
     }
 
     /// Take the frame that is delivered now.
     #[inline]
     pub fn deliver(&mut self) -> Option<PacketId> {
-        self.in_flight.pop_front().map(|(_, id)| id)
+        if self.is_empty() {
+            return None;
+        }
+        let next = self.behind.pop_front().unwrap_or(InFlight::NONE);
+        Some(std::mem::replace(&mut self.first, next).id)
     }
 }
 
@@ -176,11 +218,11 @@ mod tests {
         assert_eq!(link.transmit(FRAME, at(12_244)), (at(24_388), at(24_888)));
         assert!(!link.carry(1, at(24_888)));
         assert_eq!(link.free_at(), at(24_388));
-        assert_eq!(link.next_at(), Some(at(12_744)));
+        assert_eq!(link.next_at(), at(12_744));
         assert_eq!(link.deliver(), Some(0));
-        assert_eq!(link.next_at(), Some(at(24_888)));
+        assert_eq!(link.next_at(), at(24_888));
         assert_eq!(link.deliver(), Some(1));
-        assert_eq!((link.next_at(), link.deliver()), (None, None));
+        assert_eq!((link.next_at(), link.deliver()), (Instant::MAX, None));
     }
 
     #[test]

@@ -183,7 +183,8 @@ impl<O: Observer> Wires<O> {
     pub(crate) fn deliver(&mut self, port: u32, now: Instant) -> Option<Delivered> {
         let wire = &mut self.wires[port as usize];
         let id = wire.link.deliver()?;
-        if let Some(next_at) = wire.link.next_at() {
+        let next_at = wire.link.next_at();
+        if next_at != Instant::MAX {
             self.events.schedule(next_at, wire.arrival);
         }
         Some(match wire.end {
@@ -213,8 +214,7 @@ impl<O: Observer> Wires<O> {
     /// Whether the next packet in flight on the link of a port is due at `now`.
     #[inline]
     pub(crate) fn is_due(&self, port: u32, now: Instant) -> bool {
-        let next_at = self.wires[port as usize].link.next_at();
-        next_at.is_some_and(|at| at <= now)
+        self.wires[port as usize].link.next_at() <= now
     }
 
     /// Send a frame that the forwarding plane of a port has decided on, with what it wrote into it; returns when its
