@@ -17,7 +17,7 @@ use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_traffic::{Departure, Source};
 use slicewise_transport::Segment;
-use slicewise_units::{Duration, Instant};
+use slicewise_units::Instant;
 use slicewise_wire::Headers;
 
 /// A running network, created by [`Topology::build`](crate::Topology::build).
@@ -26,9 +26,9 @@ pub struct Network<F, O> {
     pub(crate) wires: Wires<O>,
     pub(crate) ports: Vec<Port<F>>,
     pub(crate) flows: Vec<Flow>,
-    /// What sends the first of the flows; the others are those of connections.
+    /// Those that have events of their own.
     sources: Vec<Sending>,
-    /// By the port that they send on.
+    /// The others, by the port that they send on.
     chains: Vec<Chain>,
     pub(crate) transports: Transports,
     pub(crate) flow_controls: Vec<FlowControl>,
@@ -66,38 +66,43 @@ impl Flow {
 #[derive(Debug, Clone)]
 pub(crate) struct Sending {
     source: Source,
-    /// The packet that leaves next; [`Instant::MAX`] if none does.
-    next: Departure,
-    sent: u64,
-    /// Where that is scheduled; `None` in a [`Chain`].
-    pub(crate) place: Option<Place>,
+    /// The packet that leaves next, at [`Instant::MAX`] if none does.
+    next: Packet,
+    /// Where that is scheduled; [nowhere](Place::MAX) in a [`Chain`].
+    pub(crate) place: Place,
 }
 
 /// Sources that alone send on a link: the next packet of them all departs when one arrives at the end of the link. A few, because
 /// all are looked at then.
-pub(crate) type Chain = Vec<u32>;
+pub(crate) type Chain = Vec<Sending>;
 
 impl Sending {
-    const NEVER: Departure = Departure {
-        at: Instant::MAX,
-        l2_bytes: 0,
-    };
-
-    pub(crate) fn new(mut source: Source) -> Self {
-        let next = source.next_departure().unwrap_or(Self::NEVER);
-        Self {
+    /// The source of flow number `flow`, whose packets have these headers.
+    pub(crate) fn new(source: Source, flow: u16, headers: &Headers) -> Self {
+        let mut sending = Self {
             source,
-            next,
-            sent: 0,
-            place: None,
-        }
+            next: Packet {
+                sent_at: Instant::MAX,
+                queued_at: Instant::MAX,
+                sequence: 0,
+                l2_bytes: 0,
+                flow,
+                l3_offset: headers.l3_offset,
+                traffic_class: traffic_class(headers.dscp, headers.ecn),
+            },
+            place: Place::MAX,
+        };
+        sending.prepare(0);
+        sending
     }
 
-    /// The packet that leaves now.
-    #[inline]
-    fn depart(&mut self) -> Departure {
-        let next = self.source.next_departure().unwrap_or(Self::NEVER);
-        std::mem::replace(&mut self.next, next)
+    /// The packet after the one that is next, which has been sent or not.
+    #[inline(always)]
+    fn prepare(&mut self, sequence: u64) {
+        let Departure { at, l2_bytes } = self.source.depart();
+        let next = &mut self.next;
+        (next.sent_at, next.queued_at) = (at, at);
+        (next.sequence, next.l2_bytes) = (sequence, l2_bytes);
     }
 }
 
@@ -146,12 +151,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// Schedule the first packet of each source, or send the first of its chain.
     fn begin(&mut self) {
         for Sending { next, place, .. } in &self.sources {
-            if let Some(place) = place {
-                self.wires.events.schedule(next.at, *place);
-            }
+            self.wires.events.schedule(next.sent_at, *place);
         }
-        for port in 0..self.chains.len() {
-            self.depart_next(port);
+        for port in (0u32..).take(self.chains.len()) {
+            self.depart_chained(port);
         }
     }
 
@@ -161,23 +164,24 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         while let Some((now, event)) = self.wires.events.pop_until(end) {
             ended_at = now;
             self.handled += 1;
-            match event {
-                Event::Departure(source) => self.depart(source as usize),
-                Event::Arrival(port) => self.on_arrival(port, now),
+            let port = match event {
+                Event::Arrival(link) => match self.on_arrival(link, now) {
+                    Some(port) => port,
+                    None => continue,
+                },
                 Event::Timer(port) => {
                     self.ports[port as usize].on_timer();
-                    self.transmit(port, now);
+                    port
                 }
-                Event::FlowControl(control) => {
-                    self.storm = self.on_flow_control(control, now);
+                other => {
+                    self.on_other(other, now);
                     if self.storm.is_some() {
                         break;
                     }
+                    continue;
                 }
-                Event::Room(end) => self.on_room(end, now),
-                Event::Connection(end) => self.on_connection_timer(end, now),
-                Event::Application(index) => self.on_application(index, now),
-            }
+            };
+            self.serve(port, now);
         }
         let in_adapters = self.ports.iter().map(Port::waiting);
         Outcome {
@@ -185,6 +189,21 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             in_flight: self.wires.packets.len() + in_adapters.sum::<usize>(),
             storm: self.storm,
             events: self.handled,
+        }
+    }
+
+    /// Events that few networks have, or few of their packets.
+    #[inline(never)]
+    fn on_other(&mut self, event: Event, now: Instant) {
+        match event {
+            Event::Departure(source) => self.depart(source as usize, now),
+            Event::FlowControl(control) => self.storm = self.on_flow_control(control, now),
+            Event::Room(end) => self.on_room(end, now),
+            Event::Connection(end) => self.on_connection_timer(end, now),
+            Event::Application(index) => self.on_application(index, now),
+            Event::Arrival(_) | Event::Timer(_) => {
+                debug_assert!(false, "these serve a port");
+            }
         }
     }
 
@@ -252,51 +271,42 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     }
 
     /// The next packet of the chain of a port, if there is one, departs.
-    #[inline]
-    fn depart_next(&mut self, port: usize) {
+    #[inline(always)]
+    fn depart_chained(&mut self, port: u32) {
         // The first of equal ones, as with events.
-        let sources = self.chains[port].iter().map(|&source| source as usize);
-        if let Some(source) = sources.min_by_key(|&source| self.sources[source].next.at) {
-            self.depart(source);
-        }
-    }
-
-    /// A source hands its next packet, if there is one, to its endpoint's adapter.
-    #[inline]
-    fn depart(&mut self, index: usize) {
-        let flow = &self.flows[index];
-        let sending = &mut self.sources[index];
-        if sending.next.at == Instant::MAX {
+        let chain = self.chains[port as usize].iter_mut();
+        let Some(sending) = chain.min_by_key(|sending| sending.next.sent_at) else {
+            return;
+        };
+        let packet = sending.next;
+        if packet.sent_at == Instant::MAX {
             return;
         }
-        let Departure { at: now, l2_bytes } = sending.depart();
-        let is_sent = match &self.ports[flow.port as usize].egress {
+        sending.prepare(packet.sequence + 1);
+        self.send_ahead(port, packet, None, packet.sent_at);
+    }
+
+    /// A source hands its next packet to its endpoint's adapter.
+    fn depart(&mut self, index: usize, now: Instant) {
+        let sending = &mut self.sources[index];
+        let packet = sending.next;
+        let flow = &self.flows[usize::from(packet.flow)];
+        let port = flow.port;
+        let is_sent = match &self.ports[port as usize].egress {
             Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
             Egress::Ahead | Egress::Forwarding(_) => true,
         };
-        let sequence = sending.sent;
-        sending.sent += u64::from(is_sent);
-        if let Some(place) = sending.place {
-            self.wires.events.schedule(sending.next.at, place);
-        }
-        if !is_sent {
-            let id = &self.wires.flows[index];
-            if id.is_measured() {
-                self.wires.observer.on_withheld(id);
-            }
+        sending.prepare(packet.sequence + u64::from(is_sent));
+        let next_at = sending.next.sent_at;
+        self.wires.events.schedule(next_at, sending.place);
+        if is_sent {
+            self.hand_over(port, packet, None, now);
             return;
         }
-        let Flow { port, headers, .. } = flow;
-        let packet = Packet {
-            sent_at: now,
-            queued_at: now,
-            sequence,
-            l2_bytes,
-            flow: u16::try_from(index).unwrap_or(u16::MAX),
-            l3_offset: headers.l3_offset,
-            traffic_class: traffic_class(headers.dscp, headers.ecn),
-        };
-        self.hand_over(*port, packet, None, now);
+        let id = &self.wires.flows[usize::from(packet.flow)];
+        if id.is_measured() {
+            self.wires.observer.on_withheld(id);
+        }
     }
 
     /// An endpoint hands a packet to the adapter at one of its ports; `segment` is what a packet of a connection holds.
@@ -308,13 +318,17 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         segment: Option<&Segment>,
         now: Instant,
     ) {
-        let id = &self.wires.flows[usize::from(packet.flow)];
-        if id.is_measured() {
-            self.wires.observer.on_sent(id, &packet);
+        if let Egress::Ahead = self.ports[number as usize].egress {
+            self.send_ahead(number, packet, segment, now);
+        } else {
+            self.hand_to_adapter(number, packet, segment, now);
         }
-        if !matches!(self.ports[number as usize].egress, Egress::Ahead) {
-            return self.hand_to_adapter(number, packet, segment, now);
-        }
+    }
+
+    /// The same with a port that sends ahead.
+    #[inline(always)]
+    fn send_ahead(&mut self, number: u32, packet: Packet, segment: Option<&Segment>, now: Instant) {
+        self.wires.report_sent(&packet);
         let at = self.wires.link(number).ready_at().max(now);
         let id = self.wires.store(packet, segment);
         self.wires.send(number, id, at);
@@ -332,6 +346,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         segment: Option<&Segment>,
         now: Instant,
     ) {
+        self.wires.report_sent(&packet);
         let priority = self.flows[usize::from(packet.flow)].priority();
         let port = &mut self.ports[number as usize];
         let link = self.wires.link(number);
@@ -362,32 +377,37 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     }
 
     /// The first frame in flight on a link reaches the end of it; a device offers it to the forwarding
-    /// plane of its egress port.
-    #[inline]
-    fn on_arrival(&mut self, link: u32, now: Instant) {
+    /// plane of its egress port. Returns the port if it is to be [served](Self::serve).
+    #[inline(always)]
+    fn on_arrival(&mut self, link: u32, now: Instant) -> Option<u32> {
         let (id, device) = match self.wires.deliver(link, now) {
             Some(Delivered::Device(id, device)) => (id, device),
-            Some(Delivered::Connection(id)) => return self.on_segments(link, id, now),
-            Some(Delivered::Captured) | None => return,
+            Some(Delivered::Connection(id)) => {
+                self.on_segments(link, id, now);
+                return None;
+            }
+            Some(Delivered::Captured) | None => return None,
         };
-        self.depart_next(link as usize);
+        self.depart_chained(link);
         let packet = self.wires.packets.get(id);
         let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
         let flow = usize::from(of);
         let number = self.wires.devices[device as usize].egress_of_flow[flow];
-        if let Egress::Ahead = self.ports[number as usize].egress {
-            self.wires.pass(number, id, now);
-            return;
-        }
         let has_room = self.has_room(number, of, l2_bytes);
-        let packet = self.wires.packets.get(id);
         let headers = &self.flows[flow].headers;
         let Port {
             egress, classes, ..
         } = &mut self.ports[number as usize];
-        let Egress::Forwarding(forwarding) = egress else {
-            debug_assert!(false, "no adapter is at a device");
-            return;
+        let forwarding = match egress {
+            Egress::Forwarding(forwarding) => forwarding,
+            Egress::Ahead => {
+                self.wires.pass(number, id, now);
+                return None;
+            }
+            Egress::Adapter(_) => {
+                debug_assert!(false, "no adapter is at a device");
+                return None;
+            }
         };
         let frame = Frame {
             handle: u64::from(id),
@@ -418,7 +438,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         match verdict {
             Verdict::Queued => {
                 self.on_waiting(number, of, l2_bytes, now);
-                self.forward(number, now);
+                Some(number)
             }
             Verdict::Dropped(_) => {
                 if !has_room {
@@ -426,53 +446,41 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 }
                 self.lose_dropped(number, now);
                 self.wires.lose_id(id, now);
+                None
             }
         }
     }
 
-    /// The timer of a port has expired, or a pause of it begins or ends.
-    #[inline]
+    /// A pause of a port begins or ends, or what it sends has changed.
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, number: u32, now: Instant) {
-        match self.ports[number as usize].egress {
-            Egress::Forwarding(_) => self.forward(number, now),
-            Egress::Adapter(_) => self.send_waiting(number, now),
-            Egress::Ahead => {}
-        }
+        self.serve(number, now);
     }
 
-    /// Send the next frame of a device's port if its transmitter is ready and a frame may leave, and set the
-    /// timer for the next one.
-    #[inline]
-    fn forward(&mut self, number: u32, now: Instant) {
+    /// Send the next frame of a port if its transmitter is ready and a frame may leave, and set the timer for the next one.
+    #[inline(always)]
+    fn serve(&mut self, number: u32, now: Instant) {
         let port = &mut self.ports[number as usize];
         let Egress::Forwarding(forwarding) = &mut port.egress else {
-            return;
+            return self.send_waiting(number, now);
         };
         let mut ready_at = self.wires.link(number).ready_at();
-        let mut poll_at = forwarding.poll_at().unwrap_or(Instant::MAX);
-        let mut leaving = None;
-        if poll_at.max(ready_at) <= now {
-            leaving = forwarding.poll_egress(now);
-            // Whatever it answers, it is not asked twice in one nanosecond.
-            let later = now.saturating_add(Duration::from_nanos(1));
-            poll_at = forwarding.poll_at().unwrap_or(Instant::MAX).max(later);
-        }
-        let has_dropped = forwarding.has_dropped();
-        if let Some(frame) = leaving {
-            self.wires.packets.prefetch(forwarding.next_handle());
+        let served = forwarding.serve(ready_at, now);
+        if let Some(leaving) = served.leaving {
+            self.wires.packets.prefetch(served.next_handle);
             let controls = &mut self.flow_controls;
             flow_control::on_gone(
                 port,
                 controls,
                 &self.flows,
                 &mut self.wires,
-                packet_of(&frame),
+                leaving.id,
                 now,
             );
-            ready_at = self.wires.forward(number, &frame, now);
+            ready_at = self.wires.forward(number, leaving, now);
         }
-        port.wake(poll_at.max(ready_at), &mut self.wires.events);
-        if has_dropped {
+        port.wake(served.poll_at.max(ready_at), &mut self.wires.events);
+        if served.has_dropped {
             self.lose_all_dropped(number, now);
         }
     }

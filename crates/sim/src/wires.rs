@@ -1,13 +1,13 @@
 //! The connections between nodes: links, the frames on them, and the captures at their ends.
 
+use crate::device::Leaving;
 use crate::endpoint::{Processing, Receiver};
 use crate::event::{EventQueue, Place};
 use crate::impairment::Impairments;
 use crate::link::Link;
-use crate::network::{Device, packet_of};
+use crate::network::Device;
 use crate::observer::{FlowId, Observer};
-use crate::packet::{Packet, PacketId, PacketStore, traffic_class};
-use slicewise_dataplane::Frame;
+use crate::packet::{Packet, PacketId, PacketStore};
 use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
 
@@ -101,6 +101,15 @@ impl<O: Observer> Wires<O> {
         self.wires[port as usize].link.transmit_pause(now)
     }
 
+    /// An endpoint hands a packet to its adapter.
+    #[inline(always)]
+    pub(crate) fn report_sent(&mut self, packet: &Packet) {
+        let flow = &self.flows[usize::from(packet.flow)];
+        if flow.is_measured() {
+            self.observer.on_sent(flow, packet);
+        }
+    }
+
     /// Store a packet that is about to be sent; `segment` is what one of a connection holds.
     #[inline]
     pub(crate) fn store(&mut self, packet: Packet, segment: Option<&Segment>) -> PacketId {
@@ -116,12 +125,47 @@ impl<O: Observer> Wires<O> {
         packet.flow >= self.first_of_connections
     }
 
-    /// Send a packet from a port whose transmitter is ready; returns when its last bit has been sent.
+    /// Send a packet from an endpoint's port whose transmitter is ready; returns when its last bit has been sent.
     #[inline]
     pub(crate) fn send(&mut self, port: u32, id: PacketId, now: Instant) -> Instant {
+        self.put_on_link(port, id, None, now)
+    }
+
+    /// Send a packet that the forwarding plane of a port has decided on, with what it wrote into it; returns when its
+    /// last bit has left.
+    #[inline(always)]
+    pub(crate) fn forward(&mut self, port: u32, leaving: Leaving, now: Instant) -> Instant {
+        self.put_on_link(port, leaving.id, Some(leaving.traffic_class), now)
+    }
+
+    /// A packet that a device gets at `at` leaves it by a port without a policy.
+    #[inline(never)]
+    pub(crate) fn pass(&mut self, port: u32, id: PacketId, at: Instant) {
+        let packet = self.packets.get_mut(id);
+        packet.queued_at = at;
+        let unchanged = Some(packet.traffic_class);
+        self.put_on_link(port, id, unchanged, at.max(self.link(port).ready_at()));
+    }
+
+    /// A port sends a packet; a device writes a traffic class into it.
+    #[inline(always)]
+    fn put_on_link(
+        &mut self,
+        port: u32,
+        id: PacketId,
+        written: Option<u8>,
+        now: Instant,
+    ) -> Instant {
         let wire = &mut self.wires[port as usize];
         let packet = self.packets.get_mut(id);
         let (sent, mut at) = wire.link.transmit(packet.lengths(), now);
+        if let Some(traffic_class) = written {
+            packet.traffic_class = traffic_class;
+            let flow = &self.flows[usize::from(packet.flow)];
+            if flow.is_measured() {
+                self.observer.on_forwarded(flow, packet, sent);
+            }
+        }
         let mut varies_delay = false;
         if let Some(impairments) = &mut wire.link.impairments {
             let Some(delivered) = impairments.on_frame(packet, at) else {
@@ -149,7 +193,10 @@ impl<O: Observer> Wires<O> {
                 processing,
             } => {
                 let captured_at = receiver.on_arrival(at);
-                capture(&mut self.observer, &self.flows, packet, captured_at);
+                let flow = &self.flows[usize::from(packet.flow)];
+                if flow.is_measured() {
+                    self.observer.on_received(flow, packet, captured_at);
+                }
                 if packet.flow < self.first_of_connections {
                     self.packets.remove(id);
                     return sent;
@@ -162,15 +209,6 @@ impl<O: Observer> Wires<O> {
             self.events.schedule(at, wire.arrival);
         }
         sent
-    }
-
-    /// A packet that a device gets at `at` leaves it by a port without a policy.
-    pub(crate) fn pass(&mut self, port: u32, id: PacketId, at: Instant) {
-        let packet = self.packets.get_mut(id);
-        packet.queued_at = at;
-        let packet = *packet;
-        let left = self.send(port, id, at.max(self.link(port).ready_at()));
-        self.report_forwarded(&packet, left);
     }
 
     /// The impairments of the link that a port sends on.
@@ -202,7 +240,10 @@ impl<O: Observer> Wires<O> {
             && impairments.varies_delay()
         {
             let (packet, captured_at) = (self.packets.get(id), receiver.on_arrival(now));
-            capture(&mut self.observer, &self.flows, packet, captured_at);
+            let flow = &self.flows[usize::from(packet.flow)];
+            if flow.is_measured() {
+                self.observer.on_received(flow, packet, captured_at);
+            }
             if packet.flow < self.first_of_connections {
                 self.packets.remove(id);
                 return Delivered::Captured;
@@ -215,27 +256,6 @@ impl<O: Observer> Wires<O> {
     #[inline]
     pub(crate) fn is_due(&self, port: u32, now: Instant) -> bool {
         self.wires[port as usize].link.next_at() <= now
-    }
-
-    /// Send a frame that the forwarding plane of a port has decided on, with what it wrote into it; returns when its
-    /// last bit has left.
-    #[inline]
-    pub(crate) fn forward(&mut self, port: u32, frame: &Frame, now: Instant) -> Instant {
-        let id = packet_of(frame);
-        let packet = self.packets.get_mut(id);
-        packet.traffic_class = traffic_class(frame.dscp, frame.ecn);
-        let packet = *packet;
-        let left = self.send(port, id, now);
-        self.report_forwarded(&packet, left);
-        left
-    }
-
-    #[inline(always)]
-    fn report_forwarded(&mut self, packet: &Packet, left: Instant) {
-        let flow = &self.flows[usize::from(packet.flow)];
-        if flow.is_measured() {
-            self.observer.on_forwarded(flow, packet, left);
-        }
     }
 
     /// A device dropped a packet. Not inlined: whether there is one is asked for every packet.
@@ -252,14 +272,5 @@ impl<O: Observer> Wires<O> {
         if flow.is_measured() {
             self.observer.on_lost(flow, packet, now);
         }
-    }
-}
-
-/// An endpoint captures a packet at `at`.
-#[inline]
-fn capture<O: Observer>(observer: &mut O, flows: &[FlowId], packet: &Packet, at: Instant) {
-    let flow = &flows[usize::from(packet.flow)];
-    if flow.is_measured() {
-        observer.on_received(flow, packet, at);
     }
 }

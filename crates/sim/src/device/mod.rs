@@ -11,6 +11,8 @@ pub mod qos_sched;
 pub mod switch;
 pub mod tc;
 
+use crate::network::packet_of;
+use crate::packet::{PacketId, traffic_class};
 use qos_sched::QosSched;
 use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
@@ -58,8 +60,60 @@ pub trait Forwarding {
     fn next_handle(&self) -> u64 {
         u64::MAX
     }
-    /// When to poll next; `None` while nothing waits.
-    fn poll_at(&self) -> Option<Instant>;
+    /// When to poll next; [`Instant::MAX`] while nothing waits.
+    fn poll_at(&self) -> Instant;
+
+    /// Poll it at `now` if it is due, and if the transmitter of its port is ready then.
+    #[inline]
+    fn serve(&mut self, ready_at: Instant, now: Instant) -> Served {
+        let mut poll_at = self.poll_at();
+        let (mut leaving, mut next_handle) = (None, u64::MAX);
+        if poll_at.max(ready_at) <= now {
+            leaving = self.poll_egress(now).map(Leaving::from);
+            next_handle = self.next_handle();
+            // Whatever it answers, it is not asked twice in one nanosecond.
+            let later = now.saturating_add(Duration::from_nanos(1));
+            poll_at = self.poll_at().max(later);
+        }
+        Served {
+            leaving,
+            poll_at,
+            has_dropped: self.has_dropped(),
+            next_handle,
+        }
+    }
+}
+
+/// What a [`Forwarding`] answers a port that [serves](Forwarding::serve) it.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// What to send now.
+    pub leaving: Option<Leaving>,
+    /// See [`Forwarding::poll_at`].
+    pub poll_at: Instant,
+    /// See [`Forwarding::has_dropped`].
+    pub has_dropped: bool,
+    /// See [`Forwarding::next_handle`].
+    pub next_handle: u64,
+}
+
+/// A packet that leaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaving {
+    /// Where it lies.
+    pub id: PacketId,
+    /// What the device wrote into it.
+    pub traffic_class: u8,
+}
+
+impl From<Frame> for Leaving {
+    #[inline]
+    fn from(frame: Frame) -> Self {
+        Self {
+            id: packet_of(&frame),
+            traffic_class: traffic_class(frame.dscp, frame.ecn),
+        }
+    }
 }
 
 impl Forwarding for Pipeline {
@@ -105,8 +159,8 @@ impl Forwarding for Pipeline {
     }
 
     #[inline]
-    fn poll_at(&self) -> Option<Instant> {
-        self.poll_at()
+    fn poll_at(&self) -> Instant {
+        self.poll_at().unwrap_or(Instant::MAX)
     }
 }
 
@@ -212,12 +266,22 @@ impl Forwarding for Plane {
     }
 
     #[inline]
-    fn poll_at(&self) -> Option<Instant> {
+    fn poll_at(&self) -> Instant {
         match self {
-            Self::Pipeline(pipeline) => pipeline.poll_at(),
+            Self::Pipeline(pipeline) => Forwarding::poll_at(pipeline),
             Self::Switch(switch) => switch.poll_at(),
             Self::Tc(tc) => tc.poll_at(),
             Self::QosSched(threads) => threads.poll_at(),
+        }
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, ready_at: Instant, now: Instant) -> Served {
+        match self {
+            Self::Pipeline(pipeline) => pipeline.serve(ready_at, now),
+            Self::Switch(switch) => switch.serve(ready_at, now),
+            Self::Tc(tc) => tc.serve(ready_at, now),
+            Self::QosSched(threads) => threads.serve(ready_at, now),
         }
     }
 }

@@ -209,14 +209,15 @@ impl Forwarding for QosSched {
         dropped.or_else(|| Forwarding::poll_dropped(&mut self.pipeline))
     }
 
-    fn poll_at(&self) -> Option<Instant> {
+    fn poll_at(&self) -> Instant {
         if !self.descriptors.is_empty() {
-            return Some(Instant::ZERO);
+            return Instant::ZERO;
         }
-        let drain_at = (!self.taken.is_empty()).then_some(self.drain_at);
-        match (self.pipeline.poll_at(), drain_at) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
+        let poll_at = Forwarding::poll_at(&self.pipeline);
+        if self.taken.is_empty() {
+            poll_at
+        } else {
+            poll_at.min(self.drain_at)
         }
     }
 }

@@ -75,7 +75,7 @@ impl Forwarding for Switch {
     }
 
     #[inline]
-    fn poll_at(&self) -> Option<Instant> {
-        self.pipeline.poll_at()
+    fn poll_at(&self) -> Instant {
+        Forwarding::poll_at(&self.pipeline)
     }
 }

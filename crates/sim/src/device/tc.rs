@@ -104,10 +104,10 @@ impl Forwarding for Tc {
         Forwarding::poll_dropped(&mut self.pipeline)
     }
 
-    fn poll_at(&self) -> Option<Instant> {
+    fn poll_at(&self) -> Instant {
         match self.held {
-            Some((_, cost)) => self.bucket.ready_at(cost),
-            None => self.pipeline.poll_at(),
+            Some((_, cost)) => self.bucket.ready_at(cost).unwrap_or(Instant::MAX),
+            None => Forwarding::poll_at(&self.pipeline),
         }
     }
 }

@@ -16,7 +16,7 @@
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
 use crate::link::{Handover, LinkParams};
-use crate::network::{Chain, Device, Flow};
+use crate::network::{Device, Flow};
 use slicewise_units::BitRate;
 
 /// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is
@@ -31,8 +31,9 @@ pub(super) struct Ahead {
     pub(super) fed_by: Vec<Option<u32>>,
     /// It feeds a port in that way.
     feeds: Vec<bool>,
-    /// The sources whose packets depart as those before them arrive at the other end of the link; none where each has an event.
-    pub(super) chains: Vec<Chain>,
+    /// The number of sources whose packets depart as those before them arrive at the other end of the link; 0 where each has
+    /// an event.
+    chained: Vec<usize>,
 }
 
 /// Most sources of a chain: more are found sooner among the events.
@@ -65,7 +66,7 @@ impl Ahead {
         let mut ahead = Self {
             fed_by: vec![None; ports.len()],
             feeds: vec![false; ports.len()],
-            chains: vec![Vec::new(); ports.len()],
+            chained: vec![0; ports.len()],
             ports,
         };
         ahead.find_fed(topology, devices, may_send_ahead);
@@ -110,25 +111,30 @@ impl Ahead {
         peers: &[(PortId, LinkParams)],
         (flows, connections): (&[Flow], &[Flow]),
     ) {
-        for (source, flow) in (0u32..).zip(flows) {
-            self.chains[flow.port as usize].push(source);
+        for flow in flows {
+            self.chained[flow.port as usize] += 1;
         }
         for (port, (peer, _)) in peers.iter().enumerate() {
             let leads_to_device = matches!(topology.ports[peer.0 as usize].0, Node::Device(_));
             let may_be = self.ports[port] && leads_to_device && !self.feeds[port];
-            if !may_be || self.chains[port].len() > MOST_CHAINED {
-                self.chains[port].clear();
+            if !may_be || self.chained[port] > MOST_CHAINED {
+                self.chained[port] = 0;
             }
         }
         let impaired = topology.impairments.iter().map(|(port, _)| port.0);
         for port in (connections.iter().map(|flow| flow.port)).chain(impaired) {
-            self.chains[port as usize].clear();
+            self.chained[port as usize] = 0;
         }
     }
 
     /// Whether a port sends ahead.
     pub(super) fn is_ahead(&self, port: u32) -> bool {
         self.ports[port as usize]
+    }
+
+    /// Whether the sources of a port are a chain.
+    pub(super) fn is_chained(&self, port: u32) -> bool {
+        self.chained[port as usize] > 0
     }
 
     /// See [`Wire::feeds`](crate::wires::Wire::feeds).

@@ -9,7 +9,7 @@ use crate::event::{Event, EventQueue, Place};
 use crate::flow_control::FlowControl;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkParams};
-use crate::network::{Device, Flow, Network, Sending};
+use crate::network::{Chain, Device, Flow, Network, Sending};
 use crate::observer::{FlowId, Observer};
 use crate::port::{Egress, Port};
 use crate::transport::{ApplicationFlows, Direction, FirstPlaces, Transports, directions};
@@ -219,7 +219,12 @@ impl<F: Forwarding> Topology<F> {
         let mut devices = vec![Device::default(); self.devices.len()];
         let first_of_connections = flows.len();
         let (mut all, mut sources) = (directions_of(&flows), Vec::with_capacity(flows.len()));
-        sources.extend(flows.into_iter().map(|flow| Sending::new(flow.source)));
+        sources.extend(
+            flows
+                .into_iter()
+                .zip(0..)
+                .map(|(flow, number)| Sending::new(flow.source, number, &flow.headers)),
+        );
         all.extend(directions);
         let mut running = Vec::with_capacity(all.len());
         for flow in &all {
@@ -234,11 +239,15 @@ impl<F: Forwarding> Topology<F> {
             first_of_connections,
             O::ORDERED,
         );
-        let mut departures = Vec::new();
-        for ((index, sending), flow) in (0..).zip(&mut sources).zip(&running) {
-            if ahead.chains[flow.port as usize].is_empty() {
-                sending.place = Some(count(departures.len()));
-                departures.push(Event::Departure(index));
+        let (mut departures, mut separate) = (Vec::new(), Vec::new());
+        let mut chains: Vec<Chain> = vec![Chain::new(); self.ports.len()];
+        for (mut sending, flow) in sources.into_iter().zip(&running) {
+            if ahead.is_chained(flow.port) {
+                chains[flow.port as usize].push(sending);
+            } else {
+                sending.place = count(departures.len());
+                departures.push(Event::Departure(sending.place));
+                separate.push(sending);
             }
         }
         let answering = &all[first_of_connections..];
@@ -287,7 +296,7 @@ impl<F: Forwarding> Topology<F> {
             wires,
             ports,
             running,
-            (sources, ahead.chains),
+            (separate, chains),
             transports,
             flow_controls,
         ))
