@@ -1,6 +1,8 @@
 //! A real controller and a real gateway with real traffic, between network namespaces. Needs root, iproute2 and iperf3;
 //! says so and passes where they are missing.
 
+mod partitioned;
+
 use crate::support::{Sandbox, is_installed};
 use serde_json::{Value, json};
 use slicewise_api::{

@@ -17,7 +17,6 @@ mod doctor;
 mod export;
 mod files_of_others;
 mod output;
-mod partitioned;
 mod plan;
 mod round_trip;
 mod scripts;

@@ -2,7 +2,7 @@
 //! packets between network namespaces, TLS and a token, and traffic all the time. Needs root, iproute2, iperf3 and openssl; says
 //! so and passes where they are missing.
 
-use crate::controlled::{Running, lost_percent, run, slice};
+use super::{Running, lost_percent, run, slice};
 use crate::support::{Sandbox, is_installed, text};
 use serde_json::json;
 use slicewise_api::{Client, ClientParams, EventKind, Precondition, SliceQuery, SliceState};
