@@ -198,8 +198,8 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 }
 
-const TOO_COMPLEX: &str = "the document is too large or too complex: it has more than 200,000 \
-                           values, aliases that stand for that many, or is nested too deeply";
+const TOO_COMPLEX: &str = "the document is too large or too complex: it has more than 4,000,000 \
+                           values, aliases that stand for more than 200,000, or is nested too deeply";
 
 const SECOND_DOCUMENT: &str = "a second document begins here, but a file must hold one";
 
@@ -209,8 +209,9 @@ pub(crate) fn parse(file: FileId, sources: &Sources, problems: &mut Problems) ->
     let text = sources.text(file);
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_events: 1_000_000,
-            max_nodes: 200_000,
+            // A gateway's file with 100,000 slices has 1.5 million.
+            max_nodes: 4_000_000,
+            max_events: 8_000_000,
             max_depth: 40,
             // A second one is an error of its own.
             max_documents: 2,

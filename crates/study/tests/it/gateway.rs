@@ -175,6 +175,26 @@ controller:
   state: slices.state
 ";
 
+/// Each has 15 values.
+#[test]
+fn a_file_may_have_tens_of_thousands_of_slices() {
+    let classes: String = (0..16_000)
+        .map(|n| {
+            format!(
+                "    - {{name: s{n}, match: {{destination: 10.0.{}.{}}}, guarantee: {{rate: 10 kbit/s, burst: 1522 B, delay: 100 ms}}}}\n",
+                n >> 8,
+                n & 255
+            )
+        })
+        .collect();
+    let text = format!(
+        "interfaces: [left, right]\nlink: 10 Gbit/s\npolicy:\n  discipline: guaranteed\n  classes:\n{classes}"
+    );
+    let config = parse(&text).unwrap();
+    let with_default = 16_000 + 1;
+    assert_eq!(config.directions[1].policy.classes.len(), with_default);
+}
+
 #[test]
 fn slices_may_come_from_a_controller() {
     let config = parse(CONTROLLED).unwrap();

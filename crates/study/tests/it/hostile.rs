@@ -21,7 +21,7 @@ fn a_bomb_of_aliases_is_refused() {
         writeln!(bomb, "a{level}: &a{level} [{aliases}]").unwrap();
     }
     insta::assert_snapshot!(refused(&bomb), @"
-    error: the document is too large or too complex: it has more than 200,000 values, aliases that stand for that many, or is nested too deeply
+    error: the document is too large or too complex: it has more than 4,000,000 values, aliases that stand for more than 200,000, or is nested too deeply
      --> study.yaml:6:10
       |
     6 | a5: &a5 [*a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4]
