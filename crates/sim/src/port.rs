@@ -19,10 +19,11 @@ pub(crate) struct Port<F> {
     pub(crate) classes: Classes,
 }
 
-/// The classes of flows in the policy of a port, which are looked up once and not for every frame. Forgotten when the policy
-/// changes.
+/// The classes of flows in the policy of a port, which are looked up once and not for every frame.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Classes {
+    /// Revision of the classifier that found them.
+    revision: u64,
     /// By flow; [`Self::UNKNOWN`] until it is asked for.
     of_flow: Vec<u32>,
 }
@@ -38,17 +39,23 @@ impl Classes {
         forwarding: &F,
         headers: &Headers,
     ) -> u32 {
+        let revision = forwarding.pipeline().classifier().revision();
         match self.of_flow.get(flow) {
-            Some(&class) if class != Self::UNKNOWN => class,
+            Some(&class) if revision == self.revision && class != Self::UNKNOWN => class,
             _ => self.find(flow, forwarding, headers),
         }
     }
 
     #[cold]
     fn find<F: Forwarding>(&mut self, flow: usize, forwarding: &F, headers: &Headers) -> u32 {
+        let classifier = forwarding.pipeline().classifier();
+        if self.revision != classifier.revision() {
+            self.revision = classifier.revision();
+            self.of_flow.clear();
+        }
         let known = self.of_flow.len().max(flow + 1);
         self.of_flow.resize(known, Self::UNKNOWN);
-        let class = forwarding.pipeline().classifier().classify(headers);
+        let class = classifier.classify(headers);
         self.of_flow[flow] = class;
         class
     }
@@ -119,7 +126,7 @@ impl<F> Port<F> {
 mod tests {
     use super::*;
     use crate::device::port::port;
-    use slicewise_dataplane::Pipeline;
+    use slicewise_dataplane::{Change, Pipeline};
     use slicewise_model::PolicyParams;
     use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicySpec};
     use slicewise_units::BitRate;
@@ -144,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_a_flow_is_kept_until_its_headers_change() {
-        let pipeline: Pipeline = port(policy(&[10, 20]), 1).unwrap();
+    fn the_class_of_a_flow_is_kept_until_the_policy_or_its_headers_change() {
+        let mut pipeline: Pipeline = port(policy(&[10, 20]), 1).unwrap();
         let headers = |outer_vlan| Headers {
             vlan_tags: 1,
             outer_vlan,
@@ -159,6 +166,9 @@ mod tests {
         assert_eq!(of(&mut classes, &pipeline, 10), 1, "as it was found");
         classes.forget(3);
         assert_eq!(of(&mut classes, &pipeline, 10), 0);
-        assert_eq!(classes.of(9, &pipeline, &headers(20)), 1);
+        let change = Change::Policy(policy(&[20, 10]));
+        drop(pipeline.apply(change, Instant::ZERO).unwrap());
+        assert_eq!(of(&mut classes, &pipeline, 10), 1);
+        assert_eq!(classes.of(9, &pipeline, &headers(20)), 0);
     }
 }
