@@ -22,7 +22,7 @@ pub(crate) struct Port<F> {
 /// The classes of flows in the policy of a port, which are looked up once and not for every frame.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Classes {
-    /// Revision of the classifier that found them.
+    /// Revision of the classifier that found them. It changes by itself where frames are on their way from one class to another.
     revision: u64,
     /// By flow; [`Self::UNKNOWN`] until it is asked for.
     of_flow: Vec<u32>,
