@@ -1,9 +1,9 @@
 //! The tables of applications: what each source got in a run, over time, and over repetitions.
 
-use super::column::columns;
+use super::column::{Run, at, columns};
 use super::estimates::Estimated;
 use super::folder::DataFolder;
-use super::table::{TableWriter, write_or_remove};
+use super::table::{Tables, write_or_remove};
 use crate::error::ReportError;
 use slicewise_stats::application::{
     ApplicationRecord, FlowFigures, RequestFigures, TransportFigures, VideoFigures,
@@ -15,9 +15,7 @@ use slicewise_stats::summary::{CellSummary, Summary};
 columns! {
     /// The application of one source in a run.
     Applications<'a> = "applications" (key: &'a RunKey, source: &'a ApplicationRecord) {
-        policy: &str = &key.policy,
-        scenario: &str = &key.scenario,
-        repetition: u32 = key.repetition,
+        ..Run(key),
         source: &str = &source.source,
         slice: &str = &source.slice,
         ..Transport(&source.transport),
@@ -95,9 +93,7 @@ columns! {
 columns! {
     /// An interval of a run.
     Bins<'a> = "application_series" (record: &'a RunRecord, source: &'a ApplicationRecord, bin: usize) {
-        policy: &str = &record.key.policy,
-        scenario: &str = &record.key.scenario,
-        repetition: u32 = record.key.repetition,
+        ..Run(&record.key),
         source: &str = &source.source,
         start_ns: u64 = record.bin_ns.saturating_mul(bin as u64),
         goodput_bytes: u64 = at(&source.series.goodput_bytes, bin).unwrap_or(0),
@@ -125,54 +121,24 @@ fn times<T>(of: Option<DelayFigures>, time: fn(&DelayFigures) -> T) -> Option<T>
     of.filter(|of| of.samples > 0).as_ref().map(time)
 }
 
-fn at<T: Copy>(values: &[T], bin: usize) -> Option<T> {
-    values.get(bin).copied()
-}
-
-/// The tables that hold every run, begun with the first one that has applications.
-pub(super) struct ApplicationTables {
-    folder: DataFolder,
-    tables: Option<[TableWriter; 2]>,
-}
-
-impl ApplicationTables {
-    pub(super) fn create(folder: &DataFolder) -> Self {
-        Self {
-            folder: folder.clone(),
-            tables: None,
-        }
+/// What applications got in a run; the tables begin with the first run that has some.
+pub(super) fn on_run(tables: &mut Tables, record: &RunRecord) -> Result<(), ReportError> {
+    let mut phases = record.phases.iter();
+    if record.applications.is_empty() && phases.all(|phase| phase.applications.is_empty()) {
+        return Ok(());
     }
-
-    pub(super) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        let phases = record.phases.iter();
-        let in_phases: usize = phases.map(|phase| phase.applications.len()).sum();
-        if record.applications.is_empty() && in_phases == 0 {
-            return Ok(());
-        }
-        let [applications, series] = match &mut self.tables {
-            Some(tables) => tables,
-            none => none.insert([
-                TableWriter::create(&self.folder, Applications::SCHEMA)?,
-                TableWriter::create(&self.folder, Bins::SCHEMA)?,
-            ]),
-        };
-        for view in record.by_phase() {
-            for source in &view.applications {
-                applications.row(&Applications::row(&view.key, source))?;
-            }
-        }
-        for source in &record.applications {
-            for bin in 0..source.series.goodput_bytes.len() {
-                series.row(&Bins::row(record, source, bin))?;
-            }
-        }
-        Ok(())
+    tables.begin([Applications::SCHEMA, Bins::SCHEMA])?;
+    for view in record.by_phase() {
+        let sources = view.applications.iter();
+        let rows = sources.map(|source| Applications::row(&view.key, source));
+        tables.rows(Applications::SCHEMA, rows)?;
     }
-
-    pub(super) fn finish(self) -> Result<(), ReportError> {
-        let mut tables = self.tables.into_iter().flatten();
-        tables.try_for_each(TableWriter::finish)
+    for source in &record.applications {
+        let bins = 0..source.series.goodput_bytes.len();
+        let rows = bins.map(|bin| Bins::row(record, source, bin));
+        tables.rows(Bins::SCHEMA, rows)?;
     }
+    Ok(())
 }
 
 /// Estimates of applications; the table is there where a cell has some.

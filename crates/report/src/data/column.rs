@@ -1,6 +1,7 @@
 //! Columns of tables: what each holds, described once for the schema and for the rows.
 
 use serde::Serialize;
+use slicewise_stats::record::RunKey;
 use std::borrow::Cow;
 
 /// What a column holds.
@@ -179,3 +180,17 @@ macro_rules! columns {
     };
 }
 pub(super) use columns;
+
+columns! {
+    /// Which run.
+    Run<'a>(key: &'a RunKey) {
+        policy: &str = &key.policy,
+        scenario: &str = &key.scenario,
+        repetition: u32 = key.repetition,
+    }
+}
+
+/// What a series has for a bin.
+pub(super) fn at<T: Copy>(values: &[T], bin: usize) -> Option<T> {
+    values.get(bin).copied()
+}

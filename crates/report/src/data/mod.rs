@@ -7,7 +7,6 @@ mod estimates;
 mod folder;
 mod packets;
 mod parquet_table;
-mod phases;
 mod runs;
 mod table;
 mod testbed;
@@ -33,7 +32,7 @@ pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
 #[cfg(test)]
 mod tests {
     use super::column::Schema;
-    use super::{applications, estimates, packets, phases, runs, testbed, verdicts};
+    use super::{applications, estimates, packets, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
     const TABLES: [Schema; 26] = [
@@ -46,7 +45,7 @@ mod tests {
         runs::Episodes::SCHEMA,
         runs::Queues::SCHEMA,
         runs::Elephants::SCHEMA,
-        phases::Phases::SCHEMA,
+        runs::Phases::SCHEMA,
         applications::Applications::SCHEMA,
         applications::Bins::SCHEMA,
         applications::Cells::SCHEMA,

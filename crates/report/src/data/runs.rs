@@ -1,28 +1,19 @@
 //! Tables filled run by run, so that no more than one run is in memory.
 
-use super::applications::ApplicationTables;
-use super::column::{Seed, columns};
+use super::applications;
+use super::column::{Run, Seed, at, columns};
 use super::folder::DataFolder;
-use super::phases::{self, Phases};
-use super::table::{TableOfSome, TableWriter};
+use super::table::Tables;
 use crate::captured::{is_captured, vlans_text};
 use crate::error::ReportError;
 use slicewise_stats::flow::{FlowRecord, HopRecord, RoundTripFigures, TcpFigures};
 use slicewise_stats::loss_episodes::{LossEpisode, loss_episodes};
+use slicewise_stats::phase::{ChangeRecord, PhaseRecord, PhaseSliceRecord, policy_in_phase};
 use slicewise_stats::queues::{ElephantRecord, QueueRecord};
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, DropCount, Figures, LinkLoss, RunKey, RunRecord, Series, SliceRecord,
     VariationFigures,
 };
-
-columns! {
-    /// Which run.
-    Run<'a>(key: &'a RunKey) {
-        policy: &str = &key.policy,
-        scenario: &str = &key.scenario,
-        repetition: u32 = key.repetition,
-    }
-}
 
 columns! {
     /// One-way delay: no times where there are no samples.
@@ -94,16 +85,16 @@ columns! {
 
 columns! {
     /// A slice in an interval of a run.
-    Bins<'a> = "series" (record: &'a RunRecord, slice: &'a SliceRecord, bin: &Bin) {
+    Bins<'a> = "series" (record: &'a RunRecord, slice: &'a str, series: &Series, bin: usize) {
         ..Run(&record.key),
-        slice: &str = &slice.slice,
-        start_ns: u64 = bin.start_ns,
-        sent_bytes: u64 = bin.sent_bytes,
-        received_bytes: u64 = bin.received_bytes,
-        sent_frames: u32 = bin.sent_frames,
-        lost_frames: u32 = bin.lost_frames,
-        delay_mean_ns: Option<u64> = bin.delay_mean_ns,
-        delay_max_ns: Option<u64> = bin.delay_max_ns,
+        slice: &str = slice,
+        start_ns: u64 = record.bin_ns.saturating_mul(bin as u64),
+        sent_bytes: u64 = at(&series.sent_bytes, bin).unwrap_or(0),
+        received_bytes: u64 = at(&series.received_bytes, bin).unwrap_or(0),
+        sent_frames: u32 = at(&series.sent_frames, bin).unwrap_or(0),
+        lost_frames: u32 = at(&series.lost_frames, bin).unwrap_or(0),
+        delay_mean_ns: Option<u64> = at(&series.delay_mean_ns, bin).flatten(),
+        delay_max_ns: Option<u64> = at(&series.delay_max_ns, bin).flatten(),
     }
 }
 
@@ -245,163 +236,117 @@ columns! {
     }
 }
 
-/// The tables that hold every run.
-pub(crate) struct RunTables {
-    folder: DataFolder,
-    runs: TableWriter,
-    series: TableWriter,
-    delay_cdf: TableWriter,
-    iat_cdf: TableWriter,
-    drops: TableWriter,
-    link_losses: TableWriter,
-    loss_episodes: TableWriter,
-    queues: TableOfSome,
-    elephants: TableOfSome,
-    phases: TableOfSome,
-    applications: ApplicationTables,
-    /// Flows and hops: begun with the first run that was captured.
-    captured: Option<[TableWriter; 2]>,
+columns! {
+    /// A slice in a phase of a run, and what the change did with which the phase began.
+    Phases<'a> = "phases" (
+        record: &'a RunRecord, phase: &'a PhaseRecord, slice: &'a str, figures: &PhaseSliceRecord
+    ) {
+        policy: String = policy_in_phase(&record.key.policy, &phase.phase),
+        scenario: &str = &record.key.scenario,
+        repetition: u32 = record.key.repetition,
+        phase: &str = &phase.phase,
+        measured_from_ns: u64 = phase.measured_from_ns,
+        ends_ns: u64 = phase.ends_ns,
+        slice: &str = slice,
+        reordered_frames: u64 = figures.reordered_frames,
+        waiting_frames: Option<u64> = change(phase).map(|change| change.waiting_frames),
+        lost_by_change_frames: Option<u64> = change(phase).map(|change| change.lost_frames),
+        refused: Option<&str> = change(phase).and_then(|change| change.refused.as_deref()),
+    }
 }
+
+const fn change(phase: &PhaseRecord) -> Option<&ChangeRecord> {
+    phase.change.as_ref()
+}
+
+/// The tables that hold every run.
+pub(crate) struct RunTables(Tables);
 
 impl RunTables {
     pub(crate) fn create(folder: &DataFolder) -> Result<Self, ReportError> {
-        Ok(Self {
-            runs: TableWriter::create(folder, Runs::SCHEMA)?,
-            series: TableWriter::create(folder, Bins::SCHEMA)?,
-            delay_cdf: TableWriter::create(folder, DelayCdf::SCHEMA)?,
-            iat_cdf: TableWriter::create(folder, IatCdf::SCHEMA)?,
-            drops: TableWriter::create(folder, Drops::SCHEMA)?,
-            link_losses: TableWriter::create(folder, LinkLosses::SCHEMA)?,
-            loss_episodes: TableWriter::create(folder, Episodes::SCHEMA)?,
-            queues: TableOfSome::new(folder, Queues::SCHEMA),
-            elephants: TableOfSome::new(folder, Elephants::SCHEMA),
-            phases: TableOfSome::new(folder, Phases::SCHEMA),
-            applications: ApplicationTables::create(folder),
-            captured: None,
-            folder: folder.clone(),
-        })
+        let of_every_report = [
+            Runs::SCHEMA,
+            Bins::SCHEMA,
+            DelayCdf::SCHEMA,
+            IatCdf::SCHEMA,
+            Drops::SCHEMA,
+            LinkLosses::SCHEMA,
+            Episodes::SCHEMA,
+        ];
+        Tables::create(folder, of_every_report).map(Self)
     }
 
     pub(crate) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        let key = &record.key;
+        let (key, tables) = (&record.key, &mut self.0);
         for slice in &record.slices {
-            for bin in bins(record.bin_ns, &slice.series) {
-                self.series.row(&Bins::row(record, slice, &bin))?;
-            }
-            for point in &slice.iat_sent.cdf {
-                self.iat_cdf.row(&IatCdf::row(key, &slice.slice, *point))?;
-            }
-            for episode in loss_episodes(&slice.series, record.bin_ns) {
-                let row = Episodes::row(key, &slice.slice, episode);
-                self.loss_episodes.row(&row)?;
-            }
+            let (name, series) = (slice.slice.as_str(), &slice.series);
+            let bins = 0..series.sent_bytes.len();
+            tables.rows(
+                Bins::SCHEMA,
+                bins.map(|bin| Bins::row(record, name, series, bin)),
+            )?;
+            let points = slice.iat_sent.cdf.iter();
+            tables.rows(
+                IatCdf::SCHEMA,
+                points.map(|point| IatCdf::row(key, name, *point)),
+            )?;
+            let episodes = loss_episodes(series, record.bin_ns).into_iter();
+            tables.rows(
+                Episodes::SCHEMA,
+                episodes.map(|episode| Episodes::row(key, name, episode)),
+            )?;
         }
-        record
-            .by_phase()
-            .iter()
-            .try_for_each(|view| self.on_phase(view))?;
-        phases::on_run(&mut self.phases, record)?;
-        self.applications.on_run(record)?;
-        for loss in &record.link_losses {
-            self.link_losses.row(&LinkLosses::row(key, loss))?;
+        for view in record.by_phase().iter() {
+            on_phase(tables, view)?;
         }
-        for class in &record.elephants {
-            self.elephants.row(&Elephants::row(key, class))?;
+        for phase in &record.phases {
+            let slices = record.slices.iter().zip(&phase.slices);
+            let rows =
+                slices.map(|(slice, figures)| Phases::row(record, phase, &slice.slice, figures));
+            tables.rows(Phases::SCHEMA, rows)?;
         }
-        self.on_captured_run(record)
-    }
-
-    /// What is measured of each phase, or of a run without phases.
-    fn on_phase(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        let key = &record.key;
-        for slice in &record.slices {
-            for (span, figures) in [("whole", &slice.whole), ("steady", &slice.steady)] {
-                let row = Runs::row(record, Some(slice), span, figures);
-                self.runs.row(&row)?;
-            }
-            for point in &slice.delay_cdf {
-                let row = DelayCdf::row(key, &slice.slice, *point);
-                self.delay_cdf.row(&row)?;
-            }
+        applications::on_run(tables, record)?;
+        let losses = record.link_losses.iter();
+        tables.rows(
+            LinkLosses::SCHEMA,
+            losses.map(|loss| LinkLosses::row(key, loss)),
+        )?;
+        let elephants = record.elephants.iter();
+        tables.rows(
+            Elephants::SCHEMA,
+            elephants.map(|class| Elephants::row(key, class)),
+        )?;
+        if is_captured(record) {
+            tables.begin([Flows::SCHEMA, Hops::SCHEMA])?;
         }
-        let row = Runs::row(record, None, "steady", &record.aggregate);
-        self.runs.row(&row)?;
-        for drop in &record.drops {
-            self.drops.row(&Drops::row(key, drop))?;
-        }
-        for queue in &record.queues {
-            self.queues.row(&Queues::row(key, queue))?;
-        }
-        Ok(())
-    }
-
-    fn on_captured_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
-        if !is_captured(record) {
-            return Ok(());
-        }
-        let [flows, hops] = match &mut self.captured {
-            Some(tables) => tables,
-            none => none.insert([
-                TableWriter::create(&self.folder, Flows::SCHEMA)?,
-                TableWriter::create(&self.folder, Hops::SCHEMA)?,
-            ]),
-        };
-        for flow in &record.flows {
-            flows.row(&Flows::row(&record.key, flow))?;
-        }
-        for hop in &record.hops {
-            hops.row(&Hops::row(&record.key, hop))?;
-        }
-        Ok(())
+        let flows = record.flows.iter();
+        tables.rows(Flows::SCHEMA, flows.map(|flow| Flows::row(key, flow)))?;
+        let hops = record.hops.iter();
+        tables.rows(Hops::SCHEMA, hops.map(|hop| Hops::row(key, hop)))
     }
 
     pub(crate) fn finish(self) -> Result<(), ReportError> {
-        let tables = [
-            self.runs,
-            self.series,
-            self.delay_cdf,
-            self.iat_cdf,
-            self.drops,
-            self.link_losses,
-            self.loss_episodes,
-        ];
-        for some in [self.queues, self.elephants, self.phases] {
-            some.finish()?;
-        }
-        self.applications.finish()?;
-        let captured = self.captured.into_iter().flatten();
-        tables
-            .into_iter()
-            .chain(captured)
-            .try_for_each(TableWriter::finish)
+        self.0.finish()
     }
 }
 
-/// One interval of a time series.
-pub(crate) struct Bin {
-    start_ns: u64,
-    sent_bytes: u64,
-    received_bytes: u64,
-    sent_frames: u32,
-    lost_frames: u32,
-    delay_mean_ns: Option<u64>,
-    delay_max_ns: Option<u64>,
-}
-
-fn bins(bin_ns: u64, series: &Series) -> impl Iterator<Item = Bin> {
-    let counts = series.sent_bytes.iter().zip(&series.received_bytes);
-    let frames = series.sent_frames.iter().zip(&series.lost_frames);
-    let delays = series.delay_mean_ns.iter().zip(&series.delay_max_ns);
-    let bins = (0..).zip(counts).zip(frames).zip(delays);
-    bins.map(move |(((bin, bytes), frames), delays)| Bin {
-        start_ns: bin_ns.saturating_mul(bin),
-        sent_bytes: *bytes.0,
-        received_bytes: *bytes.1,
-        sent_frames: *frames.0,
-        lost_frames: *frames.1,
-        delay_mean_ns: *delays.0,
-        delay_max_ns: *delays.1,
-    })
+/// What is measured of each phase, or of a run without phases.
+fn on_phase(tables: &mut Tables, record: &RunRecord) -> Result<(), ReportError> {
+    let key = &record.key;
+    for slice in &record.slices {
+        let spans = [("whole", &slice.whole), ("steady", &slice.steady)];
+        let row = |(span, figures)| Runs::row(record, Some(slice), span, figures);
+        tables.rows(Runs::SCHEMA, spans.map(row))?;
+        let points = slice.delay_cdf.iter();
+        let row = |point: &CdfPoint| DelayCdf::row(key, &slice.slice, *point);
+        tables.rows(DelayCdf::SCHEMA, points.map(row))?;
+    }
+    let aggregate = Runs::row(record, None, "steady", &record.aggregate);
+    tables.rows(Runs::SCHEMA, [aggregate])?;
+    let drops = record.drops.iter();
+    tables.rows(Drops::SCHEMA, drops.map(|drop| Drops::row(key, drop)))?;
+    let queues = record.queues.iter();
+    tables.rows(Queues::SCHEMA, queues.map(|queue| Queues::row(key, queue)))
 }
 
 /// A figure of `samples` samples; `None` where there are none.

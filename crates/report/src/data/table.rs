@@ -5,6 +5,8 @@ use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
 use slicewise_results::{AtomicFile, ResultsError};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -113,32 +115,61 @@ impl TableWriter {
     }
 }
 
-/// A table that is there where it has rows.
-pub(super) struct TableOfSome {
+/// Tables that are filled run by run.
+pub(super) struct Tables {
     folder: DataFolder,
-    schema: Schema,
-    table: Option<TableWriter>,
+    /// By name, those that were begun.
+    begun: BTreeMap<&'static str, TableWriter>,
 }
 
-impl TableOfSome {
-    pub(super) fn new(folder: &DataFolder, schema: Schema) -> Self {
-        Self {
+impl Tables {
+    /// The tables that every report has; others begin with their first row.
+    pub(super) fn create(
+        folder: &DataFolder,
+        of_every_report: impl IntoIterator<Item = Schema>,
+    ) -> Result<Self, ReportError> {
+        let mut tables = Self {
             folder: folder.clone(),
-            schema,
-            table: None,
-        }
-    }
-
-    pub(super) fn row(&mut self, values: &[Value<'_>]) -> Result<(), ReportError> {
-        let table = match &mut self.table {
-            Some(table) => table,
-            none => none.insert(TableWriter::create(&self.folder, self.schema)?),
+            begun: BTreeMap::new(),
         };
-        table.row(values)
+        tables.begin(of_every_report)?;
+        Ok(tables)
     }
 
+    /// Begin tables although they may get no row.
+    pub(super) fn begin(
+        &mut self,
+        schemas: impl IntoIterator<Item = Schema>,
+    ) -> Result<(), ReportError> {
+        schemas
+            .into_iter()
+            .try_for_each(|schema| self.of(schema).map(|_| ()))
+    }
+
+    fn of(&mut self, schema: Schema) -> Result<&mut TableWriter, ReportError> {
+        Ok(match self.begun.entry(schema.name) {
+            Entry::Occupied(table) => table.into_mut(),
+            Entry::Vacant(place) => place.insert(TableWriter::create(&self.folder, schema)?),
+        })
+    }
+
+    /// Write rows of the table of `schema`.
+    pub(super) fn rows<'v>(
+        &mut self,
+        schema: Schema,
+        rows: impl IntoIterator<Item = Vec<Value<'v>>>,
+    ) -> Result<(), ReportError> {
+        let mut rows = rows.into_iter().peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
+        let table = self.of(schema)?;
+        rows.try_for_each(|row| table.row(&row))
+    }
+
+    /// Give all files their names.
     pub(super) fn finish(self) -> Result<(), ReportError> {
-        self.table.map_or(Ok(()), TableWriter::finish)
+        self.begun.into_values().try_for_each(TableWriter::finish)
     }
 }
 

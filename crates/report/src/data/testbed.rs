@@ -1,6 +1,6 @@
 //! Back ends, and how runs on real packets went.
 
-use super::column::columns;
+use super::column::{Run, columns};
 use super::folder::DataFolder;
 use super::table::write_or_remove;
 use crate::error::ReportError;
@@ -28,9 +28,7 @@ columns! {
     /// A run of a back end.
     TestbedRunOf<'a>(side: &'a Side, run: &'a TestbedRun) {
         back_end: &str = &side.name,
-        policy: &str = &run.run.policy,
-        scenario: &str = &run.run.scenario,
-        repetition: u32 = run.run.repetition,
+        ..Run(&run.run),
     }
 }
 
