@@ -49,7 +49,6 @@ pub struct FlowFinding {
 impl FlowFinding {
     /// Rate received from the first to the last frame, bit/s; `None` where that is no time.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate that is printed")]
     pub fn throughput_bits_per_second(&self) -> Option<f64> {
         let length_ns = self.flow.received?.length_ns();
         let bits = self.flow.received_bytes as f64 * 8.0;
@@ -58,7 +57,6 @@ impl FlowFinding {
 
     /// Lost frames / sent frames; `None` where none were sent.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that is printed")]
     pub fn loss_ratio(&self) -> Option<f64> {
         let sent = self.flow.sent_frames;
         (sent > 0).then(|| self.flow.lost_frames as f64 / sent as f64)
@@ -200,7 +198,6 @@ fn all_arrived_early(capture: &CaptureRecord) -> bool {
 /// Captures that begin or end so much apart were not started or stopped together.
 const CAPTURES_APART_NS: u64 = 1_000_000_000;
 
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn span_warnings(capture: &CaptureRecord) -> Vec<String> {
     let late = capture.received_begins_late_ns;
     let early = capture.received_ends_early_ns;
@@ -252,7 +249,6 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
     warnings
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {
     let mut warnings = Vec::new();
     if times.out_of_order > 0 {
@@ -325,7 +321,6 @@ fn since_epoch(ns: u64) -> String {
 /// Steps of a clock that are named in a sentence.
 const STEPS_SHOWN: usize = 3;
 
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn clock_warnings(clock: &ClockRecord) -> Option<String> {
     let estimate = clock.estimate.as_ref();
     let estimated = estimate.map(|estimate| {

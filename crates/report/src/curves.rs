@@ -42,7 +42,6 @@ pub(crate) struct BinnedRun {
 
 impl BinnedRun {
     /// Width of a bin, s.
-    #[expect(clippy::cast_precision_loss, reason = "a time that is drawn")]
     pub(crate) fn bin_seconds(&self) -> f64 {
         self.bin_ns as f64 / 1e9
     }

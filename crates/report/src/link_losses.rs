@@ -25,7 +25,6 @@ impl LinkLosses {
 
     /// What they come to, in a line; `None` where links lost nothing.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn text(&self) -> Option<String> {
         if self.lost.is_empty() {
             return None;

@@ -44,7 +44,6 @@ pub struct PopulationFinding {
 impl PopulationFinding {
     /// The largest delay as a part of its bound.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that is printed")]
     pub fn part_of_bound(&self) -> Option<f64> {
         let (largest, bound) = (self.delay_max_ns?, self.delay_bound_ns?);
         (bound > 0).then(|| largest as f64 / bound as f64)
@@ -52,7 +51,6 @@ impl PopulationFinding {
 
     /// By how many turns the slice that got most is ahead of the one that got least.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio that is printed")]
     pub fn turns_apart(&self) -> Option<f64> {
         let (least, most) = self.bytes_per_weight?;
         (self.turn_bytes > 0).then(|| most.saturating_sub(least) as f64 / self.turn_bytes as f64)
@@ -178,7 +176,6 @@ pub(crate) fn finding(study: &StudyDescription, populations: &[PopulationFinding
     sentences
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn growth(policy: &str, fewest: &PopulationFinding, most: &PopulationFinding) -> Option<String> {
     let time = |ns: u64| slicewise_stats::words::time(ns as f64);
     let (low, high) = (fewest.delay_max_ns?, most.delay_max_ns?);
@@ -220,7 +217,6 @@ pub(crate) fn time_a_frame(ns: f64) -> String {
 }
 
 /// A size in memory: "136 B", "136 MB".
-#[expect(clippy::cast_precision_loss, reason = "a size that is printed")]
 pub(crate) fn memory(bytes: u64) -> String {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let fits = units.into_iter().find(|(_, factor)| bytes >= *factor);

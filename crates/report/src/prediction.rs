@@ -55,7 +55,6 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
 }
 
 /// "100 µs".
-#[expect(clippy::cast_precision_loss, reason = "a time that is printed")]
 pub(crate) fn delay_within() -> String {
     time(DELAY_WITHIN_NS as f64)
 }

@@ -69,7 +69,6 @@ impl Side {
             [only] => format!("scenario {only}"),
             several => format!("scenarios {}", several.join(", ")),
         };
-        #[expect(clippy::cast_precision_loss, reason = "a time that is printed")]
         let duration = match self.study.duration_ns {
             0 => String::new(),
             ns => format!(" × {}", time(ns as f64)),

@@ -105,7 +105,6 @@ pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option
 }
 
 /// "2 × 40 s, 2 scenarios".
-#[expect(clippy::cast_precision_loss, reason = "a time that is shown")]
 fn extent(side: &Side) -> String {
     let scenarios = count(side.covered_scenarios().count() as u64, "scenario");
     match side.study.duration_ns {

@@ -213,7 +213,6 @@ fn baseline(runs: &[&TestbedRun]) -> Option<[u64; 3]> {
     Some([median, p99, heard.iter().map(|b| b.max_ns).max()?])
 }
 
-#[expect(clippy::cast_precision_loss, reason = "runs are few")]
 fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         return 0.0;

@@ -27,7 +27,6 @@ pub(crate) fn or_dash<T>(value: Option<T>, words: impl Fn(T) -> String) -> Strin
 }
 
 /// A time, or a dash where there is none.
-#[expect(clippy::cast_precision_loss, reason = "a time that is shown")]
 pub(crate) fn time_or_dash(ns: Option<u64>) -> String {
     or_dash(ns, |ns| time(ns as f64))
 }

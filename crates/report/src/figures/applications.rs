@@ -75,7 +75,6 @@ pub(super) fn series(run: &BinnedRun, title: &str) -> Option<Result<String, Draw
         .map(|(_, series)| series.first_rtt_ns.len())
         .max()?;
     let width = run.bin_seconds();
-    #[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
     let value = |value: &Option<u64>| value.map(|value| value as f64);
     let points = |values: &[Option<u64>]| {
         let values: Vec<Option<f64>> = values.iter().map(value).collect();

@@ -119,7 +119,6 @@ pub(super) fn estimates(
         .slices
         .get(slice)
         .filter(|_| quantity.file_name == "throughput");
-    #[expect(clippy::cast_precision_loss, reason = "a rate that is drawn")]
     let share = share
         .map(|s| s.share_bits_per_second as f64)
         .filter(|share| *share > 0.0);

@@ -126,7 +126,6 @@ fn delay_cdf(
     if curves.is_empty() {
         return None;
     }
-    #[expect(clippy::cast_precision_loss, reason = "times that are drawn")]
     let nanoseconds = |curve: &Curve| curve.0.iter().map(|ns| *ns as f64).collect::<Vec<f64>>();
     let values: Vec<f64> = curves
         .iter()
@@ -192,7 +191,6 @@ fn time_series(findings: &Findings, run: &BinnedRun, title: &str) -> Result<Stri
             (name, signs::slice(slice))
         })
         .collect();
-    #[expect(clippy::cast_precision_loss, reason = "times that are drawn")]
     let shaded = |part: &LeftOut| [part.from_ns, part.to_ns].map(|ns| ns as f64 / 1e9);
     // Values with the middle of their bin, s.
     let points = |values: &Values| {
@@ -236,7 +234,6 @@ struct SliceSeries {
 }
 
 impl SliceSeries {
-    #[expect(clippy::cast_precision_loss, reason = "bytes and times that are drawn")]
     fn of(run: &BinnedRun, slice: &BinnedSlice) -> Self {
         let rate = |bytes: &u64| Some(*bytes as f64 * 8.0 / run.bin_seconds());
         let unit = run.delay_unit_ns as f64;

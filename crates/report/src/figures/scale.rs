@@ -69,7 +69,6 @@ pub(super) fn largest_delays(
     }))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers that are drawn")]
 fn float(number: u64) -> f64 {
     number as f64
 }

@@ -76,7 +76,6 @@ fn warnings_of(run: &CapturedRun, one_run: bool) -> Vec<String> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn note(findings: &CapturedFindings) -> String {
     let runs = findings.runs.iter();
     let mut timeouts: Vec<u64> = runs.map(|run| run.capture.loss_timeout_ns).collect();
@@ -122,7 +121,6 @@ fn points(runs: &[CapturedRun]) -> TextTable {
     TextTable::new(&head, 3, rows.collect())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are printed")]
 fn matching(runs: &[CapturedRun]) -> TextTable {
     let rows = runs.iter().map(|CapturedRun { run, capture, .. }| {
         let smallest = or_dash(capture.clock.smallest_delay_ns, |ns| {

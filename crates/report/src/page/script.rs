@@ -128,7 +128,6 @@ fn cells<'a>(findings: &'a Findings) -> Vec<Vec<Option<Cell<'a>>>> {
         .collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a mean that is drawn")]
 fn drops<'a>(findings: &Findings, frames: &'a ByScenario) -> Vec<Drops<'a>> {
     let rows = frames
         .iter()

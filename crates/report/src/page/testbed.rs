@@ -95,7 +95,6 @@ fn row(name: &str, summary: &TestbedSummary) -> Vec<String> {
     row
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio that is shown")]
 fn late([late, all]: [u64; 2]) -> String {
     let share = late as f64 / all.max(1) as f64;
     format!("{} ({})", percent(share), part_of([late, all]))

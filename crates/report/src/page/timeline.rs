@@ -29,7 +29,6 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
     Some(Section::new("timeline", "Timeline", body))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
 fn phases(phases: &[PhaseDescription]) -> TextTable {
     let head = ["Phase", "Begins", "Measured", "What changes"];
     let rows = phases.iter().map(|phase| {

@@ -192,7 +192,6 @@ fn influence_test(test: &InfluenceTest, decides: bool) -> TestRow {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times that are shown")]
 fn bound_check(check: &BoundCheck) -> TestRow {
     let indicator = match check.way_unbounded {
         None => "largest delay against its proved bound",

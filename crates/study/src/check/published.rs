@@ -322,10 +322,6 @@ fn is_of_a_slice(metric: Metric) -> bool {
 }
 
 fn parse_figure(text: &str, unit: Unit) -> Result<f64, String> {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a figure to compare with, not to count with"
-    )]
     let float = |value: u64| value as f64;
     match unit {
         Unit::Rate => BitRate::from_text(text).map(|rate| float(rate.bits_per_second())),
