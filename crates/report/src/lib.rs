@@ -15,6 +15,8 @@ mod figures;
 mod findings;
 mod flows;
 mod link_losses;
+mod markup;
+mod object;
 mod page;
 pub mod populations;
 pub mod prediction;

@@ -1,5 +1,7 @@
-//! Published figures in words.
+//! Published figures beside ours: in words, and on the page.
 
+use crate::markup::{Prose, Section, outcome};
+use maud::{Markup, html};
 use slicewise_stats::description::{Expected, Metric, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{digits, percent, rate, signed, time};
@@ -63,7 +65,7 @@ pub(crate) const fn outcome_sign(outcome: PublishedOutcome) -> &'static str {
 }
 
 /// What a figure is of: metric, slice, cells, and what it is relative to.
-pub(crate) fn subject(figure: &PublishedFigure) -> String {
+fn subject(figure: &PublishedFigure) -> String {
     let mut parts = vec![described(figure.metric).1.to_owned()];
     if let Some(slice) = &figure.slice {
         parts.push(format!("slice {slice}"));
@@ -136,7 +138,7 @@ pub(crate) fn ours(comparison: &PublishedComparison) -> String {
 }
 
 /// The cell that ours was seen in, where the figure is of several; and how many of them agree.
-pub(crate) fn seen_in(comparison: &PublishedComparison) -> String {
+fn seen_in(comparison: &PublishedComparison) -> String {
     match (
         &comparison.ours,
         comparison.cells,
@@ -172,6 +174,62 @@ fn quantity(figure: &PublishedFigure, value: f64) -> String {
         "ratio" => digits(value, 3),
         _ => digits(value, 6),
     }
+}
+
+pub(crate) fn section(figures: &[PublishedComparison]) -> Option<Section> {
+    if figures.is_empty() {
+        return None;
+    }
+    let agreeing = figures
+        .iter()
+        .filter(|figure| figure.outcome == PublishedOutcome::Agrees);
+    let body = html! {
+        p.note { (agreeing.count()) " of " (figures.len()) " published figures agree with ours. The last column explains known differences." }
+        (table(figures, "published-table"))
+    };
+    Some(Section::new("published", "Published", body).headed("Compared with published figures"))
+}
+
+pub(crate) fn table(figures: &[PublishedComparison], id: &str) -> Markup {
+    html! {
+        div.table-frame id=(id) { table.cards role="table" {
+            thead role="rowgroup" { tr role="row" { @for text in HEAD { th scope="col" role="columnheader" { (text) } } } }
+            tbody role="rowgroup" { @for figure in figures { (row(figure)) } }
+        } }
+    }
+}
+
+const HEAD: [&str; 6] = [
+    "Published",
+    "Where",
+    "Expected",
+    "Ours",
+    "Result",
+    "Explanation",
+];
+
+fn row(comparison: &PublishedComparison) -> Markup {
+    let [_, place, of, by_us, result, explanation] = HEAD;
+    let figure = &comparison.figure;
+    let sign = outcome_sign(comparison.outcome);
+    let seen_in = seen_in(comparison);
+    html! { tr role="row" {
+        th.claim scope="row" role="rowheader" {
+            (Prose(&figure.claim))
+            @if !figure.source.is_empty() { span.quiet { " (" (Prose(&figure.source)) ")" } }
+        }
+        td role="cell" data-label=(place) { (Prose(&subject(figure))) }
+        td role="cell" data-label=(of) { (Prose(&expected(figure))) }
+        td role="cell" data-label=(by_us) {
+            (Prose(&ours(comparison)))
+            @if !seen_in.is_empty() { span.said { (Prose(&seen_in)) } }
+        }
+        td role="cell" data-label=(result) { (outcome(sign, outcome_word(comparison.outcome))) }
+        td.explanation role="cell" data-label=(explanation) {
+            (Prose(&figure.explanation))
+            @if figure.explanation.is_empty() && sign == "broken" { span.quiet { "not explained" } }
+        }
+    } }
 }
 
 #[cfg(test)]

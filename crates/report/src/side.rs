@@ -77,6 +77,19 @@ impl Side {
         format!("{repetitions}{duration}, {scenarios}")
     }
 
+    /// Its name, the policies that were run, and how that went.
+    pub(crate) fn testbed(&self) -> (&str, Vec<&str>, &Testbed) {
+        (&self.name, self.policies_of_runs(), &self.testbed)
+    }
+
+    /// The policies of its runs, each once, whatever their phases are called.
+    pub(crate) fn policies_of_runs(&self) -> Vec<&str> {
+        let judged = self.study.policies.iter();
+        let mut policies: Vec<&str> = judged.map(|p| self.study.policy_of_runs(&p.name)).collect();
+        policies.dedup();
+        policies
+    }
+
     /// The verdict on a policy; `None` where this side does not have it.
     pub(crate) fn verdict(&self, policy: &str) -> Option<&PolicyVerdict> {
         self.verdicts.policies.iter().find(|v| v.policy == policy)

@@ -1,9 +1,13 @@
 //! How runs on real packets went: what the machine did meanwhile, and how punctual everybody was.
 
+use crate::markup::{Section, list, table};
 use crate::populations::grouped;
+use crate::text_table::{TextTable, or_dash, time_or_dash};
+use maud::{Markup, html};
 use slicewise_stats::flow::CaptureRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
+use slicewise_stats::words::percent;
 use std::collections::BTreeMap;
 
 /// How one run went.
@@ -26,24 +30,24 @@ pub struct Testbed {
 
 /// Several runs together.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct TestbedSummary {
-    pub(crate) runs: u64,
+struct TestbedSummary {
+    runs: u64,
     /// Median of the medians of the idle baselines, the largest of their 99th percentiles, and the
     /// largest delay, ns; `None` where no probe arrived.
-    pub(crate) baseline_ns: Option<[u64; 3]>,
+    baseline_ns: Option<[u64; 3]>,
     /// Mean and largest share of time taken by others.
-    pub(crate) steal_ratio: [f64; 2],
+    steal_ratio: [f64; 2],
     /// Mean and smallest share of time in which nothing ran.
-    pub(crate) idle_ratio: [f64; 2],
+    idle_ratio: [f64; 2],
     /// Largest 99th percentile of a sender's lateness, and the largest lateness, ns; `None` where no
     /// sender was ours.
-    pub(crate) lateness_ns: Option<[u64; 2]>,
+    lateness_ns: Option<[u64; 2]>,
     /// Late departures from the device, and all of them.
-    pub(crate) departures: Option<[u64; 2]>,
+    departures: Option<[u64; 2]>,
     /// Attempts that were thrown away.
-    pub(crate) rejected: u64,
+    rejected: u64,
     /// Packets that captures lost.
-    pub(crate) capture_drops: Option<u64>,
+    capture_drops: Option<u64>,
 }
 
 impl Testbed {
@@ -72,7 +76,7 @@ impl Testbed {
     }
 
     /// The runs of `policy`, or all of them.
-    pub(crate) fn summary(&self, policy: Option<&str>) -> TestbedSummary {
+    fn summary(&self, policy: Option<&str>) -> TestbedSummary {
         let mine = |run: &&TestbedRun| policy.is_none_or(|policy| run.run.policy == policy);
         let runs: Vec<&TestbedRun> = self.runs.iter().filter(mine).collect();
         let ratios = |of: fn(&TestbedRecord) -> f64| -> Vec<f64> {
@@ -105,7 +109,7 @@ impl Testbed {
     }
 
     /// Runs that were taken although the machine was noisy: which, and what was wrong with them.
-    pub(crate) fn tolerated(&self) -> Vec<String> {
+    fn tolerated(&self) -> Vec<String> {
         let described = |run: &TestbedRun| {
             let what = run.testbed.tolerated.join("; ");
             (!what.is_empty()).then(|| format!("{}: {what}", run_name(&run.run)))
@@ -114,7 +118,7 @@ impl Testbed {
     }
 
     /// Attempts that were thrown away: which run, and why.
-    pub(crate) fn rejected(&self) -> Vec<String> {
+    fn rejected(&self) -> Vec<String> {
         let described = |run: &TestbedRun| {
             let name = run_name(&run.run);
             let reasons = run.testbed.rejected.iter().enumerate();
@@ -126,7 +130,7 @@ impl Testbed {
     }
 
     /// Devices under test, and kernel and tools, each with the number of runs where not all have it.
-    pub(crate) fn versions(&self) -> Vec<String> {
+    fn versions(&self) -> Vec<String> {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for run in &self.runs {
             let versions = run.testbed.versions.iter();
@@ -147,7 +151,7 @@ impl Testbed {
     }
 
     /// The runs in the order in which they were carried out.
-    pub(crate) fn in_order(&self) -> Vec<&TestbedRun> {
+    fn in_order(&self) -> Vec<&TestbedRun> {
         let mut runs: Vec<&TestbedRun> = self.runs.iter().collect();
         runs.sort_by_key(|run| run.testbed.began_ns);
         runs
@@ -188,7 +192,7 @@ pub(crate) fn utc(ns_since_1970: u64) -> String {
 }
 
 /// "0 of 12 345".
-pub(crate) fn part_of([part, all]: [u64; 2]) -> String {
+fn part_of([part, all]: [u64; 2]) -> String {
     format!("{} of {}", grouped(part), grouped(all))
 }
 
@@ -218,6 +222,98 @@ fn mean(values: &[f64]) -> f64 {
         return 0.0;
     }
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Of back ends: their names, their policies, and how their runs went.
+pub(crate) fn section<'a>(
+    back_ends: impl Iterator<Item = (&'a str, Vec<&'a str>, &'a Testbed)>,
+) -> Option<Section> {
+    let live: Vec<_> = back_ends.filter(|(.., it)| !it.is_empty()).collect();
+    if live.is_empty() {
+        return None;
+    }
+    let body = html! {
+        p.note { "Conditions on the machine that carried real packets, not results: its delay when idle, processor time taken by others, lateness of senders and departures, and rejected attempts. A delay below the idle delay, or a tail no longer than the idle tail, shows nothing about a policy." }
+        div #testbed-tables { @for (name, policies, testbed) in live { (of_back_end(name, policies, testbed)) } }
+    };
+    Some(Section::new("testbed", "Testbed", body).headed("How the testbed performed"))
+}
+
+fn of_back_end(name: &str, policies: Vec<&str>, testbed: &Testbed) -> Markup {
+    let (rejected, tolerated) = (testbed.rejected(), testbed.tolerated());
+    let folded = |texts: &[String], one: &str, more: &str| {
+        html! { details {
+            summary { (texts.len()) " " (if texts.len() == 1 { one } else { more }) }
+            (list(texts))
+        } }
+    };
+    html! {
+        h3 { (name) }
+        (table(&by_policy(policies, testbed)))
+        p.key { (testbed.versions().join("; ")) }
+        @if rejected.is_empty() { p.key { "No attempt was rejected." } }
+        @else { (folded(&rejected, "attempt was rejected and repeated", "attempts were rejected and repeated")) }
+        @if !tolerated.is_empty() {
+            (folded(&tolerated, "run was accepted although the machine was noisy", "runs were accepted although the machine was noisy"))
+        }
+        details {
+            summary { "The order of runs" }
+            ol { @for run in testbed.in_order() { li { (run_name(&run.run)) " (" (utc(run.testbed.began_ns)) ")" } } }
+        }
+    }
+}
+
+/// A row a policy, and one for all of them.
+fn by_policy(policies: Vec<&str>, testbed: &Testbed) -> TextTable {
+    let head = [
+        "Policy",
+        "Runs",
+        "Idle delay: median",
+        "99 %, worst",
+        "largest",
+        "Steal: mean",
+        "largest",
+        "Processors idle: mean",
+        "smallest",
+        "Sender late: 99 %, worst",
+        "largest",
+        "Late departures",
+        "Rejected attempts",
+        "Missed by captures",
+    ];
+    let mut rows: Vec<Vec<String>> = policies
+        .into_iter()
+        .map(|policy| (policy, testbed.summary(Some(policy))))
+        .filter(|(_, summary)| summary.runs > 0)
+        .map(|(policy, summary)| row(policy, &summary))
+        .collect();
+    rows.push(row("all", &testbed.summary(None)));
+    TextTable::new(&head, 1, rows)
+}
+
+fn row(name: &str, summary: &TestbedSummary) -> Vec<String> {
+    let mut row = vec![name.to_owned(), grouped(summary.runs)];
+    let baseline = summary.baseline_ns;
+    row.extend((0..3).map(|figure| time_or_dash(baseline.and_then(|b| b.get(figure).copied()))));
+    row.extend(
+        [summary.steal_ratio, summary.idle_ratio]
+            .concat()
+            .into_iter()
+            .map(percent),
+    );
+    let lateness = summary.lateness_ns;
+    row.extend((0..2).map(|figure| time_or_dash(lateness.and_then(|l| l.get(figure).copied()))));
+    row.extend([
+        or_dash(summary.departures, late),
+        grouped(summary.rejected),
+        or_dash(summary.capture_drops, grouped),
+    ]);
+    row
+}
+
+fn late([late, all]: [u64; 2]) -> String {
+    let share = late as f64 / all.max(1) as f64;
+    format!("{} ({})", percent(share), part_of([late, all]))
 }
 
 #[cfg(test)]

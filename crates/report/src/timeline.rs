@@ -1,8 +1,12 @@
-//! What the changes of a timeline did to frames, in all runs.
+//! A timeline: its phases, and what the changes between them did to frames in all runs.
 
-use slicewise_stats::phase::{PhaseRecord, policy_in_phase};
+use crate::markup::{Section, table};
+use crate::text_table::TextTable;
+use maud::html;
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::phase::{PhaseDescription, PhaseRecord, policy_in_phase};
 use slicewise_stats::record::RunRecord;
-use slicewise_stats::words::count;
+use slicewise_stats::words::{count, time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What changes did, by the phase that each began.
@@ -14,17 +18,17 @@ pub struct Changes {
 
 /// What the change at the beginning of a phase did, in all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Effect {
+struct Effect {
     /// Runs in which the device was changed.
-    pub(crate) runs: u64,
+    runs: u64,
     /// Frames that waited in it, in all of them.
-    pub(crate) waiting_frames: u64,
+    waiting_frames: u64,
     /// Those of them that the changes dropped.
-    pub(crate) lost_frames: u64,
+    lost_frames: u64,
     /// Frames received after one that their flow sent later, in the whole phase.
-    pub(crate) reordered_frames: u64,
+    reordered_frames: u64,
     /// Why a change was refused.
-    pub(crate) refused: BTreeSet<String>,
+    refused: BTreeSet<String>,
 }
 
 impl Changes {
@@ -33,11 +37,6 @@ impl Changes {
             let name = policy_in_phase(&record.key.policy, &phase.phase);
             self.by_policy.entry(name).or_default().add(phase);
         }
-    }
-
-    /// What the change did with which `policy`, in its phase, began.
-    pub(crate) fn of(&self, policy: &str) -> Option<&Effect> {
-        self.by_policy.get(policy)
     }
 
     /// A line for a terminal; `None` where no device was changed. Reordered frames are left to the page: a policy may
@@ -75,4 +74,78 @@ impl Effect {
             self.refused.extend(change.refused.clone());
         }
     }
+}
+
+/// `None` where nothing changes during a run.
+pub(crate) fn section(study: &StudyDescription, effects: &Changes) -> Option<Section> {
+    if study.phases.is_empty() {
+        return None;
+    }
+    let body = html! {
+        p.note {
+            "During every run the study changes what is in the table. Each phase is measured from the end of its settling time and \
+             judged for itself: a policy in a phase is named policy/phase everywhere on this page."
+        }
+        (table(&phases(&study.phases)))
+        @let changes = changes(study, effects);
+        @if !changes.rows.is_empty() {
+            h3 { "Effect of the changes on frames" }
+            p.note { "Changes of a policy while frames waited in the device, in all runs: how many frames waited, how many of them the changes dropped, and how many frames of the phase were received after one that their flow had sent later (RFC 4737). A change must neither drop nor reorder. A policy may reorder by itself: frames of one flow wait in several queues where the colours of a class choose queues." }
+            (table(&changes))
+        }
+    };
+    Some(Section::new("timeline", "Timeline", body))
+}
+
+fn phases(phases: &[PhaseDescription]) -> TextTable {
+    let head = ["Phase", "Begins", "Measured", "What changes"];
+    let rows = phases.iter().map(|phase| {
+        let measured = [phase.measured_from_ns, phase.ends_ns].map(|ns| time(ns as f64));
+        let mut changes = phase.changes.join("; ");
+        if !phase.title.is_empty() && !changes.is_empty() {
+            changes = format!("{}: {changes}", phase.title);
+        }
+        vec![
+            phase.name.clone(),
+            time(phase.begins_ns as f64),
+            format!("{} to {}", measured[0], measured[1]),
+            if changes.is_empty() {
+                "–".to_owned()
+            } else {
+                changes
+            },
+        ]
+    });
+    TextTable::new(&head, 1, rows.collect())
+}
+
+fn changes(study: &StudyDescription, effects: &Changes) -> TextTable {
+    let head = [
+        "Policy in phase",
+        "Changes",
+        "Frames waiting",
+        "Lost",
+        "Reordered",
+        "Refused",
+    ];
+    let judged = study.policies.iter();
+    let rows = judged.filter_map(|policy| {
+        let effect = effects.by_policy.get(&policy.name)?;
+        (effect.runs > 0).then(|| {
+            let refused: Vec<&str> = effect.refused.iter().map(String::as_str).collect();
+            vec![
+                policy.name.clone(),
+                effect.runs.to_string(),
+                effect.waiting_frames.to_string(),
+                effect.lost_frames.to_string(),
+                effect.reordered_frames.to_string(),
+                if refused.is_empty() {
+                    "–".to_owned()
+                } else {
+                    refused.join("; ")
+                },
+            ]
+        })
+    });
+    TextTable::new(&head, 1, rows.collect())
 }

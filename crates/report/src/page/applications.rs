@@ -1,9 +1,9 @@
 //! The section of applications: what each source got, and figures of it.
 
-use super::charts::estimate_text;
-use super::markup::{Section, drawing, list, table};
+use super::charts::{drawing, estimate_text};
 use crate::figures::{APPLICATION_FIGURES, APPLICATION_SERIES, Figures, SLICES_ON_PAGE};
 use crate::findings::Findings;
+use crate::markup::{Section, list, table};
 use crate::text_table::TextTable;
 use maud::{Markup, html};
 use slicewise_stats::application_summary::{ApplicationQuantity, ApplicationSummary};
@@ -119,12 +119,6 @@ fn drawings(findings: &Findings, figures: &Figures) -> Markup {
         |kind: &str, subject: &str, scenario: &str| figures.get(kind, subject, scenario).is_some();
     let heaviest = study.scenarios.get(findings.heaviest_scenario());
     let scenario = heaviest.map_or("", |scenario| &scenario.name);
-    let mut policies: Vec<&str> = study
-        .policies
-        .iter()
-        .map(|p| study.policy_of_runs(&p.name))
-        .collect();
-    policies.dedup();
     html! {
         @for slice in study.slices.iter().take(SLICES_ON_PAGE) {
             @for (kind, title, _) in APPLICATION_FIGURES {
@@ -133,7 +127,7 @@ fn drawings(findings: &Findings, figures: &Figures) -> Markup {
                 }
             }
         }
-        @for policy in policies {
+        @for policy in findings.main().policies_of_runs() {
             @if shown(APPLICATION_SERIES, policy, scenario) {
                 figure { figcaption { "First connection of each source, policy " (policy) ", scenario " (scenario) }
                     div.chart.drawn { (drawing(figures, APPLICATION_SERIES, policy, scenario)) } }

@@ -1,9 +1,9 @@
 //! The page's section on other back ends: verdicts and figures side by side.
 
-use super::markup::{Prose, Section, outcome};
-use super::object::{SliceFigures, object, slice_figures};
 use crate::attribute::{AttributeText, attributes};
 use crate::findings::Findings;
+use crate::markup::{Prose, Section, outcome};
+use crate::object::{SliceFigures, object, slice_figures};
 use crate::side::{Side, main_first, scalability};
 use maud::{Markup, html};
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! The page's sections on captures: how runs were measured, flows, hops.
 
-use super::markup::{Prose, Section, list, table};
 use crate::captured::{CapturedFindings, CapturedRun, RUNS_SHOWN, warnings};
 use crate::flows::{self, DELAY_COLUMNS};
+use crate::markup::{Prose, Section, list, table};
 use crate::populations::grouped;
 use crate::text_table::{TextTable, or_dash};
 use maud::html;

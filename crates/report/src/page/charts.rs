@@ -1,12 +1,12 @@
 //! The page's sections of charts, complete without the page's script: texts and still figures, which the script
 //! replaces by charts.
 
-use super::markup::{Section, drawing, table};
 use crate::figures::{Figures, SLICES_ON_PAGE};
 use crate::findings::Findings;
+use crate::markup::{Section, table};
 use crate::text_table::TextTable;
 use crate::unbroken::unbroken;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::words::{percent, rate, time};
 
@@ -73,6 +73,14 @@ pub(super) fn estimate_text(estimate: Option<&Estimate>, text: impl Fn(f64) -> S
             format!("{} ± {}", text(*mean), text((high - low) / 2.0))
         }
         _ => text(*mean),
+    }
+}
+
+/// A still figure of a slice, in scenario `scenario` unless that is empty; or where it is.
+pub(crate) fn drawing(figures: &Figures, kind: &str, slice: &str, scenario: &str) -> Markup {
+    match figures.get(kind, slice, scenario) {
+        Some(svg) => PreEscaped(svg.to_owned()),
+        None => html! { p.quiet { "Not drawn here; see " code { "figures/" } "." } },
     }
 }
 

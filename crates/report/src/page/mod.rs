@@ -4,24 +4,19 @@ mod applications;
 mod beside;
 mod captured;
 mod charts;
-mod markup;
-mod object;
-mod prediction;
-mod published;
-mod queues;
 mod scale;
 mod script;
 mod series;
 mod study;
-mod testbed;
-mod timeline;
 mod verdicts;
 mod wording;
 
 use crate::error::ReportError;
 use crate::figures::Figures;
 use crate::findings::Findings;
-use markup::Section;
+use crate::markup::Section;
+use crate::side::Side;
+use crate::{prediction, published, queues, testbed, timeline};
 use maud::html;
 use script::Script;
 pub use series::CaseReport;
@@ -114,10 +109,10 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     let [captures, flows, hops] = captured::sections(&findings.captured);
     let before = vec![
         Some(verdicts::section(findings)),
-        timeline::section(findings),
+        timeline::section(findings.study(), &findings.changes),
         beside::section(findings),
-        prediction::section(findings),
-        testbed::section(findings),
+        prediction::section(&findings.sides),
+        testbed::section(findings.sides.iter().map(Side::testbed)),
         captures,
         flows,
         hops,
@@ -141,9 +136,9 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     };
     let after = vec![
         applications::section(findings, figures),
-        queues::section(findings),
+        queues::section(findings.study(), &findings.queues),
         charts::arrivals(findings),
-        published::section(findings),
+        published::section(&findings.published),
         Some(study::method(findings)),
     ];
     [before, charts, after].map(|sections| sections.into_iter().flatten().collect())

@@ -1,9 +1,10 @@
 //! The page's section on slices by the thousand.
 
-use super::markup::{Prose, Section, drawing};
-use super::object::object;
+use super::charts::drawing;
 use crate::figures::Figures;
 use crate::findings::Findings;
+use crate::markup::{Prose, Section};
+use crate::object::object;
 use crate::populations::{PopulationFinding, finding, grouped, memory, time_a_frame};
 use crate::text_table::{or_dash, time_or_dash};
 use maud::html;

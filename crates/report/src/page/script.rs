@@ -1,10 +1,11 @@
 //! What the page's script reads: `assets/page/*.js` knows fields by these names.
 
-use super::object::{EstimateView, SliceFigures, estimate, object, slice_figures};
-use super::{beside, prediction, scale};
+use super::{beside, scale};
 use crate::curves::{Arrivals, BinnedRun, ByScenario, Curve};
 use crate::figures::SLICES_ON_PAGE;
 use crate::findings::Findings;
+use crate::object::{EstimateView, SliceFigures, estimate, object, slice_figures};
+use crate::prediction::{self, Predictions};
 use crate::signs;
 use serde::Serialize;
 use slicewise_stats::description::{PolicyDescription, ScenarioDescription, SliceDescription};
@@ -33,7 +34,7 @@ object! {
         marks: Vec<Drops<'a>> = drops(findings, &findings.curves.marks),
         populations: Option<scale::Populations> = scale::script(findings),
         beside: Option<beside::Beside<'a>> = beside::script(findings),
-        prediction: Option<prediction::Predictions<'a>> = prediction::script(findings),
+        prediction: Option<Predictions<'a>> = prediction::script(&findings.sides),
     }
 }
 

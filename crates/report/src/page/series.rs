@@ -1,10 +1,11 @@
 //! The page over several cases: the verdicts of each and its published figures, with links to the cases' own reports.
 
-use super::markup::{Prose, facts, outcome};
-use super::{Head, escaped, fill, published};
+use super::{Head, escaped, fill};
 use crate::Report;
 use crate::attribute::attributes;
 use crate::error::ReportError;
+use crate::markup::{Prose, facts, outcome};
+use crate::published;
 use maud::{Markup, html};
 use slicewise_results::{LeftOut, SeriesFolder, write_file};
 use slicewise_stats::backend;

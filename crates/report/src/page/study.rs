@@ -1,8 +1,8 @@
 //! What the page says of the study itself: title, notices and method.
 
-use super::markup::{Prose, Section, facts, list};
 use super::wording;
 use crate::findings::Findings;
+use crate::markup::{Prose, Section, facts, list};
 use maud::{Markup, html};
 use slicewise_stats::description::{PolicyDescription, StudyDescription};
 use slicewise_stats::words::{count, time};

@@ -1,9 +1,9 @@
 //! The page's section on verdicts: each with the number that decided it, and the tests behind it.
 
-use super::markup::{Prose, Section, icon, outcome};
 use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
 use crate::findings::Findings;
+use crate::markup::{Prose, Section, icon, outcome};
 use crate::unbroken::unbroken;
 use maud::{Markup, html};
 use slicewise_stats::description::PolicyDescription;

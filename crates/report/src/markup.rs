@@ -1,20 +1,19 @@
 //! Pieces of markup that several sections are made of.
 
-use crate::figures::Figures;
 use crate::text_table::TextTable;
 use crate::unbroken::unbroken;
-use maud::{Markup, PreEscaped, Render, html};
+use maud::{Markup, Render, html};
 
 /// A section of the page, and its line in the contents.
-pub(super) struct Section {
-    pub(super) id: &'static str,
+pub(crate) struct Section {
+    pub(crate) id: &'static str,
     title: &'static str,
     heading: &'static str,
     body: Markup,
 }
 
 impl Section {
-    pub(super) const fn new(id: &'static str, title: &'static str, body: Markup) -> Self {
+    pub(crate) const fn new(id: &'static str, title: &'static str, body: Markup) -> Self {
         Self {
             id,
             title,
@@ -24,16 +23,16 @@ impl Section {
     }
 
     /// With another heading than its line in the contents.
-    pub(super) fn headed(self, heading: &'static str) -> Self {
+    pub(crate) fn headed(self, heading: &'static str) -> Self {
         Self { heading, ..self }
     }
 
     /// Its line in the contents. Nothing else is left of a section that only a script can fill.
-    pub(super) fn link(&self) -> Markup {
+    pub(crate) fn link(&self) -> Markup {
         html! { a.scripted[self.is_scripted()] href=(format!("#{}", self.id)) { (self.title) } }
     }
 
-    pub(super) fn markup(&self) -> Markup {
+    pub(crate) fn markup(&self) -> Markup {
         let heading = format!("{}-heading", self.id);
         html! {
             section.scripted[self.is_scripted()] id=(self.id) aria-labelledby=(heading) {
@@ -48,17 +47,9 @@ impl Section {
     }
 }
 
-/// A still figure of a slice, in scenario `scenario` unless that is empty; or where it is.
-pub(super) fn drawing(figures: &Figures, kind: &str, slice: &str, scenario: &str) -> Markup {
-    match figures.get(kind, slice, scenario) {
-        Some(svg) => PreEscaped(svg.to_owned()),
-        None => html! { p.quiet { "Not drawn here; see " code { "figures/" } "." } },
-    }
-}
-
 /// Text of a study or a message: what stands between backticks is code, and a number stays on one line with
 /// its unit.
-pub(super) struct Prose<'a>(pub(super) &'a str);
+pub(crate) struct Prose<'a>(pub(crate) &'a str);
 
 impl Render for Prose<'_> {
     fn render(&self) -> Markup {
@@ -75,17 +66,17 @@ impl Render for Prose<'_> {
 }
 
 /// One of the symbols of the template.
-pub(super) fn icon(name: &str) -> Markup {
+pub(crate) fn icon(name: &str) -> Markup {
     html! { svg aria-hidden="true" { use href=(format!("#icon-{name}")) {} } }
 }
 
 /// An outcome as a symbol and a word.
-pub(super) fn outcome(sign: &str, word: &str) -> Markup {
+pub(crate) fn outcome(sign: &str, word: &str) -> Markup {
     html! { span class=(format!("verdict {sign}")) { (icon(sign)) (unbroken(word)) } }
 }
 
 /// Names and values.
-pub(super) fn facts<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
+pub(crate) fn facts<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Markup {
     html! {
         dl.facts {
             @for (name, value) in entries.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -96,13 +87,13 @@ pub(super) fn facts<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -
 }
 
 /// A list of texts.
-pub(super) fn list(texts: &[String]) -> Markup {
+pub(crate) fn list(texts: &[String]) -> Markup {
     html! { ul { @for text in texts { li { (Prose(text)) } } } }
 }
 
 /// A table that scrolls sideways where there is no room for it. Names that are those of the row above are not
 /// repeated.
-pub(super) fn table(table: &TextTable) -> Markup {
+pub(crate) fn table(table: &TextTable) -> Markup {
     let same = |row: usize, column: usize| {
         let above = row.checked_sub(1).and_then(|above| table.rows.get(above));
         let names = |row: &[String]| row.get(..=column).map(<[String]>::to_vec);

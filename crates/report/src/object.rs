@@ -12,27 +12,27 @@ macro_rules! object {
     }) => {
         $(#[$doc])*
         #[derive(Debug, Serialize)]
-        pub(super) struct $name $(<$life>)? {
+        pub(crate) struct $name $(<$life>)? {
             $($(#[$attribute])* $field: $type,)*
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            pub(super) fn of($($of: $of_type),*) -> Self {
+            pub(crate) fn of($($of: $of_type),*) -> Self {
                 Self { $($field: $value,)* }
             }
         }
     };
 }
-pub(super) use object;
+pub(crate) use object;
 
 /// Mean and interval.
-pub(super) type EstimateView = (f64, Option<f64>, Option<f64>);
+pub(crate) type EstimateView = (f64, Option<f64>, Option<f64>);
 
 /// Estimates by what the script calls them: `throughput`, `loss`, and all of delay and its variation under
 /// their columns' names without the unit.
-pub(super) type SliceFigures = BTreeMap<&'static str, Option<EstimateView>>;
+pub(crate) type SliceFigures = BTreeMap<&'static str, Option<EstimateView>>;
 
-pub(super) fn slice_figures(slice: &SliceSummary) -> SliceFigures {
+pub(crate) fn slice_figures(slice: &SliceSummary) -> SliceFigures {
     let figures = quantities(&slice.steady).into_iter();
     let figures = figures.filter_map(|(column, value)| {
         let name = match column {
@@ -45,6 +45,6 @@ pub(super) fn slice_figures(slice: &SliceSummary) -> SliceFigures {
     figures.collect()
 }
 
-pub(super) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
+pub(crate) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {
     estimate.map(|e| (e.mean, e.interval.low, e.interval.high))
 }
