@@ -81,7 +81,7 @@ pub(crate) fn table(
         row.extend(tcp.iter().map(|(_, text)| or_dash(flow.tcp.as_ref(), text)));
         row
     });
-    TextTable::new(&head, names, rows.collect())
+    TextTable::new(&head.join(" | "), names, rows.collect())
 }
 
 fn sent(finding: &FlowFinding) -> String {

@@ -103,21 +103,17 @@ pub(crate) fn section(study: &StudyDescription, queues: &Queues) -> Option<Secti
                 "Frames that wait in each queue of the device, as looks from time to time found them: the mean over all runs, and the largest \
                  number in any. The frame that is being sent waits no longer."
             }
-            (table(&TextTable::new(&head(&["Queue", "Mean, frames", "Largest, frames"]), 3, lengths)))
+            (table(&TextTable::new("Policy | Scenario | Queue | Mean, frames | Largest, frames", 3, lengths)))
         }
         @if !elephants.is_empty() {
             h3 { "Elephants" }
             p.note {
                 "Flows of classes that move elephants to a queue of their own, in all runs. Frames are not followed where a flow finds no counter."
             }
-            (table(&TextTable::new(&head(&["Class", "Tagged", "Moved", "Moved back", "Frames not followed"]), 3, elephants)))
+            (table(&TextTable::new("Policy | Scenario | Class | Tagged | Moved | Moved back | Frames not followed", 3, elephants)))
         }
     };
     Some(Section::new("queues", "Queues", body))
-}
-
-fn head(own: &[&'static str]) -> Vec<&'static str> {
-    [&["Policy", "Scenario"], own].concat()
 }
 
 /// One row a place, in the order of the study.

@@ -42,16 +42,8 @@ pub fn is_seed_table(path: &Path) -> bool {
 /// No line of the table is wider than `width`, nor than 120.
 #[must_use]
 pub fn seed_table_text(seeds: &SeedTable, width: u16) -> String {
-    let header = [
-        "Policy",
-        "Attribute",
-        "Holds",
-        "Partial",
-        "Broken",
-        "Incon-\nclusive",
-        "Published,\nours the same",
-    ];
-    let mut table = plain_table(header, width);
+    let header = "Policy | Attribute | Holds | Partial | Broken | Incon-\nclusive | Published,\nours the same";
+    let mut table = plain_table(header.split(" | "), width);
     let mut above = None;
     for row in &seeds.rows {
         let name = Some(row.policy.as_str()).filter(|policy| above != Some(*policy));

@@ -265,22 +265,7 @@ fn of_back_end(name: &str, policies: Vec<&str>, testbed: &Testbed) -> Markup {
 
 /// A row a policy, and one for all of them.
 fn by_policy(policies: Vec<&str>, testbed: &Testbed) -> TextTable {
-    let head = [
-        "Policy",
-        "Runs",
-        "Idle delay: median",
-        "99 %, worst",
-        "largest",
-        "Steal: mean",
-        "largest",
-        "Processors idle: mean",
-        "smallest",
-        "Sender late: 99 %, worst",
-        "largest",
-        "Late departures",
-        "Rejected attempts",
-        "Missed by captures",
-    ];
+    let head = "Policy | Runs | Idle delay: median | 99 %, worst | largest | Steal: mean | largest | Processors idle: mean | smallest | Sender late: 99 %, worst | largest | Late departures | Rejected attempts | Missed by captures";
     let mut rows: Vec<Vec<String>> = policies
         .into_iter()
         .map(|policy| (policy, testbed.summary(Some(policy))))
@@ -288,7 +273,7 @@ fn by_policy(policies: Vec<&str>, testbed: &Testbed) -> TextTable {
         .map(|(policy, summary)| row(policy, &summary))
         .collect();
     rows.push(row("all", &testbed.summary(None)));
-    TextTable::new(&head, 1, rows)
+    TextTable::new(head, 1, rows)
 }
 
 fn row(name: &str, summary: &TestbedSummary) -> Vec<String> {

@@ -12,9 +12,10 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    pub(crate) fn new(head: &[&str], names: usize, rows: Vec<Vec<String>>) -> Self {
+    /// Of columns whose names stand in `head` as in the head of a table: "Slice | Loss".
+    pub(crate) fn new(head: &str, names: usize, rows: Vec<Vec<String>>) -> Self {
         Self {
-            head: head.iter().map(|&text| text.to_owned()).collect(),
+            head: head.split(" | ").map(str::to_owned).collect(),
             names,
             rows,
         }

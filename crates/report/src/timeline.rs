@@ -98,7 +98,7 @@ pub(crate) fn section(study: &StudyDescription, effects: &Changes) -> Option<Sec
 }
 
 fn phases(phases: &[PhaseDescription]) -> TextTable {
-    let head = ["Phase", "Begins", "Measured", "What changes"];
+    let head = "Phase | Begins | Measured | What changes";
     let rows = phases.iter().map(|phase| {
         let measured = [phase.measured_from_ns, phase.ends_ns].map(|ns| time(ns as f64));
         let mut changes = phase.changes.join("; ");
@@ -116,18 +116,11 @@ fn phases(phases: &[PhaseDescription]) -> TextTable {
             },
         ]
     });
-    TextTable::new(&head, 1, rows.collect())
+    TextTable::new(head, 1, rows.collect())
 }
 
 fn changes(study: &StudyDescription, effects: &Changes) -> TextTable {
-    let head = [
-        "Policy in phase",
-        "Changes",
-        "Frames waiting",
-        "Lost",
-        "Reordered",
-        "Refused",
-    ];
+    let head = "Policy in phase | Changes | Frames waiting | Lost | Reordered | Refused";
     let judged = study.policies.iter();
     let rows = judged.filter_map(|policy| {
         let effect = effects.by_policy.get(&policy.name)?;
@@ -147,5 +140,5 @@ fn changes(study: &StudyDescription, effects: &Changes) -> TextTable {
             ]
         })
     });
-    TextTable::new(&head, 1, rows.collect())
+    TextTable::new(head, 1, rows.collect())
 }

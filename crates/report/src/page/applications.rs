@@ -105,7 +105,7 @@ fn of_source(findings: &Findings, source: &str) -> TextTable {
         row.extend(columns.iter().map(|(_, quantity)| value(of, *quantity)));
         row
     });
-    TextTable::new(&head, 2, rows.collect())
+    TextTable::new(&head.join(" | "), 2, rows.collect())
 }
 
 fn value(of: &ApplicationSummary, quantity: ApplicationQuantity) -> String {

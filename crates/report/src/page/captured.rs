@@ -109,16 +109,8 @@ fn points(runs: &[CapturedRun]) -> TextTable {
             row
         })
     });
-    let head = [
-        "Run",
-        "Point",
-        "Files",
-        "Packets",
-        "Not IP",
-        "Fragments",
-        "Cut off",
-    ];
-    TextTable::new(&head, 3, rows.collect())
+    let head = "Run | Point | Files | Packets | Not IP | Fragments | Cut off";
+    TextTable::new(head, 3, rows.collect())
 }
 
 fn matching(runs: &[CapturedRun]) -> TextTable {
@@ -141,16 +133,8 @@ fn matching(runs: &[CapturedRun]) -> TextTable {
             smallest,
         ]
     });
-    let head = [
-        "Run",
-        "Matched",
-        "Duplicates",
-        "Ambiguous: sent / received",
-        "Seen only received",
-        "In reverse",
-        "Smallest delay by the clocks",
-    ];
-    TextTable::new(&head, 1, rows.collect())
+    let head = "Run | Matched | Duplicates | Ambiguous: sent / received | Seen only received | In reverse | Smallest delay by the clocks";
+    TextTable::new(head, 1, rows.collect())
 }
 
 fn hops(runs: &[CapturedRun]) -> Option<Section> {
@@ -166,8 +150,8 @@ fn hops(runs: &[CapturedRun]) -> Option<Section> {
     if rows.is_empty() {
         return None;
     }
-    let mut head = vec!["Run", "Hop", "In", "Out", "Lost"];
-    head.extend(DELAY_COLUMNS.map(|(head, _)| head));
+    let delays = DELAY_COLUMNS.map(|(head, _)| head).join(" | ");
+    let head = format!("Run | Hop | In | Out | Lost | {delays}");
     let body = html! {
         p.note { "From each measuring point to the next, in the order in which frames pass them." }
         (table(&TextTable::new(&head, 2, rows)))

@@ -23,17 +23,7 @@ pub(super) fn slices(findings: &Findings) -> Section {
 
 /// What each slice got, where there is one cell.
 fn slices_table(findings: &Findings) -> TextTable {
-    let head = [
-        "Slice",
-        "Throughput",
-        "Loss",
-        "Delay: mean",
-        "median",
-        "99 %",
-        "largest",
-        "PDV: 99 %",
-        "IPDV: 99 %",
-    ];
+    let head = "Slice | Throughput | Loss | Delay: mean | median | 99 % | largest | PDV: 99 % | IPDV: 99 %";
     let cell = findings.main().summary.cells.first();
     let slices = findings
         .study()
@@ -60,7 +50,7 @@ fn slices_table(findings: &Findings) -> TextTable {
         );
         row
     });
-    TextTable::new(&head, 1, rows.collect())
+    TextTable::new(head, 1, rows.collect())
 }
 
 /// "17.5 Mbit/s ± 20 kbit/s": the mean and half of its interval.

@@ -100,19 +100,10 @@ struct TestRow {
 }
 
 fn table(tests: &[TestRow]) -> Markup {
-    let head = [
-        "Slice",
-        "Indicator",
-        "Scenario",
-        "Measured",
-        "Interval",
-        "Margin",
-        "p",
-        "Outcome",
-    ];
+    let head = "Slice | Indicator | Scenario | Measured | Interval | Margin | p | Outcome";
     html! {
         div.table-frame { table {
-            thead { tr { @for text in head { th scope="col" { (text) } } } }
+            thead { tr { @for text in head.split(" | ") { th scope="col" { (text) } } } }
             tbody { @for TestRow { texts, outcome: (sign, word), decides } in tests {
                 tr.decides[*decides] {
                     @for text in texts { td { (Prose(text)) } }
