@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 /// What a report says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Findings {
     /// The folder of the report and those beside it, each judged on its own.
     pub sides: Vec<Side>,
@@ -52,14 +52,10 @@ impl Findings {
         let beside_sides = side::read_beside(folder, beside)?;
         let mut intake = Intake {
             builder: SummaryBuilder::new(study),
-            curves: Curves::default(),
             populations: Populations::default(),
-            captured: CapturedFindings::default(),
             testbed: Testbed::default(),
-            link_losses: LinkLosses::default(),
-            changes: Changes::default(),
-            queues: Queues::default(),
             damaged_runs: Vec::new(),
+            findings: Self::default(),
         };
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
         std::thread::scope(|scope| {
@@ -78,7 +74,7 @@ impl Findings {
                     None => Ok(()),
                 })
         })?;
-        intake.curves.end_cell();
+        intake.findings.curves.end_cell();
         let damaged_runs = intake.damaged_runs;
         let main = Side {
             is_main: true,
@@ -93,12 +89,8 @@ impl Findings {
             sides,
             published: published::compare(study, intake.builder.observations()),
             populations: intake.populations.findings(host.as_ref()),
-            captured: intake.captured,
-            link_losses: intake.link_losses,
-            changes: intake.changes,
-            queues: intake.queues,
-            curves: intake.curves,
             host,
+            ..intake.findings
         })
     }
 
@@ -143,14 +135,11 @@ impl Findings {
 /// Where runs go when they are read.
 struct Intake<'a> {
     builder: SummaryBuilder<'a>,
-    curves: Curves,
     populations: Populations,
-    captured: CapturedFindings,
     testbed: Testbed,
-    link_losses: LinkLosses,
-    changes: Changes,
-    queues: Queues,
     damaged_runs: Vec<String>,
+    /// What is gathered as it is shown.
+    findings: Findings,
 }
 
 impl Intake<'_> {
@@ -175,13 +164,14 @@ impl Intake<'_> {
             self.damaged_runs.push(error.to_string());
             return Ok(None);
         }
-        self.curves.on_run(&record, folder.judged());
         self.populations.on_run(&record, folder.judged());
-        self.captured.on_run(&record);
         self.testbed.on_run(&record);
-        self.link_losses.on_run(&record);
-        self.changes.on_run(&record);
-        self.queues.on_run(&record);
+        let findings = &mut self.findings;
+        findings.curves.on_run(&record, folder.judged());
+        findings.captured.on_run(&record);
+        findings.link_losses.on_run(&record);
+        findings.changes.on_run(&record);
+        findings.queues.on_run(&record);
         Ok(Some(record))
     }
 }

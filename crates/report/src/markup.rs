@@ -91,6 +91,14 @@ pub(crate) fn list(texts: &[String]) -> Markup {
     html! { ul { @for text in texts { li { (Prose(text)) } } } }
 }
 
+/// A table whose rows become cards where there is no room for its columns.
+pub(crate) fn cards(head: &[&str], rows: &Markup) -> Markup {
+    html! { table.cards role="table" {
+        thead role="rowgroup" { tr role="row" { @for text in head { th scope="col" role="columnheader" { (text) } } } }
+        tbody role="rowgroup" { (rows) }
+    } }
+}
+
 /// A table that scrolls sideways where there is no room for it. Names that are those of the row above are not
 /// repeated.
 pub(crate) fn table(table: &TextTable) -> Markup {

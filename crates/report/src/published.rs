@@ -1,6 +1,6 @@
 //! Published figures beside ours: in words, and on the page.
 
-use crate::markup::{Prose, Section, outcome};
+use crate::markup::{Prose, Section, cards, outcome};
 use maud::{Markup, html};
 use slicewise_stats::description::{Expected, Metric, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
@@ -192,10 +192,7 @@ pub(crate) fn section(figures: &[PublishedComparison]) -> Option<Section> {
 
 pub(crate) fn table(figures: &[PublishedComparison], id: &str) -> Markup {
     html! {
-        div.table-frame id=(id) { table.cards role="table" {
-            thead role="rowgroup" { tr role="row" { @for text in HEAD { th scope="col" role="columnheader" { (text) } } } }
-            tbody role="rowgroup" { @for figure in figures { (row(figure)) } }
-        } }
+        div.table-frame id=(id) { (cards(&HEAD, &html! { @for figure in figures { (row(figure)) } })) }
     }
 }
 

@@ -5,7 +5,7 @@ function besideRows({ sides, verdicts, figures }, scenario, slice, metric) {
   return verdicts.flatMap((row, policy) => [
     { label: row.policy, heads: true },
     ...sides.map((side, index) => ({
-      label: side.name,
+      label: side,
       policy: row.policy,
       side: index,
       estimate: figures[index][policy][scenario]?.slices[slice]?.[metric] ?? null,
@@ -91,7 +91,7 @@ function besideNumbers({ sides, verdicts, figures }, scenario) {
     const measured = cell?.slices[index];
     if (!measured) return [];
     const text = (metric) => estimateText(measured[metric], METRICS[metric].units);
-    return [[row.policy, slice.name, side.name, String(cell.repetitions), ...["throughput", "loss", "delay_mean", "delay_p50", "delay_p99"].map(text)]];
+    return [[row.policy, slice.name, side, String(cell.repetitions), ...["throughput", "loss", "delay_mean", "delay_p50", "delay_p99"].map(text)]];
   })));
   byId("beside-figures").replaceChildren(groupedTable(
     ["Policy", "Slice", "Back end", "Runs", "Throughput", "Loss", "Delay: mean", "median", "99 %"], rows, 3));

@@ -14,7 +14,7 @@ use slicewise_stats::words::percent;
 
 object! {
     Beside<'a>(findings: &'a Findings, (policies, scenarios): (&[&'a str], Vec<&'a str>)) {
-        sides: Vec<SideName<'a>> = findings.sides.iter().map(SideName::of).collect(),
+        sides: Vec<&'a str> = findings.sides.iter().map(|side| side.name.as_str()).collect(),
         verdicts: Vec<Policy<'a>> = policies.iter().map(|policy| Policy::of(policy, &findings.sides)).collect(),
         scenarios: Vec<&'a str> = scenarios.clone(),
         /// The one that is shown first: the heaviest that more than one back end has.
@@ -29,12 +29,6 @@ object! {
             let of_side = |side| policies.iter().map(|policy| of_policy(side, policy)).collect();
             findings.sides.iter().map(of_side).collect()
         },
-    }
-}
-
-object! {
-    SideName<'a>(side: &'a Side) {
-        name: &'a str = &side.name,
     }
 }
 

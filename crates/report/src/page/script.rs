@@ -14,7 +14,6 @@ use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
 object! {
     /// The whole of it.
     Script<'a>(findings: &'a Findings) {
-        study: Study = Study::of(findings.main().summary.confidence),
         slices: Vec<Slice<'a>> = findings.study().slices.iter().map(Slice::of).collect(),
         policies: Vec<Policy<'a>> = findings.study().policies.iter().map(Policy::of).collect(),
         scenarios: Vec<Scenario<'a>> = findings.study().scenarios.iter().map(Scenario::of).collect(),
@@ -39,12 +38,6 @@ object! {
 }
 
 object! {
-    Study(confidence: f64) {
-        confidence: f64 = confidence,
-    }
-}
-
-object! {
     Slice<'a>(slice: &'a SliceDescription) {
         name: &'a str = &slice.name,
         share_bits_per_second: u64 = slice.share_bits_per_second,
@@ -62,7 +55,6 @@ object! {
     Scenario<'a>(scenario: &'a ScenarioDescription) {
         name: &'a str = &scenario.name,
         title: &'a str = &scenario.title,
-        reference: bool = scenario.reference,
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Head, escaped, fill};
 use crate::Report;
 use crate::attribute::attributes;
 use crate::error::ReportError;
-use crate::markup::{Prose, facts, outcome};
+use crate::markup::{Prose, cards, facts, outcome};
 use crate::published;
 use maud::{Markup, html};
 use slicewise_results::{LeftOut, SeriesFolder, write_file};
@@ -78,7 +78,7 @@ pub(crate) fn write_series_page(
     let main = html! {
         section #cases aria-labelledby="cases-heading" {
             h2 #cases-heading { "Cases" }
-            (verdicts(cases))
+            div.table-frame { (cards(&HEAD, &html! { @for case in cases { (rows(case)) } })) }
             (not_carried_out(&series.left_out))
         }
         @for case in cases { (published_of(case)) }
@@ -101,15 +101,6 @@ pub(crate) fn write_series_page(
     );
     write_file(&folder.report_path(), html.as_bytes())?;
     Ok(())
-}
-
-fn verdicts(cases: &[CaseReport]) -> Markup {
-    html! {
-        div.table-frame { table.cards role="table" {
-            thead role="rowgroup" { tr role="row" { @for text in HEAD { th scope="col" role="columnheader" { (text) } } } }
-            tbody role="rowgroup" { @for case in cases { (rows(case)) } }
-        } }
-    }
 }
 
 /// Cases that a back end could not carry out, and why.

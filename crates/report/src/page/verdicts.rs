@@ -3,7 +3,7 @@
 use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
 use crate::findings::Findings;
-use crate::markup::{Prose, Section, icon, outcome};
+use crate::markup::{Prose, Section, cards, icon, outcome};
 use crate::unbroken::unbroken;
 use maud::{Markup, html};
 use slicewise_stats::description::PolicyDescription;
@@ -13,7 +13,8 @@ use slicewise_stats::verdict::{
 };
 use slicewise_stats::words::{percent, time};
 
-const ATTRIBUTES: [&str; 3] = [
+const HEAD: [&str; 4] = [
+    "Policy",
     "Performance isolation",
     "Resource reallocation",
     "Scalability",
@@ -27,13 +28,7 @@ pub(super) fn section(findings: &Findings) -> Section {
         // Nothing more where nothing was judged: captures without a study.
         @if verdicts.says_something() {
             div.table-frame #verdict-table {
-                table.cards role="table" {
-                    thead role="rowgroup" { tr role="row" {
-                        th scope="col" role="columnheader" { "Policy" }
-                        @for title in ATTRIBUTES { th scope="col" role="columnheader" { (title) } }
-                    } }
-                    tbody role="rowgroup" { @for (policy, verdict) in policies { (of_policy(policy, verdict)) } }
-                }
+                (cards(&HEAD, &html! { @for (policy, verdict) in policies { (of_policy(policy, verdict)) } }))
             }
             p.key #verdict-key { @for text in wording::verdict_key(study) { span { (Prose(&text)) br; } } }
         }
@@ -54,14 +49,14 @@ fn of_policy(policy: &PolicyDescription, verdict: &PolicyVerdict) -> Markup {
                 (policy.name)
                 span.policy-title { (Prose(&policy.title)) }
             }
-            @for (title, attribute) in ATTRIBUTES.into_iter().zip(&attributes) {
+            @for (title, attribute) in HEAD.into_iter().skip(1).zip(&attributes) {
                 td role="cell" data-label=(title) { (cell(attribute)) }
             }
         }
         tr.reason role="row" { td colspan="4" role="cell" {
             details.why {
                 summary { "Why?" }
-                @for ((title, attribute), tests) in ATTRIBUTES.into_iter().zip(&attributes).zip(&tests) {
+                @for ((title, attribute), tests) in HEAD.into_iter().skip(1).zip(&attributes).zip(&tests) {
                     h4 { (title) }
                     p { (Prose(&attribute.reason)) }
                     @if !tests.is_empty() { (table(tests)) }
