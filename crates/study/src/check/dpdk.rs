@@ -1,7 +1,7 @@
 //! Policies given as a profile of DPDK's hierarchical scheduler, and the pipes on which slices of the study fall.
 
-use super::foreign::ForeignPlace;
-use super::policies::Understood;
+use super::foreign::{ForeignPlace, ForeignPolicy};
+use super::policies::{Origin, Understood};
 use super::{Checker, StudySpec};
 use crate::file::Span;
 use crate::params::{ScenarioParams, StudySlice};
@@ -23,34 +23,33 @@ impl Checker<'_> {
         text: &At<Verbatim>,
         port: BitRate,
     ) -> Option<Understood> {
-        let text = self.foreign_text(text)?;
-        let policy = match dpdk::read(&text.text, port) {
-            Ok(policy) => policy,
-            Err(errors) => {
-                self.report_foreign(&text, errors);
-                return None;
-            }
-        };
-        self.note_foreign(&text, policy.notes);
-        for place in &policy.places {
-            let at = text.span(self.sources, place.span);
-            let (section, key) = (place.section, place.key.clone());
-            self.profile_places.push(ProfilePlace {
-                policy: name.value.clone(),
-                section,
-                key,
-                at,
+        let mut written = Vec::new();
+        let policy = self.foreign_policy(name, text, |text| {
+            let policy = dpdk::read(text, port)?;
+            written.clone_from(&policy.places);
+            let classes = &policy.spec.classes;
+            let class = classes.first().map_or("", |class| class.name.as_str());
+            let places = policy.places.into_iter().map(|place| ForeignPlace {
+                class: class.to_owned(),
+                field: "hqos",
+                at: place.span,
             });
+            Ok(ForeignPolicy {
+                places: places.collect(),
+                spec: policy.spec,
+                notes: policy.notes,
+            })
+        })?;
+        if let Origin::Foreign(text, _) = &policy.origin {
+            let places = written.into_iter().map(|place| ProfilePlace {
+                policy: name.value.clone(),
+                section: place.section,
+                at: text.span(self.sources, place.span),
+                key: place.key,
+            });
+            self.profile_places.extend(places);
         }
-        let classes = &policy.spec.classes;
-        let class = classes.first().map_or("", |class| class.name.as_str());
-        let places = policy.places.into_iter().map(|place| ForeignPlace {
-            class: class.to_owned(),
-            field: "hqos",
-            at: place.span,
-        });
-        let places = places.collect();
-        Some(Understood::foreign(name, policy.spec, text, places))
+        Some(policy)
     }
 
     /// Packets of every slice fall on a pipe that has a profile, in each policy that has pipes.

@@ -3,7 +3,10 @@
 use super::Checker;
 use crate::file::{FileId, Sources, Span};
 use crate::spec::{At, Verbatim};
-use slicewise_formats::{TextError, TextNote};
+use slicewise_formats::p4_tins::{self, DataPlane};
+use slicewise_formats::{TextError, TextNote, ovs};
+use slicewise_model::PolicySpec;
+use slicewise_units::BitRate;
 
 /// Where the text of a configuration stands.
 #[derive(Debug, Clone)]
@@ -19,6 +22,41 @@ pub(super) struct ForeignPlace {
     /// As the model calls it.
     pub(super) field: &'static str,
     pub(super) at: slicewise_formats::Span,
+}
+
+/// What a text says.
+pub(super) struct ForeignPolicy {
+    pub(super) spec: PolicySpec,
+    pub(super) notes: Vec<TextNote>,
+    pub(super) places: Vec<ForeignPlace>,
+}
+
+/// What `plane` of P4-TINS runs for the slice requests of `text`.
+pub(super) fn of_p4_tins(text: &str, plane: DataPlane) -> Result<ForeignPolicy, Vec<TextError>> {
+    let policy = p4_tins::parse(text)?.policy(plane);
+    let field = "police";
+    let places = policy.places.into_iter();
+    let places = places.map(|(class, at)| ForeignPlace { class, field, at });
+    Ok(ForeignPolicy {
+        spec: policy.spec,
+        notes: policy.notes,
+        places: places.collect(),
+    })
+}
+
+/// What the queues and rules of Open vSwitch in `text` make of a link of rate `link`.
+pub(super) fn of_ovs(text: &str, link: BitRate) -> Result<ForeignPolicy, Vec<TextError>> {
+    let policy = ovs::read(text, link)?;
+    let places = policy.places.into_iter().map(|place| ForeignPlace {
+        class: place.name,
+        field: place.field,
+        at: place.span,
+    });
+    Ok(ForeignPolicy {
+        spec: policy.spec,
+        notes: policy.notes,
+        places: places.collect(),
+    })
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -19,8 +19,6 @@ mod measured;
 mod named_queues;
 mod network;
 mod objective;
-mod ovs;
-mod p4_tins;
 mod path;
 mod payload;
 mod plan;

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::classes::Class;
-use super::foreign::{ForeignPlace, ForeignText};
+use super::foreign::{ForeignPlace, ForeignPolicy, ForeignText, of_ovs, of_p4_tins};
 use super::ios::IosText;
 use super::named_queues::Queue;
 use super::qos_sched::PolicyDutSpec;
@@ -13,6 +13,7 @@ use crate::params::DutParams;
 use crate::settings;
 use crate::spec::{At, List, Named, Verbatim, Weights};
 use crate::study::StudyPolicy;
+use slicewise_formats::TextError;
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
@@ -109,25 +110,6 @@ pub(super) struct Understood {
     pub(super) spec: PolicySpec,
     pub(super) configuration: String,
     pub(super) origin: Origin,
-}
-
-impl Understood {
-    /// A policy written in another language: `spec` as `text` says, under the name that the study gives it.
-    pub(super) fn foreign(
-        name: &At<String>,
-        spec: PolicySpec,
-        text: ForeignText,
-        places: Vec<ForeignPlace>,
-    ) -> Self {
-        Self {
-            spec: PolicySpec {
-                name: name.value.clone(),
-                ..spec
-            },
-            configuration: text.text.trim_end().to_owned(),
-            origin: Origin::Foreign(text, places),
-        }
-    }
 }
 
 /// In which form a policy is written.
@@ -263,8 +245,10 @@ impl Checker<'_> {
                     origin: Origin::Ios(read.text, read.map_name),
                 })
             }
-            ["p4_tins"] => self.p4_tins_policy(name, spec.p4_tins.as_ref()?, spec.data_plane),
-            ["ovs"] => self.ovs_policy(name, spec.ovs.as_ref()?, link),
+            ["p4_tins"] => self.foreign_policy(name, spec.p4_tins.as_ref()?, |text| {
+                of_p4_tins(text, spec.data_plane)
+            }),
+            ["ovs"] => self.foreign_policy(name, spec.ovs.as_ref()?, |text| of_ovs(text, link)),
             ["dpdk"] => self.dpdk_policy(name, spec.dpdk.as_ref()?, link),
             ["classes"] => self.native_policy(name, path, policy, slices),
             ["none"] => spec.none.map(|_| Understood {
@@ -295,6 +279,32 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// A policy written in another language, as `read` understands it, under the name that the study gives it.
+    pub(super) fn foreign_policy(
+        &mut self,
+        name: &At<String>,
+        text: &At<Verbatim>,
+        read: impl FnOnce(&str) -> Result<ForeignPolicy, Vec<TextError>>,
+    ) -> Option<Understood> {
+        let text = self.foreign_text(text)?;
+        let policy = match read(&text.text) {
+            Ok(policy) => policy,
+            Err(errors) => {
+                self.report_foreign(&text, errors);
+                return None;
+            }
+        };
+        self.note_foreign(&text, policy.notes);
+        Some(Understood {
+            spec: PolicySpec {
+                name: name.value.clone(),
+                ..policy.spec
+            },
+            configuration: text.text.trim_end().to_owned(),
+            origin: Origin::Foreign(text, policy.places),
+        })
     }
 
     fn native_policy(
