@@ -76,7 +76,8 @@ impl Checker<'_> {
                 if !told.insert((slice.name.as_str(), problem.to_string())) {
                     continue;
                 }
-                let at = self.place_of_slice(spec, &slice.name);
+                let at = spec.slices.entry(&slice.name);
+                let at = at.map_or(self.root.span, |(name, _)| name.span);
                 let message = format!(
                     "packets of slice `{}` {problem} in policy `{}`",
                     slice.name, policy.name
@@ -127,12 +128,6 @@ impl Checker<'_> {
                 }
             }
         }
-    }
-
-    fn place_of_slice(&self, spec: &StudySpec, name: &str) -> Span {
-        let mut slices = spec.slices.iter();
-        let slice = slices.find(|(of, _)| of.value == name);
-        slice.map_or(self.root.span, |(name, _)| name.span)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Measured studies: every setting read, every contradiction reported at its place.
 
+use super::Checker;
 use super::matching::Matches;
 use super::network::{MarginsSpec, ShortLink};
 use super::traffic::{matches_of, rate_of};
-use super::{Checker, MAX_ENTRIES, excess};
 use crate::file::Placed;
 use crate::measured::{CapturePatterns, MeasuredStudy};
 use crate::params::MeasureParams;
@@ -132,7 +132,10 @@ impl Checker<'_> {
         folder: &Path,
         program_version: &str,
     ) -> Option<MeasuredStudy> {
-        if !self.measured_has_fair_size(spec) {
+        let is_fair = self.is_fair("slices", &spec.slices)
+            & self.is_fair("policies", &spec.policies)
+            & self.is_fair("scenarios", &spec.scenarios);
+        if !is_fair {
             return None;
         }
         let capacity = spec.link.map(|link| link.value.0);
@@ -195,17 +198,6 @@ impl Checker<'_> {
         })
     }
 
-    fn measured_has_fair_size(&mut self, spec: &MeasuredSpec) -> bool {
-        let too_many = excess(&spec.slices)
-            .or(excess(&spec.policies))
-            .or(excess(&spec.scenarios));
-        if let Some(at) = too_many {
-            let message = format!("there are more than {MAX_ENTRIES} entries");
-            self.problems.add(at, message);
-        }
-        too_many.is_none()
-    }
-
     fn measured_scenarios(&mut self, spec: &MeasuredSpec) -> Vec<ScenarioDescription> {
         let scenarios = spec.scenarios.iter();
         let scenarios: Vec<ScenarioDescription> = scenarios
@@ -216,7 +208,8 @@ impl Checker<'_> {
                 cycle_ns: scenario.cycle.nanos(),
             })
             .collect();
-        self.check_one_reference(spec, &scenarios);
+        let names = spec.scenarios.iter().map(|(name, _)| name).zip(&scenarios);
+        self.check_one_reference(names.map(|(name, scenario)| (name, scenario.reference)));
         scenarios
     }
 
@@ -247,17 +240,6 @@ impl Checker<'_> {
             objective: self.objective(slice.objective.as_ref(), share),
         };
         (description, matches_of(name, slice.r#match.as_ref()))
-    }
-
-    fn check_one_reference(&mut self, spec: &MeasuredSpec, read: &[ScenarioDescription]) {
-        let mut references = spec.scenarios.iter().zip(read).filter(|(_, s)| s.reference);
-        if let (Some((_, first)), Some(((name, _), _))) = (references.next(), references.next()) {
-            let message = format!(
-                "`{}` is the reference already: only one is allowed",
-                first.name
-            );
-            self.problems.add(name.span, message);
-        }
     }
 
     fn captures(&mut self, spec: &MeasuredSpec, folder: &Path) -> Option<CapturePatterns> {

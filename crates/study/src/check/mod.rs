@@ -39,7 +39,7 @@ pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
 
 use crate::device;
-use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest, suggestion};
+use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
 use crate::file::{
     Entry, FileError, Files, Key, Node, Placed, Problems, Settings, Sources, Span, Value,
 };
@@ -289,9 +289,7 @@ impl<'a> Checker<'a> {
         let is_written = |(key, _): &(Key, Node)| key.text == text;
         if index.is_none() && !self.entries_at(&[key]).iter().any(is_written) {
             let message = format!("there is no {what} `{text}`");
-            let are_many = self.problems.are_many();
-            let help = (!are_many).then(|| suggestion(text, known)).flatten();
-            self.problems.add_suggesting(name.span, message, help);
+            self.problems.add_unknown(name.span, message, (text, known));
         }
         index
     }
@@ -347,8 +345,7 @@ impl<'a> Checker<'a> {
         self.check_objectives_of_applications(spec, &scenarios);
         let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         for policy in &policies {
-            let mut names = spec.policies.iter().map(|(name, _)| name);
-            if let Some(name) = names.find(|name| name.value == policy.name) {
+            if let Some((name, _)) = spec.policies.entry(&policy.name) {
                 self.warn_of_short_queues(name.span, &policy.params, &network.dut, &network.link);
             }
         }
@@ -457,15 +454,8 @@ impl<'a> Checker<'a> {
         let references: Vec<usize> = (0..scenarios.len())
             .filter(|&index| scenarios.get(index).is_some_and(|s| s.reference))
             .collect();
-        if let (Some(&first), Some(&second)) = (references.first(), references.get(1))
-            && let (Some((first, _)), Some(at)) = (spec.scenarios.0.get(first), spans(second))
-        {
-            let message = format!(
-                "`{}` is the reference already: only one is allowed",
-                first.value
-            );
-            self.problems.add(at, message);
-        }
+        let names = spec.scenarios.iter().map(|(name, _)| name).zip(scenarios);
+        self.check_one_reference(names.map(|(name, scenario)| (name, scenario.reference)));
         // Where some scenario could not be read, it may have been the reference.
         if scenarios.len() < self.entries_at(&["scenarios"]).len() {
             return;
@@ -502,6 +492,18 @@ impl<'a> Checker<'a> {
                 );
                 self.problems.add(at, message);
             }
+        }
+    }
+
+    /// No two scenarios are the reference.
+    fn check_one_reference<'n>(&mut self, scenarios: impl Iterator<Item = (&'n At<String>, bool)>) {
+        let mut references = scenarios.filter(|(_, is_reference)| *is_reference);
+        if let (Some((first, _)), Some((second, _))) = (references.next(), references.next()) {
+            let message = format!(
+                "`{}` is the reference already: only one is allowed",
+                first.value
+            );
+            self.problems.add(second.span, message);
         }
     }
 
@@ -561,11 +563,6 @@ fn largest_frame_time(
         .map(|frame| device::frame_time(network.dut.capacity(), frame))
         .max()
         .unwrap_or(Duration::ZERO)
-}
-
-/// Where the first entry that is too many is.
-fn excess<T>(table: &Named<T>) -> Option<Span> {
-    table.0.get(MAX_ENTRIES).map(|(name, _)| name.span)
 }
 
 /// A setting at the top of a file, or the misspelt one that was probably meant to be it: the file is still what it

@@ -1,7 +1,6 @@
 //! Named queues of a policy.
 
 use super::Checker;
-use crate::diagnostics::suggestion;
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Value};
 use crate::settings;
 use crate::spec::{At, AtLeastOne, List, Name, Reference, Short};
@@ -110,9 +109,8 @@ impl Checker<'_> {
                 format!("there is no queue `{name}` in this policy")
             };
             let known: Vec<&str> = names.iter().copied().collect();
-            let are_many = self.problems.are_many();
-            let help = (!are_many).then(|| suggestion(name, &known)).flatten();
-            self.problems.add_suggesting(reference.span, message, help);
+            self.problems
+                .add_unknown(reference.span, message, (name, &known));
         }
         if are_whole {
             self.warn_of_unused(queues, &unused);

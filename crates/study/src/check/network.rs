@@ -2,7 +2,7 @@
 
 use super::application::Count;
 use super::policies::PolicyFileSpec;
-use super::qos_sched::BurstsSpec;
+use super::qos_sched::{BurstsSpec, OF_THREADS};
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
@@ -18,6 +18,8 @@ use slicewise_stats::collect::MAX_BINS;
 use slicewise_stats::description::Margins;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
+/// Settings of a `switch` alone.
+const OF_SWITCH: [&str; 5] = ["queues", "buffer", "hysteresis", "credit", "flow_control"];
 /// What an Ethernet carries without jumbo frames, bytes.
 const DEFAULT_MTU: u32 = 1500;
 /// The largest IP packet, bytes.
@@ -309,10 +311,10 @@ impl Checker<'_> {
             other => other,
         };
         if !matches!(model, DutModel::Switch(_)) {
-            self.check_no_switch(written);
+            self.check_has_none(written, &OF_SWITCH, "switch");
         }
         if !matches!(model, DutModel::QosSched(_)) {
-            self.check_no_threads(written);
+            self.check_has_none(written, &OF_THREADS, "qos_sched");
         }
         match (model, written.place("licence")) {
             (DutModel::Isr4221, None) => {
@@ -361,17 +363,6 @@ impl Checker<'_> {
             self.problems.add(at, message);
         }
         Some(dut)
-    }
-
-    /// A device that is no switch has no settings of one.
-    fn check_no_switch(&mut self, written: &Placed<DutSpec>) {
-        for key in ["queues", "buffer", "hysteresis", "credit", "flow_control"] {
-            if let Some(at) = written.place(key) {
-                let message = format!("`{key}` is of the model `switch` alone");
-                let help = "leave it out, or use the model `switch`";
-                self.problems.add_with_help(at, message, help);
-            }
-        }
     }
 
     pub(super) fn hosts(&mut self, spec: Option<&Placed<HostTiming>>) -> HostTiming {

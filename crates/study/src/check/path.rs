@@ -180,8 +180,7 @@ impl Checker<'_> {
             match fitting(&policy.spec, params) {
                 Ok(policy) => resolved.push(policy),
                 Err(error) => {
-                    let mut written = spec.policies.iter();
-                    let at = written.find(|(name, _)| name.value == policy.name);
+                    let at = spec.policies.entry(&policy.name);
                     let at = at.map_or(device.span, |(name, _)| name.span);
                     let message = format!("on device `{}`: {}", device.value, error.problem);
                     self.problems.add(at, message);

@@ -282,9 +282,7 @@ impl Checker<'_> {
             return;
         }
         for policy in policies {
-            let written = spec.policies.iter();
-            let mut named = written.filter(|(name, _)| name.value == policy.name);
-            let Some((at, _)) = named.next() else {
+            let Some((at, _)) = spec.policies.entry(&policy.name) else {
                 continue;
             };
             let discipline = policy.params.discipline;

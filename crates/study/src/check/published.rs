@@ -1,7 +1,6 @@
 //! Published figures: which cells they speak of, and their values in the metric's unit.
 
 use super::{Checker, StudySpec, Table, timeline};
-use crate::diagnostics::suggestion;
 use crate::file::Placed;
 use crate::settings;
 use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
@@ -164,8 +163,8 @@ impl Checker<'_> {
             }
             Some(phase) if !phases.contains(&phase.value.as_ref()) => {
                 let message = format!("there is no phase `{}`", phase.value.as_ref());
-                let help = suggestion(phase.value.as_ref(), &phases);
-                self.problems.add_suggesting(phase.span, message, help);
+                let unknown = (phase.value.as_ref(), phases.as_slice());
+                self.problems.add_unknown(phase.span, message, unknown);
             }
             Some(phase) => return Some(phase.value.as_ref().to_owned()),
             None if phases.is_empty() => {}

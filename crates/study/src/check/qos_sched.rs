@@ -9,6 +9,8 @@ use crate::settings;
 use crate::spec::{PassingRate, Positive, Scalar, Short, narrowed};
 use slicewise_model::Rate;
 
+/// Settings of a `qos_sched` alone.
+pub(super) const OF_THREADS: [&str; 3] = ["burst", "ring", "drain"];
 /// Bursts are 16 bits wide in the application (`struct burst_conf`).
 const MAX_BURST: u32 = 65_535;
 /// More than any host has memory for, at one pointer an entry.
@@ -113,12 +115,17 @@ impl Checker<'_> {
         DutModel::QosSched(params)
     }
 
-    /// A device without threads has no settings of them.
-    pub(super) fn check_no_threads<T>(&mut self, written: &Placed<T>) {
-        for key in ["burst", "ring", "drain"] {
+    /// A device that is not of `model` has none of its settings.
+    pub(super) fn check_has_none<T>(
+        &mut self,
+        written: &Placed<T>,
+        settings: &[&str],
+        model: &str,
+    ) {
+        for key in settings {
             if let Some(at) = written.place(key) {
-                let message = format!("`{key}` is of the model `qos_sched` alone");
-                let help = "leave it out, or use the model `qos_sched`";
+                let message = format!("`{key}` is of the model `{model}` alone");
+                let help = format!("leave it out, or use the model `{model}`");
                 self.problems.add_with_help(at, message, help);
             }
         }
@@ -160,7 +167,7 @@ impl Checker<'_> {
                 DutModel::QosSched(params)
             }
             (model, _) if fits(model) => {
-                self.check_no_threads(written);
+                self.check_has_none(written, &OF_THREADS, "qos_sched");
                 model
             }
             _ => {

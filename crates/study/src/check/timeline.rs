@@ -6,7 +6,6 @@
 use super::policies::{FORMS, PolicyFileSpec};
 use super::traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 use super::{Checker, StudySpec, Table, entry_as_meant};
-use crate::diagnostics::suggestion;
 use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, Value, merge_nodes};
 use crate::params::ScenarioParams;
 use crate::settings;
@@ -173,8 +172,7 @@ fn known_only(over: Node, table: &Node, what: &str, problems: &mut Problems) -> 
             return true;
         }
         let message = format!("there is no {what} `{}` that could change", key.text);
-        let help = suggestion(&key.text, &known);
-        problems.add_suggesting(key.span, message, help);
+        problems.add_unknown(key.span, message, (&key.text, &known));
         false
     })
 }
@@ -277,8 +275,7 @@ fn change_sources(root: &mut Node, over: &Node, problems: &mut Problems) {
     for (key, _) in overrides {
         if !known.contains(&key.text.as_str()) {
             let message = format!("no scenario has a source `{}` that could change", key.text);
-            let help = suggestion(&key.text, &known);
-            problems.add_suggesting(key.span, message, help);
+            problems.add_unknown(key.span, message, (&key.text, &known));
         }
     }
 }

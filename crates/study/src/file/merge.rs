@@ -5,7 +5,6 @@
 use super::files::Files;
 use super::sources::{Problems, Sources, Span, beside};
 use super::tree::{self, Key, Node, Value};
-use crate::diagnostics::suggestion;
 use std::collections::BTreeMap;
 
 /// Most files in a chain of `extends`.
@@ -108,9 +107,8 @@ impl Loader<'_> {
             .iter()
             .filter(|(key, _)| !known.contains(&key.text.as_str()))
         {
-            let help = suggestion(&key.text, &known);
             self.problems
-                .add_suggesting(key.span, unknown_key(&key.text), help);
+                .add_unknown(key.span, unknown_key(&key.text), (&key.text, &known));
         }
     }
 }
@@ -211,12 +209,8 @@ fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) 
         Some((_, node)) if !rest.is_empty() => remove_key(node, rest, span, problems),
         _ => {
             let known: Vec<&str> = entries.iter().map(|(key, _)| key.text.as_str()).collect();
-            let help = suggestion(first, &known);
-            problems.add_suggesting(
-                span,
-                format!("`{first}` cannot be left out: it does not exist"),
-                help,
-            );
+            let message = format!("`{first}` cannot be left out: it does not exist");
+            problems.add_unknown(span, message, (first, &known));
         }
     }
 }

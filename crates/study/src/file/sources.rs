@@ -1,6 +1,6 @@
 //! Which files were read, and places in them.
 
-use crate::diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS};
+use crate::diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS, suggestion};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -193,6 +193,17 @@ impl Problems {
                 help,
             });
         }
+    }
+
+    /// That `written` is none of `known`: what was probably meant is looked for, unless there are very many mistakes.
+    pub(crate) fn add_unknown(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        (written, known): (&str, &[&str]),
+    ) {
+        let help = (!self.are_many()).then(|| suggestion(written, known));
+        self.add_suggesting(span, message, help.flatten());
     }
 
     /// What is found until [`leave`](Self::leave) is wrong in this part of the file, and not before: in the phase or the

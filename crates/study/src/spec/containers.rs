@@ -68,10 +68,14 @@ impl<T> Named<T> {
         self.iter().map(|(name, _)| name.value.as_str()).collect()
     }
 
+    /// What has this name, and where that is written.
+    pub(crate) fn entry(&self, name: &str) -> Option<(&At<String>, &T)> {
+        self.iter().find(|(at, _)| at.value == name)
+    }
+
     /// What has this name.
     pub(crate) fn get(&self, name: &str) -> Option<&T> {
-        let mut entries = self.iter();
-        entries.find(|(at, _)| at.value == name).map(|(_, it)| it)
+        self.entry(name).map(|(_, it)| it)
     }
 }
 
