@@ -4,7 +4,7 @@ use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{ApplicationParams, ScenarioParams};
 use crate::settings;
-use crate::spec::{NUMBER, Percent, Scalar, TIME_UNITS};
+use crate::spec::{NUMBER, Percent, Scalar, TIME_UNITS, scalars};
 use serde_json::{Map, Value, json};
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use slicewise_units::{BitRate, Duration};
@@ -75,20 +75,12 @@ const fn has_flows(application: &ApplicationParams) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct PartOfAll(f64);
 
-impl Scalar for PartOfAll {
-    const NAME: &'static str = "PercentOfAll";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Percent::from_text(text)?.of_all().map(Self)
-    }
-
-    fn accepted() -> Value {
-        json!({
-            "type": "string",
-            "pattern": "^\\s*0*(100(\\.0+)?|[0-9]{1,2}(\\.[0-9]{1,3}0*)?)\\s*%\\s*$",
-            "examples": ["0.1 %"],
-        })
-    }
+scalars! {
+    PartOfAll as "PercentOfAll": |text| Percent::from_text(text)?.of_all().map(Self), accepting json!({
+        "type": "string",
+        "pattern": "^\\s*0*(100(\\.0+)?|[0-9]{1,2}(\\.[0-9]{1,3}0*)?)\\s*%\\s*$",
+        "examples": ["0.1 %"],
+    });
 }
 
 impl Scalar for DelayLimit {

@@ -64,9 +64,6 @@ impl Checker<'_> {
             let message = format!("this is longer than the whole study's {whole}");
             self.problems.add(at, message);
         }
-        if !duration.nanos().is_multiple_of(bin.nanos().max(1)) {
-            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
-            self.problems.add(at, message);
-        }
+        self.is_whole_bins(at, duration, bin);
     }
 }

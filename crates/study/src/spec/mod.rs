@@ -8,7 +8,7 @@ pub(crate) use containers::{At, List, Named, OneOrMany, Short};
 pub(crate) use scalar::{
     AtLeastOne, Fraction, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate, Percent,
     Positive, Reference, Repetitions, SIZE_UNITS, Scalar, Share, TIME_UNITS, Verbatim, narrowed,
-    number,
+    number, scalars,
 };
 pub(crate) use words::{
     ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PlainAction, PopulationPattern,

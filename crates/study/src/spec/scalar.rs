@@ -18,6 +18,25 @@ pub(crate) trait Scalar: Sized {
     fn accepted() -> Value;
 }
 
+/// Types of single values: how one is read, and what an editor should accept.
+macro_rules! scalars {
+    ($($(#[doc = $doc:literal])* $type:ty as $shown:literal: $read:expr, accepting $accepted:expr;)*) => {
+        $(impl Scalar for $type {
+            const NAME: &'static str = $shown;
+
+            fn from_text(text: &str) -> Result<Self, String> {
+                let read: fn(&str) -> Result<Self, String> = $read;
+                read(text)
+            }
+
+            fn accepted() -> serde_json::Value {
+                $accepted
+            }
+        })*
+    };
+}
+pub(crate) use scalars;
+
 /// Types that narrow another: what of it is allowed.
 macro_rules! narrowed {
     ($($(#[$attribute:meta])* $name:ident($inner:ty) as $shown:literal: $read:expr;)*) => {
@@ -105,16 +124,8 @@ narrowed! {
     Verbatim(String) as "Text": |text| Ok(text.to_owned());
 }
 
-impl Scalar for String {
-    const NAME: &'static str = "Text";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Ok(text.trim().to_owned())
-    }
-
-    fn accepted() -> Value {
-        json!({ "type": ["string", "number", "boolean"] })
-    }
+scalars! {
+    String as "Text": |text| Ok(text.trim().to_owned()), accepting json!({ "type": ["string", "number", "boolean"] });
 }
 
 /// Digits, with underscores between them and a point before, among or after them.
@@ -176,17 +187,9 @@ narrowed! {
     Fraction(f64) as "Percent": |text| Percent::from_text(text)?.of_all();
 }
 
-/// A fraction, written in percent.
-impl Scalar for f64 {
-    const NAME: &'static str = "Percent";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Percent::from_text(text).map(Percent::fraction)
-    }
-
-    fn accepted() -> Value {
-        Percent::accepted()
-    }
+scalars! {
+    /// A fraction, written in percent.
+    f64 as "Percent": |text| Percent::from_text(text).map(Percent::fraction), accepting Percent::accepted();
 }
 
 /// A percentage in thousandths of a percent: 100 % is 100,000.
@@ -296,40 +299,27 @@ impl Scalar for PartsPerMillion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share(pub(crate) RateSpec);
 
-impl Scalar for Share {
-    const NAME: &'static str = "RateOrPercent";
-
-    fn from_text(text: &str) -> Result<Self, String> {
+scalars! {
+    Share as "RateOrPercent": |text| {
         if text.trim_end().ends_with('%') {
             return Percent::from_text(text).map(|p| Self(RateSpec::PercentMilli(p.0)));
         }
         BitRate::from_text(text).map(|rate| Self(RateSpec::Absolute(rate)))
-    }
-
-    fn accepted() -> Value {
-        json!({
-            "type": "string",
-            "pattern": format!("^ *({PERCENT}|{NUMBER} *({RATE_UNITS})) *$"),
-            "examples": ["45 %", "17.5 Mbit/s"],
-        })
-    }
-}
-
-/// A rate, or a percentage of at most all of it.
-impl Scalar for RateSpec {
-    const NAME: &'static str = Share::NAME;
-
-    fn from_text(text: &str) -> Result<Self, String> {
+    },
+    accepting json!({
+        "type": "string",
+        "pattern": format!("^ *({PERCENT}|{NUMBER} *({RATE_UNITS})) *$"),
+        "examples": ["45 %", "17.5 Mbit/s"],
+    });
+    /// A rate, or a percentage of at most all of it.
+    RateSpec as "RateOrPercent": |text| {
         let Share(rate) = Share::from_text(text)?;
         match rate {
             Self::PercentMilli(share) => Percent(share).of_all().map(|_| rate),
             Self::Absolute(_) => Ok(rate),
         }
-    }
-
-    fn accepted() -> Value {
-        Share::accepted()
-    }
+    },
+    accepting Share::accepted();
 }
 
 /// What a text may have been meant as that is none of several quantities.
@@ -338,42 +328,25 @@ pub(super) fn meant(errors: &[&QuantityError]) -> Option<String> {
     with_unit.map(ToString::to_string)
 }
 
-/// An amount of bytes, or of time at a rate that the place states.
-impl Scalar for BurstSpec {
-    const NAME: &'static str = "SizeOrDuration";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        match (text.parse(), text.parse()) {
-            (Ok(size), _) => Ok(Self::Size(size)),
-            (_, Ok(time)) => Ok(Self::Time(time)),
-            (Err(size), Err(time)) => Err(meant(&[&size, &time]).unwrap_or_else(|| {
-                format!(
-                    "`{}` is neither a size nor a duration: write for example `15 kB` or `10 ms`",
-                    text.trim()
-                )
-            })),
-        }
-    }
-
-    fn accepted() -> Value {
-        quantity_schema(&format!("{SIZE_UNITS}|{TIME_UNITS}"), &["15 kB", "1 s"])
-    }
-}
-
-impl Scalar for bool {
-    const NAME: &'static str = "YesOrNo";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "true" | "True" | "yes" | "Yes" => Ok(true),
-            "false" | "False" | "no" | "No" => Ok(false),
-            other => Err(format!("`{other}` is neither `true` nor `false`")),
-        }
-    }
-
-    fn accepted() -> Value {
-        json!({ "enum": [true, false, "yes", "Yes", "no", "No"] })
-    }
+scalars! {
+    /// An amount of bytes, or of time at a rate that the place states.
+    BurstSpec as "SizeOrDuration": |text| match (text.parse(), text.parse()) {
+        (Ok(size), _) => Ok(Self::Size(size)),
+        (_, Ok(time)) => Ok(Self::Time(time)),
+        (Err(size), Err(time)) => Err(meant(&[&size, &time]).unwrap_or_else(|| {
+            format!(
+                "`{}` is neither a size nor a duration: write for example `15 kB` or `10 ms`",
+                text.trim()
+            )
+        })),
+    },
+    accepting quantity_schema(&format!("{SIZE_UNITS}|{TIME_UNITS}"), &["15 kB", "1 s"]);
+    bool as "YesOrNo": |text| match text.trim() {
+        "true" | "True" | "yes" | "Yes" => Ok(true),
+        "false" | "False" | "no" | "No" => Ok(false),
+        other => Err(format!("`{other}` is neither `true` nor `false`")),
+    },
+    accepting json!({ "enum": [true, false, "yes", "Yes", "no", "No"] });
 }
 
 /// A number without a unit. YAML 1.2 reads one with underscores as text, so other programs would not read
@@ -398,19 +371,12 @@ pub(crate) struct Repetitions(pub(crate) u32);
 /// Most repetitions of one cell.
 const MAX_REPETITIONS: u32 = 10_000;
 
-impl Scalar for Repetitions {
-    const NAME: &'static str = "Repetitions";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        match u32::from_text(text)? {
-            repetitions @ 1..=MAX_REPETITIONS => Ok(Self(repetitions)),
-            _ => Err(format!("there must be 1 to {MAX_REPETITIONS} repetitions")),
-        }
-    }
-
-    fn accepted() -> Value {
-        json!({ "type": "integer", "minimum": 1, "maximum": MAX_REPETITIONS })
-    }
+scalars! {
+    Repetitions as "Repetitions": |text| match u32::from_text(text)? {
+        repetitions @ 1..=MAX_REPETITIONS => Ok(Self(repetitions)),
+        _ => Err(format!("there must be 1 to {MAX_REPETITIONS} repetitions")),
+    },
+    accepting json!({ "type": "integer", "minimum": 1, "maximum": MAX_REPETITIONS });
 }
 
 /// Types of whole numbers.
@@ -522,58 +488,27 @@ impl<T: RangeBound> Scalar for NumberRange<T> {
     }
 }
 
-impl Scalar for IpPrefix {
-    const NAME: &'static str = "AddressPrefix";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.trim().parse()
-    }
-
-    fn accepted() -> Value {
-        json!({ "type": "string", "examples": ["10.0.10.0/24", "2001:db8::/32"] })
-    }
-}
-
-impl Scalar for IpAddr {
-    const NAME: &'static str = "Address";
-
-    fn from_text(text: &str) -> Result<Self, String> {
+scalars! {
+    IpPrefix as "AddressPrefix": |text| text.trim().parse(),
+    accepting json!({ "type": "string", "examples": ["10.0.10.0/24", "2001:db8::/32"] });
+    IpAddr as "Address": |text| {
         let trimmed = text.trim();
         trimmed.parse().map_err(|_| {
             format!("`{trimmed}` is not an address: write for example `10.0.10.1` or `2001:db8::1`")
         })
-    }
-
-    fn accepted() -> Value {
-        json!({ "type": "string", "examples": ["10.0.10.1", "2001:db8::1"] })
-    }
+    },
+    accepting json!({ "type": "string", "examples": ["10.0.10.1", "2001:db8::1"] });
+    Layer as "Layer": |text| text.trim().parse(), accepting json!({ "enum": ["L1", "L2", "L3"] });
 }
 
-impl Scalar for Layer {
-    const NAME: &'static str = "Layer";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        text.trim().parse()
-    }
-
-    fn accepted() -> Value {
-        json!({ "enum": ["L1", "L2", "L3"] })
-    }
-}
-
-/// A layer as what is counted of a frame.
-impl Scalar for Accounting {
-    const NAME: &'static str = Layer::NAME;
-
-    fn from_text(text: &str) -> Result<Self, String> {
+scalars! {
+    /// A layer as what is counted of a frame.
+    Accounting as "Layer": |text| {
         let layer = Layer::from_text(text)?;
         Ok(Self {
             layer,
             overhead_bytes: 0,
         })
-    }
-
-    fn accepted() -> Value {
-        Layer::accepted()
-    }
+    },
+    accepting Layer::accepted();
 }

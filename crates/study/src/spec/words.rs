@@ -1,6 +1,6 @@
 //! Values that are one word of a list.
 
-use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant};
+use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant, scalars};
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
 use crate::params::{
@@ -362,39 +362,24 @@ impl Scalar for QueueLimitSpec {
     }
 }
 
-impl Scalar for SliceLimit {
-    const NAME: &'static str = "SliceLimit";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "unlimited" => Ok(Self::NoPracticalLimit),
-            number => number
-                .parse()
-                .map(Self::Slices)
-                .map_err(|_| format!("`{number}` is neither a number of slices nor `unlimited`")),
-        }
-    }
-
-    fn accepted() -> Value {
-        json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["unlimited"] }] })
-    }
+scalars! {
+    SliceLimit as "SliceLimit": |text| match text.trim() {
+        "unlimited" => Ok(Self::NoPracticalLimit),
+        number => number
+            .parse()
+            .map(Self::Slices)
+            .map_err(|_| format!("`{number}` is neither a number of slices nor `unlimited`")),
+    },
+    accepting json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["unlimited"] }] });
 }
 
 /// A published figure with its unit; which units do depends on the quantity.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Figure(pub(crate) String);
 
-impl Scalar for Figure {
-    const NAME: &'static str = "Figure";
-
-    fn from_text(text: &str) -> Result<Self, String> {
-        Ok(Self(text.trim().to_owned()))
-    }
-
-    fn accepted() -> Value {
-        json!({
-            "type": ["number", "string"],
-            "examples": ["0.066 ms", "0.1847 ms^2", "35 Mbit/s", "100 %", 0.0125],
-        })
-    }
+scalars! {
+    Figure as "Figure": |text| Ok(Self(text.trim().to_owned())), accepting json!({
+        "type": ["number", "string"],
+        "examples": ["0.066 ms", "0.1847 ms^2", "35 Mbit/s", "100 %", 0.0125],
+    });
 }
