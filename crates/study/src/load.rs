@@ -243,62 +243,38 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl StudyFile {
-    /// Read and check the study file at `path`: a study, or a series of cases.
-    ///
-    /// # Errors
-    /// As [`Study::load`]. What is wrong in one case says in which.
-    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
-        Opened::at(path)?.reading(&mut None).study_file()
-    }
+/// What a file of its own is read as.
+macro_rules! readable {
+    ($($(#[$doc:meta])* $type:ty: $read:ident;)*) => {
+        $(impl $type {
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// Everything found wrong with it, each with its place. A file above [`MAX_FILE_BYTES`], or something that is
+            /// not a file, is refused without being read.
+            pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+                Opened::at(path)?.reading(&mut None).$read()
+            }
 
-    /// Check a study file given as text. `file_name` is what messages call it; the files it names are
-    /// read from `files`.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
-        Reading::of_text(text, file_name, files)?.study_file()
-    }
+            /// The same of a file given as text. `file_name` is what messages call it; the files it names are read from
+            /// `files`.
+            ///
+            /// # Errors
+            /// As [`load`](Self::load).
+            pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
+                Reading::of_text(text, file_name, files)?.$read()
+            }
+        })*
+    };
 }
 
-impl Study {
+readable! {
+    /// Read and check the study file at `path`: a study, or a series of cases. What is wrong in one case says in which.
+    StudyFile: study_file;
     /// Read and check the study file at `path`.
-    ///
-    /// # Errors
-    /// Everything found wrong with it, each with its place. A file above
-    /// [`MAX_FILE_BYTES`], or something that is not a file, is refused
-    /// without being read.
-    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
-        Opened::at(path)?.reading(&mut None).study()
-    }
-
-    /// Check a study given as text. `file_name` is what messages call it; the files it names are
-    /// read from `files`.
-    ///
-    /// # Errors
-    /// Everything found wrong with it, each with its place.
-    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
-        Reading::of_text(text, file_name, files)?.study()
-    }
-}
-
-impl GatewayConfig {
-    /// Read the file at `path`.
-    ///
-    /// # Errors
-    /// Everything found wrong with it, each with its place.
-    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
-        Opened::at(path)?.reading(&mut None).gateway()
-    }
-
-    /// Read a configuration given as text; `file_name` is what messages call it.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn parse(text: &str, file_name: &str, files: &dyn Files) -> Result<Self, Diagnostics> {
-        Reading::of_text(text, file_name, files)?.gateway()
-    }
+    Study: study;
+    /// Read the configuration at `path`.
+    GatewayConfig: gateway;
 }
 
 impl Plan {
