@@ -5,6 +5,7 @@
 
 use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
+use crate::problem;
 use crate::study::Study;
 
 /// Most cases of a file.
@@ -96,17 +97,12 @@ pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<(Series, 
         warnings: Diagnostics::new(Vec::new(), 0),
     };
     let Value::Mapping(cases) = cases.value else {
-        let message =
-            "`cases` holds settings by the name of the case, for example `c1: {title: ...}`";
-        problems.add(key.span, message);
+        problem!(problems, key.span => "`cases` holds settings by the name of the case, for example `c1: {{title: \
+            ...}}`");
         return None;
     };
     if cases.is_empty() || cases.len() > MAX_CASES {
-        let message = format!(
-            "a file has from 1 to {MAX_CASES} cases, and not {}",
-            cases.len()
-        );
-        problems.add(key.span, message);
+        problem!(problems, key.span => "a file has from 1 to {MAX_CASES} cases, and not {}", cases.len());
         return None;
     }
     let cases = cases
@@ -123,18 +119,13 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
         Value::Mapping(entries) => entries,
         Value::Null => Vec::new(),
         Value::Scalar(_) | Value::List(_) => {
-            let message = format!("case `{}` holds settings, as a study does", key.text);
-            problems.add(key.span, message);
+            problem!(problems, key.span => "case `{}` holds settings, as a study does", key.text);
             return None;
         }
     };
     entries.retain(|(setting, node)| {
         if OF_THE_FILE.contains(&setting.text.as_str()) {
-            let message = format!(
-                "`{}` is said of the whole file, not of a case",
-                setting.text
-            );
-            problems.add(setting.span, message);
+            problem!(problems, setting.span => "`{}` is said of the whole file, not of a case", setting.text);
             return false;
         }
         if setting.text == "without" {

@@ -3,6 +3,7 @@
 use crate::check::entry_as_meant;
 use crate::diagnostics::closest;
 use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
+use crate::problem;
 
 /// Most sources of all scenarios together.
 const MAX_SOURCES: usize = 100_000;
@@ -38,12 +39,8 @@ pub(crate) fn expand_sources(root: &mut Node, problems: &mut Problems) {
         return;
     };
     if sources.len().saturating_mul(scenarios.len()) > MAX_SOURCES {
-        let message = format!(
-            "{} sources in {} scenarios are more than {MAX_SOURCES}",
-            sources.len(),
-            scenarios.len()
-        );
-        problems.add(key.span, message);
+        problem!(problems, key.span => "{} sources in {} scenarios are more than \
+            {MAX_SOURCES}", sources.len(), scenarios.len());
         return;
     }
     for (_, scenario) in scenarios {

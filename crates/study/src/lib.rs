@@ -33,8 +33,8 @@ mod timeline;
 
 pub use cases::{Series, StudyFile};
 pub use diagnostics::{Diagnostic, Diagnostics};
-pub(crate) use file::settings;
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
+pub(crate) use file::{problem, settings};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
     GatewayPacketIo,

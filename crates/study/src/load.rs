@@ -13,6 +13,7 @@ use crate::gateway::GatewayConfig;
 use crate::kind::FileKind;
 use crate::measured::MeasuredStudy;
 use crate::plan::{self, Plan};
+use crate::problem;
 use crate::study::Study;
 use std::path::Path;
 
@@ -135,10 +136,9 @@ impl<'a> Reading<'a> {
     fn study(mut self) -> Result<Study, Diagnostics> {
         let root = self.root.take();
         if let Some((key, _)) = root.as_ref().and_then(cases::written) {
-            let message =
-                "this file holds cases, each of them a study: this command takes one study";
-            let help = "choose a case (`--case NAME`), where the command has that option";
-            self.problems.add_with_help(key.span, message, help);
+            problem!(self.problems, key.span => "this file holds cases, each of them a study: this command takes one \
+                study";
+                "choose a case (`--case NAME`), where the command has that option");
         }
         let study = root.and_then(|root| self.study_with_phases(root));
         let (study, warnings) = self.outcome(study)?;
@@ -217,9 +217,9 @@ impl<'a> Reading<'a> {
             ["policies", "scenarios", "cases"].into_iter().any(has) && !has("interfaces")
         };
         if let Some(root) = self.root.as_ref().filter(is_study) {
-            let message = "this is a study, not the configuration of a gateway, which has `interfaces`, `link` and `policy`";
-            let help = "to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`";
-            self.problems.add_with_help(root.span, message, help);
+            problem!(self.problems, root.span => "this is a study, not the configuration of a gateway, which has \
+                `interfaces`, `link` and `policy`";
+                "to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`");
             return Err(self.problems.into_diagnostics(&self.sources));
         }
         let (config, warnings) =

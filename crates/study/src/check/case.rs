@@ -3,6 +3,7 @@
 use super::StudySpec;
 use crate::cases::OF_THE_FILE;
 use crate::file::{Decode, Entry, Problems, Schemas, Settings, Span, paragraph};
+use crate::problem;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -42,10 +43,8 @@ pub(crate) fn differ_in_more_than_case<'n>(
     let mut seen = BTreeMap::new();
     for (name, span) in names {
         if let Some(other) = seen.insert(name.to_lowercase(), name) {
-            let message = format!(
-                "`{name}` and `{other}` differ in case only: a file system may take them for one"
-            );
-            problems.add(span, message);
+            problem!(problems, span => "`{name}` and `{other}` differ in case only: a file system may take them for \
+                one");
         }
     }
 }

@@ -7,8 +7,8 @@ use super::police::{NO_RATE, Police};
 use super::traffic::SliceSpec;
 use super::{Checker, MAX_ENTRIES, Table, check_names};
 use crate::file::{Decode, Entry, Placed, Problems, Schemas};
-use crate::settings;
 use crate::spec::{At, AtLeastOne, Dscp, List, Name, Named, Reference, Short};
+use crate::{problem, settings};
 use serde_json::Value;
 use slicewise_model::{
     CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
@@ -176,8 +176,7 @@ impl Decode for Tenants {
     fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
         let entries = entry.table(problems)?;
         if let Some((key, _)) = entries.get(MAX_ENTRIES) {
-            let message = format!("there are more than {MAX_ENTRIES} tenants");
-            problems.add(key.span, message);
+            problem!(problems, key.span => "there are more than {MAX_ENTRIES} tenants");
             return None;
         }
         let named = Named::<At<u32>>::decode(entry, problems)?;
@@ -340,8 +339,7 @@ impl Checker<'_> {
             .map(|class| {
                 let name = class.value.name.as_ref()?;
                 if !seen.insert(&name.value.0) {
-                    let message = format!("class `{}` is defined twice", name.value.0);
-                    self.problems.add(name.span, message);
+                    problem!(self.problems, name.span => "class `{}` is defined twice", name.value.0);
                     return None;
                 }
                 let spec = self.class(name, class, slices)?;
@@ -366,12 +364,9 @@ impl Checker<'_> {
         } in with_own.filter_map(|class| class.value.name.as_ref())
         {
             if queues.iter().any(|queue| queue.name == *name) {
-                let message = format!(
-                    "class `{name}` has a queue of its own, and another queue is called `{name}`"
-                );
-                let help =
-                    format!("let the class wait in it (`queue: {name}`), or rename one of them");
-                self.problems.add_with_help(*span, message, help);
+                problem!(self.problems, *span => "class `{name}` has a queue of its own, and another queue is called \
+                    `{name}`";
+                    "let the class wait in it (`queue: {name}`), or rename one of them");
             }
         }
     }
@@ -427,8 +422,7 @@ impl Checker<'_> {
             let Some(at) = class.place("match").or(class.place("slice")) else {
                 return Some(None);
             };
-            let message = "`class-default` gets what matches no other class";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "`class-default` gets what matches no other class");
             return None;
         }
         match (class.place("match"), class.place("slice")) {
@@ -445,8 +439,7 @@ impl Checker<'_> {
                 Some(Some(class_map(name, matches)))
             }
             _ => {
-                let message = "a class needs either `match` or `slice`, to say which frames";
-                self.problems.add(*span, message);
+                problem!(self.problems, *span => "a class needs either `match` or `slice`, to say which frames");
                 None
             }
         }

@@ -9,6 +9,7 @@ use crate::params::{
     ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams, ResponseSizes,
     ServerParams, ShortFlowsParams, SourceHeaders, VideoParams,
 };
+use crate::problem;
 use crate::spec::{ApplicationKind, Name, PassingRate, Positive, word_for};
 use slicewise_traffic::scenario::Ecn;
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -68,9 +69,7 @@ impl Checker<'_> {
         let at = source.place("application").unwrap_or(place.name.span);
         let Some(kind) = placed.value.kind else {
             if placed.place("kind").is_none() {
-                let message =
-                    "`kind` is missing: is it `bulk`, `requests`, `short_flows` or `video`?";
-                self.problems.add(at, message);
+                problem!(self.problems, at => "`kind` is missing: is it `bulk`, `requests`, `short_flows` or `video`?");
             }
             return None;
         };
@@ -111,17 +110,15 @@ impl Checker<'_> {
     /// What decides when packets of a pattern leave and how long they are has no meaning here.
     fn check_no_pattern(&mut self, source: &Placed<SourceSpec>) {
         if let Some(at) = source.place("pattern") {
-            let message = "a source has a `pattern` or an `application`, not both";
-            let help = "in a scenario, `without` leaves out a source that all scenarios have";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "a source has a `pattern` or an `application`, not both";
+                "in a scenario, `without` leaves out a source that all scenarios have");
             return;
         }
         for key in OF_PATTERNS {
             if let Some(at) = source.place(key) {
-                let message = format!(
-                    "`{key}` is of sources with a `pattern`: what this one sends follows from its `application`"
-                );
-                self.problems.add_with_help(at, message, "leave it out");
+                problem!(self.problems, at => "`{key}` is of sources with a `pattern`: what this one sends follows \
+                    from its `application`";
+                    "leave it out");
             }
         }
     }
@@ -135,9 +132,8 @@ impl Checker<'_> {
             }
             if let Some(at) = written.placed.place(field.key) {
                 let kind = word_for(written.kind);
-                let message = format!("`{}` is no setting of `kind: {kind}`", field.key);
-                let help = format!("it has {}", own.join(", "));
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "`{}` is no setting of `kind: {kind}`", field.key;
+                    "it has {}", own.join(", "));
             }
         }
     }
@@ -148,9 +144,8 @@ impl Checker<'_> {
         if let Some(bytes) = bytes {
             self.check_completes(written, "bytes", "a transfer", bytes.bytes());
             if let Some(at) = written.placed.place("bitrate") {
-                let message =
-                    "`bitrate` is of transfers that send until the source stops: leave out `bytes`";
-                self.problems.add(at, message);
+                problem!(self.problems, at => "`bitrate` is of transfers that send until the source stops: leave out \
+                    `bytes`");
             }
         }
         ApplicationParams::Bulk(BulkParams {
@@ -165,8 +160,8 @@ impl Checker<'_> {
         let spec = &written.placed.value;
         let response = self.response(written);
         if written.placed.place("rate").is_none() {
-            let message = "`rate` is missing: how many requests are due, for example `1000 /s`?";
-            self.problems.add(written.at, message);
+            problem!(self.problems, written.at => "`rate` is missing: how many requests are due, for example `1000 \
+                /s`?");
         }
         let EventRate(per_kilosecond) = spec.rate?;
         let requests = RequestsParams {
@@ -202,8 +197,8 @@ impl Checker<'_> {
                 .placed
                 .place("buffer")
                 .or(written.placed.place("segment"));
-            let message = format!("a buffer of {buffer} does not hold a segment of {segment}");
-            self.problems.add(at.unwrap_or(written.at), message);
+            problem!(self.problems, at.unwrap_or(written.at) => "a buffer of {buffer} does not hold a segment of \
+                {segment}");
         }
         if let Some(lowest) = ladder.first() {
             let bytes = lowest.bytes_in(segment).bytes();
@@ -226,27 +221,19 @@ impl Checker<'_> {
     fn ladder(&mut self, written: &Written<'_>) -> Vec<BitRate> {
         let ladder = &written.placed.value.ladder.0;
         if written.placed.place("ladder").is_none() {
-            let message = "`ladder` is missing: which bit rates is the video offered in?";
-            self.problems.add(written.at, message);
+            problem!(self.problems, written.at => "`ladder` is missing: which bit rates is the video offered in?");
         } else if self.problems.is_empty() && ladder.is_empty() {
-            self.problems.add(
-                written.place("ladder"),
-                "a ladder without a bit rate: there is nothing to play",
-            );
+            problem!(self.problems, written.place("ladder") => "a ladder without a bit rate: there is nothing to play");
         }
         if let Some(first) = ladder.get(MAX_LADDER) {
-            let message = format!("a ladder may have at most {MAX_LADDER} bit rates");
-            self.problems.add(first.span, message);
+            problem!(self.problems, first.span => "a ladder may have at most {MAX_LADDER} bit rates");
         }
         for pair in ladder.windows(2) {
             if let [before, it] = pair
                 && it.value <= before.value
             {
-                let message = format!(
-                    "{} is not above {}, the quality before it: a ladder goes from the lowest bit rate to the highest",
-                    it.value.0, before.value.0
-                );
-                self.problems.add(it.span, message);
+                problem!(self.problems, it.span => "{} is not above {}, the quality before it: a ladder goes from the \
+                    lowest bit rate to the highest", it.value.0, before.value.0);
             }
         }
         ladder.iter().map(|rate| rate.value.0).collect()
@@ -258,8 +245,7 @@ impl Checker<'_> {
         };
         self.check_completes(written, "request", "a request", size.bytes());
         u32::try_from(size.bytes()).unwrap_or_else(|_| {
-            let message = format!("a request of {size} is above 4 GiB, the largest");
-            self.problems.add(written.place("request"), message);
+            problem!(self.problems, written.place("request") => "a request of {size} is above 4 GiB, the largest");
             u32::MAX
         })
     }
@@ -267,8 +253,7 @@ impl Checker<'_> {
     /// The sizes of what an application is sent.
     fn response(&mut self, written: &Written<'_>) -> Option<ResponseSizes> {
         if written.placed.place("response").is_none() {
-            let message = "`response` is missing: how large is a response?";
-            self.problems.add(written.at, message);
+            problem!(self.problems, written.at => "`response` is missing: how large is a response?");
         }
         let spec = written.placed.value.response.as_ref()?;
         let at = written.place("response");
@@ -289,8 +274,7 @@ impl Checker<'_> {
 
     fn response_bytes(&mut self, size: ByteCount, at: Span) -> Option<u64> {
         if size == ByteCount::ZERO {
-            self.problems
-                .add(at, "a size of zero: nothing would be sent");
+            problem!(self.problems, at => "a size of zero: nothing would be sent");
         }
         (size > ByteCount::ZERO).then_some(size.bytes())
     }
@@ -305,13 +289,9 @@ impl Checker<'_> {
             return;
         }
         let takes = takes.map_or_else(|| "centuries".to_owned(), |takes| takes.to_string());
-        let message = format!(
-            "{what} of {size} takes {takes} at the {rate} that the device forwards, and the source lasts {lasts}: it \
-             would not be complete"
-        );
-        let help = "choose a smaller size, or let the source last longer";
-        self.problems
-            .add_with_help(written.place(key), message, help);
+        problem!(self.problems, written.place(key) => "{what} of {size} takes {takes} at the {rate} that the device \
+            forwards, and the source lasts {lasts}: it would not be complete";
+            "choose a smaller size, or let the source last longer");
     }
 
     /// A server, or connections, that cannot answer as many requests as there are: what is asked for, but worth saying.
@@ -360,14 +340,9 @@ impl Checker<'_> {
         let left = taken.fold(MAX_CONNECTIONS, u32::saturating_sub);
         let key = written.kind.connections();
         if application.connections() > left {
-            let message = format!(
-                "with {} {key} of this source, the applications of the scenario have more than {MAX_CONNECTIONS} \
-                 connections",
-                application.connections()
-            );
-            let help = format!("{left} are left for it: lower `{key}`");
-            self.problems
-                .add_with_help(written.place(key), message, help);
+            problem!(self.problems, written.place(key) => "with {} {key} of this source, the applications of the \
+                scenario have more than {MAX_CONNECTIONS} connections", application.connections();
+                "{left} are left for it: lower `{key}`");
         }
     }
 
@@ -383,21 +358,16 @@ impl Checker<'_> {
         let own = &source.value.headers;
         let protocol = own.protocol.as_ref().or(slice.headers.protocol.as_ref());
         if let Some(protocol) = protocol.filter(|protocol| protocol.value.0 != TCP) {
-            let message = format!(
-                "the application of source `{}` runs over TCP, and these packets have another protocol",
-                place.name.value
-            );
-            let help = "give the source `headers: {protocol: tcp}`, or leave `protocol` out";
-            self.problems.add_with_help(protocol.span, message, help);
+            problem!(self.problems, protocol.span => "the application of source `{}` runs over TCP, and these packets \
+                have another protocol", place.name.value;
+                "give the source `headers: {{protocol: tcp}}`, or leave `protocol` out");
             return None;
         }
         if own.ecn.is_some()
             && let Some(at) = source.place("headers")
         {
-            let message =
-                "whether packets of an application are ECN-capable is up to its transport";
-            let help = "leave `ecn` out of `headers`, and give the source `transport: {ecn: yes}`";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "whether packets of an application are ECN-capable is up to its transport";
+                "leave `ecn` out of `headers`, and give the source `transport: {{ecn: yes}}`");
         }
         let opens = application.sender_opens();
         let defaults = if opens {

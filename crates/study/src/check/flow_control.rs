@@ -4,7 +4,7 @@ use super::Checker;
 use super::network::Packets;
 use crate::file::{Placed, Span};
 use crate::params::{DutModel, DutParams, FlowControlParams, StudyLink};
-use crate::settings;
+use crate::{problem, settings};
 use slicewise_model::{PolicyParams, QueueLimitParams};
 use slicewise_units::ByteCount;
 
@@ -56,22 +56,19 @@ impl Checker<'_> {
         } = written.value;
         let place = |key| written.place(key).unwrap_or(written.span);
         if high >= buffer {
-            let message = format!("the high mark of {high} is not below the buffer of {buffer}");
-            let help = "a frame that is not dropped would not pause the sender: lower `high`, or give a larger `buffer`";
-            self.problems.add_with_help(place("high"), message, help);
+            problem!(self.problems, place("high") => "the high mark of {high} is not below the buffer of {buffer}";
+                "a frame that is not dropped would not pause the sender: lower `high`, or give a larger `buffer`");
             return;
         }
         let largest = link.map_or(0, largest_l2);
         if buffer.bytes() < largest {
-            let message = format!("the buffer of {buffer} has no room for a frame of {largest} B");
-            let help = "nothing of that size would pass: give a larger `buffer`";
-            self.problems.add_with_help(place("buffer"), message, help);
+            problem!(self.problems, place("buffer") => "the buffer of {buffer} has no room for a frame of {largest} B";
+                "nothing of that size would pass: give a larger `buffer`");
             return;
         }
         if low >= high {
-            let message = format!("the low mark of {low} is not below the high mark of {high}");
-            let help = "the sender is paused above `high`, and goes on at `low`";
-            self.problems.add_with_help(place("low"), message, help);
+            problem!(self.problems, place("low") => "the low mark of {low} is not below the high mark of {high}";
+                "the sender is paused above `high`, and goes on at `low`");
             return;
         }
         if let Some(link) = link {
@@ -146,10 +143,9 @@ impl Checker<'_> {
                     .flow_control
                     .is_some_and(|control| control.per_priority)
             {
-                let message = "`per_priority` is of the first device of a path: only hosts hold frames of one \
-                               priority and send those of others";
-                let help = "leave it out: then whole links are paused";
-                self.problems.add_with_help(*at, message, help);
+                problem!(self.problems, *at => "`per_priority` is of the first device of a path: only hosts hold \
+                    frames of one priority and send those of others";
+                    "leave it out: then whole links are paused");
             }
         }
     }

@@ -10,8 +10,8 @@ use crate::gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
     GatewayPacketIo,
 };
-use crate::settings;
 use crate::spec::{At, Named};
+use crate::{problem, settings};
 use slicewise_model::{Discipline, PolicyParams, Rate};
 use slicewise_units::ByteCount;
 
@@ -92,8 +92,7 @@ impl Checker<'_> {
         let backward = self.backward(spec, link, policy.as_ref());
         let memory = spec.memory.as_ref().map_or(DEFAULT_MEMORY, |at| at.value);
         if let (Some(at), true) = (&spec.memory, memory > MAX_MEMORY) {
-            let message = format!("this is more than {MAX_MEMORY}");
-            self.problems.add(at.span, message);
+            problem!(self.problems, at.span => "this is more than {MAX_MEMORY}");
         }
         let metrics_port = spec.metrics_port.unwrap_or(DEFAULT_METRICS_PORT);
         let policies = [policy.as_ref(), backward.as_ref().map(|way| &way.policy)];
@@ -150,11 +149,8 @@ impl Checker<'_> {
                 .iter()
                 .any(|scheme| url.value.starts_with(scheme));
             if !is_url {
-                let message = format!(
-                    "`{}` is not the address of a controller: expected for example `http://127.0.0.1:9650`",
-                    url.value
-                );
-                self.problems.add(url.span, message);
+                problem!(self.problems, url.span => "`{}` is not the address of a controller: expected for example \
+                    `http://127.0.0.1:9650`", url.value);
             }
             is_url
         });
@@ -183,11 +179,8 @@ impl Checker<'_> {
             && value.bytes().next().is_some_and(is_first)
             && value.bytes().all(is_next);
         if !is_name {
-            let message = format!(
-                "`{value}` is no name that a {what} can have at a controller: expected 1 to {MAX_NAME_BYTES} of a-z, 0-9, `.`, `_` and \
-                 `-`, and a letter or digit first"
-            );
-            self.problems.add(*span, message);
+            problem!(self.problems, *span => "`{value}` is no name that a {what} can have at a controller: expected 1 \
+                to {MAX_NAME_BYTES} of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first");
             return None;
         }
         Some(value.clone())
@@ -202,14 +195,12 @@ impl Checker<'_> {
         }
         match <[String; 2]>::try_from(names) {
             Ok([first, second]) if first == second => {
-                let message = "a gateway forwards between two interfaces, but both are the same";
-                self.problems.add(*span, message);
+                problem!(self.problems, *span => "a gateway forwards between two interfaces, but both are the same");
                 None
             }
             Ok(both) => Some(both),
             Err(others) => {
-                let message = format!("a gateway has two interfaces; here are {}", others.len());
-                self.problems.add(*span, message);
+                problem!(self.problems, *span => "a gateway has two interfaces; here are {}", others.len());
                 None
             }
         }
@@ -223,11 +214,8 @@ impl Checker<'_> {
                 .bytes()
                 .all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':');
         if !is_possible {
-            let message = format!(
-                "`{text}` is not an interface name: Linux allows 1 to {MAX_INTERFACE_BYTES} letters, digits \
-                 and punctuation marks except `/` and `:`"
-            );
-            self.problems.add(name.span, message);
+            problem!(self.problems, name.span => "`{text}` is not an interface name: Linux allows 1 to \
+                {MAX_INTERFACE_BYTES} letters, digits and punctuation marks except `/` and `:`");
             return None;
         }
         Some(text.to_owned())
@@ -267,8 +255,7 @@ impl Checker<'_> {
     ) -> Option<PolicyParams> {
         for key in ["published", "scalability"] {
             if let Some(at) = policy.place(key) {
-                let message = format!("`{key}` is for policies of a study");
-                self.problems.add(at, message);
+                problem!(self.problems, at => "`{key}` is for policies of a study");
             }
         }
         let name = At {

@@ -3,8 +3,8 @@
 use super::Checker;
 use super::matching::MAX_VLAN;
 use crate::params::SourceHeaders;
-use crate::settings;
 use crate::spec::{At, Dscp, Protocol, Scalar, narrowed};
+use crate::{problem, settings};
 use slicewise_traffic::scenario::Ecn;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -95,8 +95,7 @@ impl Checker<'_> {
         let vlan = own.vlan.as_ref().or(slice.vlan.as_ref());
         let inner_vlan = own.inner_vlan.as_ref().or(slice.inner_vlan.as_ref());
         if let (None, Some(inner)) = (vlan, inner_vlan) {
-            let message = "a second VLAN tag needs a first: set `vlan` too";
-            self.problems.add(inner.span, message);
+            problem!(self.problems, inner.span => "a second VLAN tag needs a first: set `vlan` too");
         }
         let source_at = own.source.as_ref().or(slice.source.as_ref());
         let destination_at = own.destination.as_ref().or(slice.destination.as_ref());
@@ -105,10 +104,8 @@ impl Checker<'_> {
         if source.is_ipv4() != destination.is_ipv4()
             && let Some(at) = destination_at.or(source_at)
         {
-            let message = format!(
-                "source {source} and destination {destination} are of different IP versions"
-            );
-            self.problems.add(at.span, message);
+            problem!(self.problems, at.span => "source {source} and destination {destination} are of different IP \
+                versions");
         }
         let protocol = own.protocol.as_ref().or(slice.protocol.as_ref());
         let source_port = own.source_port.or(slice.source_port);

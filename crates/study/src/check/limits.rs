@@ -5,6 +5,7 @@ use super::StudySpec;
 use super::traffic::{Network, SourceSpec};
 use crate::file::{Placed, Span};
 use crate::params::{OnOffParams, SourceParams};
+use crate::problem;
 use crate::spec::{At, PatternName};
 use slicewise_units::{ByteCount, Duration};
 
@@ -43,14 +44,9 @@ impl Checker<'_> {
         if transit >= duration.nanos()
             && let Some(at) = at
         {
-            let message = format!(
-                "a packet would take {} (two links of {each_link}, {in_device} in the \
-                 device), and none would arrive in a run of {duration}",
-                Duration::from_nanos(transit),
-            );
-            let help = "shorten `link.propagation` and `dut.processing_delay`, or give `duration` \
-                        more than their sum";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "a packet would take {} (two links of {each_link}, {in_device} in the \
+                device), and none would arrive in a run of {duration}", Duration::from_nanos(transit);
+                "shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum");
         }
         let Some(hosts) = &spec.hosts else { return };
         let waits = [
@@ -62,9 +58,8 @@ impl Checker<'_> {
             if let Some(at) = hosts.place(key)
                 && wait >= duration
             {
-                let message = format!("{wait} is not shorter than the run, which takes {duration}");
-                let help = "choose a shorter time, or a longer `duration`";
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "{wait} is not shorter than the run, which takes {duration}";
+                    "choose a shorter time, or a longer `duration`");
             }
         }
     }
@@ -82,13 +77,9 @@ impl Checker<'_> {
         let rate = source.rate;
         let per_second = source.packets_per_second().unwrap_or(u64::MAX);
         if per_second > MAX_PACKETS_PER_SECOND {
-            let message = format!(
-                "{rate} in packets of {} B are {per_second} packets/s: a source may send at \
-                 most {MAX_PACKETS_PER_SECOND}",
-                source.mean_counted_bytes()
-            );
-            let help = "lower `rate`, or send larger packets (`payload`)".to_owned();
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "{rate} in packets of {} B are {per_second} packets/s: a source may send at \
+                most {MAX_PACKETS_PER_SECOND}", source.mean_counted_bytes();
+                "lower `rate`, or send larger packets (`payload`)");
             return;
         }
         let bytes = source.largest.counted_bytes;
@@ -100,24 +91,17 @@ impl Checker<'_> {
         }
         let sends_for = sends_for(source);
         if gap > sends_for {
-            let message = format!(
-                "at {rate} a packet of {bytes} B leaves every {gap}, and the source sends for \
-                 {sends_for}: no second packet would leave"
-            );
-            let help = "raise `rate`, or let the source send for longer".to_owned();
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "at {rate} a packet of {bytes} B leaves every {gap}, and the source sends \
+                for {sends_for}: no second packet would leave";
+                "raise `rate`, or let the source send for longer");
         } else if let (Some(on_off), Some(phases)) = (&written.value.on_off, source.on_off)
             && let Some(at) = on_off.place("on_for")
             && phases.on >= MIN_PHASE
             && gap > phases.on
         {
-            let message = format!(
-                "at {rate} a packet of {bytes} B leaves every {gap}, and each time the source sends \
-                 it does so for {} only: it could not reach its rate",
-                phases.on
-            );
-            let help = format!("give `on_for` at least {gap}, or raise `rate`");
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "at {rate} a packet of {bytes} B leaves every {gap}, and each time the \
+                source sends it does so for {} only: it could not reach its rate", phases.on;
+                "give `on_for` at least {gap}, or raise `rate`");
         }
     }
 
@@ -126,10 +110,8 @@ impl Checker<'_> {
         if let Some(at) = at
             && phase < MIN_PHASE
         {
-            let message =
-                format!("a phase of {phase} is too short: it must last at least {MIN_PHASE}");
-            let help = "for a lower rate without pauses, leave `on_off` out".to_owned();
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "a phase of {phase} is too short: it must last at least {MIN_PHASE}";
+                "for a lower rate without pauses, leave `on_off` out");
         }
     }
 
@@ -143,13 +125,9 @@ impl Checker<'_> {
                 .saturating_add(source.start_spread.nanos())
                 > source.stop.nanos()
         {
-            let message = format!(
-                "the source may start {} after its earliest start at {}, when it has stopped \
-                 already, at {}",
-                source.start_spread, source.start, source.stop
-            );
-            let help = format!("set `start_spread` to at most {}", sends_for(source));
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "the source may start {} after its earliest start at {}, when it has stopped \
+                already, at {}", source.start_spread, source.start, source.stop;
+                "set `start_spread` to at most {}", sends_for(source));
         }
     }
 
@@ -160,12 +138,9 @@ impl Checker<'_> {
             .map(packets)
             .fold(0u128, u128::saturating_add);
         if packets > MAX_PACKETS_PER_RUN {
-            let message = format!(
-                "the sources of this scenario send about {packets} packets in a run: at most \
-                 {MAX_PACKETS_PER_RUN} can be simulated"
-            );
-            let help = "shorten `duration`, lower rates, or send larger packets".to_owned();
-            self.problems.add_with_help(name.span, message, help);
+            problem!(self.problems, name.span => "the sources of this scenario send about {packets} packets in a run: \
+                at most {MAX_PACKETS_PER_RUN} can be simulated";
+                "shorten `duration`, lower rates, or send larger packets");
         }
     }
 }

@@ -7,9 +7,9 @@ use super::traffic::{matches_of, rate_of};
 use crate::file::Placed;
 use crate::measured::{CapturePatterns, MeasuredStudy};
 use crate::params::MeasureParams;
-use crate::settings;
 use crate::spec::{At, List, Name, Named, Positive, Repetitions, Share};
 use crate::{DutModel, DutParams, device};
+use crate::{problem, settings};
 use slicewise_model::{ClassMap, Rate, RateSpec};
 use slicewise_stats::backend::CAPTURES;
 use slicewise_stats::description::{
@@ -224,9 +224,8 @@ impl Checker<'_> {
             (Some(share), None) => match share.value.0 {
                 RateSpec::Absolute(rate) => rate,
                 RateSpec::PercentMilli(_) => {
-                    let help = "add `link: RATE`, what the slices share";
-                    let message = "a percentage, but there is no `link` that it refers to";
-                    self.problems.add_with_help(share.span, message, help);
+                    problem!(self.problems, share.span => "a percentage, but there is no `link` that it refers to";
+                        "add `link: RATE`, what the slices share");
                     BitRate::ZERO
                 }
             },
@@ -251,8 +250,7 @@ impl Checker<'_> {
             loss_timeout,
         } = value;
         if spec.policies.len() == 0 || spec.scenarios.len() == 0 {
-            let message = "captures need the `policies` and `scenarios` that were run";
-            self.problems.add(*span, message);
+            problem!(self.problems, *span => "captures need the `policies` and `scenarios` that were run");
         }
         let several = [
             spec.policies.len() > 1,
@@ -279,14 +277,13 @@ impl Checker<'_> {
         let mut rest = text.value.clone();
         for (placeholder, several) in PLACEHOLDERS.into_iter().zip(several) {
             if several && !rest.contains(placeholder) {
-                let message = format!("`{placeholder}` is missing: there are several");
-                self.problems.add(text.span, message);
+                problem!(self.problems, text.span => "`{placeholder}` is missing: there are several");
             }
             rest = rest.replace(placeholder, "");
         }
         if rest.contains(['{', '}']) {
-            let message = "only {policy}, {scenario} and {repetition} can stand in braces";
-            self.problems.add(text.span, message);
+            problem!(self.problems, text.span => "only {{policy}}, {{scenario}} and {{repetition}} can stand in \
+                braces");
         }
     }
 }

@@ -48,11 +48,11 @@ use crate::params::{
     StudySlice,
 };
 use crate::quick::usual_scenarios;
-use crate::settings;
 use crate::spec::{
     At, List, Name, Named, Positive, Reference, Repetitions, Scalar, Short, narrowed,
 };
 use crate::study::Study;
+use crate::{problem, settings};
 use case::CaseSpec;
 use dpdk::ProfilePlace;
 use network::{DutSpec, MarginsSpec};
@@ -222,8 +222,7 @@ impl<'a> Checker<'a> {
     /// A file that another names cannot be read.
     fn unreadable(&mut self, at: Span, path: &str, error: &FileError) {
         let shown = self.sources.shown(path);
-        let message = format!("cannot read `{shown}`: {error}");
-        self.problems.add(at, message);
+        problem!(self.problems, at => "cannot read `{shown}`: {error}");
     }
 
     /// The entries written at `path`, also those that could not be read and are in no table.
@@ -271,8 +270,7 @@ impl<'a> Checker<'a> {
     /// Report that the study has no entry in `table`, unless there are some that cannot be read.
     fn needs_one(&mut self, table: &str) {
         if self.entries_at(&[table]).is_empty() {
-            let message = format!("`{table}` is missing: at least one is required");
-            self.problems.add(self.root.span, message);
+            problem!(self.problems, self.root.span => "`{table}` is missing: at least one is required");
         }
     }
 
@@ -326,8 +324,7 @@ impl<'a> Checker<'a> {
     fn is_few(&mut self, what: &str, mut places: impl Iterator<Item = Span>) -> bool {
         let excess = places.nth(MAX_ENTRIES);
         if let Some(at) = excess {
-            let message = format!("there are more than {MAX_ENTRIES} {what}");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "there are more than {MAX_ENTRIES} {what}");
         }
         excess.is_none()
     }
@@ -469,10 +466,8 @@ impl<'a> Checker<'a> {
                 let (Some(first), Some(_)) = (spans(0), scenarios.get(1)) else {
                     return;
                 };
-                let help = "set `reference: true` in the scenario where no slice exceeds what was \
-                            promised";
-                let message = "no scenario is the reference that isolation is judged against";
-                self.problems.add_with_help(first, message, help);
+                problem!(self.problems, first => "no scenario is the reference that isolation is judged against";
+                    "set `reference: true` in the scenario where no slice exceeds what was promised");
                 return;
             };
             let sends = |s: &ScenarioParams| {
@@ -486,11 +481,8 @@ impl<'a> Checker<'a> {
             if let (Some(scenario), Some(at)) = (scenarios.get(reference), spans(reference))
                 && !sends(scenario)
             {
-                let message = format!(
-                    "slice `{}` sends nothing in the reference: its isolation cannot be judged",
-                    params.name
-                );
-                self.problems.add(at, message);
+                problem!(self.problems, at => "slice `{}` sends nothing in the reference: its isolation cannot be \
+                    judged", params.name);
             }
         }
     }
@@ -499,11 +491,7 @@ impl<'a> Checker<'a> {
     fn check_one_reference<'n>(&mut self, scenarios: impl Iterator<Item = (&'n At<String>, bool)>) {
         let mut references = scenarios.filter(|(_, is_reference)| *is_reference);
         if let (Some((first, _)), Some((second, _))) = (references.next(), references.next()) {
-            let message = format!(
-                "`{}` is the reference already: only one is allowed",
-                first.value
-            );
-            self.problems.add(second.span, message);
+            problem!(self.problems, second.span => "`{}` is the reference already: only one is allowed", first.value);
         }
     }
 
@@ -520,13 +508,8 @@ impl<'a> Checker<'a> {
             .saturating_mul(u64::from(repetitions));
         if runs > MAX_RUNS {
             let at = self.place_of(&["repetitions"]).unwrap_or(self.root.span);
-            let message = format!(
-                "{} policies × {} scenarios × {repetitions} repetitions are {runs} runs, more than \
-                 {MAX_RUNS}",
-                spec.policies.len(),
-                spec.scenarios.len(),
-            );
-            self.problems.add(at, message);
+            problem!(self.problems, at => "{} policies × {} scenarios × {repetitions} repetitions are {runs} runs, \
+                more than {MAX_RUNS}", spec.policies.len(), spec.scenarios.len());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Value};
-use crate::settings;
 use crate::spec::{At, AtLeastOne, List, Name, Reference, Short};
+use crate::{problem, settings};
 use serde_json::{Value as Json, json};
 use slicewise_model::{QueueSpec, RateSpec, ShaperSpec};
 use std::collections::BTreeSet;
@@ -85,8 +85,7 @@ impl Checker<'_> {
                 span,
             } = name;
             if !names.insert(name) {
-                self.problems
-                    .add(*span, format!("queue `{name}` is defined twice"));
+                problem!(self.problems, *span => "queue `{name}` is defined twice");
                 are_whole = false;
                 continue;
             }

@@ -9,10 +9,10 @@ use crate::params::{
     CRYSTAL_PPB, DutModel, DutParams, FlowControlParams, HostTiming, LicenceParams,
     MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, StudyLink, SwitchParams,
 };
-use crate::settings;
 use crate::spec::{
     Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
 };
+use crate::{problem, settings};
 use slicewise_model::{BurstSpec, Rate};
 use slicewise_stats::collect::MAX_BINS;
 use slicewise_stats::description::Margins;
@@ -318,14 +318,13 @@ impl Checker<'_> {
         }
         match (model, written.place("licence")) {
             (DutModel::Isr4221, None) => {
-                let message = "`licence` is missing: an ISR 4221 forwards what its licence allows";
-                self.problems.add(written.span, message);
+                problem!(self.problems, written.span => "`licence` is missing: an ISR 4221 forwards what its licence \
+                    allows");
                 return None;
             }
             (_, Some(at)) if model != DutModel::Isr4221 => {
-                let help = "leave it out, or use the model `isr4221`";
-                let message = "only the model `isr4221` has a licence";
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "only the model `isr4221` has a licence";
+                    "leave it out, or use the model `isr4221`");
                 return None;
             }
             _ => {}
@@ -351,16 +350,14 @@ impl Checker<'_> {
         if let Some(at) = licence.place("credit")
             && credit < ByteCount::new(u64::from(DEFAULT_MTU))
         {
-            let message = format!("a credit of {credit} is less than one packet");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a credit of {credit} is less than one packet");
             return None;
         }
         if let Some(at) = licence.place("rate")
             && rate.rate > dut.port_rate.rate
         {
             let ports = dut.port_rate.rate;
-            let message = format!("the licence is above the rate of the ports, {ports}");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "the licence is above the rate of the ports, {ports}");
         }
         Some(dut)
     }
@@ -374,8 +371,7 @@ impl Checker<'_> {
             && hosts.timer_slack > hosts.timer
         {
             let timer = hosts.timer;
-            let message = format!("this is longer than the timer's period of {timer}");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "this is longer than the timer's period of {timer}");
         }
         hosts
     }
@@ -395,11 +391,9 @@ impl Checker<'_> {
         }
         let bins = duration.nanos() / measure.bin.nanos().max(1);
         if bins.saturating_mul(slices as u64) > MAX_BINS {
-            let message = format!(
-                "a run would have {bins} bins for each of {slices} slices, more than {MAX_BINS} in all"
-            );
-            let help = "choose a longer `measure.bin` or a shorter `duration`";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "a run would have {bins} bins for each of {slices} slices, more than \
+                {MAX_BINS} in all";
+                "choose a longer `measure.bin` or a shorter `duration`");
         }
         self.check_queue_lengths(study, duration);
         measure
@@ -413,19 +407,15 @@ impl Checker<'_> {
             return;
         };
         if !study.populations.0.is_empty() {
-            let message = "in a study of `populations` queues are not looked at one by one";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "in a study of `populations` queues are not looked at one by one");
         }
         let looks = duration.nanos() / interval.nanos().max(1);
         if looks > MAX_LOOKS {
-            let message =
-                format!("a run would look at the queues {looks} times, more than {MAX_LOOKS}");
-            let help = "choose a longer interval";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "a run would look at the queues {looks} times, more than {MAX_LOOKS}";
+                "choose a longer interval");
         }
         if looks == 0 {
-            let message = format!("a run of {duration} would not look at the queues once");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a run of {duration} would not look at the queues once");
         }
     }
 
@@ -438,9 +428,8 @@ impl Checker<'_> {
     ) -> bool {
         let is_whole = duration.nanos().is_multiple_of(bin.nanos().max(1));
         if !is_whole {
-            let message = format!("the run of {duration} is not a whole number of bins of {bin}");
-            let help = "give `duration` a multiple of `measure.bin`";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "the run of {duration} is not a whole number of bins of {bin}";
+                "give `duration` a multiple of `measure.bin`");
         }
         is_whole
     }
@@ -458,23 +447,20 @@ impl Checker<'_> {
         if let Some(at) = written.place("rare_runs")
             && !(margins.rare_runs > 0.0 && margins.rare_runs < 1.0)
         {
-            let message = "this must be above 0 % and below 100 %: no number of repetitions excludes \
-                           everything";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "this must be above 0 % and below 100 %: no number of repetitions excludes \
+                everything");
         }
         if let Some(at) = written.place("confidence")
             && !(0.5..1.0).contains(&margins.confidence)
         {
-            let message = "a confidence must be at least 50 % and below 100 %";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a confidence must be at least 50 % and below 100 %");
         }
         let holds = written.place("reallocation_holds");
         if let Some(at) = holds.or(written.place("reallocation_broken"))
             && margins.reallocation_holds <= margins.reallocation_broken
         {
-            let message = "reallocation would hold and be broken at once: the fraction from which \
-                           it holds must be the larger one";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "reallocation would hold and be broken at once: the fraction from which it \
+                holds must be the larger one");
         }
         margins
     }

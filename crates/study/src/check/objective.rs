@@ -3,8 +3,8 @@
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{ApplicationParams, ScenarioParams};
-use crate::settings;
 use crate::spec::{NUMBER, Percent, Scalar, TIME_UNITS, scalars};
+use crate::{problem, settings};
 use serde_json::{Map, Value, json};
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use slicewise_units::{BitRate, Duration};
@@ -137,15 +137,13 @@ impl Checker<'_> {
         let spec = spec?;
         let has_intervals = OF_INTERVALS.iter().any(|key| spec.place(key).is_some());
         if !has_intervals && spec.place("availability").is_some() {
-            let message = "availability is the share of intervals in which other objectives are met, but there are none \
-                           that have a value in each interval";
-            let help = "state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`";
-            self.problems.add_with_help(spec.span, message, help);
+            problem!(self.problems, spec.span => "availability is the share of intervals in which other objectives are \
+                met, but there are none that have a value in each interval";
+                "state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`");
         } else if !has_intervals && OF_ENDS.iter().all(|key| spec.place(key).is_none()) {
-            let help = "state at least one of `delay`, `delay_variation`, `loss`, `throughput`, `goodput`, \
-                        `completion_time` and `request_latency`";
-            let message = "the objective is empty";
-            self.problems.add_with_help(spec.span, message, help);
+            problem!(self.problems, spec.span => "the objective is empty";
+                "state at least one of `delay`, `delay_variation`, `loss`, `throughput`, `goodput`, `completion_time` \
+                and `request_latency`");
         }
         let rates = [
             ("throughput", spec.value.throughput_bits_per_second),
@@ -157,11 +155,8 @@ impl Checker<'_> {
                 && share > BitRate::ZERO
                 && rate > share.bits_per_second()
             {
-                let message = format!(
-                    "an objective of {} is above the slice's share of {share}: nothing promises it more than its share",
-                    BitRate::new(rate)
-                );
-                self.problems.add(at, message);
+                problem!(self.problems, at => "an objective of {} is above the slice's share of {share}: nothing \
+                    promises it more than its share", BitRate::new(rate));
             }
         }
         Some(spec.value)
@@ -190,11 +185,8 @@ impl Checker<'_> {
                 if let Some(at) = objective.place(key)
                     && !has(is_one)
                 {
-                    let message = format!(
-                        "no source of slice `{}` has {needed}, so that there is nothing to judge by this",
-                        name.value
-                    );
-                    self.problems.add(at, message);
+                    problem!(self.problems, at => "no source of slice `{}` has {needed}, so that there is nothing to \
+                        judge by this", name.value);
                 }
             }
         }
@@ -204,9 +196,9 @@ impl Checker<'_> {
     pub(super) fn refuse_objectives_of_applications(&mut self, spec: Option<&Placed<Objective>>) {
         for (key, _, _) in OF_APPLICATIONS {
             if let Some(at) = spec.and_then(|spec| spec.place(key)) {
-                let message = "captures do not show what applications got: only studies that run can be judged by this";
-                let help = "state `throughput`, `delay` or `loss` of the slice's packets instead";
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "captures do not show what applications got: only studies that run can \
+                    be judged by this";
+                    "state `throughput`, `delay` or `loss` of the slice's packets instead");
             }
         }
     }

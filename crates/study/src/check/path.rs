@@ -5,6 +5,7 @@ use super::{Checker, StudySpec, Table, entry_as_meant};
 use crate::device;
 use crate::file::Span;
 use crate::params::{DutParams, HopParams, StudyLink};
+use crate::problem;
 use crate::spec::{At, Reference};
 use crate::study::StudyPolicy;
 use slicewise_model::{PolicyError, PolicyParams, PolicySpec};
@@ -21,8 +22,8 @@ impl Checker<'_> {
     /// The path of the study; `None` where it has a `dut` instead.
     pub(super) fn path(&mut self, spec: &StudySpec, link: Option<&StudyLink>) -> Option<Path> {
         if let Some(at) = spec.dut.as_ref().and_then(|dut| dut.place("policy")) {
-            let message = "`dut` is under the policies that are compared: only a device of `devices` has its own";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "`dut` is under the policies that are compared: only a device of `devices` \
+                has its own");
         }
         let is_written = |key| entry_as_meant(self.root, key).is_some();
         let (has_path, has_dut) = (is_written("path"), is_written("dut"));
@@ -30,13 +31,11 @@ impl Checker<'_> {
             let devices = entry_as_meant(self.root, "devices").map(|(key, _)| key.span);
             match (has_dut, devices) {
                 (true, Some(at)) => {
-                    let message = "`devices` are those of a `path`, and there is none";
-                    self.problems.add(at, message);
+                    problem!(self.problems, at => "`devices` are those of a `path`, and there is none");
                 }
                 (false, Some(at)) => {
-                    let message = "`path` is missing: in which order do frames pass the devices?";
-                    let help = "add their names in that order, for example `path: [first, second]`";
-                    self.problems.add_with_help(at, message, help);
+                    problem!(self.problems, at => "`path` is missing: in which order do frames pass the devices?";
+                        "add their names in that order, for example `path: [first, second]`");
                 }
                 (false, None) => self.problems.add(self.root.span, "`dut` is missing"),
                 (true, None) => {}
@@ -52,8 +51,7 @@ impl Checker<'_> {
             });
         };
         if has_dut {
-            let message = "`path` and `dut` exclude each other: `dut` is a path of one device";
-            self.problems.add(*span, message);
+            problem!(self.problems, *span => "`path` and `dut` exclude each other: `dut` is a path of one device");
         }
         if path.0.is_empty() {
             self.problems.add(*span, "a path needs at least one device");
@@ -73,8 +71,8 @@ impl Checker<'_> {
         let limiting = compared.min_by_key(|(_, device)| device.capacity().rate);
         let limiting = limiting.map(|(_, device)| *device);
         if !devices.is_empty() && devices.iter().all(|(place, _)| has_own(*place)) {
-            let message = "every device of the path has a policy of its own: none is under those that are compared";
-            self.problems.add(*span, message);
+            problem!(self.problems, *span => "every device of the path has a policy of its own: none is under those \
+                that are compared");
         }
         let later = devices.iter().skip(1);
         let later = later.filter_map(|(place, device)| {
@@ -90,9 +88,8 @@ impl Checker<'_> {
     fn check_unused(&mut self, spec: &StudySpec, path: &[At<Reference>]) {
         for (name, _) in spec.devices.iter() {
             if path.iter().all(|hop| hop.value.as_ref() != name.value) {
-                let message = format!("device `{}` is not on the path", name.value);
-                let help = "name it in `path`, or leave it out";
-                self.problems.add_with_help(name.span, message, help);
+                problem!(self.problems, name.span => "device `{}` is not on the path", name.value;
+                    "name it in `path`, or leave it out");
             }
         }
     }
@@ -105,10 +102,8 @@ impl Checker<'_> {
             let name = hop.value.as_ref();
             let mut before = path.iter().take(index);
             if before.any(|before| before.value.as_ref() == name) {
-                let message = format!(
-                    "the path comes back to device `{name}`: frames would go round in a loop"
-                );
-                self.problems.add(hop.span, message);
+                problem!(self.problems, hop.span => "the path comes back to device `{name}`: frames would go round in \
+                    a loop");
                 continue;
             }
             places.extend(self.index_of(Table::DEVICES, hop, &known));
@@ -160,8 +155,7 @@ impl Checker<'_> {
         match fitting(&understood.spec, device) {
             Ok(params) => Some((understood.spec, params)),
             Err(error) => {
-                let message = format!("on device `{}`: {}", name.value, error.problem);
-                self.problems.add(policy.span, message);
+                problem!(self.problems, policy.span => "on device `{}`: {}", name.value, error.problem);
                 None
             }
         }
@@ -182,8 +176,7 @@ impl Checker<'_> {
                 Err(error) => {
                     let at = spec.policies.entry(&policy.name);
                     let at = at.map_or(device.span, |(name, _)| name.span);
-                    let message = format!("on device `{}`: {}", device.value, error.problem);
-                    self.problems.add(at, message);
+                    problem!(self.problems, at => "on device `{}`: {}", device.value, error.problem);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use super::Checker;
 use crate::file::{Decode, Entry, Problems, Schemas, Span};
 use crate::params::{PacketSize, SizesParams, SourceHeaders, WeightedSize};
+use crate::problem;
 use crate::spec::{At, Counted, NUMBER, PatternName, SIZE_UNITS, Scalar, Short};
 use serde_json::{Value, json};
 use slicewise_units::{Accounting, ByteCount, FrameLengths};
@@ -156,9 +157,8 @@ impl Checker<'_> {
                     WrittenSizes::Capture
                 }
                 Payload::Capture => {
-                    let message = "only the pattern `replay` has the sizes of a capture";
-                    let help = "write a size, sizes with weights, or `imix`";
-                    self.problems.add_with_help(at, message, help);
+                    problem!(self.problems, at => "only the pattern `replay` has the sizes of a capture";
+                        "write a size, sizes with weights, or `imix`");
                     return None;
                 }
             },
@@ -173,8 +173,7 @@ impl Checker<'_> {
         }
         let bytes = Some(size.bytes()).filter(|bytes| *bytes <= MAX_PACKET);
         if bytes.is_none() {
-            let message = "a payload of this size does not fit in an IP packet";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a payload of this size does not fit in an IP packet");
         }
         bytes.and_then(|bytes| u32::try_from(bytes).ok())
     }
@@ -187,8 +186,7 @@ impl Checker<'_> {
         bytes_of: fn(&mut Self, ByteCount, Span) -> Option<T>,
     ) -> Option<Vec<(T, u32)>> {
         if mix.len() > MAX_SIZES {
-            let message = format!("a mix may have at most {MAX_SIZES} sizes");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a mix may have at most {MAX_SIZES} sizes");
             return None;
         }
         let mut sizes: Vec<(T, u32)> = Vec::new();
@@ -200,8 +198,7 @@ impl Checker<'_> {
             let weight = weight.as_ref().filter(|weight| {
                 let fits = weight.value <= MAX_WEIGHT;
                 if !fits {
-                    let message = format!("a weight may be at most {MAX_WEIGHT}");
-                    self.problems.add(weight.span, message);
+                    problem!(self.problems, weight.span => "a weight may be at most {MAX_WEIGHT}");
                 }
                 fits
             });
@@ -210,8 +207,7 @@ impl Checker<'_> {
                 continue;
             };
             if sizes.iter().any(|(other, _)| *other == bytes) {
-                let message = format!("{bytes} B has a weight already");
-                self.problems.add(size.span, message);
+                problem!(self.problems, size.span => "{bytes} B has a weight already");
                 is_whole = false;
             }
             sizes.push((bytes, weight.value));
@@ -219,8 +215,7 @@ impl Checker<'_> {
         // A scenario takes a size out of the mix that all scenarios have by giving it no weight.
         sizes.retain(|(_, weight)| *weight > 0);
         if is_whole && sizes.is_empty() {
-            let message = "no size has a weight: nothing would be sent";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "no size has a weight: nothing would be sent");
         }
         (is_whole && !sizes.is_empty()).then_some(sizes)
     }
@@ -284,12 +279,9 @@ impl Checker<'_> {
             |(bytes, weight): (u32, u32)| Some((bytes.checked_sub(header_bytes)?, weight));
         let payloads: Option<Vec<_>> = IMIX.into_iter().map(payload).collect();
         if payloads.is_none() {
-            let message = format!(
-                "`imix` has IP packets of 40 B, and the headers of this source alone have {header_bytes} B"
-            );
-            let help = "write the sizes of the payload and their weights, for example \
-                        `{64 B: 7, 528 B: 4, 1448 B: 1}`";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "`imix` has IP packets of 40 B, and the headers of this source alone have \
+                {header_bytes} B";
+                "write the sizes of the payload and their weights, for example `{{64 B: 7, 528 B: 4, 1448 B: 1}}`");
         }
         payloads
     }

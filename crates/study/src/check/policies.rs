@@ -10,9 +10,9 @@ use super::traffic::SliceSpec;
 use crate::device;
 use crate::file::{Entry, Node, Placed, Span, Value};
 use crate::params::DutParams;
-use crate::settings;
 use crate::spec::{At, List, Named, Verbatim, Weights};
 use crate::study::StudyPolicy;
+use crate::{problem, settings};
 use slicewise_formats::TextError;
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{
@@ -224,14 +224,13 @@ impl Checker<'_> {
             ("data_plane", "p4_tins"),
         ] {
             if let (Some(at), false) = (policy.place(key), is_written(of)) {
-                let message = format!("`{key}` is for policies with `{of}`");
-                self.problems.add(at, message);
+                problem!(self.problems, at => "`{key}` is for policies with `{of}`");
             }
         }
         let spec = &policy.value;
         if let (Some(at), Some(false)) = (policy.place("none"), spec.none) {
-            let message = "`none: false` has no meaning: give the policy's `classes`, `ios`, `p4_tins`, `ovs` or `dpdk`";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "`none: false` has no meaning: give the policy's `classes`, `ios`, \
+                `p4_tins`, `ovs` or `dpdk`");
             return None;
         }
         let forms: Vec<&str> = FORMS.into_iter().filter(|form| is_written(form)).collect();
@@ -263,19 +262,16 @@ impl Checker<'_> {
                 origin: Origin::None,
             }),
             [] => {
-                let message = "the policy is empty: give its `classes`, `ios`, `p4_tins`, `ovs` or `dpdk`, or `none: true`";
-                self.problems.add(name.span, message);
+                problem!(self.problems, name.span => "the policy is empty: give its `classes`, `ios`, `p4_tins`, `ovs` \
+                    or `dpdk`, or `none: true`");
                 None
             }
             [first, others @ ..] => {
                 let others: Vec<String> = others.iter().map(|form| format!("`{form}`")).collect();
-                let message = format!(
-                    "a policy has one form: `{first}` excludes {}",
-                    others.join(" and ")
-                );
-                let help = "if it comes from an extended file, leave it out with \
-                            `extends: {file: …, without: [policies.…]}`";
-                self.problems.add_with_help(name.span, message, help);
+                problem!(self.problems, name.span => "a policy has one form: `{first}` excludes \
+                    {}", others.join(" and ");
+                    "if it comes from an extended file, leave it out with `extends: {{file: …, without: \
+                    [policies.…]}}`");
                 None
             }
         }
@@ -324,8 +320,7 @@ impl Checker<'_> {
         }
         if let Some(at) = policy.place("guaranteed") {
             if discipline != Discipline::Guaranteed {
-                let message = "this requires the discipline `guaranteed`: set that too";
-                self.problems.add(at, message);
+                problem!(self.problems, at => "this requires the discipline `guaranteed`: set that too");
                 return None;
             }
             spec.guaranteed = Some(policy.value.guaranteed.clone()?);

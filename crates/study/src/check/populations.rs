@@ -8,9 +8,9 @@ use crate::params::{
     DutModel, DutParams, PopulationParams, PopulationPatternParams, ScenarioParams,
 };
 use crate::plan::{SliceOutcome, plan_of};
-use crate::settings;
 use crate::spec::{At, List, PopulationPattern};
 use crate::study::StudyPolicy;
+use crate::{problem, settings};
 use slicewise_model::Discipline;
 use slicewise_units::{ByteCount, Duration};
 
@@ -86,11 +86,8 @@ impl Checker<'_> {
         if let (Some((name, _)), Some((source, _))) =
             (spec.populations.0.first(), spec.sources.0.first())
         {
-            let message = format!(
-                "a study has sources or populations, not both: `{}` is a source",
-                source.value
-            );
-            self.problems.add(name.span, message);
+            problem!(self.problems, name.span => "a study has sources or populations, not both: `{}` is a \
+                source", source.value);
         }
         if spec.populations.len() > 0 {
             self.check_what_populations_ignore(spec);
@@ -108,27 +105,22 @@ impl Checker<'_> {
         let of_study = OF_STUDY.iter().map(|path| path.to_vec());
         for path in of_study.chain(of_slices).collect::<Vec<_>>() {
             if let Some(at) = self.key_at(&path) {
-                let message = format!(
-                    "`{}` has no effect in a study of populations: one port is modelled, without \
-                     hosts, links to it and headers",
-                    path.join(".")
-                );
-                self.problems.add_with_help(at, message, "leave it out");
+                problem!(self.problems, at => "`{}` has no effect in a study of populations: one port is modelled, \
+                    without hosts, links to it and headers", path.join(".");
+                    "leave it out");
             }
         }
         if let Some(dut) = &spec.dut
             && let Some(at) = dut.place("model")
             && !matches!(dut.value.model, None | Some(DutModel::Port))
         {
-            let message = "a study of populations models one port: set `model: port`";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a study of populations models one port: set `model: port`");
         }
         for (_, scenario) in spec.scenarios.iter() {
             // Those of the study are reported already.
             if let (Some((source, _)), 0) = (scenario.sources.0.first(), spec.sources.len()) {
-                let message = "a study has sources or populations, not both: this source would send \
-                               nothing";
-                self.problems.add(source.span, message);
+                problem!(self.problems, source.span => "a study has sources or populations, not both: this source \
+                    would send nothing");
             }
         }
         let populations = spec.populations.names();
@@ -159,8 +151,8 @@ impl Checker<'_> {
                     }
                 }
             } else if has_all {
-                let message = format!("there is no population `{name}`: this class would be empty");
-                self.problems.add_with_help(at, message, "leave it out");
+                problem!(self.problems, at => "there is no population `{name}`: this class would be empty";
+                    "leave it out");
             }
         }
     }
@@ -175,13 +167,11 @@ impl Checker<'_> {
         if let Some(frame) = &spec.frame
             && !FRAMES.contains(&frame.value.bytes())
         {
-            let message = "frames are from 60 B to 65535 B long";
-            self.problems.add(frame.span, message);
+            problem!(self.problems, frame.span => "frames are from 60 B to 65535 B long");
             return None;
         }
         for weight in spec.weights.0.iter().filter(|weight| weight.value == 0) {
-            let message = "a slice needs a weight of at least 1";
-            self.problems.add(weight.span, message);
+            problem!(self.problems, weight.span => "a slice needs a weight of at least 1");
         }
         let frame = spec.frame.as_ref().map(|frame| frame.value);
         let pattern = self.population_pattern(name, spec, spec.sends?, frame?)?;
@@ -203,8 +193,7 @@ impl Checker<'_> {
         if sends == PopulationPattern::Backlog {
             let set = spec.burst.as_ref().map(|burst| burst.span);
             if let Some(at) = set.or(spec.every.as_ref().map(|every| every.span)) {
-                let message = "a backlog has no bursts: this is for `sends: bursts`";
-                self.problems.add(at, message);
+                problem!(self.problems, at => "a backlog has no bursts: this is for `sends: bursts`");
                 return None;
             }
             return Some(PopulationPatternParams::Backlog);
@@ -217,13 +206,11 @@ impl Checker<'_> {
         let (burst, every) = (spec.burst.as_ref()?, spec.every.as_ref()?);
         let frames = u32::try_from(burst.value.bytes() / frame.bytes()).unwrap_or(u32::MAX);
         if frames == 0 {
-            let message = format!("this is too small for a frame of {} B", frame.bytes());
-            self.problems.add(burst.span, message);
+            problem!(self.problems, burst.span => "this is too small for a frame of {} B", frame.bytes());
             return None;
         }
         if every.value < EVERY_MIN {
-            let message = format!("bursts must be at least {EVERY_MIN} apart");
-            self.problems.add(every.span, message);
+            problem!(self.problems, every.span => "bursts must be at least {EVERY_MIN} apart");
             return None;
         }
         let every = every.value;
@@ -255,15 +242,13 @@ impl Checker<'_> {
         for population in known {
             let path = ["scenarios", &name.value, "populations", population];
             if self.entry_at(&path).is_none() {
-                let message = format!("the number of slices of `{population}` is missing");
-                self.problems.add(name.span, message);
+                problem!(self.problems, name.span => "the number of slices of `{population}` is missing");
             }
             let Some(count) = scenario.populations.get(population) else {
                 continue;
             };
             if count.value > MAX_SLICES {
-                let message = format!("at most {MAX_SLICES} slices are possible");
-                self.problems.add(count.span, message);
+                problem!(self.problems, count.span => "at most {MAX_SLICES} slices are possible");
             }
             counts.push(count.value);
         }
@@ -290,17 +275,14 @@ impl Checker<'_> {
                 discipline,
                 Discipline::Guaranteed | Discipline::DeficitRoundRobin
             ) {
-                let message = "populations are scheduled by `discipline: guaranteed` or \
-                               `deficit_round_robin`";
-                self.problems.add(at.span, message);
+                problem!(self.problems, at.span => "populations are scheduled by `discipline: guaranteed` or \
+                    `deficit_round_robin`");
                 continue;
             }
             for population in spec.populations.names() {
                 let mut classes = policy.params.classes.iter();
                 if !classes.any(|class| class.name == population) {
-                    let message =
-                        format!("population `{population}` has no class of its name here");
-                    self.problems.add(at.span, message);
+                    problem!(self.problems, at.span => "population `{population}` has no class of its name here");
                 }
             }
             for scenario in scenarios {
@@ -332,8 +314,7 @@ impl Checker<'_> {
             let scenario = spec.scenarios.get(&scenario.name);
             let at = scenario.and_then(|scenario| scenario.populations.get(&slice.name));
             let at = at.map_or(self.root.span, |count| count.span);
-            let message = format!("under policy `{}`: {refusal}", policy.name);
-            self.problems.add(at, message);
+            problem!(self.problems, at => "under policy `{}`: {refusal}", policy.name);
         }
     }
 }

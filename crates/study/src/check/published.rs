@@ -2,8 +2,8 @@
 
 use super::{Checker, StudySpec, Table, timeline};
 use crate::file::Placed;
-use crate::settings;
 use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
+use crate::{problem, settings};
 use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure};
 use slicewise_units::{BitRate, Duration};
 
@@ -86,8 +86,7 @@ impl Checker<'_> {
             && cell.value.policy.is_none()
             && cell.value.scenario.is_none()
         {
-            let message = "`policy` or `scenario` is missing: what is it relative to?";
-            self.problems.add(cell.span, message);
+            problem!(self.problems, cell.span => "`policy` or `scenario` is missing: what is it relative to?");
         }
         let metric = figure.metric?;
         let word = word_for(metric);
@@ -97,12 +96,10 @@ impl Checker<'_> {
             written.place("metric"),
         ) {
             (true, None, Some(at)) => {
-                let message = format!("`slice` is missing: whose {word} is it?");
-                self.problems.add(at, message);
+                problem!(self.problems, at => "`slice` is missing: whose {word} is it?");
             }
             (false, Some(slice), _) => {
-                let message = format!("{word} is of all slices together");
-                self.problems.add(slice.span, message);
+                problem!(self.problems, slice.span => "{word} is of all slices together");
             }
             _ => {}
         }
@@ -132,12 +129,10 @@ impl Checker<'_> {
         let is_of_a_queue = figure.metric == Some(Metric::QueueLength);
         match (&figure.queue, written.place("metric")) {
             (None, Some(at)) if is_of_a_queue => {
-                self.problems
-                    .add(at, "`queue` is missing: whose length is it?");
+                problem!(self.problems, at => "`queue` is missing: whose length is it?");
             }
             (Some(queue), _) if !is_of_a_queue => {
-                let message = "`queue` is of `metric: queue_length` alone";
-                self.problems.add(queue.span, message);
+                problem!(self.problems, queue.span => "`queue` is of `metric: queue_length` alone");
             }
             _ => {}
         }
@@ -147,9 +142,8 @@ impl Checker<'_> {
             && is_of_a_queue
             && !is_measured
         {
-            let message = "the lengths of queues are not measured";
-            let help = "add `measure: {queue_lengths: 10 ms}`: how often queues are looked at";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "the lengths of queues are not measured";
+                "add `measure: {{queue_lengths: 10 ms}}`: how often queues are looked at");
         }
     }
 
@@ -158,8 +152,7 @@ impl Checker<'_> {
         let phases = timeline::phase_names(spec);
         match &figure.value.phase {
             Some(phase) if phases.is_empty() => {
-                let message = "without a `timeline` there are no phases";
-                self.problems.add(phase.span, message);
+                problem!(self.problems, phase.span => "without a `timeline` there are no phases");
             }
             Some(phase) if !phases.contains(&phase.value.as_ref()) => {
                 let message = format!("there is no phase `{}`", phase.value.as_ref());
@@ -169,8 +162,7 @@ impl Checker<'_> {
             Some(phase) => return Some(phase.value.as_ref().to_owned()),
             None if phases.is_empty() => {}
             None => {
-                let message = format!("`phase` is missing: one of {}", phases.join(", "));
-                self.problems.add(figure.span, message);
+                problem!(self.problems, figure.span => "`phase` is missing: one of {}", phases.join(", "));
             }
         }
         None
@@ -211,9 +203,8 @@ impl Checker<'_> {
                 value: self.figure(value, unit)?,
             }),
             _ => {
-                let message = "the published value is given by exactly one of `about`, `between`, \
-                               `at_least` and `at_most`";
-                self.problems.add(at, message);
+                problem!(self.problems, at => "the published value is given by exactly one of `about`, `between`, \
+                    `at_least` and `at_most`");
                 None
             }
         }
@@ -227,26 +218,21 @@ impl Checker<'_> {
     ) -> Option<Expected> {
         let value = self.figure(about, unit)?;
         let Some(within) = within else {
-            self.problems.add(
-                about.span,
-                "`within` is missing: which difference still agrees?",
-            );
+            problem!(self.problems, about.span => "`within` is missing: which difference still agrees?");
             return None;
         };
         // Relative to the value, except to zero.
         let tolerance_unit = if value == 0.0 { unit } else { Unit::Percent };
         let tolerance = self.figure(within, tolerance_unit)?;
         if tolerance < 0.0 {
-            self.problems
-                .add(within.span, "a tolerance cannot be negative");
+            problem!(self.problems, within.span => "a tolerance cannot be negative");
         }
         Some(Expected::About { value, tolerance })
     }
 
     fn between(&mut self, between: &At<List<At<Figure>>>, unit: Unit) -> Option<Expected> {
         let [low, high] = between.value.0.as_slice() else {
-            self.problems
-                .add(between.span, "`between` has two ends, as `[0.2 ms, 1 ms]`");
+            problem!(self.problems, between.span => "`between` has two ends, as `[0.2 ms, 1 ms]`");
             return None;
         };
         let expected = Expected::Between {
@@ -254,8 +240,7 @@ impl Checker<'_> {
             high: self.figure(high, unit)?,
         };
         if matches!(expected, Expected::Between { low, high } if low > high) {
-            self.problems
-                .add(low.span, "the lower end is above the upper end");
+            problem!(self.problems, low.span => "the lower end is above the upper end");
         }
         Some(expected)
     }

@@ -5,8 +5,8 @@ use super::Checker;
 use super::application::Count;
 use crate::file::Placed;
 use crate::params::{DutModel, DutParams, QosSchedBursts, QosSchedParams, QosSchedRings};
-use crate::settings;
 use crate::spec::{PassingRate, Positive, Scalar, Short, narrowed};
+use crate::{problem, settings};
 use slicewise_model::Rate;
 
 /// Settings of a `qos_sched` alone.
@@ -124,9 +124,8 @@ impl Checker<'_> {
     ) {
         for key in settings {
             if let Some(at) = written.place(key) {
-                let message = format!("`{key}` is of the model `{model}` alone");
-                let help = format!("leave it out, or use the model `{model}`");
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "`{key}` is of the model `{model}` alone";
+                    "leave it out, or use the model `{model}`");
             }
         }
     }
@@ -152,8 +151,8 @@ impl Checker<'_> {
             return None;
         }
         if self.key_at(&["path"]).is_some() {
-            let message = "on a path, each device has the policies: `dut` of a policy and `path` exclude each other";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "on a path, each device has the policies: `dut` of a policy and `path` \
+                exclude each other");
             return None;
         }
         let model = match (spec.model.unwrap_or(dut.model), dut.model) {

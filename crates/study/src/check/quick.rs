@@ -4,8 +4,8 @@ use super::{Checker, StudySpec, Table};
 use crate::file::Placed;
 use crate::params::ScenarioParams;
 use crate::quick::QuickParams;
-use crate::settings;
 use crate::spec::{At, OneOrMany, Positive, Reference, Repetitions};
+use crate::{problem, settings};
 use slicewise_units::Duration;
 
 settings! {
@@ -39,8 +39,7 @@ impl Checker<'_> {
                 Some(at) => {
                     let wanted = &quick.value.scenarios.0;
                     if wanted.is_empty() {
-                        let message = "without a scenario there is nothing to run";
-                        self.problems.add(at, message);
+                        problem!(self.problems, at => "without a scenario there is nothing to run");
                     }
                     let known: Vec<&str> = scenarios.iter().map(|s| s.name.as_str()).collect();
                     let wanted = wanted.iter();
@@ -61,8 +60,7 @@ impl Checker<'_> {
             return;
         };
         if duration > whole {
-            let message = format!("this is longer than the whole study's {whole}");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "this is longer than the whole study's {whole}");
         }
         self.is_whole_bins(at, duration, bin);
     }

@@ -8,9 +8,9 @@ use super::traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 use super::{Checker, StudySpec, Table, entry_as_meant};
 use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, Value, merge_nodes};
 use crate::params::ScenarioParams;
-use crate::settings;
 use crate::spec::{At, Name, Named};
 use crate::study::{Phase, Study};
+use crate::{problem, settings};
 use slicewise_units::Duration;
 use std::collections::BTreeSet;
 
@@ -119,9 +119,8 @@ impl Change<'_> {
             change_sources(&mut changed, over, problems);
         }
         if is_empty {
-            let message =
-                "this changes nothing: it has no `slices`, `policies`, `sources` or `scenarios`";
-            problems.add(self.key.span, message);
+            problem!(problems, self.key.span => "this changes nothing: it has no `slices`, `policies`, `sources` or \
+                `scenarios`");
         }
         changed
     }
@@ -232,11 +231,7 @@ fn sources_only(over: &Node, scenarios: &Node, problems: &mut Problems) -> Node 
         let known = known.and_then(|(_, scenario)| scenario.entry("sources"));
         *settings = retained(settings.clone(), |key, node| {
             if key.text != "sources" {
-                let message = format!(
-                    "`{}` of a scenario cannot change: only its `sources` can",
-                    key.text
-                );
-                problems.add(key.span, message);
+                problem!(problems, key.span => "`{}` of a scenario cannot change: only its `sources` can", key.text);
                 return false;
             }
             if let Some((_, known)) = known {
@@ -313,24 +308,21 @@ impl Checker<'_> {
         self.names(changes);
         let first = phase_names(spec).first().map_or(FIRST_PHASE, |first| first);
         if let Some((name, _)) = changes.iter().find(|(name, _)| name.value == first) {
-            let message = format!("the phase before the first change is called `{first}` already");
-            self.problems.add(name.span, message);
+            problem!(self.problems, name.span => "the phase before the first change is called `{first}` already");
         }
         if changes.len() == 0 && self.entries_at(&["timeline", "changes"]).is_empty() {
-            let message = "a timeline without a change has no phases";
-            self.problems.add(timeline.span, message);
+            problem!(self.problems, timeline.span => "a timeline without a change has no phases");
         }
         if let Some(at) = self.key_at(&["populations"]) {
-            let message = "populations do not change during a run: `timeline` and `populations` exclude each other";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "populations do not change during a run: `timeline` and `populations` \
+                exclude each other");
         }
         if let Some(at) = spec
             .quick
             .as_ref()
             .and_then(|quick| quick.place("duration"))
         {
-            let message = "with a `timeline` every run takes as long as the phases";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "with a `timeline` every run takes as long as the phases");
         }
         let phases = self.phase_times(timeline, study, first);
         let words = super::timeline::changes(self.root);
@@ -383,15 +375,11 @@ impl Checker<'_> {
             self.check_edge(at, study, "a change");
             let before = phases.last().map_or(Duration::ZERO, |phase| phase.begins);
             if at.value <= before {
-                let message = format!(
-                    "a change at {} is not after the one before it, or the start, at {before}",
-                    at.value
-                );
-                self.problems.add(at.span, message);
+                problem!(self.problems, at.span => "a change at {} is not after the one before it, or the start, at \
+                    {before}", at.value);
             }
             if at.value >= study.duration {
-                let message = format!("the run is over after {}", study.duration);
-                self.problems.add(at.span, message);
+                problem!(self.problems, at.span => "the run is over after {}", study.duration);
             }
             if let Some(last) = phases.last_mut() {
                 last.ends = at.value;
@@ -411,12 +399,9 @@ impl Checker<'_> {
     fn check_edge(&mut self, time: &At<Duration>, study: &Study, what: &str) {
         let bin = study.measure.bin;
         if !time.value.nanos().is_multiple_of(bin.nanos().max(1)) {
-            let message = format!(
-                "{what} at {} is not at the edge of a bin: bins are {bin} wide",
-                time.value
-            );
-            let help = "choose a multiple of `measure.bin`";
-            self.problems.add_with_help(time.span, message, help);
+            problem!(self.problems, time.span => "{what} at {} is not at the edge of a bin: bins are {bin} \
+                wide", time.value;
+                "choose a multiple of `measure.bin`");
         }
     }
 
@@ -431,12 +416,8 @@ impl Checker<'_> {
             .saturating_sub(phase.measured_from.nanos());
         let measured = Duration::from_nanos(measured);
         if measured < needed {
-            let message = format!(
-                "phase `{}` is measured for {measured} after its settling time: it takes {needed} at least \
-                 ({MIN_BINS} bins, and a cycle of every source that pauses)",
-                phase.name
-            );
-            self.problems.add(phase.at, message);
+            problem!(self.problems, phase.at => "phase `{}` is measured for {measured} after its settling time: it \
+                takes {needed} at least ({MIN_BINS} bins, and a cycle of every source that pauses)", phase.name);
         } else {
             self.check_traffic(phase, study);
         }
@@ -449,12 +430,10 @@ impl Checker<'_> {
             let of_applications = scenario.applications.iter().map(|s| (s.start, s.stop));
             let mut spans = of_sources.chain(of_applications);
             if !spans.any(|(start, stop)| start < phase.ends && stop > phase.measured_from) {
-                let message = format!(
-                    "no source of scenario `{}` sends in phase `{}`, from {} to {}: there would be nothing to measure",
-                    scenario.name, phase.name, phase.measured_from, phase.ends
-                );
-                let help = "give a source another `start` or `stop`, or the change another moment";
-                self.problems.add_with_help(phase.at, message, help);
+                problem!(self.problems, phase.at => "no source of scenario `{}` sends in phase `{}`, from {} to {}: \
+                    there would be nothing to measure",
+                    scenario.name, phase.name, phase.measured_from, phase.ends;
+                    "give a source another `start` or `stop`, or the change another moment");
             } else if scenario.reference {
                 self.warn_of_silence(phase, study, scenario);
             }
@@ -498,12 +477,9 @@ impl Checker<'_> {
         });
         let mut changed = changed.map(|source| &source.name);
         if let Some(name) = changed.next() {
-            let message = format!(
-                "source `{name}` is an application: applications go on through every change, and cannot change"
-            );
-            let help =
-                "give it another `start` or `stop`, or put what differs into a scenario of its own";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "source `{name}` is an application: applications go on through every change, \
+                and cannot change";
+                "give it another `start` or `stop`, or put what differs into a scenario of its own");
         }
     }
 }

@@ -13,10 +13,10 @@ use crate::params::{
     DutParams, HostTiming, OnOffParams, PatternParams, Periods, ScenarioParams, SourceHeaders,
     SourceParams, StudyLink, StudySlice,
 };
-use crate::settings;
 use crate::spec::{
     At, Counted, List, Name, Named, PatternName, Percent, Positive, Reference, Share,
 };
+use crate::{problem, settings};
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_stats::objective::Objective;
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -163,13 +163,9 @@ impl Checker<'_> {
                 sum += u128::from(params.share.bits_per_second());
                 let capacity_bits = u128::from(capacity.bits_per_second());
                 if sum > capacity_bits && before <= capacity_bits && params.share <= capacity {
-                    let message = format!(
-                        "with {} for this slice the shares add up to {}, more than the {capacity} \
-                         the device forwards",
-                        params.share,
-                        BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX)),
-                    );
-                    self.problems.add(at, message);
+                    problem!(self.problems, at => "with {} for this slice the shares add up to {}, more than the \
+                        {capacity} the device forwards",
+                        params.share, BitRate::new(u64::try_from(sum).unwrap_or(u64::MAX)));
                 }
             }
             slices.push(params);
@@ -188,9 +184,7 @@ impl Checker<'_> {
         match (slice.place("share"), share) {
             (None, _) => self.problems.add(name.span, "`share` is missing"),
             (Some(at), Some(share)) if share > capacity => {
-                let message =
-                    format!("a share of {share} is above the {capacity} the device forwards");
-                self.problems.add(at, message);
+                problem!(self.problems, at => "a share of {share} is above the {capacity} the device forwards");
             }
             (Some(at), Some(BitRate::ZERO)) => self.problems.add(at, "a share of zero"),
             _ => {}
@@ -234,8 +228,7 @@ impl Checker<'_> {
         let populations = self.population_counts(name, scenario, spec);
         let written = self.entries_at(&["scenarios", &name.value, "sources"]);
         if written.is_empty() && spec.populations.len() == 0 {
-            let message = "this scenario has no source: nothing would be sent";
-            self.problems.add(name.span, message);
+            problem!(self.problems, name.span => "this scenario has no source: nothing would be sent");
         }
         let misspelt = self.misspelt_sources(scenario, spec);
         let slice_names: Vec<&str> = slices.iter().map(|slice| slice.name.as_str()).collect();
@@ -328,13 +321,10 @@ impl Checker<'_> {
                 None if are_all => "of this scenario".to_owned(),
                 None => "that name no `host`".to_owned(),
             };
-            let message = format!(
-                "the sources {of} send up to {offered}, more than the {} of the link they send on",
-                link.rate.rate
-            );
-            let help = "overload must occur at the device, not before it: give some of them another `host`, or \
-                        `link` a higher rate than `dut.port_rate`";
-            self.problems.add_with_help(name.span, message, help);
+            problem!(self.problems, name.span => "the sources {of} send up to {offered}, more than the {} of the link \
+                they send on", link.rate.rate;
+                "overload must occur at the device, not before it: give some of them another `host`, or `link` a \
+                higher rate than `dut.port_rate`");
         }
     }
 
@@ -345,9 +335,8 @@ impl Checker<'_> {
             self.problems.add(at, "`pattern` is missing");
         }
         if let Some(at) = source.place("transport") {
-            let message = "a `transport` is that of an `application`, and this source has none: its packets \
-                           leave when `pattern` says";
-            self.problems.add(at, message);
+            problem!(self.problems, at => "a `transport` is that of an `application`, and this source has none: its \
+                packets leave when `pattern` says");
         }
         let is_written = source.place("payload").is_some();
         let payload = self.payload(spec.payload.as_ref(), is_written, spec.pattern, at);
@@ -393,8 +382,7 @@ impl Checker<'_> {
         source: &Placed<SourceSpec>,
     ) -> Option<Slice<'a>> {
         if source.place("slice").is_none() {
-            let message = "`slice` is missing: to which slice does the source belong?";
-            self.problems.add(place.name.span, message);
+            problem!(self.problems, place.name.span => "`slice` is missing: to which slice does the source belong?");
         }
         let name = source.value.slice.as_ref()?;
         let index = self.index_of(Table::SLICES, name, place.slice_names)?;
@@ -420,22 +408,16 @@ impl Checker<'_> {
         let source = &place.name.value;
         let headers = headers.into();
         if !params.matches.conditions.is_empty() && !params.matches.matches(&headers) {
-            let message = format!(
-                "the packets of source `{source}` do not match slice `{}`",
-                params.name
-            );
-            let help = "give the source, or the slice, the `headers` that the slice matches on";
-            self.problems.add_with_help(slice.at, message, help);
+            problem!(self.problems, slice.at => "the packets of source `{source}` do not match slice `{}`", params.name;
+                "give the source, or the slice, the `headers` that the slice matches on");
             return;
         }
         let mut before = place.slices.iter().take(slice.index);
         if let Some(first) = before.find(|earlier| earlier.matches.matches(&headers)) {
             let (name, first) = (&params.name, &first.name);
-            let message = format!(
-                "the packets of source `{source}` belong to slice `{first}`, which stands before `{name}` and matches them too"
-            );
-            let help = format!("narrow the `match` of `{first}`, or write `{name}` before it");
-            self.problems.add_with_help(slice.at, message, help);
+            problem!(self.problems, slice.at => "the packets of source `{source}` belong to slice `{first}`, which \
+                stands before `{name}` and matches them too";
+                "narrow the `match` of `{first}`, or write `{name}` before it");
         }
     }
 
@@ -448,8 +430,7 @@ impl Checker<'_> {
         let at = source.place("rate");
         if pattern == PatternName::Replay {
             if let Some(at) = at {
-                let message = "a replayed capture has its own rate: leave `rate` out";
-                self.problems.add(at, message);
+                problem!(self.problems, at => "a replayed capture has its own rate: leave `rate` out");
             }
             return Some(BitRate::ZERO);
         }
@@ -459,8 +440,7 @@ impl Checker<'_> {
         };
         let rate = rate_of(source.value.rate?, place.network.dut.capacity().rate);
         if rate == BitRate::ZERO {
-            self.problems
-                .add(at, "a rate of zero: nothing would be sent");
+            problem!(self.problems, at => "a rate of zero: nothing would be sent");
             return None;
         }
         Some(rate)
@@ -476,14 +456,12 @@ impl Checker<'_> {
         if let Some(at) = source.place("stop")
             && stop > duration
         {
-            let message = format!("this is after the end of the run, {duration}");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "this is after the end of the run, {duration}");
         }
         if start >= stop
             && let Some(at) = source.place("start").or(source.place("stop"))
         {
-            let message = format!("the source would start at {start} and stop at {stop}");
-            self.problems.add(at, message);
+            problem!(self.problems, at => "the source would start at {start} and stop at {stop}");
         }
         (start, stop)
     }
@@ -513,8 +491,7 @@ impl Checker<'_> {
             PatternName::Poisson => Some(PatternParams::Poisson),
             PatternName::Replay => {
                 if source.place("pcap").is_none() {
-                    let message = "`pcap` is missing: which capture is replayed?";
-                    self.problems.add(at, message);
+                    problem!(self.problems, at => "`pcap` is missing: which capture is replayed?");
                 }
                 let At { value, span } = source.value.pcap.as_ref()?;
                 let path = self.sources.beside(span.file, value);

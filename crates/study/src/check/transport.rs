@@ -3,8 +3,8 @@
 use super::Checker;
 use crate::file::{Placed, Span};
 use crate::params::{CongestionControl, SourceHeaders, StudyLink, TcpProfile, TransportParams};
-use crate::settings;
 use crate::spec::{Positive, Short, TransportProtocol};
+use crate::{problem, settings};
 use slicewise_units::ByteCount;
 
 /// Bytes of a TCP header without options: what the MSS is counted behind (RFC 9293, section 3.7.1; RFC 6691).
@@ -82,9 +82,8 @@ impl Checker<'_> {
             && !params.ecn
             && let Some(at) = written.place("ecn")
         {
-            let message = "DCTCP answers to marks, and without ECN nothing is marked";
-            let help = "leave `ecn` out, or choose another `congestion`";
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "DCTCP answers to marks, and without ECN nothing is marked";
+                "leave `ecn` out, or choose another `congestion`");
         }
         self.mtu(written, headers, &mut params);
         let headers = headers.ip_bytes() + TransportParams::TCP_BYTES;
@@ -117,19 +116,13 @@ impl Checker<'_> {
             };
             *bytes = size.bytes();
             if size.bytes() < u64::from(segment) {
-                let message = format!(
-                    "a buffer of {} B does not hold one segment, which has {segment} B of data: nothing would be sent",
-                    size.bytes()
-                );
-                let help = "give it room for several segments, or leave it out";
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "a buffer of {} B does not hold one segment, which has {segment} B of \
+                    data: nothing would be sent", size.bytes();
+                    "give it room for several segments, or leave it out");
             }
             if size.bytes() > MAX_WINDOW {
-                let message = format!(
-                    "a buffer of {} B is above 1 GiB, the largest window of TCP",
-                    size.bytes()
-                );
-                self.problems.add(at, message);
+                problem!(self.problems, at => "a buffer of {} B is above 1 GiB, the largest window of \
+                    TCP", size.bytes());
             }
         }
         params.min_rto = spec.min_rto.map_or(params.min_rto, |time| time.0);

@@ -7,7 +7,7 @@
 
 use super::merge::unknown_key;
 use super::schema::Schemas;
-use super::sources::{Problems, Span};
+use super::sources::{Problems, Span, problem};
 use super::tree::{Key, Node, Value};
 use crate::diagnostics::{closest, suggestion};
 use serde_json::{Map, Value as Json};
@@ -52,8 +52,7 @@ impl<'a> Entry<'a> {
         problems: &mut Problems,
     ) -> Option<impl Iterator<Item = Self> + use<'a>> {
         let Value::List(items) = &self.node.value else {
-            let message = "a list is expected here, for example `[first, second]`";
-            problems.add(self.span(), message);
+            problem!(problems, self.span() => "a list is expected here, for example `[first, second]`");
             return None;
         };
         Some(items.iter().map(|node| Self { node, key: None }))
@@ -133,8 +132,7 @@ impl<T: Settings> Decode for Placed<T> {
     fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
         let Value::Mapping(entries) = &entry.node.value else {
             let example = T::FIELDS.first().map_or("", |field| field.key);
-            let message = format!("settings are expected here, for example `{example}: …`");
-            problems.add(entry.span(), message);
+            problem!(problems, entry.span() => "settings are expected here, for example `{example}: …`");
             return None;
         };
         let written = assign(entries, T::FIELDS, problems);
@@ -148,8 +146,7 @@ impl<T: Settings> Decode for Placed<T> {
                 is_whole &= (field.read)(&mut settings, entry, problems);
                 places.push((field.key, entry.span()));
             } else if field.need != Need::Optional {
-                let message = format!("`{}` is missing{}", field.key, field.question);
-                problems.add(entry.span(), message);
+                problem!(problems, entry.span() => "`{}` is missing{}", field.key, field.question);
                 is_whole = false;
             }
         }

@@ -3,7 +3,7 @@
 //! A mapping is merged key by key; anything else, a list too, replaces what was there.
 
 use super::files::Files;
-use super::sources::{Problems, Sources, Span, beside};
+use super::sources::{Problems, Sources, Span, beside, problem};
 use super::tree::{self, Key, Node, Value};
 use std::collections::BTreeMap;
 
@@ -72,25 +72,21 @@ impl Loader<'_> {
             at,
         )) = file.map(|f| (f, f.span))
         else {
-            let message = "`extends` needs the file to build on, for example `extends: base.yaml`";
-            self.problems.add(key.span, message);
+            problem!(self.problems, key.span => "`extends` needs the file to build on, for example `extends: \
+                base.yaml`");
             return None;
         };
         let path = beside(name, path);
         if length >= MAX_CHAIN || self.sources.find(&path).is_some() {
-            let message = format!(
-                "`{path}` cannot be extended here: it extends this file in turn, or more than \
-                 {MAX_CHAIN} files extend one another"
-            );
-            self.problems.add(*span, message);
+            problem!(self.problems, *span => "`{path}` cannot be extended here: it extends this file in turn, or more \
+                than {MAX_CHAIN} files extend one another");
             return None;
         }
         let text = match self.files.read(&path) {
             Ok(text) => text,
             Err(error) => {
                 let shown = self.sources.shown(&path);
-                self.problems
-                    .add(at, format!("cannot read `{shown}`: {error}"));
+                problem!(self.problems, at => "cannot read `{shown}`: {error}");
                 return None;
             }
         };
@@ -172,15 +168,11 @@ fn in_full(key: &Key, node: Node, over: &Node) -> Node {
 /// Take the keys listed in `without` out of `base`; `a.b` is the key `b` in the mapping `a`.
 pub(crate) fn remove_keys(base: &mut Node, without: &Node, problems: &mut Problems) {
     let Value::List(paths) = &without.value else {
-        problems.add(
-            without.span,
-            "`without` is a list, for example `[published]`",
-        );
+        problem!(problems, without.span => "`without` is a list, for example `[published]`");
         return;
     };
     if paths.len() > MAX_WITHOUT {
-        let message = format!("this leaves out more than {MAX_WITHOUT} settings");
-        problems.add(without.span, message);
+        problem!(problems, without.span => "this leaves out more than {MAX_WITHOUT} settings");
         return;
     }
     for path in paths {
@@ -193,10 +185,7 @@ pub(crate) fn remove_keys(base: &mut Node, without: &Node, problems: &mut Proble
 
 fn remove_key(base: &mut Node, path: &str, span: Span, problems: &mut Problems) {
     let Value::Mapping(entries) = &mut base.value else {
-        problems.add(
-            span,
-            format!("`{path}` cannot be left out: it does not exist"),
-        );
+        problem!(problems, span => "`{path}` cannot be left out: it does not exist");
         return;
     };
     // The whole path first: a name may hold a full stop itself.

@@ -142,6 +142,18 @@ pub(crate) fn to_u32(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }
 
+/// Report what is wrong at a place and, behind a semicolon, what to do about it: texts as `format!` takes them.
+macro_rules! problem {
+    ($problems:expr, $at:expr => $message:literal $(, $value:expr)* $(; $help:literal $(, $of_help:expr)*)?) => {{
+        let message = format!($message $(, $value)*);
+        let help = problem!(@help $($help $(, $of_help)*)?);
+        $problems.add_suggesting($at, message, help);
+    }};
+    (@help) => { None };
+    (@help $help:literal $(, $value:expr)*) => { Some(format!($help $(, $value)*)) };
+}
+pub(crate) use problem;
+
 /// Mistakes found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
