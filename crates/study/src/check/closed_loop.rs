@@ -391,13 +391,10 @@ impl Checker<'_> {
             .and_then(|n| first.checked_add(n))
         else {
             if application.connections() <= MAX_CONNECTIONS {
-                let message = format!(
-                    "every connection has a port of its own, and there are not {} of them from {first} on",
-                    application.connections()
-                );
-                let help = format!("give the source a lower `{key}` in its `headers`");
                 let at = source.place("application").unwrap_or(place.name.span);
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "every connection has a port of its own, and there are not {} of them \
+                    from {first} on", application.connections();
+                    "give the source a lower `{key}` in its `headers`");
             }
             return None;
         };

@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::params::StudyLink;
-use crate::settings;
 use crate::spec::{PartsPerMillion, Scalar, Short, narrowed};
+use crate::{problem, settings};
 use serde_json::{Value, json};
 use slicewise_traffic::impairments::{
     DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,
@@ -148,10 +148,9 @@ impl Checker<'_> {
             }
             let path = ["link", "impairments", which, "delay_variation"];
             let within = [path.as_slice(), &["up_to"]].concat();
-            let message = format!("this is not shorter than the run, which takes {duration}");
             if let Some(at) = self.place_of(&within).or_else(|| self.place_of(&path)) {
-                let help = "choose a shorter time, or a longer `duration`";
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "this is not shorter than the run, which takes {duration}";
+                    "choose a shorter time, or a longer `duration`");
             }
         }
     }

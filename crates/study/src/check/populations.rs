@@ -144,10 +144,9 @@ impl Checker<'_> {
             if populations.contains(&name) {
                 for (setting, help) in OF_CLASS {
                     if let Some((key, node)) = class.entry(setting) {
-                        let message =
-                            format!("`{setting}` has no effect on the slices of a population");
                         let at = node.anchor(Some(key.span));
-                        self.problems.add_with_help(at, message, help);
+                        problem!(self.problems, at => "`{setting}` has no effect on the slices of a population";
+                            "{help}");
                     }
                 }
             } else if has_all {

@@ -192,13 +192,10 @@ impl Checker<'_> {
     fn check_threads<T>(&mut self, params: QosSchedParams, written: &Placed<T>) {
         let room = params.ring.software.saturating_sub(1);
         if params.burst.dequeue > room {
-            let message = format!(
-                "the worker would wait forever: a burst of {} packets, and a ring of {} entries holds {room}",
-                params.burst.dequeue, params.ring.software
-            );
-            let help = "lower `burst.dequeue`, or give a larger `ring.software`";
             let at = written.place("burst").unwrap_or(written.span);
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "the worker would wait forever: a burst of {} packets, and a ring of {} \
+                entries holds {room}", params.burst.dequeue, params.ring.software;
+                "lower `burst.dequeue`, or give a larger `ring.software`");
         }
         if let Some(at) = written.place("ring")
             && params.ring.receive != QosSchedParams::SAMPLE.ring.receive

@@ -89,14 +89,10 @@ impl Checker<'_> {
         let headers = headers.ip_bytes() + TransportParams::TCP_BYTES;
         let segment = params.mtu_bytes.saturating_sub(headers);
         if segment < MIN_SEGMENT {
-            let message = format!(
-                "IP packets of at most {} B leave a segment {segment} B of data behind {headers} B of headers: it takes \
-                 {MIN_SEGMENT} B at least",
-                params.mtu_bytes
-            );
-            let help = "raise `mss`, or `link.mtu`";
             let at = written.place("mss").unwrap_or(at);
-            self.problems.add_with_help(at, message, help);
+            problem!(self.problems, at => "IP packets of at most {} B leave a segment {segment} B of data behind \
+                {headers} B of headers: it takes {MIN_SEGMENT} B at least", params.mtu_bytes;
+                "raise `mss`, or `link.mtu`");
         }
         let buffers = [
             (
@@ -144,15 +140,10 @@ impl Checker<'_> {
         match u32::try_from(packet) {
             Ok(packet) if packet <= params.mtu_bytes => params.mtu_bytes = packet,
             _ => {
-                let message = format!(
-                    "an MSS of {} B makes IP packets of {packet} B, above the link's MTU of {} B",
-                    mss.bytes(),
-                    params.mtu_bytes
-                );
                 let most = params.mtu_bytes.saturating_sub(headers);
-                let help =
-                    format!("these headers leave room for an MSS of {most} B, or raise `link.mtu`");
-                self.problems.add_with_help(at, message, help);
+                problem!(self.problems, at => "an MSS of {} B makes IP packets of {packet} B, above the link's MTU of \
+                    {} B", mss.bytes(), params.mtu_bytes;
+                    "these headers leave room for an MSS of {most} B, or raise `link.mtu`");
             }
         }
     }
