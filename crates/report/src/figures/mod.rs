@@ -13,7 +13,7 @@ use crate::signs::{self, Sign};
 use axis::Axis;
 use panel::{DrawError, Panel, Place, Rgb, figure};
 use slicewise_results::write_file;
-use slicewise_stats::application_summary::ApplicationQuantity;
+use slicewise_stats::application_summary::ApplicationQuantity as Quantity;
 use slicewise_stats::path::path_component;
 use slicewise_stats::words::time;
 use std::collections::BTreeMap;
@@ -271,32 +271,20 @@ fn count(number: usize) -> f64 {
 /// Markers along the line of a distribution.
 const MARKERS_ON_A_LINE: usize = 4;
 /// Figures of the applications of a slice: what their names begin with, their title, and what they show.
-pub(crate) const APPLICATION_FIGURES: [(&str, &str, ApplicationQuantity); 5] = [
-    (
-        "application-goodput",
-        "Goodput",
-        ApplicationQuantity::Goodput,
-    ),
-    (
-        "application-rtt",
-        "Mean round-trip time",
-        ApplicationQuantity::RttMean,
-    ),
+pub(crate) const APPLICATION_FIGURES: [(&str, &str, Quantity); 5] = [
+    ("application-goodput", "Goodput", Quantity::Goodput),
+    ("application-rtt", "Mean round-trip time", Quantity::RttMean),
     (
         "request-latency",
         "99th percentile of request latency",
-        ApplicationQuantity::RequestLatencyP99,
+        Quantity::RequestLatencyP99,
     ),
     (
         "completion-time",
         "Mean completion time",
-        ApplicationQuantity::CompletionTimeMean,
+        Quantity::CompletionTimeMean,
     ),
-    (
-        "quality",
-        "Mean quality of video",
-        ApplicationQuantity::QualityMean,
-    ),
+    ("quality", "Mean quality of video", Quantity::QualityMean),
 ];
 /// What names of figures of first connections over time begin with.
 pub(crate) const APPLICATION_SERIES: &str = "application-series";

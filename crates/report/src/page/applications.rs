@@ -6,33 +6,27 @@ use crate::findings::Findings;
 use crate::markup::{Section, list, table};
 use crate::text_table::TextTable;
 use maud::{Markup, html};
-use slicewise_stats::application_summary::{ApplicationQuantity, ApplicationSummary};
+use slicewise_stats::application_summary::{ApplicationQuantity as Quantity, ApplicationSummary};
 use slicewise_stats::words::{count, percent};
 
 /// What the table of each kind shows: heads, and what stands below them.
-const COLUMNS: [(&str, ApplicationQuantity); 16] = [
-    ("Goodput", ApplicationQuantity::Goodput),
-    ("Sent again", ApplicationQuantity::RetransmittedRatio),
-    ("Round trip: mean", ApplicationQuantity::RttMean),
-    ("Window: mean", ApplicationQuantity::WindowMean),
-    ("Fairness", ApplicationQuantity::Fairness),
-    ("Requests/s: due", ApplicationQuantity::RequestsOffered),
-    ("answered", ApplicationQuantity::RequestsAchieved),
-    (
-        "Request latency: mean",
-        ApplicationQuantity::RequestLatencyMean,
-    ),
-    ("99 %", ApplicationQuantity::RequestLatencyP99),
-    ("99.9 %", ApplicationQuantity::RequestLatencyP999),
-    (
-        "Completion time: mean",
-        ApplicationQuantity::CompletionTimeMean,
-    ),
-    ("99 %", ApplicationQuantity::CompletionTimeP99),
-    ("Quality: mean", ApplicationQuantity::QualityMean),
-    ("Switches/min", ApplicationQuantity::SwitchesPerMinute),
-    ("Start-up", ApplicationQuantity::StartUpMean),
-    ("Stalled", ApplicationQuantity::StalledRatio),
+const COLUMNS: [(&str, Quantity); 16] = [
+    ("Goodput", Quantity::Goodput),
+    ("Sent again", Quantity::RetransmittedRatio),
+    ("Round trip: mean", Quantity::RttMean),
+    ("Window: mean", Quantity::WindowMean),
+    ("Fairness", Quantity::Fairness),
+    ("Requests/s: due", Quantity::RequestsOffered),
+    ("answered", Quantity::RequestsAchieved),
+    ("Request latency: mean", Quantity::RequestLatencyMean),
+    ("99 %", Quantity::RequestLatencyP99),
+    ("99.9 %", Quantity::RequestLatencyP999),
+    ("Completion time: mean", Quantity::CompletionTimeMean),
+    ("99 %", Quantity::CompletionTimeP99),
+    ("Quality: mean", Quantity::QualityMean),
+    ("Switches/min", Quantity::SwitchesPerMinute),
+    ("Start-up", Quantity::StartUpMean),
+    ("Stalled", Quantity::StalledRatio),
 ];
 
 /// `None` where no source is an application.
@@ -94,10 +88,9 @@ fn of_source(findings: &Findings, source: &str) -> TextTable {
         Some((cell, its))
     });
     let its: Vec<_> = its.collect();
-    let is_there = |(_, quantity): &&(_, ApplicationQuantity)| {
-        its.iter().any(|(_, of)| of.of(*quantity).is_some())
-    };
-    let columns: Vec<&(&str, ApplicationQuantity)> = COLUMNS.iter().filter(is_there).collect();
+    let is_there =
+        |(_, quantity): &&(_, Quantity)| its.iter().any(|(_, of)| of.of(*quantity).is_some());
+    let columns: Vec<&(&str, Quantity)> = COLUMNS.iter().filter(is_there).collect();
     let mut head = vec!["Policy", "Scenario"];
     head.extend(columns.iter().map(|(head, _)| head));
     let rows = its.iter().map(|(cell, of)| {
@@ -108,7 +101,7 @@ fn of_source(findings: &Findings, source: &str) -> TextTable {
     TextTable::new(&head.join(" | "), 2, rows.collect())
 }
 
-fn value(of: &ApplicationSummary, quantity: ApplicationQuantity) -> String {
+fn value(of: &ApplicationSummary, quantity: Quantity) -> String {
     estimate_text(of.of(quantity), |value| quantity.text(value))
 }
 
