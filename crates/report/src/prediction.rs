@@ -94,12 +94,6 @@ fn decided_by(figure: &PredictedFigure) -> String {
 }
 
 object! {
-    Predictions<'a>(sides: &'a [Side]) {
-        rows: Vec<Row<'a>> = sides.iter().flat_map(rows).collect(),
-    }
-}
-
-object! {
     Row<'a>(side: &'a Side, first: &'a PredictedFigure, figures: &'a [PredictedFigure]) {
         /// Back end, policy, scenario, slice, which packets were simulated.
         names: [String; 5] = [
@@ -141,9 +135,9 @@ fn rows(side: &Side) -> impl Iterator<Item = Row<'_>> {
 }
 
 /// `None` where nothing was predicted.
-pub(crate) fn script(sides: &[Side]) -> Option<Predictions<'_>> {
-    let is_predicted = sides.iter().any(|side| !side.prediction.is_empty());
-    is_predicted.then(|| Predictions::of(sides))
+pub(crate) fn script(sides: &[Side]) -> Option<Vec<Row<'_>>> {
+    let rows: Vec<Row<'_>> = sides.iter().flat_map(rows).collect();
+    (!rows.is_empty()).then_some(rows)
 }
 
 pub(crate) fn section(sides: &[Side]) -> Option<Section> {

@@ -148,9 +148,9 @@ function predictedCell(figure, index) {
 function showPrediction() {
   const { prediction } = results;
   if (!prediction) return;
-  const several = new Set(prediction.rows.map((row) => row.names[0])).size > 1;
+  const several = new Set(prediction.map((row) => row.names[0])).size > 1;
   const head = ["Back end", "Policy", "Scenario", "Slice", "Packets"].slice(several ? 0 : 1);
-  const rows = prediction.rows.map((row) => [...row.names.slice(several ? 0 : 1), ...row.figures.map(predictedCell)]);
+  const rows = prediction.map((row) => [...row.names.slice(several ? 0 : 1), ...row.figures.map(predictedCell)]);
   const table = groupedTable([...head, "Throughput", "Loss ratio", "Median delay"], rows, head.length);
   table.querySelectorAll("th.number").forEach((node) => node.classList.remove("number"));
   byId("prediction-table").append(table);

@@ -88,8 +88,8 @@ function scaleTables(rows) {
 }
 
 function showScale() {
-  if (!results.populations) return;
-  const { rows } = results.populations;
+  const rows = results.populations;
+  if (!rows) return;
   scaleCharts(rows);
   scaleTables(rows);
 }

@@ -12,12 +12,6 @@ use serde::Serialize;
 use slicewise_stats::words::{digits, percent};
 
 object! {
-    Populations(findings: &Findings) {
-        rows: Vec<Population> = findings.populations.iter().map(|f| Population::of(findings, f)).collect(),
-    }
-}
-
-object! {
     /// A population under a policy in a scenario; all but the numbers that charts draw are texts.
     Population(findings: &Findings, finding: &PopulationFinding) {
         /// Places in the study.
@@ -45,8 +39,10 @@ object! {
 }
 
 /// `None` in a study without populations.
-pub(super) fn script(findings: &Findings) -> Option<Populations> {
-    (!findings.populations.is_empty()).then(|| Populations::of(findings))
+pub(super) fn script(findings: &Findings) -> Option<Vec<Population>> {
+    let rows = findings.populations.iter();
+    let rows: Vec<Population> = rows.map(|f| Population::of(findings, f)).collect();
+    (!rows.is_empty()).then_some(rows)
 }
 
 pub(super) fn section(findings: &Findings, figures: &Figures) -> Option<Section> {

@@ -5,7 +5,7 @@ use crate::curves::{Arrivals, BinnedRun, ByScenario, Curve};
 use crate::figures::SLICES_ON_PAGE;
 use crate::findings::Findings;
 use crate::object::{EstimateView, SliceFigures, estimate, object, slice_figures};
-use crate::prediction::{self, Predictions};
+use crate::prediction;
 use crate::signs;
 use serde::Serialize;
 use slicewise_stats::description::{PolicyDescription, ScenarioDescription, SliceDescription};
@@ -14,9 +14,9 @@ use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
 object! {
     /// The whole of it.
     Script<'a>(findings: &'a Findings) {
-        slices: Vec<Slice<'a>> = findings.study().slices.iter().map(Slice::of).collect(),
+        slices: &'a [SliceDescription] = &findings.study().slices,
         policies: Vec<Policy<'a>> = findings.study().policies.iter().map(Policy::of).collect(),
-        scenarios: Vec<Scenario<'a>> = findings.study().scenarios.iter().map(Scenario::of).collect(),
+        scenarios: &'a [ScenarioDescription] = &findings.study().scenarios,
         signs: Signs = Signs::of(),
         one_cell: bool = findings.has_one_cell(),
         slices_drawn: usize = SLICES_ON_PAGE,
@@ -31,30 +31,15 @@ object! {
         link_losses: Vec<Drops<'a>> = drops(findings, &findings.curves.link_losses),
         /// What queues marked: with the slice for the class.
         marks: Vec<Drops<'a>> = drops(findings, &findings.curves.marks),
-        populations: Option<scale::Populations> = scale::script(findings),
+        populations: Option<Vec<scale::Population>> = scale::script(findings),
         beside: Option<beside::Beside<'a>> = beside::script(findings),
-        prediction: Option<Predictions<'a>> = prediction::script(&findings.sides),
-    }
-}
-
-object! {
-    Slice<'a>(slice: &'a SliceDescription) {
-        name: &'a str = &slice.name,
-        share_bits_per_second: u64 = slice.share_bits_per_second,
-        guaranteed: bool = slice.guaranteed,
+        prediction: Option<Vec<prediction::Row<'a>>> = prediction::script(&findings.sides),
     }
 }
 
 object! {
     Policy<'a>(policy: &'a PolicyDescription) {
         name: &'a str = &policy.name,
-    }
-}
-
-object! {
-    Scenario<'a>(scenario: &'a ScenarioDescription) {
-        name: &'a str = &scenario.name,
-        title: &'a str = &scenario.title,
     }
 }
 
