@@ -79,7 +79,7 @@ impl Sample {
 }
 
 /// A range of values; `None` where it has no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Lower bound.

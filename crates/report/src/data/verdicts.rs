@@ -173,6 +173,7 @@ fn verdict_rows(
 }
 
 /// The numbers of a test, whatever it is of.
+#[derive(Default)]
 pub(crate) struct Numbers<'a> {
     test: Option<String>,
     slice: &'a str,
@@ -191,21 +192,6 @@ pub(crate) struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    const NONE: Self = Self {
-        test: None,
-        slice: "",
-        scenario: None,
-        indicator: None,
-        reference: None,
-        treatment: None,
-        statistic: None,
-        interval: Interval::UNBOUNDED,
-        margin: None,
-        scale: String::new(),
-        p_value: None,
-        repetitions: None,
-    };
-
     fn of(decided_by: Deciding<'a>) -> Self {
         match decided_by {
             Deciding::Bound(check) => Self::of_bound(check),
@@ -252,7 +238,7 @@ impl<'a> Numbers<'a> {
                 _ => test.p_met.min(test.p_missed),
             }),
             repetitions: Some([test.repetitions, test.repetitions_beyond]),
-            ..Self::NONE
+            ..Self::default()
         }
     }
 
@@ -272,7 +258,7 @@ impl<'a> Numbers<'a> {
             statistic: Some(check.largest_ns as f64),
             margin: Some(check.bound.end_to_end_ns() as f64),
             scale: variant(Scale::Nanoseconds),
-            ..Self::NONE
+            ..Self::default()
         }
     }
 }
@@ -317,7 +303,7 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             statistic: Some(scenario.fraction),
             interval: scenario.interval,
             scale: variant(Scale::Fraction),
-            ..Numbers::NONE
+            ..Numbers::default()
         };
         add("reallocation", "measured".to_owned(), numbers, None, None)?;
     }
