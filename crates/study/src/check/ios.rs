@@ -7,29 +7,23 @@ use crate::spec::{At, Verbatim};
 use slicewise_formats::ios::{self, IosPolicyError, PolicyChoiceError};
 use slicewise_model::PolicySpec;
 
-/// A policy read from IOS text.
-pub(super) struct IosPolicy {
-    pub(super) spec: PolicySpec,
-    pub(super) configuration: String,
-    pub(super) text: IosText,
-    /// The name of its policy map.
-    pub(super) map_name: String,
-}
-
 /// The text that a policy was read from.
 pub(super) struct IosText {
     text: ForeignText,
+    /// The name of its policy map.
+    pub(super) map_name: String,
     /// Numbers of the lines that the policy needs, from 1, in order.
     needed: Vec<usize>,
 }
 
 impl Checker<'_> {
+    /// The policy, its configuration for people to read, and the text that it was read from.
     pub(super) fn ios_policy(
         &mut self,
         name: &At<String>,
         text: &At<Verbatim>,
         policy_map: Option<&At<String>>,
-    ) -> Option<IosPolicy> {
+    ) -> Option<(PolicySpec, String, IosText)> {
         let ios = self.foreign_text(text)?;
         let chosen = policy_map.map(|text| text.value.as_str());
         let read = ios::parse(&ios.text).map_err(|error| IosPolicyError::Text(vec![error]));
@@ -65,15 +59,12 @@ impl Checker<'_> {
         };
         let mut spec = policy.spec;
         let map_name = std::mem::replace(&mut spec.name, name.value.clone());
-        Some(IosPolicy {
-            spec,
-            configuration,
-            text: IosText {
-                text: ios,
-                needed: policy.lines,
-            },
+        let text = IosText {
+            text: ios,
             map_name,
-        })
+            needed: policy.lines,
+        };
+        Some((spec, configuration, text))
     }
 }
 

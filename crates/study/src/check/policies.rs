@@ -116,8 +116,8 @@ pub(super) struct Understood {
 pub(super) enum Origin {
     /// As classes.
     Classes,
-    /// In IOS text, as the policy map of this name.
-    Ios(IosText, String),
+    /// In IOS text.
+    Ios(IosText),
     /// In another language, with the settings of classes that it places.
     Foreign(ForeignText, Vec<ForeignPlace>),
     /// Not at all: there is none.
@@ -163,7 +163,7 @@ impl Checker<'_> {
             return None;
         }
         let (is_none, policy_map) = match understood.origin {
-            Origin::Ios(_, name) => (false, Some(name)),
+            Origin::Ios(text) => (false, Some(text.map_name)),
             Origin::Classes | Origin::Foreign(..) => (false, None),
             Origin::None => (true, None),
         };
@@ -237,11 +237,12 @@ impl Checker<'_> {
         match forms.as_slice() {
             ["ios"] => {
                 let text = spec.ios.as_ref()?;
-                let read = self.ios_policy(name, text, spec.policy_map.as_ref())?;
+                let chosen = spec.policy_map.as_ref();
+                let (spec, configuration, text) = self.ios_policy(name, text, chosen)?;
                 Some(Understood {
-                    spec: read.spec,
-                    configuration: read.configuration,
-                    origin: Origin::Ios(read.text, read.map_name),
+                    spec,
+                    configuration,
+                    origin: Origin::Ios(text),
                 })
             }
             ["p4_tins"] => self.foreign_policy(name, spec.p4_tins.as_ref()?, |text| {
@@ -339,7 +340,7 @@ impl Checker<'_> {
                 let policy = self.entry_at(path)?.node;
                 guaranteed_place(policy, error.field).or_else(|| class_place(policy, error))
             }
-            Origin::Ios(text, _) => text.place(self.sources, &error.class, error.field),
+            Origin::Ios(text) => text.place(self.sources, &error.class, error.field),
             Origin::Foreign(text, places) => {
                 let of_class = || places.iter().filter(|place| place.class == error.class);
                 let mut of_field = of_class().filter(|place| place.field == error.field);
