@@ -331,49 +331,50 @@ impl Checker<'_> {
         let phases = phases.into_iter().zip(studies).zip(words);
         let is_sound = self.problems.is_empty();
         let mut made: Vec<Phase> = Vec::new();
-        for ((times, later), changes) in phases {
-            let before = made.last().map_or(study, |phase| &phase.study);
-            self.check_applications(before, &later, times.at);
-            if is_sound {
-                self.check_length(&times, &later);
-            }
-            made.push(Phase {
-                name: times.name,
-                title: times.title,
-                begins: times.begins,
-                measured_from: times.measured_from,
-                ends: times.ends,
+        for (((phase, at), study), changes) in phases {
+            let before = made.last().map_or(&phase.study, |phase| &phase.study);
+            self.check_applications(before, &study, at);
+            let phase = Phase {
                 changes,
-                study: later,
-            });
+                study,
+                ..phase
+            };
+            if is_sound {
+                self.check_length(&phase, at);
+            }
+            made.push(phase);
         }
         made
     }
 
-    /// When phases begin and end.
+    /// When phases begin and end, and where that is written; each with the study as it is before the first change.
     fn phase_times(
         &mut self,
         timeline: &Placed<TimelineSpec>,
         study: &Study,
         first: &str,
-    ) -> Vec<PhaseTimes> {
+    ) -> Vec<(Phase, Span)> {
         let settle = timeline.value.settle.as_ref();
         let settle_time = settle.map_or(Duration::ZERO, |settle| settle.value);
         if let Some(settle) = settle {
             self.check_edge(settle, study, "the settling time");
         }
-        let mut phases = vec![PhaseTimes {
-            name: first.to_owned(),
-            title: String::new(),
-            begins: Duration::ZERO,
-            measured_from: settle_time,
+        let phase = |name: &str, title: &str, begins| Phase {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            begins,
+            measured_from: sum(begins, settle_time),
             ends: study.duration,
-            at: timeline.span,
-        }];
+            changes: Vec::new(),
+            study: study.clone(),
+        };
+        let mut phases = vec![(phase(first, "", Duration::ZERO), timeline.span)];
         for (name, change) in timeline.value.changes.iter() {
             let Some(at) = &change.value.at else { continue };
             self.check_edge(at, study, "a change");
-            let before = phases.last().map_or(Duration::ZERO, |phase| phase.begins);
+            let before = phases
+                .last()
+                .map_or(Duration::ZERO, |(phase, _)| phase.begins);
             if at.value <= before {
                 problem!(self.problems, at.span => "a change at {} is not after the one before it, or the start, at \
                     {before}", at.value);
@@ -381,17 +382,11 @@ impl Checker<'_> {
             if at.value >= study.duration {
                 problem!(self.problems, at.span => "the run is over after {}", study.duration);
             }
-            if let Some(last) = phases.last_mut() {
+            if let Some((last, _)) = phases.last_mut() {
                 last.ends = at.value;
             }
-            phases.push(PhaseTimes {
-                name: name.value.clone(),
-                title: change.value.title.clone(),
-                begins: at.value,
-                measured_from: sum(at.value, settle_time),
-                ends: study.duration,
-                at: at.span,
-            });
+            let title = &change.value.title;
+            phases.push((phase(&name.value, title, at.value), at.span));
         }
         phases
     }
@@ -406,7 +401,8 @@ impl Checker<'_> {
     }
 
     /// What is measured of a phase is neither too little nor less than a cycle of its load.
-    fn check_length(&mut self, phase: &PhaseTimes, study: &Study) {
+    fn check_length(&mut self, phase: &Phase, at: Span) {
+        let study = &phase.study;
         let bins = Duration::from_nanos(study.measure.bin.nanos().saturating_mul(MIN_BINS));
         let cycles = study.scenarios.iter().map(|scenario| scenario.cycle());
         let needed = cycles.max().unwrap_or(Duration::ZERO).max(bins);
@@ -416,37 +412,37 @@ impl Checker<'_> {
             .saturating_sub(phase.measured_from.nanos());
         let measured = Duration::from_nanos(measured);
         if measured < needed {
-            problem!(self.problems, phase.at => "phase `{}` is measured for {measured} after its settling time: it \
+            problem!(self.problems, at => "phase `{}` is measured for {measured} after its settling time: it \
                 takes {needed} at least ({MIN_BINS} bins, and a cycle of every source that pauses)", phase.name);
         } else {
-            self.check_traffic(phase, study);
+            self.check_traffic(phase, at);
         }
     }
 
     /// Something is sent in what is measured of a phase.
-    fn check_traffic(&mut self, phase: &PhaseTimes, study: &Study) {
-        for scenario in &study.scenarios {
+    fn check_traffic(&mut self, phase: &Phase, at: Span) {
+        for scenario in &phase.study.scenarios {
             let of_sources = scenario.sources.iter().map(|s| (s.start, s.stop));
             let of_applications = scenario.applications.iter().map(|s| (s.start, s.stop));
             let mut spans = of_sources.chain(of_applications);
             if !spans.any(|(start, stop)| start < phase.ends && stop > phase.measured_from) {
-                problem!(self.problems, phase.at => "no source of scenario `{}` sends in phase `{}`, from {} to {}: \
+                problem!(self.problems, at => "no source of scenario `{}` sends in phase `{}`, from {} to {}: \
                     there would be nothing to measure",
                     scenario.name, phase.name, phase.measured_from, phase.ends;
                     "give a source another `start` or `stop`, or the change another moment");
             } else if scenario.reference {
-                self.warn_of_silence(phase, study, scenario);
+                self.warn_of_silence(phase, at, scenario);
             }
         }
     }
 
     /// A slice that is silent throughout a phase of the reference is not judged in it.
-    fn warn_of_silence(&mut self, phase: &PhaseTimes, study: &Study, reference: &ScenarioParams) {
+    fn warn_of_silence(&mut self, phase: &Phase, at: Span, reference: &ScenarioParams) {
         let of_sources = reference.sources.iter().map(|s| (s.slice, s.start, s.stop));
         let of_applications = reference.applications.iter();
         let of_applications = of_applications.map(|s| (s.slice, s.start, s.stop));
         let spans: Vec<_> = of_sources.chain(of_applications).collect();
-        let slices = study.slices.iter().enumerate();
+        let slices = phase.study.slices.iter().enumerate();
         for (index, slice) in slices.filter(|(_, slice)| slice.guaranteed) {
             let sends = |&(of, start, stop): &(usize, Duration, Duration)| {
                 of == index && start < phase.ends && stop > phase.measured_from
@@ -456,7 +452,7 @@ impl Checker<'_> {
                     "slice `{}` sends nothing in phase `{}` of the reference, from {} to {}: its isolation is not tested in that phase",
                     slice.name, phase.name, phase.measured_from, phase.ends
                 );
-                self.problems.warn(phase.at, message);
+                self.problems.warn(at, message);
             }
         }
     }
@@ -482,14 +478,4 @@ impl Checker<'_> {
                 "give it another `start` or `stop`, or put what differs into a scenario of its own");
         }
     }
-}
-
-/// When a phase begins and ends, and where that is written.
-struct PhaseTimes {
-    name: String,
-    title: String,
-    begins: Duration,
-    measured_from: Duration,
-    ends: Duration,
-    at: Span,
 }
