@@ -112,21 +112,14 @@ impl Findings {
 
     /// The estimates of a policy in a scenario, by their places in the study.
     pub(crate) fn cell(&self, policy: usize, scenario: usize) -> Option<&CellSummary> {
-        let policy = &self.study().policies.get(policy)?.name;
-        let scenario = &self.study().scenarios.get(scenario)?.name;
-        let mut cells = self.main().summary.cells.iter();
-        cells.find(|cell| cell.policy == *policy && cell.scenario == *scenario)
+        let policy = self.study().policies.get(policy)?;
+        let scenario = self.study().scenarios.get(scenario)?;
+        self.main().cell(&policy.name, &scenario.name)
     }
 
     /// Place of the scenario with most load that has runs: studies are written from light to heavy.
     pub(crate) fn heaviest_scenario(&self) -> usize {
-        let has_runs = |name: &str| {
-            self.main()
-                .summary
-                .cells
-                .iter()
-                .any(|cell| cell.scenario == name)
-        };
+        let has_runs = |name: &str| self.main().covered_scenarios().any(|it| it == name);
         let mut scenarios = self.study().scenarios.iter();
         scenarios.rposition(|s| has_runs(&s.name)).unwrap_or(0)
     }

@@ -8,7 +8,7 @@ use slicewise_stats::backend;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::prediction::{OfferedTraffic, PredictedFigure, compare_with_prediction};
 use slicewise_stats::record::RunRecord;
-use slicewise_stats::summary::{Summary, SummaryBuilder};
+use slicewise_stats::summary::{CellSummary, Summary, SummaryBuilder};
 use slicewise_stats::verdict::{self, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, time};
 use std::path::{Path, PathBuf};
@@ -93,6 +93,12 @@ impl Side {
     /// The verdict on a policy; `None` where this side does not have it.
     pub(crate) fn verdict(&self, policy: &str) -> Option<&PolicyVerdict> {
         self.verdicts.policies.iter().find(|v| v.policy == policy)
+    }
+
+    /// The estimates of a policy in a scenario.
+    pub(crate) fn cell(&self, policy: &str, scenario: &str) -> Option<&CellSummary> {
+        let mut cells = self.summary.cells.iter();
+        cells.find(|cell| cell.policy == policy && cell.scenario == scenario)
     }
 
     /// Scenarios that have runs, in the order of the study.

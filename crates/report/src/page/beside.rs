@@ -24,7 +24,7 @@ object! {
         /// By side, then policy (as in `verdicts`), then scenario; `None` where no run is finished.
         figures: Vec<Vec<Vec<Option<Cell>>>> = {
             let slices = &findings.study().slices;
-            let cell = |side, policy, scenario| Some(Cell::of(find_cell(side, policy, scenario)?, slices));
+            let cell = |side: &Side, policy, scenario| Some(Cell::of(side.cell(policy, scenario)?, slices));
             let of_policy = |side, policy| scenarios.iter().map(|s| cell(side, policy, s)).collect();
             let of_side = |side| policies.iter().map(|policy| of_policy(side, policy)).collect();
             findings.sides.iter().map(of_side).collect()
@@ -51,11 +51,6 @@ object! {
             .map(|slice| Some(slice_figures(cell.slices.iter().find(|s| s.slice == slice.name)?)))
             .collect(),
     }
-}
-
-fn find_cell<'a>(side: &'a Side, policy: &str, scenario: &str) -> Option<&'a CellSummary> {
-    let mut cells = side.summary.cells.iter();
-    cells.find(|c| c.policy == policy && c.scenario == scenario)
 }
 
 /// How many sides have runs of a scenario.

@@ -338,7 +338,10 @@ impl Checker<'_> {
         match origin {
             Origin::Classes => {
                 let policy = self.entry_at(path)?.node;
-                guaranteed_place(policy, error.field).or_else(|| class_place(policy, error))
+                let of_all = policy.entry("guaranteed");
+                of_all
+                    .and_then(|(_, common)| common_place(common, error.field))
+                    .or_else(|| class_place(policy, error))
             }
             Origin::Ios(text) => text.place(self.sources, &error.class, error.field),
             Origin::Foreign(text, places) => {
@@ -408,11 +411,6 @@ fn declared(dut: &DutParams, is_none: bool, params: &PolicyParams) -> Scalabilit
         };
     }
     device::scalability(dut.model, params)
-}
-
-/// Where a policy states `field` of all classes.
-fn guaranteed_place(policy: &Node, field: &str) -> Option<Span> {
-    common_place(policy.entry("guaranteed")?.1, field)
 }
 
 /// Where, among the settings that guarantees have in common, `field` is written.

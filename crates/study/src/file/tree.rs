@@ -177,10 +177,6 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Raw, E> {
-        Ok(Raw::Text(text))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Raw, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = list.next_element()? {
