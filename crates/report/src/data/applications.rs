@@ -29,14 +29,9 @@ columns! {
 columns! {
     /// Its connections together.
     Transport<'a>(of: &TransportFigures) {
-        span_ns: u64 = of.span_ns,
-        connections: u64 = of.connections,
+        fields of: u64 { span_ns connections }
         goodput_bits_per_second: f64 = of.goodput_bits_per_second,
-        segments: u64 = of.segments,
-        retransmitted_segments: u64 = of.retransmitted_segments,
-        timeouts: u64 = of.timeouts,
-        recoveries: u64 = of.recoveries,
-        rtt_samples: u64 = of.rtt_samples,
+        fields of: u64 { segments retransmitted_segments timeouts recoveries rtt_samples }
         rtt_mean_ns: Option<f64> = (of.rtt_samples > 0).then_some(of.rtt_mean_ns),
         rtt_min_ns: Option<u64> = (of.rtt_samples > 0).then_some(of.rtt_min_ns),
         rtt_max_ns: Option<u64> = (of.rtt_samples > 0).then_some(of.rtt_max_ns),

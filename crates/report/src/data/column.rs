@@ -126,11 +126,16 @@ pub(super) fn variant(of: impl Serialize) -> String {
 }
 
 /// A table, or columns that several tables have in common: `NAME: TYPE = VALUE` describes each column once, for the
-/// schema and for a row; `..GROUP(…)` stands for the columns of another group. The type says what the column
-/// holds, and an `Option` that a row may have no value.
+/// schema and for a row; `fields OF: TYPE { NAME … }` describes columns that are called as the fields of `OF` that they
+/// hold, and `..GROUP(…)` stands for the columns of another group. The type says what the column holds, and an
+/// `Option` that a row may have no value.
 macro_rules! columns {
     (@columns $to:ident ..$group:ident($($of:expr),*), $($rest:tt)*) => {
         $group::add_columns($to);
+        columns!(@columns $to $($rest)*)
+    };
+    (@columns $to:ident fields $($of:ident).+: $type:ty { $($column:ident)+ } $($rest:tt)*) => {
+        $($to.push(crate::data::column::Column::of::<$type>(stringify!($column)));)+
         columns!(@columns $to $($rest)*)
     };
     (@columns $to:ident $column:ident: $type:ty = $value:expr, $($rest:tt)*) => {
@@ -142,6 +147,11 @@ macro_rules! columns {
         $group::add_to($to, $($of),*);
         columns!(@row $to $($rest)*)
     };
+    (@row $to:ident fields $($of:ident).+: $type:ty { $column:ident $($more:ident)* } $($rest:tt)*) => {
+        columns!(@row $to $column: $type = $($of).+.$column,);
+        columns!(@row $to fields $($of).+: $type { $($more)* } $($rest)*)
+    };
+    (@row $to:ident fields $($of:ident).+: $type:ty {} $($rest:tt)*) => { columns!(@row $to $($rest)*) };
     (@row $to:ident $column:ident: $type:ty = $value:expr, $($rest:tt)*) => {
         let value: $type = $value;
         $to.push(value.into());

@@ -105,10 +105,8 @@ columns! {
         our_interval_high: Option<f64> = ours.and_then(|o| o.interval.high),
         our_repetitions: Option<u32> = ours.map(|o| o.repetitions),
         p_value: Option<f64> = ours.and_then(|o| o.p_value),
-        difference: Option<f64> = comparison.difference,
-        difference_relative: Option<f64> = comparison.difference_relative,
-        cells: u32 = comparison.cells,
-        cells_agreeing: u32 = comparison.cells_agreeing,
+        fields comparison: Option<f64> { difference difference_relative }
+        fields comparison: u32 { cells cells_agreeing }
         explanation: &str = &figure.explanation,
     }
 }
@@ -123,12 +121,10 @@ columns! {
         all_slices: u64 = finding.all_slices,
         repetitions: u32 = finding.repetitions,
         backlogged: bool = finding.backlogged,
-        delay_max_ns: Option<u64> = finding.delay_max_ns,
-        delay_bound_ns: Option<u64> = finding.delay_bound_ns,
+        fields finding: Option<u64> { delay_max_ns delay_bound_ns }
         least_bytes_per_weight: Option<u64> = finding.bytes_per_weight.map(|(least, _)| least),
         most_bytes_per_weight: Option<u64> = finding.bytes_per_weight.map(|(_, most)| most),
-        turn_bytes: u64 = finding.turn_bytes,
-        state_bytes: u64 = finding.state_bytes,
+        fields finding: u64 { turn_bytes state_bytes }
     }
 }
 

@@ -59,15 +59,8 @@ columns! {
         seed: Seed = Seed(record.key.seed),
         slice: Option<&str> = slice.map(|s| s.slice.as_str()),
         span: &str = span,
-        span_ns: u64 = figures.span_ns,
-        sent_frames: u64 = figures.sent_frames,
-        sent_bytes: u64 = figures.sent_bytes,
-        received_frames: u64 = figures.received_frames,
-        received_bytes: u64 = figures.received_bytes,
-        lost_frames: u64 = figures.lost_frames,
-        offered_bits_per_second: f64 = figures.offered_bits_per_second,
-        throughput_bits_per_second: f64 = figures.throughput_bits_per_second,
-        loss_ratio: f64 = figures.loss_ratio,
+        fields figures: u64 { span_ns sent_frames sent_bytes received_frames received_bytes lost_frames }
+        fields figures: f64 { offered_bits_per_second throughput_bits_per_second loss_ratio }
         ..Delay(&figures.delay),
         ..Variation(figures.delay.samples, &figures.variation),
         iat_samples: Option<u64> = slice.map(|s| s.iat_sent.samples),
@@ -157,10 +150,7 @@ columns! {
         ..Run(key),
         device: u32 = of.device,
         class: &str = &of.class,
-        tagged: u64 = of.tagged,
-        moved: u64 = of.moved,
-        moved_back: u64 = of.moved_back,
-        unfollowed_frames: u64 = of.unfollowed_frames,
+        fields of: u64 { tagged moved moved_back unfollowed_frames }
     }
 }
 
@@ -169,10 +159,7 @@ columns! {
     Episodes<'a> = "loss_episodes" (key: &'a RunKey, slice: &'a str, episode: LossEpisode) {
         ..Run(key),
         slice: &str = slice,
-        begins_ns: u64 = episode.begins_ns,
-        length_ns: u64 = episode.length_ns,
-        sent_frames: u64 = episode.sent_frames,
-        lost_frames: u64 = episode.lost_frames,
+        fields episode: u64 { begins_ns length_ns sent_frames lost_frames }
     }
 }
 
@@ -183,23 +170,16 @@ columns! {
         slice: &str = &flow.slice,
         source: &str = &flow.flow.source,
         destination: &str = &flow.flow.destination,
-        source_port: Option<u16> = flow.flow.source_port,
-        destination_port: Option<u16> = flow.flow.destination_port,
+        fields flow.flow: Option<u16> { source_port destination_port }
         protocol: u8 = flow.flow.protocol,
         vlans: String = vlans_text(&flow.flow.vlans),
         dscp: u8 = flow.flow.dscp,
-        sent_frames: u64 = flow.sent_frames,
-        sent_bytes: u64 = flow.sent_bytes,
-        received_frames: u64 = flow.received_frames,
-        received_bytes: u64 = flow.received_bytes,
-        lost_frames: u64 = flow.lost_frames,
-        duplicate_frames: u64 = flow.duplicate_frames,
-        ambiguous_frames: u64 = flow.ambiguous_frames,
+        fields flow: u64 {
+            sent_frames sent_bytes received_frames received_bytes lost_frames duplicate_frames ambiguous_frames
+        }
         reordered_frames: u64 = flow.reordering.reordered_frames,
         reordered_ratio: f64 = flow.reordering.ratio,
-        max_extent_frames: u64 = flow.reordering.max_extent_frames,
-        max_n_reordering: u64 = flow.reordering.max_n_reordering,
-        max_late_ns: u64 = flow.reordering.max_late_ns,
+        fields flow.reordering: u64 { max_extent_frames max_n_reordering max_late_ns }
         ..Delay(&flow.delay),
         first_sent_ns: Option<u64> = flow.sent.map(|span| span.first_ns),
         last_sent_ns: Option<u64> = flow.sent.map(|span| span.last_ns),
@@ -229,9 +209,7 @@ columns! {
     Hops<'a> = "hops" (key: &'a RunKey, hop: &'a HopRecord) {
         ..Run(key),
         hop: &str = &hop.name,
-        in_frames: u64 = hop.in_frames,
-        out_frames: u64 = hop.out_frames,
-        lost_frames: u64 = hop.lost_frames,
+        fields hop: u64 { in_frames out_frames lost_frames }
         ..Delay(&hop.delay),
     }
 }
@@ -245,8 +223,7 @@ columns! {
         scenario: &str = &record.key.scenario,
         repetition: u32 = record.key.repetition,
         phase: &str = &phase.phase,
-        measured_from_ns: u64 = phase.measured_from_ns,
-        ends_ns: u64 = phase.ends_ns,
+        fields phase: u64 { measured_from_ns ends_ns }
         slice: &str = slice,
         reordered_frames: u64 = figures.reordered_frames,
         waiting_frames: Option<u64> = change(phase).map(|change| change.waiting_frames),

@@ -17,8 +17,7 @@ columns! {
         repetitions: u32 = side.study.repetitions,
         duration_ns: u64 = side.study.duration_ns,
         scenarios: String = side.covered_scenarios().collect::<Vec<_>>().join(", "),
-        expected_runs: u64 = side.expected_runs,
-        finished_runs: u64 = side.finished_runs,
+        fields side: u64 { expected_runs finished_runs }
         first_began_ns: Option<u64> = side.testbed.began_ns().map(|(first, _)| first),
         last_began_ns: Option<u64> = side.testbed.began_ns().map(|(_, last)| last),
     }
@@ -46,8 +45,7 @@ columns! {
         baseline_p50_ns: Option<u64> = heard(live, live.baseline.p50_ns),
         baseline_p99_ns: Option<u64> = heard(live, live.baseline.p99_ns),
         baseline_max_ns: Option<u64> = heard(live, live.baseline.max_ns),
-        steal_ratio: f64 = live.steal_ratio,
-        idle_ratio: f64 = live.idle_ratio,
+        fields live: f64 { steal_ratio idle_ratio }
         longest_pause_ns: u64 = live.longest_pause_ns,
         least_offered_ratio: f64 = live.least_offered_ratio,
         departed_frames: Option<u64> = live.departures.map(|d| d.frames),
@@ -63,11 +61,7 @@ columns! {
     Senders<'a> = "testbed_senders" (side: &'a Side, run: &'a TestbedRun, sender: &'a SenderRecord) {
         ..TestbedRunOf(side, run),
         source: &str = &sender.source,
-        sent_frames: u64 = sender.sent_frames,
-        refused_frames: u64 = sender.refused_frames,
-        lateness_p50_ns: u64 = sender.lateness_p50_ns,
-        lateness_p99_ns: u64 = sender.lateness_p99_ns,
-        lateness_max_ns: u64 = sender.lateness_max_ns,
+        fields sender: u64 { sent_frames refused_frames lateness_p50_ns lateness_p99_ns lateness_max_ns }
     }
 }
 

@@ -57,9 +57,7 @@ columns! {
         slice: &str = numbers.slice,
         scenario: &str = numbers.scenario.unwrap_or_default(),
         indicator: Option<&str> = numbers.indicator.as_deref(),
-        reference: Option<f64> = numbers.reference,
-        treatment: Option<f64> = numbers.treatment,
-        statistic: Option<f64> = numbers.statistic,
+        fields numbers: Option<f64> { reference treatment statistic }
         interval_low: Option<f64> = numbers.interval.low,
         interval_high: Option<f64> = numbers.interval.high,
         margin: Option<f64> = numbers.margin,
