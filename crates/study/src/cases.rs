@@ -79,14 +79,12 @@ pub(crate) fn written(root: &Node) -> Option<(&Key, &Node)> {
 
 /// What the file says of all cases together, and the tree of each; `None` where it cannot be read.
 pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<(Series, Vec<WrittenCase>)> {
-    let Value::Mapping(entries) = &mut root.value else {
-        return None;
-    };
+    let entries = root.entries_mut()?;
     let index = entries.iter().position(|(key, _)| key.text == "cases")?;
     let (key, cases) = entries.remove(index);
-    let text = |setting: &str| match root.entry(setting).map(|(_, node)| &node.value) {
-        Some(Value::Scalar(text)) => text.clone(),
-        _ => String::new(),
+    let text = |setting: &str| {
+        let text = root.entry(setting).and_then(|(_, node)| node.text());
+        text.unwrap_or_default().to_owned()
     };
     let series = Series {
         name: text("name"),
@@ -148,11 +146,7 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
 
 /// The name of the study that a case is. What is wrong with it is wrong where the name of the case is written.
 fn name_case(root: &mut Node, case: &Key) {
-    let Value::Mapping(entries) = &mut root.value else {
-        return;
-    };
-    let mut names = entries.iter_mut().filter(|(key, _)| key.text == "name");
-    if let Some((_, name)) = names.next()
+    if let Some(name) = root.entry_mut("name")
         && let Value::Scalar(text) = &mut name.value
     {
         text.push('-');

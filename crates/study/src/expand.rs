@@ -26,18 +26,11 @@ pub(crate) fn expand_sources(root: &mut Node, problems: &mut Problems) {
     };
     let scenarios = entry_as_meant(root, "scenarios").map(|(key, _)| key.text.clone());
     let Some(scenarios) = scenarios else { return };
-    let Value::Mapping(sources) = &templates.value else {
+    let scenarios = root.entry_mut(&scenarios).and_then(Node::entries_mut);
+    let Some(scenarios) = scenarios.filter(|_| templates.is_mapping()) else {
         return;
     };
-    let Value::Mapping(entries) = &mut root.value else {
-        return;
-    };
-    let Some((_, scenarios)) = entries.iter_mut().find(|(key, _)| key.text == scenarios) else {
-        return;
-    };
-    let Value::Mapping(scenarios) = &mut scenarios.value else {
-        return;
-    };
+    let sources = templates.entries();
     if sources.len().saturating_mul(scenarios.len()) > MAX_SOURCES {
         problem!(problems, key.span => "{} sources in {} scenarios are more than \
             {MAX_SOURCES}", sources.len(), scenarios.len());
@@ -53,7 +46,7 @@ fn expand_scenario(scenario: &mut Node, key: &Key, templates: &Node, problems: &
     if let Some((_, without)) = scenario.entry("without") {
         remove_keys(&mut sources, without, problems);
     }
-    let Value::Mapping(settings) = &mut scenario.value else {
+    let Some(settings) = scenario.entries_mut() else {
         return;
     };
     settings.retain(|(key, _)| key.text != "without");

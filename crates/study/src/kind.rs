@@ -46,13 +46,12 @@ impl FileKind {
 
     /// Slices alone: by what is said of them.
     fn of_slices(root: &Node) -> Self {
-        let Some((_, slices)) = entry_as_meant(root, "slices") else {
-            return Self::Study;
-        };
-        let Value::Mapping(slices) = &slices.value else {
+        let slices = entry_as_meant(root, "slices").map(|(_, slices)| slices);
+        let Some(slices) = slices.filter(|slices| slices.is_mapping()) else {
             return Self::Study;
         };
         let has_matches = slices
+            .entries()
             .iter()
             .any(|(_, slice)| slice.entry("match").is_some());
         match (has_matches, entry_as_meant(root, "link").is_some()) {

@@ -40,9 +40,7 @@ pub(crate) use plan::PlanSpec;
 
 use crate::device;
 use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
-use crate::file::{
-    Entry, FileError, Files, Key, Node, Placed, Problems, Settings, Sources, Span, Value,
-};
+use crate::file::{Entry, FileError, Files, Key, Node, Placed, Problems, Settings, Sources, Span};
 use crate::params::{
     DutModel, DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink,
     StudySlice,
@@ -238,10 +236,7 @@ impl<'a> Checker<'a> {
                     node.entry(key).or_else(resembling).map(|(_, inner)| inner)
                 })
         });
-        match node.map(|node| &node.value) {
-            Some(Value::Mapping(entries)) => entries,
-            _ => &[],
-        }
+        node.map_or(&[], Node::entries)
     }
 
     /// What is written at `path`.
@@ -551,14 +546,11 @@ fn largest_frame_time(
 /// A setting at the top of a file, or the misspelt one that was probably meant to be it: the file is still what it
 /// was meant to be, and what is wrong with it is one mistake.
 pub(crate) fn entry_as_meant<'a>(root: &'a Node, setting: &str) -> Option<(&'a Key, &'a Node)> {
-    let Value::Mapping(entries) = &root.value else {
-        return None;
-    };
     let is_meant = |(key, _): &&(Key, Node)| {
         closest(&key.text, settings()).is_some_and(|meant| meant == setting)
     };
     root.entry(setting).or_else(|| {
-        entries
+        root.entries()
             .iter()
             .filter(|(key, _)| !settings().any(|setting| setting == key.text))
             .take(MAX_DIAGNOSTICS)

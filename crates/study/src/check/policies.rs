@@ -8,7 +8,7 @@ use super::named_queues::Queue;
 use super::qos_sched::PolicyDutSpec;
 use super::traffic::SliceSpec;
 use crate::device;
-use crate::file::{Entry, Node, Placed, Span, Value};
+use crate::file::{Entry, Node, Placed, Span};
 use crate::params::DutParams;
 use crate::spec::{At, List, Named, Verbatim, Weights};
 use crate::study::StudyPolicy;
@@ -418,13 +418,10 @@ pub(super) fn common_place(common: &Node, field: &str) -> Option<Span> {
     let (key, node) = common.entry(field)?;
     match field {
         "largest_frame" | "buffer" => Some(node.anchor(Some(key.span))),
-        "tenants" | "delays" => match &node.value {
-            Value::Mapping(entries) => entries.first().map(|(key, node)| match field {
-                "tenants" => key.span,
-                _ => node.anchor(Some(key.span)),
-            }),
-            _ => None,
-        },
+        "tenants" | "delays" => node.entries().first().map(|(key, node)| match field {
+            "tenants" => key.span,
+            _ => node.anchor(Some(key.span)),
+        }),
         _ => None,
     }
 }
@@ -433,7 +430,7 @@ pub(super) fn common_place(common: &Node, field: &str) -> Option<Span> {
 fn class_place(policy: &Node, error: &PolicyError) -> Option<Span> {
     let parts = match error.part {
         Part::Class => classes_of(policy),
-        Part::Queue => queues_of(policy),
+        Part::Queue => policy.entry("queues").map_or(&[][..], |(_, it)| it.items()),
     };
     let named = parts.iter().find_map(|part| {
         let (_, name) = part.entry("name")?;
@@ -459,18 +456,8 @@ fn class_place(policy: &Node, error: &PolicyError) -> Option<Span> {
 
 /// The classes of a policy, or of the child of a class, as they are written.
 pub(super) fn classes_of(policy: &Node) -> &[Node] {
-    match policy.entry("classes").map(|(_, node)| &node.value) {
-        Some(Value::List(classes)) => classes,
-        _ => &[],
-    }
-}
-
-/// The queues of a policy, or of the child of a class, as they are written.
-fn queues_of(policy: &Node) -> &[Node] {
-    match policy.entry("queues").map(|(_, node)| &node.value) {
-        Some(Value::List(queues)) => queues,
-        _ => &[],
-    }
+    let classes = policy.entry("classes");
+    classes.map_or(&[], |(_, classes)| classes.items())
 }
 
 /// Lines without the indentation that all of them have.

@@ -6,7 +6,7 @@
 use super::policies::{FORMS, PolicyFileSpec};
 use super::traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 use super::{Checker, StudySpec, Table, entry_as_meant};
-use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, Value, merge_nodes};
+use crate::file::{Decode, Entry, Key, Node, Placed, Problems, Schemas, Span, merge_nodes};
 use crate::params::ScenarioParams;
 use crate::spec::{At, Name, Named};
 use crate::study::{Phase, Study};
@@ -79,13 +79,8 @@ pub(crate) struct Change<'a> {
 pub(crate) fn changes(root: &Node) -> Vec<Change<'_>> {
     let timeline = entry_as_meant(root, "timeline").map(|(_, timeline)| timeline);
     let changes = timeline.and_then(|timeline| timeline.entry("changes"));
-    match changes.map(|(_, changes)| &changes.value) {
-        Some(Value::Mapping(entries)) => entries
-            .iter()
-            .map(|(key, node)| Change { key, node })
-            .collect(),
-        _ => Vec::new(),
-    }
+    let changes = changes.iter().flat_map(|(_, changes)| changes.entries());
+    changes.map(|(key, node)| Change { key, node }).collect()
 }
 
 impl Change<'_> {
@@ -104,7 +99,7 @@ impl Change<'_> {
                 continue;
             };
             is_empty &= names(over).is_empty();
-            let Some(settings) = table_of(&mut changed, table) else {
+            let Some(settings) = changed.entry_mut(table) else {
                 continue;
             };
             let over = match table {
@@ -146,20 +141,8 @@ impl Change<'_> {
 }
 
 fn names(table: &Node) -> Vec<&str> {
-    match &table.value {
-        Value::Mapping(entries) => entries.iter().map(|(key, _)| key.text.as_str()).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn table_of<'a>(root: &'a mut Node, table: &str) -> Option<&'a mut Node> {
-    let Value::Mapping(entries) = &mut root.value else {
-        return None;
-    };
-    let mut entries = entries.iter_mut();
-    entries
-        .find(|(key, _)| key.text == table)
-        .map(|(_, node)| node)
+    let entries = table.entries().iter();
+    entries.map(|(key, _)| key.text.as_str()).collect()
 }
 
 /// The entries of `over` whose names `table` has; others are reported.
@@ -218,7 +201,7 @@ fn changeable_only(over: Node, before: &Node, what: &str, problems: &mut Problem
 }
 
 fn retained(mut table: Node, mut keep: impl FnMut(&Key, &mut Node) -> bool) -> Node {
-    if let Value::Mapping(entries) = &mut table.value {
+    if let Some(entries) = table.entries_mut() {
         entries.retain_mut(|(key, node)| keep(key, node));
     }
     table
@@ -245,19 +228,13 @@ fn sources_only(over: &Node, scenarios: &Node, problems: &mut Problems) -> Node 
 
 /// Change sources in every scenario that has them.
 fn change_sources(root: &mut Node, over: &Node, problems: &mut Problems) {
-    let Value::Mapping(overrides) = &over.value else {
-        return;
-    };
-    let Some(Node {
-        value: Value::Mapping(scenarios),
-        ..
-    }) = table_of(root, "scenarios")
-    else {
+    let scenarios = root.entry_mut("scenarios").and_then(Node::entries_mut);
+    let Some(scenarios) = scenarios.filter(|_| over.is_mapping()) else {
         return;
     };
     let mut known: Vec<String> = Vec::new();
     for (_, scenario) in scenarios {
-        let Some(sources) = table_of(scenario, "sources") else {
+        let Some(sources) = scenario.entry_mut("sources") else {
             continue;
         };
         known.extend(names(sources).into_iter().map(str::to_owned));
@@ -267,7 +244,7 @@ fn change_sources(root: &mut Node, over: &Node, problems: &mut Problems) {
     }
     let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
     let known: Vec<&str> = known.into_iter().collect();
-    for (key, _) in overrides {
+    for (key, _) in over.entries() {
         if !known.contains(&key.text.as_str()) {
             let message = format!("no scenario has a source `{}` that could change", key.text);
             problems.add_unknown(key.span, message, (&key.text, &known));

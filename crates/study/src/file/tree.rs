@@ -55,14 +55,38 @@ impl Node {
         matches!(self.value, Value::Mapping(_))
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
+    /// The entries of a mapping; none of anything else.
+    pub(crate) fn entries(&self) -> &[(Key, Self)] {
         match &self.value {
-            Value::Mapping(entries) => entries
-                .iter()
-                .find(|(k, _)| k.text == key)
-                .map(|(k, node)| (k, node)),
+            Value::Mapping(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn entries_mut(&mut self) -> Option<&mut Vec<(Key, Self)>> {
+        match &mut self.value {
+            Value::Mapping(entries) => Some(entries),
             _ => None,
         }
+    }
+
+    /// The items of a list; none of anything else.
+    pub(crate) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
+        let mut entries = self.entries().iter();
+        entries.find(|(k, _)| k.text == key).map(|(k, it)| (k, it))
+    }
+
+    pub(crate) fn entry_mut(&mut self, key: &str) -> Option<&mut Self> {
+        let mut entries = self.entries_mut()?.iter_mut();
+        entries.find(|(k, _)| k.text == key).map(|(_, it)| it)
     }
 
     /// Whether the values are equal, wherever they stand.
@@ -90,10 +114,7 @@ impl Node {
 
     /// The first entry whose key may be `key` misspelt.
     pub(crate) fn entry_resembling(&self, key: &str) -> Option<(&Key, &Self)> {
-        let Value::Mapping(entries) = &self.value else {
-            return None;
-        };
-        let mut likely = entries.iter().take(MAX_DIAGNOSTICS);
+        let mut likely = self.entries().iter().take(MAX_DIAGNOSTICS);
         likely
             .find(|(written, _)| closest(&written.text, [key]).is_some())
             .map(|(key, node)| (key, node))
