@@ -358,13 +358,10 @@ impl Checker<'_> {
     /// The queue of a class is called as the class is: tables of results would take it for a named queue.
     fn own_queues_differ_from(&mut self, queues: &[QueueSpec], classes: &List<Placed<Class>>) {
         let with_own = classes.0.iter().filter(|class| class.value.queue.is_none());
-        for At {
-            value: Name(name),
-            span,
-        } in with_own.filter_map(|class| class.value.name.as_ref())
-        {
+        for at in with_own.filter_map(|class| class.value.name.as_ref()) {
+            let name = &at.value.0;
             if queues.iter().any(|queue| queue.name == *name) {
-                problem!(self.problems, *span => "class `{name}` has a queue of its own, and another queue is called \
+                problem!(self.problems, at.span => "class `{name}` has a queue of its own, and another queue is called \
                     `{name}`";
                     "let the class wait in it (`queue: {name}`), or rename one of them");
             }
@@ -378,9 +375,7 @@ impl Checker<'_> {
         slices: &Named<Placed<SliceSpec>>,
     ) -> Option<ClassSpec> {
         let matches = self.class_matches(name, class, slices);
-        let At {
-            value: Name(name), ..
-        } = name;
+        let Name(name) = &name.value;
         let child = class.value.child.as_ref();
         let child = child.map(|child| {
             self.level(
@@ -414,10 +409,7 @@ impl Checker<'_> {
         class: &Placed<Class>,
         slices: &Named<Placed<SliceSpec>>,
     ) -> Option<Option<ClassMap>> {
-        let At {
-            value: Name(name),
-            span,
-        } = at;
+        let Name(name) = &at.value;
         if name == CLASS_DEFAULT {
             let Some(at) = class.place("match").or(class.place("slice")) else {
                 return Some(None);
@@ -439,7 +431,7 @@ impl Checker<'_> {
                 Some(Some(class_map(name, matches)))
             }
             _ => {
-                problem!(self.problems, *span => "a class needs either `match` or `slice`, to say which frames");
+                problem!(self.problems, at.span => "a class needs either `match` or `slice`, to say which frames");
                 None
             }
         }

@@ -243,12 +243,6 @@ impl Checker<'_> {
 
     fn captures(&mut self, spec: &MeasuredSpec, folder: &Path) -> Option<CapturePatterns> {
         let At { value, span } = spec.captures.as_ref()?;
-        let CapturesSpec {
-            sent,
-            received,
-            via,
-            loss_timeout,
-        } = value;
         if spec.policies.len() == 0 || spec.scenarios.len() == 0 {
             problem!(self.problems, *span => "captures need the `policies` and `scenarios` that were run");
         }
@@ -261,14 +255,12 @@ impl Checker<'_> {
             self.check_pattern(text, several);
             text.value.clone()
         };
-        let (sent, received) = (pattern(sent), pattern(received));
-        let via = via.0.iter().map(pattern).collect();
         Some(CapturePatterns {
             folder: folder.to_owned(),
-            sent,
-            received,
-            via,
-            loss_timeout: loss_timeout.map(|timeout| timeout.0),
+            sent: pattern(&value.sent),
+            received: pattern(&value.received),
+            via: value.via.0.iter().map(pattern).collect(),
+            loss_timeout: value.loss_timeout.map(|timeout| timeout.0),
         })
     }
 

@@ -1,12 +1,12 @@
 //! Named queues of a policy.
 
 use super::Checker;
-use crate::file::{Decode, Entry, Placed, Problems, Schemas, Value};
+use crate::file::{Decode, Entry, Placed, Problems, Schemas, Span, Value};
 use crate::spec::{At, AtLeastOne, List, Name, Reference, Short};
 use crate::{problem, settings};
 use serde_json::{Value as Json, json};
 use slicewise_model::{QueueSpec, RateSpec, ShaperSpec};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// A queue: what the model takes, and where its name is written.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,7 @@ impl Checker<'_> {
         references: impl Iterator<Item = &'a At<Reference>>,
     ) -> Option<Vec<QueueSpec>> {
         let mut specs: Vec<QueueSpec> = Vec::with_capacity(queues.0.len());
-        let mut names: BTreeSet<&str> = BTreeSet::new();
+        let mut names: BTreeMap<&str, Span> = BTreeMap::new();
         let mut are_whole = true;
         for queue in &queues.0 {
             are_whole &= queue.is_whole;
@@ -80,12 +80,9 @@ impl Checker<'_> {
                 are_whole = false;
                 continue;
             };
-            let At {
-                value: Name(name),
-                span,
-            } = name;
-            if !names.insert(name) {
-                problem!(self.problems, *span => "queue `{name}` is defined twice");
+            let (Name(name), span) = (&name.value, name.span);
+            if names.insert(name, span).is_some() {
+                problem!(self.problems, span => "queue `{name}` is defined twice");
                 are_whole = false;
                 continue;
             }
@@ -98,7 +95,7 @@ impl Checker<'_> {
         for reference in references {
             let name = reference.value.as_ref();
             unused.remove(name);
-            if names.contains(name) || !are_whole {
+            if names.contains_key(name) || !are_whole {
                 continue;
             }
             are_whole = false;
@@ -107,30 +104,25 @@ impl Checker<'_> {
             } else {
                 format!("there is no queue `{name}` in this policy")
             };
-            let known: Vec<&str> = names.iter().copied().collect();
+            let known: Vec<&str> = names.keys().copied().collect();
             self.problems
                 .add_unknown(reference.span, message, (name, &known));
         }
         if are_whole {
-            self.warn_of_unused(queues, &unused);
+            self.warn_of_unused(&unused);
         }
         are_whole.then_some(specs)
     }
+
     /// A queue that nothing uses is no mistake: a switch has its queues whether frames wait there or not, and the classes
     /// of a later phase may use it. Without phases another name is probably meant.
-    fn warn_of_unused(&mut self, queues: &List<Placed<Queue>>, unused: &BTreeSet<&str>) {
+    fn warn_of_unused(&mut self, unused: &BTreeMap<&str, Span>) {
         if !self.entries_at(&["timeline", "changes"]).is_empty() {
             return;
         }
-        for At {
-            value: Name(name),
-            span,
-        } in queues.0.iter().flat_map(|queue| &queue.value.name)
-        {
-            if unused.contains(name.as_str()) {
-                self.problems
-                    .warn(*span, format!("no class uses the queue `{name}`"));
-            }
+        for (name, span) in unused {
+            self.problems
+                .warn(*span, format!("no class uses the queue `{name}`"));
         }
     }
 }

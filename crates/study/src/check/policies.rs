@@ -167,15 +167,11 @@ impl Checker<'_> {
             Origin::Classes | Origin::Foreign(..) => (false, None),
             Origin::None => (true, None),
         };
-        let PolicyFileSpec {
-            title,
-            scalability: stated,
-            published,
-            ..
-        } = policy.value.clone();
+        let stated = policy.value.scalability.clone();
+        let title = policy.value.title.as_ref();
         Some(StudyPolicy {
             name: name.value.clone(),
-            title: title.unwrap_or_else(|| name.value.clone()),
+            title: title.unwrap_or(&name.value).clone(),
             configuration: understood.configuration,
             spec: understood.spec,
             policy_map,
@@ -183,7 +179,7 @@ impl Checker<'_> {
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
             device,
-            published_verdict: published,
+            published_verdict: policy.value.published.clone(),
         })
     }
 
