@@ -232,7 +232,7 @@ impl Builder {
                 levels,
             });
         }
-        let rest = (!others.is_empty()).then(|| self.sharing_node(policy, others));
+        let rest = (!others.is_empty()).then(|| self.sharing_node(others));
         let levels = levels.into_values().map(|nodes| self.level_node(nodes));
         let children: Vec<NodeId> = levels.collect();
         let children = [children, rest.into_iter().collect()].concat();
@@ -258,12 +258,13 @@ impl Builder {
         }
     }
 
-    fn sharing_node(&mut self, policy: &PolicyParams, others: &[(NodeId, Waiting)]) -> NodeId {
+    fn sharing_node(&mut self, others: &[(NodeId, Waiting)]) -> NodeId {
         if let [(only, _)] = others {
             return *only;
         }
         let children: Vec<NodeId> = others.iter().map(|(node, _)| *node).collect();
-        let discipline = if policy.discipline == Discipline::DeficitRoundRobin {
+        // Without minimums, all is excess: the second tier alone.
+        let discipline = if others.iter().all(|(_, waiting)| waiting.minimum.is_none()) {
             let weights: Vec<u32> = others.iter().map(|(_, waiting)| waiting.weight).collect();
             Inner::DeficitRoundRobin(DeficitRoundRobin::new(&weights))
         } else {
