@@ -456,7 +456,7 @@ impl Pipeline {
 
     #[inline(always)]
     fn next_departure(&mut self, now: Instant) -> Option<Departure> {
-        let queued = self.tree.dequeue(&mut self.pool, now)?;
+        let queued = self.tree.dequeue(&mut self.pool, now, self.aside == 0)?;
         count_sent(&mut self.classes, &queued);
         self.behind = queued.behind();
         if self.aside > 0 {

@@ -64,4 +64,10 @@ impl Step {
             Ok(self.0)
         }
     }
+
+    /// The node's own offer, unknown where a child must be asked.
+    #[inline]
+    pub(super) fn known(self) -> Offer {
+        self.answered().unwrap_or(Offer::UNKNOWN)
+    }
 }

@@ -7,6 +7,7 @@
 use super::choice::{Offers, Step};
 use super::deficit_round_robin::DeficitRoundRobin;
 use super::minimum_share::MinimumShare;
+use super::offer::Offer;
 use super::shaper::Shaper;
 use super::strict_priority::StrictPriority;
 use slicewise_units::{FrameLengths, Instant};
@@ -77,22 +78,38 @@ impl Inner {
     }
 
     /// A frame that the child at `position` offered has left. What `departed` says of the child is then so of this node.
+    ///
+    /// It also says what it offers next, unless that is a decision which changes the node: that is made when it is asked, as
+    /// another child may get a frame before.
     #[inline]
-    pub(super) fn on_departure(&mut self, position: u32, departed: &mut Departed) {
+    pub(super) fn on_departure<'a>(
+        &mut self,
+        position: u32,
+        departed: &mut Departed,
+        offers: impl FnOnce() -> Offers<'a>,
+    ) {
         let Departed {
             lengths,
             emptied,
             next,
             is_queue,
             now,
+            ..
         } = *departed;
         departed.is_queue = false;
+        departed.offer = Offer::UNKNOWN;
         match self {
             Self::Shaper(node) => {
                 node.on_departure(lengths, now);
+                departed.offer = node.select(offers()).known();
                 departed.next = None;
             }
-            Self::StrictPriority(node) => departed.emptied = node.on_departure(position, emptied),
+            Self::StrictPriority(node) => {
+                departed.emptied = node.on_departure(position, emptied);
+                if next.is_none() && !departed.emptied {
+                    departed.offer = node.select(offers()).known();
+                }
+            }
             Self::DeficitRoundRobin(node) => {
                 node.charge(position, lengths);
                 departed.emptied = emptied && node.on_emptied(position);
@@ -101,6 +118,9 @@ impl Inner {
             Self::MinimumShare(node) => {
                 departed.emptied = node.on_departure(position, lengths, emptied, now);
                 departed.next = None;
+                if departed.may_decide() {
+                    departed.offer = node.select(offers()).known();
+                }
             }
         }
     }
@@ -114,7 +134,19 @@ pub(super) struct Departed {
     pub(super) emptied: bool,
     /// The node offers the frame behind it as it offered this one.
     pub(super) next: Option<FrameLengths>,
+    /// What the node offers otherwise.
+    pub(super) offer: Offer,
     /// The node is a queue: no arrival changes which frame is next.
     pub(super) is_queue: bool,
+    /// The node is asked before anything else happens.
+    pub(super) settles: bool,
     pub(super) now: Instant,
+}
+
+impl Departed {
+    /// The next decision of the node can be made now.
+    #[inline]
+    const fn may_decide(&self) -> bool {
+        self.settles && self.next.is_none() && !self.emptied
+    }
 }

@@ -14,6 +14,7 @@ pub mod deficit_round_robin;
 mod inner;
 mod leaf;
 pub mod minimum_share;
+mod moved;
 mod offer;
 mod place;
 pub mod shaper;
@@ -391,9 +392,15 @@ impl Tree {
         }
     }
 
-    /// Take the frame that leaves at `now`, if one may, and charge it to every node above its queue.
+    /// Take the frame that leaves at `now`, if one may, and charge it to every node above its queue. If the tree is
+    /// [settled](Self::settle) before anything else happens to it (`settles`), nodes may decide already.
     #[inline]
-    pub(crate) fn dequeue(&mut self, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
+    pub(crate) fn dequeue(
+        &mut self,
+        pool: &mut FramePool,
+        now: Instant,
+        settles: bool,
+    ) -> Option<QueuedFrame> {
         if let NodeId::Leaf(root) = self.root.node
             && let Leaf::Fifo(queue) = &mut self.leaves[root as usize].leaf
         {
@@ -412,12 +419,18 @@ impl Tree {
                 self.root.offer.ready_leaf()?
             }
         };
-        self.take(leaf, pool, now)
+        self.take(leaf, pool, now, settles)
     }
 
     /// Take the frame that `leaf` offers, and charge it to every node above.
     #[inline]
-    fn take(&mut self, leaf: u32, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
+    fn take(
+        &mut self,
+        leaf: u32,
+        pool: &mut FramePool,
+        now: Instant,
+        settles: bool,
+    ) -> Option<QueuedFrame> {
         let node = &mut self.leaves[leaf as usize];
         // While the next frame of a queue is offered as this one was, no offer changes.
         let (queued, emptied, next) = if let Leaf::Fifo(queue) = &mut node.leaf {
@@ -433,20 +446,31 @@ impl Tree {
             lengths: queued.lengths(),
             emptied,
             next,
+            offer: Offer::UNKNOWN,
             is_queue: true,
+            settles: false,
             now,
         };
         let mut place = node.place;
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
             let position = place.position;
             if departed.next.is_none() {
-                node.children[position as usize].offer = Offer::UNKNOWN;
+                node.children[position as usize].offer = departed.offer;
             }
-            node.inner.on_departure(position, &mut departed);
+            let offers = || Offers {
+                children: &node.children,
+                leaves: &self.leaves,
+                pool,
+                now,
+            };
+            // The only child of the shaper over everything is asked whenever the tree is settled.
+            departed.settles =
+                settles && self.is_shaped && NodeId::Inner(node.place.parent) == self.root.node;
+            node.inner.on_departure(position, &mut departed, offers);
             place = node.place;
         }
         if departed.next.is_none() {
-            self.root.offer = Offer::UNKNOWN;
+            self.root.offer = departed.offer;
         }
         Some(queued)
     }
@@ -464,7 +488,7 @@ impl Tree {
             if self.exhausts {
                 self.exhaust(pool, now, &mut send)?;
             }
-            let Some(queued) = self.dequeue(pool, now) else {
+            let Some(queued) = self.dequeue(pool, now, true) else {
                 return ControlFlow::Continue(());
             };
             send(queued)?;
@@ -517,77 +541,6 @@ impl Tree {
             }
         }
         ControlFlow::Continue(())
-    }
-
-    /// Move the frames of queue `from` of `old`, which is being replaced, to the end of queue `to`:
-    /// see [`Leaf::take_over`].
-    pub(crate) fn take_over(
-        &mut self,
-        to: QueueId,
-        old: &mut Self,
-        from: QueueId,
-        pool: &mut FramePool,
-        rename: impl Fn(u32) -> u32,
-        now: Instant,
-    ) {
-        let (Some(node), Some(old_node)) = (
-            self.leaves.get_mut(to.leaf as usize),
-            old.leaves.get_mut(from.leaf as usize),
-        ) else {
-            return;
-        };
-        let was_empty = node.leaf.is_empty();
-        let old = (&mut old_node.leaf, from.slice());
-        let moved = node.leaf.take_over(to.slice(), old, pool, rename, now);
-        let place = node.place;
-        self.on_moved(place, moved, was_empty);
-        self.settle_effects(to.leaf);
-    }
-
-    /// The leaf at `place`, which may have been empty, was given frames.
-    fn on_moved(&mut self, place: Place, frames: u32, was_empty: bool) {
-        self.backlog += frames;
-        if was_empty && frames > 0 {
-            self.on_backlogged(place, Offer::UNKNOWN);
-        }
-    }
-
-    /// Remove all frames of queues that are being replaced, in order of arrival.
-    pub(crate) fn pop_by_arrival(
-        &mut self,
-        queues: &[QueueId],
-        pool: &mut FramePool,
-    ) -> Vec<QueuedFrame> {
-        let mut frames = Vec::new();
-        for queue in queues {
-            if let Some(node) = self.leaves.get_mut(queue.leaf as usize) {
-                let slice = queue.slice();
-                frames.extend(std::iter::from_fn(|| node.leaf.pop_unserved(slice, pool)));
-            }
-        }
-        // Frames of one flow keep their order: that of arrival.
-        frames.sort_by_key(QueuedFrame::arrival);
-        frames
-    }
-
-    /// Put frames at the end of a queue whatever its limits, renaming their classes.
-    pub(crate) fn append(
-        &mut self,
-        queue: QueueId,
-        frames: &[QueuedFrame],
-        pool: &mut FramePool,
-        rename: impl Fn(u32) -> u32,
-    ) {
-        let Some(node) = self.leaves.get_mut(queue.leaf as usize) else {
-            return;
-        };
-        let was_empty = node.leaf.is_empty();
-        for &(mut queued) in frames {
-            queued.set_class(rename(queued.class()));
-            node.leaf.append(queue.slice(), queued, pool);
-        }
-        let place = node.place;
-        self.on_moved(place, count(frames.len()), was_empty);
     }
 }
 

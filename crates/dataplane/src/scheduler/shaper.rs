@@ -35,7 +35,7 @@ impl Shaper {
         self.bucket.resume_from(&old.bucket, now);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
         let Some(below) = offers.of(0) else {
             return Step::ask(0);
