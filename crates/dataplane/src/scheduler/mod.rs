@@ -4,8 +4,8 @@
 //! children last offered, until that expires or something below changes. To find the frame that
 //! would leave, [`Tree::settle`] goes down to the children whose offers are needed and not known,
 //! and up again with the answers: no node is asked for a frame twice, and none knows the tree.
-//! [`Tree::dequeue`] then removes that frame and charges every node above it. So a shaper above any
-//! scheduler can compare the exact frame that would leave with its credit.
+//! [`Tree::dequeue`] then removes that frame and charges every node above it, which says what it offers
+//! next if it can. So a shaper above any scheduler can compare the exact frame that would leave with its credit.
 //!
 //! Adding a discipline takes its own file and an arm of [`Inner`] or [`Leaf`].
 
@@ -313,7 +313,7 @@ impl Tree {
     /// Not inlined: often nothing has to be asked.
     #[inline(never)]
     fn settle_all(&mut self, pool: &mut FramePool, now: Instant) {
-        self.settle_from(self.first_asked(now), pool, now);
+        self.settle_from(self.root.node, pool, now);
     }
 
     /// From this node down to those whose offers are needed and not known, and up again with the answers.
@@ -323,24 +323,6 @@ impl Tree {
         while let Some(asked) = node {
             node = self.ask(asked, pool, now);
         }
-    }
-
-    /// The node to ask first: below shapers whose only child must be asked anyway.
-    #[inline]
-    fn first_asked(&self, now: Instant) -> NodeId {
-        let mut node = self.root.node;
-        while let NodeId::Inner(inner) = node
-            && let Some(InnerNode {
-                inner: Inner::Shaper(_),
-                children,
-                ..
-            }) = self.inners.get(inner as usize)
-            && let [below] = &**children
-            && below.offer.until <= now
-        {
-            node = below.node;
-        }
-        node
     }
 
     /// Ask a node; returns the one to be asked next, unless it is the root that has answered.
