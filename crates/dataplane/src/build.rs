@@ -106,7 +106,7 @@ pub(crate) struct Built {
 pub(crate) struct CreditNodes {
     /// Shapers; the port's has the empty path.
     pub(crate) shapers: BTreeMap<Owner, NodeId>,
-    /// Two-tier nodes, and the class's position among their children.
+    /// Nodes of classes that share, and the class's position among their children: only two-tier nodes have credit.
     pub(crate) minimums: BTreeMap<Owner, (NodeId, u32)>,
 }
 

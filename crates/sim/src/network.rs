@@ -173,11 +173,15 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     self.ports[port as usize].on_timer();
                     port
                 }
-                other => {
-                    self.on_other(other, now);
+                Event::FlowControl(control) => {
+                    self.storm = self.on_flow_control(control, now);
                     if self.storm.is_some() {
                         break;
                     }
+                    continue;
+                }
+                other => {
+                    self.on_other(other, now);
                     continue;
                 }
             };
@@ -197,12 +201,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     fn on_other(&mut self, event: Event, now: Instant) {
         match event {
             Event::Departure(source) => self.depart(source as usize, now),
-            Event::FlowControl(control) => self.storm = self.on_flow_control(control, now),
             Event::Room(end) => self.on_room(end, now),
             Event::Connection(end) => self.on_connection_timer(end, now),
             Event::Application(index) => self.on_application(index, now),
-            Event::Arrival(_) | Event::Timer(_) => {
-                debug_assert!(false, "these serve a port");
+            Event::Arrival(_) | Event::Timer(_) | Event::FlowControl(_) => {
+                debug_assert!(false, "these have been handled");
             }
         }
     }

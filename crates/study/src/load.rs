@@ -17,6 +17,9 @@ use crate::problem;
 use crate::study::Study;
 use std::path::Path;
 
+/// As the message says that refuses more.
+const MOST_VALUES_OF_STUDY: usize = 200_000;
+
 /// A file that was opened.
 struct Opened {
     name: String,
@@ -133,8 +136,20 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// The tree of a study. It is small enough for the copies that cases, phases and scenarios make of it.
+    fn root_of_study(&mut self) -> Option<Node> {
+        let root = self.root.take()?;
+        if root.values() <= MOST_VALUES_OF_STUDY {
+            return Some(root);
+        }
+        problem!(self.problems, root.span => "a study has at most 200,000 values, because cases, phases and scenarios \
+            copy them";
+            "a population stands for any number of slices that are alike");
+        None
+    }
+
     fn study(mut self) -> Result<Study, Diagnostics> {
-        let root = self.root.take();
+        let root = self.root_of_study();
         if let Some((key, _)) = root.as_ref().and_then(cases::written) {
             problem!(self.problems, key.span => "this file holds cases, each of them a study: this command takes one \
                 study";
@@ -147,10 +162,10 @@ impl<'a> Reading<'a> {
 
     /// The study, or the studies that are its cases.
     fn study_file(mut self) -> Result<StudyFile, Diagnostics> {
-        let Some(root) = self.root.take_if(|root| cases::written(root).is_some()) else {
+        if self.root.as_ref().and_then(cases::written).is_none() {
             return self.study().map(|study| StudyFile::Study(Box::new(study)));
-        };
-        let series = self.series(root);
+        }
+        let series = self.root_of_study().and_then(|root| self.series(root));
         let (mut series, warnings) = self.outcome(series)?;
         series.warnings = warnings;
         Ok(StudyFile::Series(series))

@@ -75,7 +75,7 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// None.
+    /// Later than any other: the source has stopped.
     pub const NEVER: Self = Self {
         at: Instant::MAX,
         l2_bytes: 0,

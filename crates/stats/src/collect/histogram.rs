@@ -24,7 +24,8 @@ pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
 
 impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     const SUB_BITS: u32 = {
-        assert!(SUB_BINS.is_power_of_two());
+        // With one bin an octave, zero would have none.
+        assert!(SUB_BINS.is_power_of_two() && SUB_BINS > 1);
         SUB_BINS.ilog2()
     };
 

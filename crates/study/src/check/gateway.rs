@@ -258,6 +258,11 @@ impl Checker<'_> {
                 problem!(self.problems, at => "`{key}` is for policies of a study");
             }
         }
+        // A class is compared with each of them.
+        let queues = policy.value.queues.iter().flat_map(|list| &list.0);
+        if !self.is_few("queues", queues.map(|queue| queue.span)) {
+            return None;
+        }
         let name = At {
             value: name.to_owned(),
             span: policy.span,

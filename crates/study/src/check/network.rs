@@ -294,6 +294,21 @@ fn switch(spec: &DutSpec) -> SwitchParams {
 }
 
 impl Checker<'_> {
+    /// A device that is not of `model` has none of its settings.
+    pub(super) fn check_has_none<T>(
+        &mut self,
+        written: &Placed<T>,
+        settings: &[&str],
+        model: &str,
+    ) {
+        for key in settings {
+            if let Some(at) = written.place(key) {
+                problem!(self.problems, at => "`{key}` is of the model `{model}` alone";
+                    "leave it out, or use the model `{model}`");
+            }
+        }
+    }
+
     pub(super) fn dut(
         &mut self,
         spec: Option<&Placed<DutSpec>>,

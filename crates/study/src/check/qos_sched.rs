@@ -115,21 +115,6 @@ impl Checker<'_> {
         DutModel::QosSched(params)
     }
 
-    /// A device that is not of `model` has none of its settings.
-    pub(super) fn check_has_none<T>(
-        &mut self,
-        written: &Placed<T>,
-        settings: &[&str],
-        model: &str,
-    ) {
-        for key in settings {
-            if let Some(at) = written.place(key) {
-                problem!(self.problems, at => "`{key}` is of the model `{model}` alone";
-                    "leave it out, or use the model `{model}`");
-            }
-        }
-    }
-
     /// The device of a policy that says which; `dut` is the study's.
     pub(super) fn dut_of_policy(
         &mut self,

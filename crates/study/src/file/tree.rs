@@ -51,6 +51,16 @@ impl Node {
         }
     }
 
+    /// How many values and keys it consists of.
+    pub(crate) fn values(&self) -> usize {
+        let below: usize = match &self.value {
+            Value::Null | Value::Scalar(_) => 0,
+            Value::List(items) => items.iter().map(Self::values).sum(),
+            Value::Mapping(entries) => entries.iter().map(|(_, node)| 1 + node.values()).sum(),
+        };
+        1 + below
+    }
+
     pub(crate) fn is_mapping(&self) -> bool {
         matches!(self.value, Value::Mapping(_))
     }

@@ -196,6 +196,21 @@ fn a_file_may_have_tens_of_thousands_of_slices() {
 }
 
 #[test]
+fn a_policy_has_few_named_queues() {
+    let queues: String = (0..5_000)
+        .map(|n| format!("    - {{name: q{n}}}\n"))
+        .collect();
+    let text = format!(
+        "interfaces: [left, right]\nlink: 10 Gbit/s\npolicy:\n  classes: [{{name: a, match: {{vlan: 1}}, queue: q0}}]\n  queues:\n{queues}"
+    );
+    let refused = parse(&text).unwrap_err();
+    assert!(
+        refused.contains("there are more than 4096 queues"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn slices_may_come_from_a_controller() {
     let config = parse(CONTROLLED).unwrap();
     let controller = config.controller.unwrap();

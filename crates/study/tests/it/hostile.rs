@@ -62,6 +62,25 @@ fn an_alias_to_what_holds_it_is_refused() {
     refused("a: &a {b: *a}\n");
 }
 
+/// Each case has a copy of what all have, and each scenario one of every source of all.
+#[test]
+fn what_is_copied_is_bounded() {
+    let description = format!("description: [{}]\n", "x, ".repeat(300_000));
+    let cases: String = (0..256).map(|n| format!("  c{n}: {{}}\n")).collect();
+    insta::assert_snapshot!(refused(&format!("{description}cases:\n{cases}")), @"
+    error: a study has at most 200,000 values, because cases, phases and scenarios copy them
+     --> study.yaml:1:1
+      |
+    1 | description: [x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x,...
+      | ^
+      |
+      = help: a population stands for any number of slices that are alike
+    ");
+    let payloads = "x, ".repeat(300_000);
+    let sources = refused(&format!("sources: {{s: {{payload: [{payloads}]}}}}\n"));
+    assert!(sources.contains("at most 200,000 values"), "{sources}");
+}
+
 #[test]
 fn classes_nested_deeper_than_any_device_are_refused() {
     let mut classes = "[{name: c, match: {vlan: 1}}]".to_owned();
