@@ -65,7 +65,7 @@ fn an_alias_to_what_holds_it_is_refused() {
 /// Each case has a copy of what all have, and each scenario one of every source of all.
 #[test]
 fn what_is_copied_is_bounded() {
-    let description = format!("description: [{}]\n", "x, ".repeat(300_000));
+    let description = format!("description: [{}]\n", "x, ".repeat(200_001));
     let cases: String = (0..256).map(|n| format!("  c{n}: {{}}\n")).collect();
     insta::assert_snapshot!(refused(&format!("{description}cases:\n{cases}")), @"
     error: a study has at most 200,000 values, because cases, phases and scenarios copy them
@@ -76,7 +76,7 @@ fn what_is_copied_is_bounded() {
       |
       = help: a population stands for any number of slices that are alike
     ");
-    let payloads = "x, ".repeat(300_000);
+    let payloads = "x, ".repeat(200_001);
     let sources = refused(&format!("sources: {{s: {{payload: [{payloads}]}}}}\n"));
     assert!(sources.contains("at most 200,000 values"), "{sources}");
 }
