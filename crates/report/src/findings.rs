@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 /// What a report says.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Findings {
     /// The folder of the report and those beside it, each judged on its own.
     pub sides: Vec<Side>,
@@ -55,7 +55,11 @@ impl Findings {
             populations: Populations::default(),
             testbed: Testbed::default(),
             damaged_runs: Vec::new(),
-            findings: Self::default(),
+            captured: CapturedFindings::default(),
+            link_losses: LinkLosses::default(),
+            changes: Changes::default(),
+            queues: Queues::default(),
+            curves: Curves::default(),
         };
         // Reading is as much work as writing: each has a thread. Order is that of the folder.
         std::thread::scope(|scope| {
@@ -74,7 +78,7 @@ impl Findings {
                     None => Ok(()),
                 })
         })?;
-        intake.findings.curves.end_cell();
+        intake.curves.end_cell();
         let damaged_runs = intake.damaged_runs;
         let main = Side {
             is_main: true,
@@ -89,8 +93,12 @@ impl Findings {
             sides,
             published: published::compare(study, intake.builder.observations()),
             populations: intake.populations.findings(host.as_ref()),
+            captured: intake.captured,
+            link_losses: intake.link_losses,
+            changes: intake.changes,
+            queues: intake.queues,
+            curves: intake.curves,
             host,
-            ..intake.findings
         })
     }
 
@@ -131,8 +139,11 @@ struct Intake<'a> {
     populations: Populations,
     testbed: Testbed,
     damaged_runs: Vec<String>,
-    /// What is gathered as it is shown.
-    findings: Findings,
+    captured: CapturedFindings,
+    link_losses: LinkLosses,
+    changes: Changes,
+    queues: Queues,
+    curves: Curves,
 }
 
 impl Intake<'_> {
@@ -159,12 +170,11 @@ impl Intake<'_> {
         }
         self.populations.on_run(&record, folder.judged());
         self.testbed.on_run(&record);
-        let findings = &mut self.findings;
-        findings.curves.on_run(&record, folder.judged());
-        findings.captured.on_run(&record);
-        findings.link_losses.on_run(&record);
-        findings.changes.on_run(&record);
-        findings.queues.on_run(&record);
+        self.curves.on_run(&record, folder.judged());
+        self.captured.on_run(&record);
+        self.link_losses.on_run(&record);
+        self.changes.on_run(&record);
+        self.queues.on_run(&record);
         Ok(Some(record))
     }
 }

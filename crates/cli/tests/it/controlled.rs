@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Longer than anything here takes: only a test that fails waits so long.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How often controller and gateway are killed.
 const KILLS: &str = "SLICEWISE_TEST_KILLS";
 
@@ -24,6 +24,20 @@ const KILLS: &str = "SLICEWISE_TEST_KILLS";
 pub struct Ends {
     names: [String; 2],
     interfaces: [String; 2],
+}
+
+/// Look until it is so; a test fails with what gateway and controller logged.
+fn wait_until(sandbox: &Sandbox, what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        let logs = ["gateway.log", "controller.log"].map(|log| sandbox.read(log));
+        assert!(
+            start.elapsed() < PATIENCE,
+            "never: {what}\n{}",
+            logs.join("\n")
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 pub fn run(line: &str) -> Result<(), String> {
@@ -234,17 +248,8 @@ impl Setup {
         self.start("gateway.log", &["gateway", "gateway.yaml"])
     }
 
-    pub fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
-        let start = Instant::now();
-        while !is_so() {
-            let logs = ["gateway.log", "controller.log"].map(|log| self.sandbox.read(log));
-            assert!(
-                start.elapsed() < PATIENCE,
-                "never: {what}\n{}",
-                logs.join("\n")
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    pub fn wait_until(&self, what: &str, is_so: impl FnMut() -> bool) {
+        wait_until(&self.sandbox, what, is_so);
     }
 
     pub fn wait_for_link(&self) {

@@ -117,19 +117,22 @@ fn segments_of_equal_length_are_taken_for_full_ones() {
     }
 }
 
+/// A Linux end that has just answered what came.
+fn answering() -> Script {
+    let mut script = receiver(LINUX);
+    script.at(500);
+    script.sends_last(START, 300);
+    script.write(100);
+    script.at(510);
+    script.acks(101);
+    script
+}
+
 /// An end that answers within 40 ms (Linux: "pingpong") keeps its acknowledgements for its next answer, unless more than a full segment
 /// waits, or the ends of two writes.
 #[test]
 fn an_end_that_answers_waits_for_its_answer_but_not_with_two() {
-    let waits = |segments: &[(u32, bool)]| {
-        let mut script = receiver(LINUX);
-        script.at(500);
-        script.sends_last(START, 300);
-        script.write(100);
-        script.at(510);
-        script.acks(101);
-        wait(&mut script, START + 300, segments)
-    };
+    let waits = |segments: &[(u32, bool)]| wait(&mut answering(), START + 300, segments);
     assert_eq!(waits(&[(1_000, true)]), 44);
     assert_eq!(waits(&[(300, true)]), 44);
     assert_eq!(waits(&[(1_000, false), (400, true)]), 0);
@@ -139,12 +142,7 @@ fn an_end_that_answers_waits_for_its_answer_but_not_with_two() {
 /// After it had to acknowledge alone, it no longer answers.
 #[test]
 fn an_end_whose_answer_does_not_come_acknowledges_the_next_at_once() {
-    let mut script = receiver(LINUX);
-    script.at(500);
-    script.sends_last(START, 300);
-    script.write(100);
-    script.at(510);
-    script.acks(101);
+    let mut script = answering();
     assert_eq!(wait(&mut script, START + 300, &[(300, true)]), 44);
     assert_eq!(wait(&mut script, START + 600, &[(300, true)]), 0);
 }

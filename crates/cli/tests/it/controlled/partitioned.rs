@@ -2,7 +2,7 @@
 //! packets between network namespaces, TLS and a token, and traffic all the time. Needs root, iproute2, iperf3 and openssl; says
 //! so and passes where they are missing.
 
-use super::{Running, lost_percent, run, slice};
+use super::{Running, lost_percent, run, slice, wait_until};
 use crate::support::{Sandbox, is_installed, text};
 use serde_json::json;
 use slicewise_api::{Client, ClientParams, EventKind, Precondition, SliceQuery, SliceState};
@@ -10,8 +10,6 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes: only a test that fails waits so long.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// A hardware address that nobody has.
 const NOBODY: &str = "02:00:00:00:00:99";
 /// The port of the controller, on an address of its own.
@@ -206,17 +204,8 @@ impl Network {
         output.trim().to_owned()
     }
 
-    fn wait_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
-        let start = Instant::now();
-        while !is_so() {
-            let logs = ["gateway.log", "controller.log"].map(|log| self.sandbox.read(log));
-            assert!(
-                start.elapsed() < PATIENCE,
-                "never: {what}\n{}",
-                logs.join("\n")
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    fn wait_until(&self, what: &str, is_so: impl FnMut() -> bool) {
+        wait_until(&self.sandbox, what, is_so);
     }
 }
 
