@@ -25,6 +25,8 @@ pub enum Event {
     Departure(u32),
     /// A frame reaches the end of the link that this port sends on.
     Arrival(u32),
+    /// The packet of a chain of sources reaches the end of its link.
+    Chain(u32),
     /// The timer of a node for one of its ports: the port may send.
     Timer(u32),
     /// A link's flow control: a pause frame has arrived, or is sent again.

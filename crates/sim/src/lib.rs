@@ -27,6 +27,7 @@ mod population;
 mod port;
 mod queue_lengths;
 mod scheduler_delay;
+mod sources;
 mod timeline;
 mod topology;
 mod transport;

@@ -4,18 +4,18 @@
 //! many instructions as most of these functions have.
 
 use crate::device::Forwarding;
-use crate::event::{Event, Place};
+use crate::event::Event;
 use crate::flow_control::{self, FlowControl};
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
-use crate::packet::{Packet, PacketId, traffic_class};
+use crate::packet::{Packet, PacketId};
 use crate::port::{Classes, Egress, Port};
+use crate::sources::{Chain, Sending};
 use crate::topology::PortId;
 use crate::transport::Transports;
 use crate::wires::{Delivered, Wires};
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
-use slicewise_traffic::{Departure, Source};
 use slicewise_transport::Segment;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
@@ -28,7 +28,7 @@ pub struct Network<F, O> {
     pub(crate) flows: Vec<Flow>,
     /// Those that have events of their own.
     sources: Vec<Sending>,
-    /// The others, by the port that they send on.
+    /// The others.
     chains: Vec<Chain>,
     pub(crate) transports: Transports,
     pub(crate) flow_controls: Vec<FlowControl>,
@@ -59,50 +59,6 @@ impl Flow {
     #[inline]
     pub(crate) const fn priority(&self) -> u8 {
         self.headers.dscp >> 3
-    }
-}
-
-/// A source that sends whatever happens to its packets.
-#[derive(Debug, Clone)]
-pub(crate) struct Sending {
-    source: Source,
-    /// The packet that leaves next, at [`Instant::MAX`] if none does.
-    next: Packet,
-    /// Where that is scheduled; [nowhere](Place::MAX) in a [`Chain`].
-    pub(crate) place: Place,
-}
-
-/// Sources that alone send on a link: the next packet of them all departs when one arrives at the end of the link. A few, because
-/// all are looked at then.
-pub(crate) type Chain = Vec<Sending>;
-
-impl Sending {
-    /// The source of flow number `flow`, whose packets have these headers.
-    pub(crate) fn new(source: Source, flow: u16, headers: &Headers) -> Self {
-        let mut sending = Self {
-            source,
-            next: Packet {
-                sent_at: Instant::MAX,
-                queued_at: Instant::MAX,
-                sequence: 0,
-                l2_bytes: 0,
-                flow,
-                l3_offset: headers.l3_offset,
-                traffic_class: traffic_class(headers.dscp, headers.ecn),
-            },
-            place: Place::MAX,
-        };
-        sending.prepare(0);
-        sending
-    }
-
-    /// The packet after the one that is next, which has been sent or not.
-    #[inline(always)]
-    fn prepare(&mut self, sequence: u64) {
-        let Departure { at, l2_bytes } = self.source.depart();
-        let next = &mut self.next;
-        (next.sent_at, next.queued_at) = (at, at);
-        (next.sequence, next.l2_bytes) = (sequence, l2_bytes);
     }
 }
 
@@ -153,8 +109,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         for Sending { next, place, .. } in &self.sources {
             self.wires.events.schedule(next.sent_at, *place);
         }
-        for port in (0u32..).take(self.chains.len()) {
-            self.depart_chained(port);
+        for chain in (0u32..).take(self.chains.len()) {
+            self.depart_chained(chain);
         }
     }
 
@@ -169,10 +125,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     Some(port) => port,
                     None => continue,
                 },
-                Event::Timer(port) => {
-                    self.ports[port as usize].on_timer();
-                    port
-                }
+                Event::Chain(chain) => match self.on_chained(chain, now) {
+                    Some(port) => port,
+                    None => continue,
+                },
+                Event::Timer(port) => port,
                 Event::FlowControl(control) => {
                     self.storm = self.on_flow_control(control, now);
                     if self.storm.is_some() {
@@ -188,9 +145,12 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             self.serve(port, now);
         }
         let in_adapters = self.ports.iter().map(Port::waiting);
+        let on_links = (self.chains.iter())
+            .filter(|chain| chain.is_sending())
+            .count();
         Outcome {
             ended_at,
-            in_flight: self.wires.packets.len() + in_adapters.sum::<usize>(),
+            in_flight: self.wires.packets.len() + in_adapters.sum::<usize>() + on_links,
             storm: self.storm,
             events: self.handled,
         }
@@ -204,7 +164,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             Event::Room(end) => self.on_room(end, now),
             Event::Connection(end) => self.on_connection_timer(end, now),
             Event::Application(index) => self.on_application(index, now),
-            Event::Arrival(_) | Event::Timer(_) | Event::FlowControl(_) => {
+            Event::Arrival(_) | Event::Chain(_) | Event::Timer(_) | Event::FlowControl(_) => {
                 debug_assert!(false, "these have been handled");
             }
         }
@@ -273,20 +233,18 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         (self.wires.observer, self.transports)
     }
 
-    /// The next packet of the chain of a port, if there is one, departs.
+    /// The next packet of a chain departs, if there is one. Returns what was on the link before, and the device there.
     #[inline(always)]
-    fn depart_chained(&mut self, port: u32) {
-        // The first of equal ones, as with events.
-        let chain = self.chains[port as usize].iter_mut();
-        let Some(sending) = chain.min_by_key(|sending| sending.next.sent_at) else {
-            return;
-        };
-        let packet = sending.next;
-        if packet.sent_at == Instant::MAX {
-            return;
+    fn depart_chained(&mut self, chain: u32) -> (Packet, u32) {
+        let chain = &mut self.chains[chain as usize];
+        let arrived = *chain.packet();
+        chain.depart();
+        let packet = chain.packet();
+        if packet.queued_at != Instant::MAX {
+            self.wires.report_sent(packet);
+            self.wires.events.schedule(packet.queued_at, chain.place);
         }
-        sending.prepare(packet.sequence + 1);
-        self.send_ahead(port, packet, None, packet.sent_at);
+        (arrived, chain.device)
     }
 
     /// A source hands its next packet to its endpoint's adapter.
@@ -379,8 +337,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// The first frame in flight on a link reaches the end of it; a device offers it to the forwarding
-    /// plane of its egress port. Returns the port if it is to be [served](Self::serve).
+    /// The first frame in flight on a link reaches the end of it. Returns the port of a device that is to be
+    /// [served](Self::serve) then.
     #[inline(always)]
     fn on_arrival(&mut self, link: u32, now: Instant) -> Option<u32> {
         let (id, device) = match self.wires.deliver(link, now) {
@@ -391,8 +349,22 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             }
             Some(Delivered::Captured) | None => return None,
         };
-        self.depart_chained(link);
-        let packet = self.wires.packets.get(id);
+        let packet = *self.wires.packets.get(id);
+        self.offer(device, id, packet, now)
+    }
+
+    /// The packet of a chain reaches the end of its link. Returns what [`Self::on_arrival`] does.
+    #[inline(always)]
+    fn on_chained(&mut self, chain: u32, now: Instant) -> Option<u32> {
+        let (packet, device) = self.depart_chained(chain);
+        let id = self.wires.packets.insert(packet);
+        self.offer(device, id, packet, now)
+    }
+
+    /// A device offers a packet that it has received to the forwarding plane of its egress port. Returns the port if it is to be
+    /// [served](Self::serve).
+    #[inline(always)]
+    fn offer(&mut self, device: u32, id: PacketId, packet: Packet, now: Instant) -> Option<u32> {
         let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
         let flow = usize::from(of);
         let number = self.wires.devices[device as usize].egress_of_flow[flow];

@@ -10,7 +10,7 @@ use slicewise_wire::Headers;
 #[derive(Debug, Clone)]
 pub(crate) struct Port<F> {
     pub(crate) egress: Egress<F>,
-    /// When its timer is set for; `Instant::MAX` for never.
+    /// When its timer was last set for; `Instant::MAX` for never.
     wake_at: Instant,
     timer: Place,
     /// At a device with flow control, by flow: that of the link by which the flow's frames reach the device. Empty
@@ -106,19 +106,13 @@ impl<F> Port<F> {
         }
     }
 
-    /// Set the timer for `at`.
+    /// Set the timer for `at`, which is not now: so it is not set yet where it was last set for another moment.
     #[inline]
     pub(crate) fn wake(&mut self, at: Instant, events: &mut EventQueue) {
         if at != self.wake_at {
             self.wake_at = at;
             events.schedule(at, self.timer);
         }
-    }
-
-    /// The timer has expired.
-    #[inline]
-    pub(crate) fn on_timer(&mut self) {
-        self.wake_at = Instant::MAX;
     }
 }
 

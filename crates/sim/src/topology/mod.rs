@@ -1,26 +1,29 @@
 //! Which nodes there are, their ports, and how links join them.
 
 mod ahead;
+mod events;
 mod routes;
 
 use crate::device::{DeviceParams, Forwarding};
 use crate::endpoint::{EndpointParams, Processing, Receiver, TransmitRing};
-use crate::event::{Event, EventQueue, Place};
+use crate::event::{Event, Place};
 use crate::flow_control::FlowControl;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkParams};
-use crate::network::{Chain, Device, Flow, Network, Sending};
+use crate::network::{Device, Flow, Network};
 use crate::observer::{FlowId, Observer};
 use crate::port::{Egress, Port};
-use crate::transport::{ApplicationFlows, Direction, FirstPlaces, Transports, directions};
+use crate::sources::{Chain, Sending};
+use crate::transport::{ApplicationFlows, Direction, Transports, directions};
 use crate::wires::{End, Wire, Wires};
 use ahead::Ahead;
+use events::{Actors, Places};
 use routes::Routes;
 use slicewise_study::FlowControlParams;
 use slicewise_traffic::{Random, Source};
 use slicewise_units::BitRate;
 use slicewise_wire::Headers;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// A node of a [`Topology`], identified by the topology that created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -240,10 +243,10 @@ impl<F: Forwarding> Topology<F> {
             O::ORDERED,
         );
         let (mut departures, mut separate) = (Vec::new(), Vec::new());
-        let mut chains: Vec<Chain> = vec![Chain::new(); self.ports.len()];
+        let mut chained: BTreeMap<u32, Vec<Sending>> = BTreeMap::new();
         for (mut sending, flow) in sources.into_iter().zip(&running) {
             if ahead.is_chained(flow.port) {
-                chains[flow.port as usize].push(sending);
+                chained.entry(flow.port).or_default().push(sending);
             } else {
                 sending.place = count(departures.len());
                 departures.push(Event::Departure(sending.place));
@@ -265,6 +268,7 @@ impl<F: Forwarding> Topology<F> {
         let first_of_connections = count(first_of_connections);
         transports.attach(first_of_connections, &senders, first_timers);
         let wires = self.wires(&peers, &places, &ahead);
+        let chains = self.chains(chained, &peers, &places);
         let (flow_controls, control_of_link) = self.flow_controls(&peers, &places);
         let ports = (0..).zip(self.ports.into_iter().zip(&places));
         let ports = ports
@@ -450,60 +454,23 @@ impl<F: Forwarding> Topology<F> {
         })
     }
 
-    /// The event queue, with the places of the `departures` of sources, a place for each port that a flow uses, and those
-    /// of what has timers of its own; and the first places of the latter: a network in which nothing comes back pays nothing
-    /// for the way back.
-    fn events(
+    /// The sources that alone send on a port, by port.
+    fn chains(
         &self,
-        departures: Vec<Event>,
-        actors: &Actors<'_>,
-        ahead: &Ahead,
+        sources: BTreeMap<u32, Vec<Sending>>,
         peers: &[(PortId, LinkParams)],
-        nodes: &[Node],
-    ) -> Result<(EventQueue, Vec<Places>, FirstPlaces), TopologyError> {
-        let mut events = departures;
-        let mut places = vec![Places::default(); actors.used.len()];
-        let numbers = || (0u32..).zip(actors.used).filter(|(_, used)| **used);
-        for (number, _) in numbers() {
-            let index = number as usize;
-            let to = nodes[peers[index].0.0 as usize];
-            let acts = matches!(to, Node::Device(_)) || actors.answers.contains(&to);
-            let varies = self
-                .impairments
-                .iter()
-                .any(|(port, impairments)| port.0 == number && impairments.varies_delay());
-            // What only captures needs no event: see `Receiver`.
-            if acts || varies {
-                places[index].arrival = count(events.len());
-                events.push(Event::Arrival(number));
-            }
-        }
-        for (number, _) in numbers().filter(|(number, _)| !ahead.is_ahead(*number)) {
-            places[number as usize].timer = count(events.len());
-            events.push(Event::Timer(number));
-        }
-        let controlled = numbers().filter(|(number, _)| {
-            let (peer, _) = peers[*number as usize];
-            self.flow_control_of(peer).is_some()
-        });
-        for (control, (number, _)) in (0..).zip(controlled) {
-            places[number as usize].control = count(events.len());
-            events.push(Event::FlowControl(control));
-        }
-        let (ends, applications) = actors.timers;
-        let room = count(events.len());
-        events.extend((0..count(ends)).map(Event::Room));
-        let end = count(events.len());
-        events.extend((0..count(ends)).map(Event::Connection));
-        let application = count(events.len());
-        events.extend((0..count(applications)).map(Event::Application));
-        let first = FirstPlaces {
-            room,
-            end,
-            application,
+        places: &[Places],
+    ) -> Vec<Chain> {
+        let chain = |(port, sources): (u32, Vec<Sending>)| {
+            let (peer, link) = &peers[port as usize];
+            let Node::Device(device) = self.ports[peer.0 as usize].0 else {
+                return None;
+            };
+            let processing = self.devices[device as usize].processing;
+            let place = places[port as usize].arrival;
+            Some(Chain::new(sources, link, (device, processing), place))
         };
-        let events = EventQueue::new(events).ok_or(TopologyError::TooLarge)?;
-        Ok((events, places, first))
+        sources.into_iter().filter_map(chain).collect()
     }
 
     /// The direction of a link on which each port sends.
@@ -545,16 +512,6 @@ impl<F: Forwarding> Topology<F> {
     }
 }
 
-/// What can have an event pending in a network.
-struct Actors<'a> {
-    /// By port: a flow uses it.
-    used: &'a [bool],
-    /// Endpoints that answer what they receive.
-    answers: BTreeSet<Node>,
-    /// Ends of connections, and applications.
-    timers: (usize, usize),
-}
-
 /// The directions of flows whose sources send whatever happens.
 fn directions_of(flows: &[FlowParams]) -> Vec<Direction> {
     let direction = |flow: &FlowParams| Direction {
@@ -564,26 +521,6 @@ fn directions_of(flows: &[FlowParams]) -> Vec<Direction> {
         headers: flow.headers,
     };
     flows.iter().map(direction).collect()
-}
-
-/// Where the events of a port are scheduled.
-#[derive(Debug, Clone, Copy)]
-struct Places {
-    arrival: Place,
-    timer: Place,
-    /// Of flow control of the link.
-    control: Place,
-}
-
-impl Default for Places {
-    /// Nowhere: no flow uses the port.
-    fn default() -> Self {
-        Self {
-            arrival: Place::MAX,
-            timer: Place::MAX,
-            control: Place::MAX,
-        }
-    }
 }
 
 fn count(size: usize) -> u32 {
