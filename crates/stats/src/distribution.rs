@@ -152,20 +152,20 @@ impl Distribution {
     pub fn quantile(&self, numerator: u32, denominator: u32) -> u64 {
         let wanted = (u128::from(self.total) * u128::from(numerator))
             .div_ceil(u128::from(denominator.max(1)));
-        self.at_rank(wanted)
+        self.at_rank(u64::try_from(wanted).unwrap_or(u64::MAX))
             .or(self.bins.last().map(|&(edge, _)| edge))
             .unwrap_or(0)
     }
 
     /// Smallest edge with at least `rank` samples (1 at least) at or below it; `None` where there are fewer.
     #[must_use]
-    pub fn at_rank(&self, rank: u128) -> Option<u64> {
-        let mut seen = 0u128;
+    pub fn at_rank(&self, rank: u64) -> Option<u64> {
+        let mut left = rank.max(1);
         for &(edge, count) in &self.bins {
-            seen += u128::from(count);
-            if seen >= rank.max(1) {
+            if count >= left {
                 return Some(edge);
             }
+            left -= count;
         }
         None
     }

@@ -128,21 +128,19 @@ impl Bin {
         reordered_frames: 0,
     };
 
-    /// A frame was received in this bin.
-    #[inline]
-    pub fn count_received(&mut self, bytes: u32) {
-        self.received_frames = self.received_frames.saturating_add(1);
-        self.received_bytes += u64::from(bytes);
+    /// Frames were received in this bin.
+    pub fn add_received(&mut self, frames: u64, bytes: u64) {
+        self.received_frames = self.received_frames.saturating_add(saturated(frames));
+        self.received_bytes = self.received_bytes.saturating_add(bytes);
     }
 
-    /// A frame that was sent in this bin was received.
-    #[inline]
-    pub fn count_delay(&mut self, delay_ns: u64, is_late: bool) {
-        self.delay_samples = self.delay_samples.saturating_add(1);
-        self.delay_sum_ns = self.delay_sum_ns.saturating_add(delay_ns);
-        self.delay_min_ns = self.delay_min_ns.min(delay_ns);
-        self.delay_max_ns = self.delay_max_ns.max(delay_ns);
-        self.late_frames = self.late_frames.saturating_add(u32::from(is_late));
+    /// Frames that were sent in this bin were received.
+    fn add_delays(&mut self, of: &Recent) {
+        self.delay_samples = self.delay_samples.saturating_add(saturated(of.frames));
+        self.delay_sum_ns = self.delay_sum_ns.saturating_add(of.delay_sum_ns);
+        self.delay_min_ns = self.delay_min_ns.min(of.delay_min_ns);
+        self.delay_max_ns = self.delay_max_ns.max(of.delay_max_ns);
+        self.late_frames = self.late_frames.saturating_add(saturated(of.late_frames));
     }
 
     /// Sum of this bin and `other`.
@@ -177,6 +175,53 @@ impl Bin {
 }
 
 const _: () = assert!(size_of::<Bin>() == 80, "as the documentation says");
+
+fn saturated(frames: u64) -> u32 {
+    u32::try_from(frames).unwrap_or(u32::MAX)
+}
+
+/// Frames received since one of the bins changed that they count in, which are up to three. So most frames are added in one
+/// place, and found by nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recent {
+    pub frames: u64,
+    pub bytes: u64,
+    delay_sum_ns: u64,
+    delay_min_ns: u64,
+    delay_max_ns: u64,
+    late_frames: u64,
+}
+
+impl Recent {
+    pub const NONE: Self = Self {
+        frames: 0,
+        bytes: 0,
+        delay_sum_ns: 0,
+        delay_min_ns: u64::MAX,
+        delay_max_ns: 0,
+        late_frames: 0,
+    };
+
+    /// A frame was received.
+    #[inline]
+    pub fn count(&mut self, bytes: u32, delay_ns: u64, is_late: bool) {
+        self.frames += 1;
+        self.bytes += u64::from(bytes);
+        self.delay_sum_ns = self.delay_sum_ns.saturating_add(delay_ns);
+        self.delay_min_ns = self.delay_min_ns.min(delay_ns);
+        self.delay_max_ns = self.delay_max_ns.max(delay_ns);
+        self.late_frames += u64::from(is_late);
+    }
+
+    /// Add them to the bins in which they were received, would have been without the smallest delay, and were sent.
+    pub fn settle(&mut self, bins: &mut [Bin], [received, served, origin]: [usize; 3]) {
+        bins[received].add_received(self.frames, self.bytes);
+        let served = &mut bins[served];
+        served.served_bytes = served.served_bytes.saturating_add(self.bytes);
+        bins[origin].add_delays(self);
+        *self = Self::NONE;
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,8 @@ use crate::mser;
 use crate::objective::Percentile;
 use crate::phase::{PhaseRecord, PhaseSliceRecord};
 use crate::record::{
-    DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, SentDelay, Series, SliceRecord,
-    VariationFigures,
+    DelayFigures, DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, SentDelay, Series,
+    SliceRecord, VariationFigures,
 };
 use slicewise_units::Duration;
 
@@ -164,7 +164,7 @@ fn delay_of_sent(
     let rank = (known * u128::from(at.per_100_000())).div_ceil(100_000);
     (known > 0).then(|| SentDelay {
         at,
-        ns: delays.at_rank(rank).map(|ns| ns.min(max_ns)),
+        ns: (delays.at_rank(u64::try_from(rank).unwrap_or(u64::MAX))).map(|ns| ns.min(max_ns)),
     })
 }
 
@@ -275,6 +275,7 @@ impl Totals {
             0 => 0.0,
             sent => self.lost_frames as f64 / sent as f64,
         };
+        let delay = self.delay.figures(&samples.delays);
         Figures {
             span_ns,
             sent_frames: self.sent_frames,
@@ -285,13 +286,17 @@ impl Totals {
             offered_bits_per_second: rate(self.sent_bytes),
             throughput_bits_per_second: rate(self.received_bytes),
             loss_ratio,
-            delay: self.delay.figures(&samples.delays),
-            variation: self.variation_figures(samples, smallest_ns),
+            variation: self.variation_figures(&delay, samples, smallest_ns),
+            delay,
         }
     }
 
-    fn variation_figures(&self, samples: &Samples, smallest_ns: u64) -> VariationFigures {
-        let delay = self.delay.figures(&samples.delays);
+    fn variation_figures(
+        &self,
+        delay: &DelayFigures,
+        samples: &Samples,
+        smallest_ns: u64,
+    ) -> VariationFigures {
         let ipdv = samples.variation.figures(&samples.variations);
         let above_min = |delay_ns: u64| delay_ns.saturating_sub(smallest_ns);
         VariationFigures {

@@ -55,7 +55,6 @@ impl RunCollector {
             stride: grid.segments() + 1,
             grid,
             sent: Cursor::START,
-            received: Cursor::START,
             slices: Vec::new(),
             delays: Histograms::new(0),
             ipdv: Ipdv::new(0),
@@ -194,8 +193,9 @@ impl RunCollector {
     /// Bins are `factor` times as wide, or segments are others.
     fn move_cursors(&mut self, factor: usize) {
         let slices = self.slices.iter_mut();
-        let of_slices = slices.flat_map(|slice| [&mut slice.origin, &mut slice.served]);
-        for cursor in of_slices.chain([&mut self.sent, &mut self.received]) {
+        let of_slices =
+            slices.flat_map(|slice| [&mut slice.received, &mut slice.origin, &mut slice.served]);
+        for cursor in of_slices.chain([&mut self.sent]) {
             *cursor = Cursor::of_bin(&self.grid, cursor.bin / factor);
         }
     }

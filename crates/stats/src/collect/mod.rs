@@ -14,7 +14,7 @@ mod ipdv;
 
 use crate::objective::{DelayLimit, Objective};
 use crate::record::{DropCount, RunKey, RunRecord};
-use bins::{Bin, Cursor, Grid};
+use bins::{Bin, Cursor, Grid, Recent};
 use growth::Growth;
 use histogram::Histograms;
 use iat::IatState;
@@ -121,9 +121,8 @@ pub enum CollectorError {
 pub struct RunCollector {
     params: CollectorParams,
     grid: Grid,
-    /// Bin of the packet last sent, and of the packet last received, of any slice.
+    /// Bin of the packet last sent, of any slice.
     sent: Cursor,
-    received: Cursor,
     slices: Vec<SliceState>,
     /// One per slice and segment; segment `grid.segments()` holds what was sent after the end.
     delays: Histograms,
@@ -141,10 +140,14 @@ pub struct RunCollector {
 struct SliceState {
     /// One per bin, and one for everything after the end of the run.
     bins: Vec<Bin>,
+    /// Bin of the packet last received.
+    received: Cursor,
     /// Bin in which the packet last received or lost was sent.
     origin: Cursor,
     /// Bin in which the packet last received would have been, had it taken `smallest_ns` less.
     served: Cursor,
+    /// Frames that are yet to be added to these bins.
+    recent: Recent,
     /// The smallest delay until now; the largest integer before the first one.
     smallest_ns: u64,
     iat: IatState,
@@ -193,7 +196,6 @@ impl RunCollector {
         Ok(Self {
             grid,
             sent: Cursor::START,
-            received: Cursor::START,
             slices: (params.slices.iter())
                 .map(|slice| SliceState::new(bins, slice.delay))
                 .collect(),
@@ -272,7 +274,7 @@ impl RunCollector {
         state.smallest_ns = delay_ns.min(state.smallest_ns);
         // Not negative: the delay is at most `now`.
         let served_at = Instant::from_nanos(now.nanos() - state.smallest_ns);
-        if !(self.received.holds(&self.grid, now)
+        if !(state.received.holds(&self.grid, now)
             && state.origin.holds(&self.grid, sent_at)
             && state.served.holds(&self.grid, served_at))
         {
@@ -280,12 +282,9 @@ impl RunCollector {
         }
 
         let state = &mut self.slices[slice];
-        let bins = state.bins.as_mut_slice();
-        let (origin, served) = (state.origin, state.served);
-        bins[self.received.bin].count_received(bytes);
-        bins[served.bin].served_bytes += u64::from(bytes);
-        bins[origin.bin].count_delay(delay_ns, delay_ns > state.delay_limit_ns);
-        let histogram = slice * self.stride + origin.segment;
+        let is_late = delay_ns > state.delay_limit_ns;
+        state.recent.count(bytes, delay_ns, is_late);
+        let histogram = slice * self.stride + state.origin.segment;
         self.delays.record(histogram, delay_ns);
         let Some(FlowPosition { flow, sequence }) = position else {
             return;
@@ -303,7 +302,7 @@ impl RunCollector {
     /// Find the bins of a frame that was received, of which one is not that of the frame before.
     #[cold]
     fn seek(&mut self, slice: usize, sent_at: Instant, now: Instant, served_at: Instant) {
-        self.seek_received(now);
+        self.seek_received(slice, now);
         self.seek_origin(slice, sent_at);
         self.seek_served(slice, served_at);
     }
@@ -313,7 +312,8 @@ impl RunCollector {
     fn on_out_of_turn(&mut self, slice: usize, flow: u32, packet: Received, histogram: usize) {
         let arrival = self.ipdv.on_out_of_turn(flow, packet, histogram);
         if arrival.is_reordered {
-            let bin = &mut self.slices[slice].bins[self.received.bin];
+            let state = &mut self.slices[slice];
+            let bin = &mut state.bins[state.received.bin];
             bin.reordered_frames = bin.reordered_frames.saturating_add(1);
         }
         if let Some((after, variation_ns)) = arrival.next {
@@ -328,20 +328,22 @@ impl RunCollector {
     /// # Panics
     /// If `slice` is not the index of a slice.
     pub fn on_received_unmatched(&mut self, slice: usize, now: Instant, bytes: u32) {
-        self.seek_received(now);
+        self.seek_received(slice, now);
         let served_at = match self.slices[slice].smallest_ns {
             u64::MAX => now,
             smallest_ns => Instant::from_nanos(now.nanos().saturating_sub(smallest_ns)),
         };
         self.seek_served(slice, served_at);
         let state = &mut self.slices[slice];
-        state.bins[self.received.bin].count_received(bytes);
+        state.bins[state.received.bin].add_received(1, u64::from(bytes));
         state.bins[state.served.bin].served_bytes += u64::from(bytes);
     }
 
-    fn seek_received(&mut self, now: Instant) {
-        if !self.received.holds(&self.grid, now) {
-            self.received = self.find(now);
+    fn seek_received(&mut self, slice: usize, now: Instant) {
+        if !self.slices[slice].received.holds(&self.grid, now) {
+            let received = self.find(now);
+            self.slices[slice].settle();
+            self.slices[slice].received = received;
         }
     }
 
@@ -349,7 +351,9 @@ impl RunCollector {
     /// adds to every delay, it adds to the smallest one too.
     fn seek_served(&mut self, slice: usize, served_at: Instant) {
         if !self.slices[slice].served.holds(&self.grid, served_at) {
-            self.slices[slice].served = self.find(served_at);
+            let served = self.find(served_at);
+            self.slices[slice].settle();
+            self.slices[slice].served = served;
         }
     }
 
@@ -369,7 +373,9 @@ impl RunCollector {
     #[inline]
     fn seek_origin(&mut self, slice: usize, sent_at: Instant) {
         if !self.slices[slice].origin.holds(&self.grid, sent_at) {
-            self.slices[slice].origin = self.find(sent_at);
+            let origin = self.find(sent_at);
+            self.slices[slice].settle();
+            self.slices[slice].origin = origin;
             self.follow_limit(slice, sent_at);
         }
     }
@@ -408,8 +414,12 @@ impl RunCollector {
         InFlight {
             frames: sum(|b| u64::from(b.sent_frames))
                 - sum(|b| u64::from(b.received_frames))
+                - i64::try_from(state.recent.frames).unwrap_or(i64::MAX)
                 - sum(|b| u64::from(b.lost_frames)),
-            bytes: sum(|b| b.sent_bytes) - sum(|b| b.received_bytes) - sum(|b| b.lost_bytes),
+            bytes: sum(|b| b.sent_bytes)
+                - sum(|b| b.received_bytes)
+                - i64::try_from(state.recent.bytes).unwrap_or(i64::MAX)
+                - sum(|b| b.lost_bytes),
         }
     }
 
@@ -424,6 +434,7 @@ impl RunCollector {
         study_digest: impl Into<String>,
         drops: Vec<DropCount>,
     ) -> RunRecord {
+        self.slices.iter_mut().for_each(SliceState::settle);
         let record = finish::record(self, key, study.into(), study_digest.into(), drops);
         self.reset();
         record
@@ -435,11 +446,12 @@ impl RunCollector {
             return;
         }
         self.sent = Cursor::START;
-        self.received = Cursor::START;
         self.delays.clear();
         self.ipdv.clear();
         for slice in &mut self.slices {
             slice.bins.fill(Bin::EMPTY);
+            slice.recent = Recent::NONE;
+            slice.received = Cursor::START;
             slice.origin = Cursor::START;
             slice.served = Cursor::START;
             slice.smallest_ns = u64::MAX;
@@ -474,11 +486,19 @@ impl SliceState {
         Self {
             delay_limit_ns: limit_ns(delay),
             bins: vec![Bin::EMPTY; bins + 1],
+            received: Cursor::START,
             origin: Cursor::START,
             served: Cursor::START,
+            recent: Recent::NONE,
             smallest_ns: u64::MAX,
             iat: IatState::new(),
         }
+    }
+
+    /// Add what is recent to the bins, before one of them is another, or is asked for.
+    fn settle(&mut self) {
+        let places = [self.received.bin, self.served.bin, self.origin.bin];
+        self.recent.settle(&mut self.bins, places);
     }
 }
 
