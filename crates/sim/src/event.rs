@@ -150,9 +150,23 @@ impl Tree {
         place
     }
 
+    /// The least time, and the actor that has it.
+    #[inline(always)]
+    fn earliest(&self) -> (u64, usize) {
+        // As small networks have it.
+        if let [only] = &*self.groups {
+            return only.least();
+        }
+        let (time, place) = self.least();
+        (time, self.descend(place))
+    }
+
     /// Set a time on level 0, and what follows from it above.
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
+        if let [only] = &mut *self.groups {
+            return only.set(place, at);
+        }
         self.groups[place / WIDTH].set(place, at);
         if self.levels > 1 {
             self.update_minima(place / WIDTH);
@@ -242,11 +256,9 @@ impl EventQueue {
         if self.spent != NOWHERE {
             self.vacate();
         }
-        let (mut least, mut place) = self.first.least();
+        let (mut least, mut place) = self.first.earliest();
         if self.second_least.0 < least {
             (least, place) = (self.second_least.0, self.first_of_second());
-        } else {
-            place = self.first.descend(place);
         }
         if least > end.nanos().min(NEVER - 1) {
             return None;

@@ -4,7 +4,7 @@ use crate::impairment::Impairments;
 use crate::packet::PacketId;
 use slicewise_dataplane::LinkClock;
 use slicewise_model::Rate;
-use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
+use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
 use std::collections::VecDeque;
 
 /// A pause frame: the smallest frame of Ethernet, without FCS.
@@ -36,14 +36,49 @@ pub enum Handover {
     FirstBit,
 }
 
+/// What puts frames on a link, one behind the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transmitter {
+    clock: LinkClock,
+    accounting: Accounting,
+    /// The last frame, and what it counted as: consecutive frames often have the same size.
+    last: (FrameLengths, ByteCount),
+}
+
+impl Transmitter {
+    /// An idle one.
+    pub(crate) fn new(rate: Rate) -> Self {
+        let Rate { rate, accounting } = rate;
+        Self {
+            clock: LinkClock::new(rate),
+            accounting,
+            last: (PAUSE_FRAME, accounting.count(PAUSE_FRAME)),
+        }
+    }
+
+    /// When the last bit of the last frame has been sent.
+    #[inline]
+    pub(crate) const fn free_at(&self) -> Instant {
+        self.clock.free_at()
+    }
+
+    /// See [`LinkClock::send`].
+    #[inline]
+    pub(crate) fn send(&mut self, lengths: FrameLengths, now: Instant) -> Instant {
+        if lengths != self.last.0 {
+            self.last = (lengths, self.accounting.count(lengths));
+        }
+        self.clock.send(self.last.1, now)
+    }
+}
+
 /// One direction of a link: the transmitter of the port that sends on it, and the wire. Frames in
 /// flight are in order of delivery, so only the first of them needs an event.
 #[derive(Debug, Clone)]
 pub struct Link {
-    clock: LinkClock,
-    /// The transmitter begins no frame before this moment (IEEE 802.3, annex 31B).
+    transmitter: Transmitter,
+    /// It begins no frame before this moment (IEEE 802.3, annex 31B).
     paused_until: Instant,
-    accounting: Accounting,
     propagation: Duration,
     handover: Handover,
     /// The first frame in flight; it is delivered [never](Instant::MAX) if there is none. Most links carry one at a time.
@@ -74,9 +109,8 @@ impl Link {
     #[must_use]
     pub fn new(params: LinkParams) -> Self {
         Self {
-            clock: LinkClock::new(params.rate.rate),
+            transmitter: Transmitter::new(params.rate),
             paused_until: Instant::ZERO,
-            accounting: params.rate.accounting,
             propagation: params.propagation,
             handover: params.handover,
             first: InFlight::NONE,
@@ -89,14 +123,14 @@ impl Link {
     #[inline]
     #[must_use]
     pub fn ready_at(&self) -> Instant {
-        self.clock.free_at().max(self.paused_until)
+        self.transmitter.free_at().max(self.paused_until)
     }
 
     /// When the last bit of the last frame has been sent.
     #[inline]
     #[must_use]
     pub fn free_at(&self) -> Instant {
-        self.clock.free_at()
+        self.transmitter.free_at()
     }
 
     /// Begin no frame before `until`; a frame whose transmission has begun is completed. A later call
@@ -114,7 +148,7 @@ impl Link {
     /// Put a pause frame on the wire, behind the frame that is being sent; a pause does not hold it back. Returns when it
     /// reaches the end of the link.
     pub fn transmit_pause(&mut self, now: Instant) -> Instant {
-        let sent = self.clock.send(self.accounting.count(PAUSE_FRAME), now);
+        let sent = self.transmitter.send(PAUSE_FRAME, now);
         sent.saturating_add(self.propagation)
     }
 
@@ -123,7 +157,7 @@ impl Link {
     #[inline]
     pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
         debug_assert!(self.ready_at() <= now, "the transmitter is busy or paused");
-        let sent = self.clock.send(self.accounting.count(lengths), now);
+        let sent = self.transmitter.send(lengths, now);
         let leaves = match self.handover {
             Handover::LastBit => sent,
             Handover::FirstBit => now,

@@ -146,7 +146,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
         let in_adapters = self.ports.iter().map(Port::waiting);
         let on_links = (self.chains.iter())
-            .filter(|chain| chain.is_sending())
+            .filter(|chain| chain.packet.queued_at != Instant::MAX)
             .count();
         Outcome {
             ended_at,
@@ -233,18 +233,15 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         (self.wires.observer, self.transports)
     }
 
-    /// The next packet of a chain departs, if there is one. Returns what was on the link before, and the device there.
+    /// The next packet of a chain departs, if there is one.
     #[inline(always)]
-    fn depart_chained(&mut self, chain: u32) -> (Packet, u32) {
+    fn depart_chained(&mut self, chain: u32) {
         let chain = &mut self.chains[chain as usize];
-        let arrived = *chain.packet();
-        chain.depart();
-        let packet = chain.packet();
-        if packet.queued_at != Instant::MAX {
-            self.wires.report_sent(packet);
-            self.wires.events.schedule(packet.queued_at, chain.place);
+        if chain.depart() {
+            let at = chain.packet.queued_at;
+            self.wires.report_sent(&chain.packet);
+            self.wires.events.schedule(at, chain.place);
         }
-        (arrived, chain.device)
     }
 
     /// A source hands its next packet to its endpoint's adapter.
@@ -356,8 +353,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// The packet of a chain reaches the end of its link. Returns what [`Self::on_arrival`] does.
     #[inline(always)]
     fn on_chained(&mut self, chain: u32, now: Instant) -> Option<u32> {
-        let (packet, device) = self.depart_chained(chain);
+        let Chain { packet, device, .. } = self.chains[chain as usize];
         let id = self.wires.packets.insert(packet);
+        self.depart_chained(chain);
         self.offer(device, id, packet, now)
     }
 

@@ -6,9 +6,10 @@
 //! to its last bit on the link. The offered traffic does not depend on the policy.
 
 use crate::backend::{collector, failed, unsupported};
+use crate::link::Transmitter;
 use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
-use slicewise_dataplane::{DropReason, Ecn, Frame, LinkClock};
+use slicewise_dataplane::{DropReason, Ecn, Frame};
 use slicewise_model::{
     Colour, DelayClasses, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
 };
@@ -75,8 +76,7 @@ struct Port {
     scheduler: Guaranteed,
     largest_frame: u64,
     pool: FramePool,
-    link: LinkClock,
-    accounting: Accounting,
+    link: Transmitter,
     populations: Vec<Population>,
     /// Of each slice: its weight, and the bytes it has sent while traffic was offered.
     weights: Vec<u32>,
@@ -142,8 +142,7 @@ impl Port {
             scheduler,
             largest_frame: common.largest_frame.bytes(),
             pool: FramePool::with_capacity(pool_frames(&populations)?),
-            link: LinkClock::new(study.dut.port_rate.rate),
-            accounting: study.dut.port_rate.accounting,
+            link: Transmitter::new(study.dut.port_rate),
             sent_bytes: vec![0; weights.len()],
             weights,
             populations,
@@ -269,7 +268,7 @@ impl Port {
 
     fn send(&mut self, id: SliceId, queued: &QueuedFrame, now: Instant) {
         let lengths = queued.lengths();
-        let done = self.link.send(self.accounting.count(lengths), now);
+        let done = self.link.send(lengths, now);
         let number = queued.class() as usize;
         let population = &self.populations[number];
         let bytes = lengths.l2_bytes;

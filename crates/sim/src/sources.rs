@@ -1,11 +1,10 @@
 //! Sources that send whatever happens to their packets, and chains of them.
 
 use crate::event::Place;
-use crate::link::LinkParams;
+use crate::link::{LinkParams, Transmitter};
 use crate::packet::{Packet, traffic_class};
-use slicewise_dataplane::LinkClock;
 use slicewise_traffic::{Departure, Source};
-use slicewise_units::{Accounting, Duration, Instant};
+use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 
 /// Stands for none: it is never sent, and arrives nowhere.
@@ -62,12 +61,11 @@ impl Sending {
 pub(crate) struct Chain {
     /// A few, because all are looked at for each packet.
     sources: Vec<Sending>,
-    clock: LinkClock,
-    accounting: Accounting,
+    transmitter: Transmitter,
     /// From the last bit on the link to the egress of the device.
     delay: Duration,
     /// The packet on the link; its `queued_at` is its arrival, [`Instant::MAX`] where there is none.
-    packet: Packet,
+    pub(crate) packet: Packet,
     /// The device that the link leads to.
     pub(crate) device: u32,
     /// Where the arrival of the packet is scheduled.
@@ -84,8 +82,7 @@ impl Chain {
     ) -> Self {
         Self {
             sources,
-            clock: LinkClock::new(link.rate.rate),
-            accounting: link.rate.accounting,
+            transmitter: Transmitter::new(link.rate),
             delay: link.propagation + processing,
             packet: NO_PACKET,
             device,
@@ -93,31 +90,20 @@ impl Chain {
         }
     }
 
-    /// The packet on the link.
-    #[inline]
-    pub(crate) const fn packet(&self) -> &Packet {
-        &self.packet
-    }
-
-    /// Whether there is one.
-    pub(crate) fn is_sending(&self) -> bool {
-        self.packet.queued_at != Instant::MAX
-    }
-
-    /// The packet on the link has arrived, if there was one; the next one departs.
+    /// The packet on the link has arrived, if there was one; the next one departs. False if there is none.
     #[inline(always)]
-    pub(crate) fn depart(&mut self) {
+    pub(crate) fn depart(&mut self) -> bool {
         // The first of equal ones, as with events.
         let sources = self.sources.iter_mut();
         let next = sources.min_by_key(|sending| sending.next.sent_at);
         let Some(sending) = next.filter(|sending| sending.next.sent_at != Instant::MAX) else {
             self.packet = NO_PACKET;
-            return;
+            return false;
         };
         self.packet = sending.next;
         sending.prepare(self.packet.sequence + 1);
-        let bytes = self.accounting.count(self.packet.lengths());
-        let sent = self.clock.send(bytes, self.packet.sent_at);
+        let sent = (self.transmitter).send(self.packet.lengths(), self.packet.sent_at);
         self.packet.queued_at = sent.saturating_add(self.delay);
+        true
     }
 }

@@ -48,8 +48,8 @@ pub trait Forwarding {
         pipeline.on_classified_frame(frame, headers, class, now, false)
     }
 
-    /// The next frame to send at `now`, if one may leave.
-    fn poll_egress(&mut self, now: Instant) -> Option<Frame>;
+    /// The next packet to send at `now`, if one may leave.
+    fn poll_egress(&mut self, now: Instant) -> Option<Leaving>;
     /// Whether frames that were queued have since been dropped; asked after each of the methods above.
     fn has_dropped(&self) -> bool;
     /// A frame that was queued and has since been dropped; called until there is none where
@@ -69,7 +69,7 @@ pub trait Forwarding {
         let mut poll_at = self.poll_at();
         let (mut leaving, mut next_handle) = (None, u64::MAX);
         if poll_at.max(ready_at) <= now {
-            leaving = self.poll_egress(now).map(Leaving::from);
+            leaving = self.poll_egress(now);
             next_handle = self.next_handle();
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
@@ -139,8 +139,8 @@ impl Forwarding for Pipeline {
 
     // One call and not several, for planes that are inlined.
     #[inline(never)]
-    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
-        self.poll_egress(now)
+    fn poll_egress(&mut self, now: Instant) -> Option<Leaving> {
+        self.poll_egress(now).map(Leaving::from)
     }
 
     #[inline]
@@ -230,7 +230,7 @@ impl Forwarding for Plane {
     }
 
     #[inline(always)]
-    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+    fn poll_egress(&mut self, now: Instant) -> Option<Leaving> {
         match self {
             Self::Pipeline(pipeline) => Forwarding::poll_egress(pipeline, now),
             Self::Switch(switch) => switch.poll_egress(now),

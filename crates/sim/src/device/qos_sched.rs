@@ -7,8 +7,8 @@
 //! collected, and not what is in the ring, goes out after a while without a burst. Threads poll without pause and take
 //! no time here. `docs/devices/qos-sched.md` says what follows from it.
 
-use super::Forwarding;
 use super::port::port;
+use super::{Forwarding, Leaving};
 use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
 use slicewise_study::QosSchedParams;
@@ -191,13 +191,11 @@ impl Forwarding for QosSched {
         Verdict::Queued
     }
 
-    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+    fn poll_egress(&mut self, now: Instant) -> Option<Leaving> {
         self.run(now);
-        let frame = self.descriptors.pop_front();
-        if frame.is_some() {
-            self.run(now);
-        }
-        frame
+        let frame = self.descriptors.pop_front()?;
+        self.run(now);
+        Some(frame.into())
     }
 
     fn has_dropped(&self) -> bool {

@@ -3,8 +3,8 @@
 //! How many queues a policy may use is checked with the study. `docs/devices/switch.md` states where each parameter comes
 //! from.
 
-use super::Forwarding;
 use super::port::port;
+use super::{Forwarding, Leaving};
 use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
 use slicewise_units::Instant;
@@ -60,8 +60,8 @@ impl Forwarding for Switch {
     }
 
     #[inline]
-    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
-        self.pipeline.poll_egress(now)
+    fn poll_egress(&mut self, now: Instant) -> Option<Leaving> {
+        Forwarding::poll_egress(&mut self.pipeline, now)
     }
 
     #[inline]

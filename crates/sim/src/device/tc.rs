@@ -8,8 +8,8 @@
 //!
 //! The kernel knows one length of a packet, that which the link counts (`stab`), so all rates count it.
 
-use super::Forwarding;
 use super::port::port;
+use super::{Forwarding, Leaving};
 use slicewise_dataplane::{BuildError, Frame, Pipeline, TokenBucket, Verdict};
 use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
 use slicewise_units::{ByteCount, Credit, Instant};
@@ -84,7 +84,7 @@ impl Forwarding for Tc {
         verdict
     }
 
-    fn poll_egress(&mut self, now: Instant) -> Option<Frame> {
+    fn poll_egress(&mut self, now: Instant) -> Option<Leaving> {
         self.take_ahead(now);
         let (frame, cost) = self.held?;
         if self.bucket.refill(now) < cost {
@@ -93,7 +93,7 @@ impl Forwarding for Tc {
         self.bucket.spend(cost);
         self.held = None;
         self.take_ahead(now);
-        Some(frame)
+        Some(frame.into())
     }
 
     fn has_dropped(&self) -> bool {
