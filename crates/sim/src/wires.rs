@@ -158,10 +158,10 @@ impl<O: Observer> Wires<O> {
     ) -> Instant {
         let wire = &mut self.wires[port as usize];
         let packet = self.packets.get_mut(id);
+        let flow = &self.flows[usize::from(packet.flow)];
         let (sent, mut at) = wire.link.transmit(packet.lengths(), now);
         if let Some(traffic_class) = written {
             packet.traffic_class = traffic_class;
-            let flow = &self.flows[usize::from(packet.flow)];
             if flow.is_measured() {
                 self.observer.on_forwarded(flow, packet, sent);
             }
@@ -193,7 +193,6 @@ impl<O: Observer> Wires<O> {
                 processing,
             } => {
                 let captured_at = receiver.on_arrival(at);
-                let flow = &self.flows[usize::from(packet.flow)];
                 if flow.is_measured() {
                     self.observer.on_received(flow, packet, captured_at);
                 }
