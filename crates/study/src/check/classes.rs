@@ -424,10 +424,12 @@ impl Checker<'_> {
             }
             (None, Some(_)) => {
                 let slice = class.value.slice.as_ref()?;
-                let index = self.index_of(Table::SLICES, slice, &slices.names())?;
-                let (_, slice) = slices.0.get(index)?;
+                let Some(found) = slices.get(slice.value.as_ref()) else {
+                    self.report_unknown(Table::SLICES, slice, || slices.names());
+                    return None;
+                };
                 // A slice without `match` is reported where the slice is.
-                let matches = slice.value.r#match.as_ref()?;
+                let matches = found.value.r#match.as_ref()?;
                 Some(Some(class_map(name, matches)))
             }
             _ => {

@@ -77,9 +77,6 @@ settings! {
 impl Checker<'_> {
     /// The configuration, unless something was found wrong.
     pub(crate) fn gateway(&mut self, spec: &GatewaySpec) -> Option<GatewayConfig> {
-        if !self.is_fair("slices", &spec.slices) {
-            return None;
-        }
         self.names(&spec.slices);
         let interfaces = self.interfaces(spec.interfaces.as_ref());
         let link = spec.link.map(|link| link.value.0);

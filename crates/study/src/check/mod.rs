@@ -273,18 +273,38 @@ impl<'a> Checker<'a> {
     /// is reported, unless an entry of that name is there and cannot be read.
     fn index_of(
         &mut self,
-        Table(key, what): Table,
+        table: Table,
         name: &At<impl AsRef<str>>,
         known: &[&str],
     ) -> Option<usize> {
         let text = name.value.as_ref();
         let index = known.iter().position(|known| *known == text);
-        let is_written = |(key, _): &(Key, Node)| key.text == text;
-        if index.is_none() && !self.entries_at(&[key]).iter().any(is_written) {
-            let message = format!("there is no {what} `{text}`");
-            self.problems.add_unknown(name.span, message, (text, known));
+        if index.is_none() {
+            self.report_unknown(table, name, || known.to_vec());
         }
         index
+    }
+
+    /// Report that there is no `name` in `table`, unless an entry of that name is there and cannot be read: where mistakes are
+    /// many, nobody looks.
+    fn report_unknown<'k>(
+        &mut self,
+        Table(key, what): Table,
+        name: &At<impl AsRef<str>>,
+        known: impl FnOnce() -> Vec<&'k str>,
+    ) {
+        let text = name.value.as_ref();
+        let is_written = |(key, _): &(Key, Node)| key.text == text;
+        let known = if self.problems.are_many() {
+            Vec::new()
+        } else if self.entries_at(&[key]).iter().any(is_written) {
+            return;
+        } else {
+            known()
+        };
+        let message = format!("there is no {what} `{text}`");
+        self.problems
+            .add_unknown(name.span, message, (text, &known));
     }
 
     /// Whether tables are small enough to look names up in them.

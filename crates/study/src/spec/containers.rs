@@ -47,11 +47,15 @@ impl<T: Decode> Decode for Option<T> {
 /// A table: names, and what each is. Keeps the order; an entry that cannot be read is left out,
 /// and reported.
 #[derive(Debug, Clone)]
-pub(crate) struct Named<T>(pub(crate) Vec<(At<String>, T)>);
+pub(crate) struct Named<T>(
+    pub(crate) Vec<(At<String>, T)>,
+    /// Positions in the order of names.
+    Vec<usize>,
+);
 
 impl<T> Default for Named<T> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(Vec::new(), Vec::new())
     }
 }
 
@@ -70,7 +74,10 @@ impl<T> Named<T> {
 
     /// What has this name, and where that is written.
     pub(crate) fn entry(&self, name: &str) -> Option<(&At<String>, &T)> {
-        self.iter().find(|(at, _)| at.value == name)
+        let name_at = |place: &usize| self.0[*place].0.value.as_str();
+        let found = self.1.binary_search_by(|place| name_at(place).cmp(name));
+        let (at, it) = &self.0[self.1[found.ok()?]];
+        Some((at, it))
     }
 
     /// What has this name.
@@ -92,7 +99,9 @@ impl<T: Decode> Decode for Named<T> {
                 named.push((name, value));
             }
         }
-        Some(Self(named))
+        let mut by_name: Vec<usize> = (0..named.len()).collect();
+        by_name.sort_by(|one, other| named[*one].0.value.cmp(&named[*other].0.value));
+        Some(Self(named, by_name))
     }
 
     fn schema(schemas: &mut Schemas) -> Json {

@@ -175,24 +175,44 @@ controller:
   state: slices.state
 ";
 
-/// Each has 15 values.
-#[test]
-fn a_file_may_have_tens_of_thousands_of_slices() {
-    let classes: String = (0..16_000)
+/// A configuration with so many slices, as classes that refer to them by these names; each has about 15 values.
+fn of_many_slices(count: u32, name: impl Fn(u32) -> String) -> String {
+    let numbers = || 0..count;
+    let slices: String = numbers()
         .map(|n| {
             format!(
-                "    - {{name: s{n}, match: {{destination: 10.0.{}.{}}}, guarantee: {{rate: 10 kbit/s, burst: 1522 B, delay: 100 ms}}}}\n",
+                "  s{n}: {{match: {{destination: 10.0.{}.{}}}}}\n",
                 n >> 8,
                 n & 255
             )
         })
         .collect();
-    let text = format!(
-        "interfaces: [left, right]\nlink: 10 Gbit/s\npolicy:\n  discipline: guaranteed\n  classes:\n{classes}"
-    );
-    let config = parse(&text).unwrap();
+    let guarantee = "{rate: 10 kbit/s, burst: 1522 B, delay: 100 ms}";
+    let classes: String = numbers()
+        .map(|n| {
+            format!(
+                "    - {{name: c{n}, slice: {}, guarantee: {guarantee}}}\n",
+                name(n)
+            )
+        })
+        .collect();
+    format!(
+        "interfaces: [left, right]\nlink: 10 Gbit/s\nslices:\n{slices}policy:\n  discipline: guaranteed\n  classes:\n{classes}"
+    )
+}
+
+#[test]
+fn a_file_may_have_tens_of_thousands_of_slices() {
+    let config = parse(&of_many_slices(16_000, |n| format!("s{n}"))).unwrap();
     let with_default = 16_000 + 1;
     assert_eq!(config.directions[1].policy.classes.len(), with_default);
+}
+
+#[test]
+fn each_slice_that_is_missing_is_counted_where_many_are() {
+    let refused = parse(&of_many_slices(3_000, |n| format!("t{n}"))).unwrap_err();
+    assert!(refused.contains("did you mean `s49`?"), "{refused}");
+    assert!(refused.contains("… and 2950 more"), "{refused}");
 }
 
 #[test]
