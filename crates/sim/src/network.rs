@@ -330,7 +330,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         } else {
             ring.push(packet, priority, segment);
             let ready_at = ready_at.max(ring.ready_at());
-            port.wake(ready_at, &mut self.wires.events);
+            port.set_timer(ready_at.max(now), &mut self.wires.events);
         }
     }
 
@@ -501,8 +501,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             let id = self.wires.store(packet, segment.as_ref());
             ready_at = self.wires.send(number, id, now);
         }
+        // Several frames may leave in one nanosecond.
         let at = ready_at.max(ring.ready_at());
-        port.wake(at, &mut self.wires.events);
+        port.set_timer(at, &mut self.wires.events);
         if let Some(packet) = left
             && let Some((connection, end)) = self.transports.on_left(&packet)
         {

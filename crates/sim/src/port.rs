@@ -106,13 +106,19 @@ impl<F> Port<F> {
         }
     }
 
-    /// Set the timer for `at`, which is not now: so it is not set yet where it was last set for another moment.
+    /// Set the timer for `at`, if it was last set for another moment. Not for now: that may be when it has expired.
     #[inline]
     pub(crate) fn wake(&mut self, at: Instant, events: &mut EventQueue) {
         if at != self.wake_at {
-            self.wake_at = at;
-            events.schedule(at, self.timer);
+            self.set_timer(at, events);
         }
+    }
+
+    /// The same, also for now.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, at: Instant, events: &mut EventQueue) {
+        self.wake_at = at;
+        events.schedule(at, self.timer);
     }
 }
 

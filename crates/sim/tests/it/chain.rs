@@ -217,6 +217,27 @@ fn a_limited_transmit_queue_loses_what_the_adapter_cannot_take() {
 }
 
 #[test]
+fn an_adapter_may_send_several_frames_in_one_nanosecond() {
+    let mut topology = Topology::default();
+    let limited = EndpointParams {
+        transmit_ring_frames: Some(100),
+        ..EndpointParams::default()
+    };
+    let sender = topology.endpoint(limited);
+    let sink = topology.endpoint(EndpointParams::default());
+    let device = device(&mut topology, Duration::ZERO);
+    // A frame lasts 0.3 ns.
+    join(&mut topology, sender, device, ethernet(40_000_000_000_000));
+    let link = ethernet(1_000_000_000);
+    join_egress(&mut topology, device, plain_port(GIGABIT), sink, link);
+    let until = Duration::from_millis(10);
+    let flows = (0..8).map(|slice| cbr(slice, [sender, sink], 20_000_000, Duration::ZERO, until));
+    let (recorder, outcome) = run(topology, flows.collect());
+    assert_eq!((outcome.in_flight, recorder.lost()), (0, 0));
+    assert!(recorder.sent.len() > 8 * 10);
+}
+
+#[test]
 fn the_licence_delays_others_but_not_priority() {
     let second = Duration::from_secs(1);
     let delays = |borrows| {

@@ -130,6 +130,9 @@ fn a_paused_link_holds_up_the_calls_of_its_host_and_nobody_else() {
     );
     assert!(per_priority.slices[1].whole.offered_bits_per_second > 490_000.0);
     assert_eq!(lost(&per_priority), 0);
+    // A call that finds its priority free, and another one paused, is sent when it comes, not when the link became free.
+    let least = |record: &RunRecord| record.slices[1].whole.delay.min_ns;
+    assert_eq!(least(&per_priority), least(&run(&[(FLOW_CONTROL, "")])));
 }
 
 #[test]
