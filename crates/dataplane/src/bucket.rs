@@ -10,20 +10,21 @@ use slicewise_units::{ByteCount, Credit, FrameLengths, Instant};
 #[derive(Debug, Clone, Copy)]
 pub struct TokenBucket {
     rate: Rate,
-    burst: Credit,
-    credit: Credit,
+    /// In nanobits.
+    burst: u128,
+    /// By how much the credit is below the burst. Earning is then one subtraction that stops at zero.
+    missing: u128,
     updated: Instant,
 }
 
 impl TokenBucket {
     /// A bucket that is full at `now`.
     #[must_use]
-    pub fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
-        let burst = Credit::for_bytes(burst);
+    pub const fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
         Self {
             rate,
-            burst,
-            credit: burst,
+            burst: Credit::for_bytes(burst).nanobits().cast_unsigned(),
+            missing: 0,
             updated: now,
         }
     }
@@ -31,39 +32,42 @@ impl TokenBucket {
     /// Earn what is due at `now`; returns the credit.
     #[inline]
     pub fn refill(&mut self, now: Instant) -> Credit {
-        if now <= self.updated {
-            return self.credit;
+        if now > self.updated {
+            let earned = self.earn(now);
+            self.missing = self.missing.saturating_sub(earned);
         }
-        let total = self.credit + self.earn(now);
-        self.credit = total.min(self.burst);
-        self.credit
+        self.credit()
     }
 
     /// Earn what is due at `now`; returns the overflow beyond the burst.
     #[inline]
     pub fn refill_with_overflow(&mut self, now: Instant) -> Credit {
-        let total = self.credit + self.earn(now);
-        self.credit = total.min(self.burst);
-        total - self.credit
+        let earned = self.earn(now);
+        let overflow = earned.saturating_sub(self.missing);
+        self.missing = self.missing.saturating_sub(earned);
+        Credit::from_nanobits(i128::try_from(overflow).unwrap_or(i128::MAX))
     }
 
-    /// Credit earned since the last call, not yet added.
+    /// Nanobits earned since the last call, not yet added.
     #[inline]
-    fn earn(&mut self, now: Instant) -> Credit {
-        let earned = Credit::earned(self.rate.rate, now.saturating_since(self.updated));
+    fn earn(&mut self, now: Instant) -> u128 {
+        let passed = now.saturating_since(self.updated);
         self.updated = self.updated.max(now);
-        earned
+        u128::from(self.rate.rate.bits_per_second()) * u128::from(passed.nanos())
     }
 
     /// Add credit explicitly, up to the burst.
     #[inline]
-    pub fn deposit(&mut self, credit: Credit) {
-        self.credit = (self.credit + credit).min(self.burst);
+    pub const fn deposit(&mut self, credit: Credit) {
+        debug_assert!(credit.nanobits() >= 0, "credit, not debt");
+        let credit = credit.nanobits().cast_unsigned();
+        self.missing = self.missing.saturating_sub(credit);
     }
 
     /// Set the credit explicitly, up to the burst.
     pub fn set_credit(&mut self, credit: Credit) {
-        self.credit = credit.min(self.burst);
+        let missing = self.burst() - credit;
+        self.missing = missing.nanobits().max(0).cast_unsigned();
     }
 
     /// Continue with the credit or debt that `old` has at `now`, up to this bucket's own burst: a
@@ -83,15 +87,25 @@ impl TokenBucket {
     }
 
     /// Credit as of the last refill.
+    #[inline]
     #[must_use]
     pub const fn credit(&self) -> Credit {
-        self.credit
+        Credit::from_nanobits(self.burst.cast_signed() - self.missing.cast_signed())
     }
 
     /// Spend, into debt if need be.
     #[inline]
-    pub fn spend(&mut self, cost: Credit) {
-        self.credit -= cost;
+    pub const fn spend(&mut self, cost: Credit) {
+        debug_assert!(cost.nanobits() >= 0, "nothing is earned by spending");
+        // Only 2^60 of the longest frames would exceed what this can hold.
+        self.missing += cost.nanobits().cast_unsigned();
+    }
+
+    /// Earn what is due at `now`, and spend what a frame costs, into debt if need be.
+    #[inline]
+    pub fn charge(&mut self, frame: FrameLengths, now: Instant) {
+        self.refill(now);
+        self.spend(self.cost(frame));
     }
 
     /// Spend `cost` if the credit as of the last refill covers it; otherwise spend nothing and return
@@ -99,9 +113,10 @@ impl TokenBucket {
     #[inline]
     #[must_use]
     pub fn try_spend(&mut self, cost: Credit) -> bool {
-        let covered = self.credit >= cost;
+        let missing = self.missing + cost.nanobits().cast_unsigned();
+        let covered = missing <= self.burst;
         if covered {
-            self.credit -= cost;
+            self.missing = missing;
         }
         covered
     }
@@ -109,13 +124,34 @@ impl TokenBucket {
     /// When the credit will cover `cost`, as of the last refill; `None` if never.
     ///
     /// The first whole nanosecond at which a refill gives at least `cost`.
+    #[inline]
     #[must_use]
     pub fn ready_at(&self, cost: Credit) -> Option<Instant> {
-        if cost > self.burst {
+        if cost > self.burst() {
             return None;
         }
-        let wait = (cost - self.credit).time_to_earn(self.rate.rate)?;
+        let wait = self.short_of(cost).time_to_earn(self.rate.rate)?;
         Some(self.updated.saturating_add(wait))
+    }
+
+    /// Earn what is due at `now`; returns until when a frame has to wait, if it does: until the credit covers it or the bucket
+    /// is full, which is enough for a frame longer than the burst. [`Instant::MAX`] for ever.
+    #[inline]
+    pub fn wait_until(&mut self, frame: FrameLengths, now: Instant) -> Option<Instant> {
+        self.refill(now);
+        let short = self.short_of(self.cost(frame));
+        if short == Credit::ZERO {
+            return None;
+        }
+        let wait = short.time_to_earn(self.rate.rate);
+        Some(wait.map_or(Instant::MAX, |wait| self.updated.saturating_add(wait)))
+    }
+
+    /// Credit that is missing to cover `cost`, or all of the burst where that is less.
+    #[inline]
+    const fn short_of(&self, cost: Credit) -> Credit {
+        let enough = self.burst.saturating_sub(cost.nanobits().cast_unsigned());
+        Credit::from_nanobits(self.missing.saturating_sub(enough).cast_signed())
     }
 
     /// Rate and accounting.
@@ -127,7 +163,7 @@ impl TokenBucket {
     /// Largest credit.
     #[must_use]
     pub const fn burst(&self) -> Credit {
-        self.burst
+        Credit::from_nanobits(self.burst.cast_signed())
     }
 }
 

@@ -384,10 +384,9 @@ impl Pipeline {
         }
         if let Some(bucket) = &mut class.priority_police {
             // The bucket always counts, but acts only while others wait, too.
-            let cost = bucket.cost(frame.lengths);
-            if bucket.refill(now) >= cost {
-                bucket.spend(cost);
-            } else if congested {
+            bucket.refill(now);
+            let is_covered = bucket.try_spend(bucket.cost(frame.lengths));
+            if congested && !is_covered {
                 return Err(DropReason::PriorityExceeded);
             }
         }

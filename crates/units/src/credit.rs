@@ -31,6 +31,13 @@ impl Credit {
         })
     }
 
+    /// A credit of `nanobits`.
+    #[inline]
+    #[must_use]
+    pub const fn from_nanobits(nanobits: i128) -> Self {
+        Self(nanobits)
+    }
+
     /// The credit in nanobits.
     #[must_use]
     pub const fn nanobits(self) -> i128 {
@@ -46,6 +53,7 @@ impl Credit {
 
     /// How long `rate` needs to earn this much, rounded up to a nanosecond so that whoever
     /// waits that long has enough. Zero where nothing is missing; `None` if it never will.
+    #[inline]
     #[must_use]
     pub fn time_to_earn(self, rate: BitRate) -> Option<Duration> {
         if self.0 <= 0 {

@@ -171,6 +171,47 @@ fn resumes_with_the_credit_or_debt_of_the_old_one_and_creates_none() {
     assert_eq!(smaller.credit(), bytes(64));
 }
 
+/// The same with credit as a signed number, as text defines it.
+struct Exact {
+    rate: u64,
+    burst: i128,
+    credit: i128,
+    updated: Instant,
+}
+
+impl Exact {
+    /// Returns what the bucket could not hold.
+    fn refill(&mut self, now: Instant) -> i128 {
+        let passed = now.saturating_since(self.updated).nanos();
+        self.updated = self.updated.max(now);
+        let total = self.credit + i128::from(self.rate) * i128::from(passed);
+        self.credit = total.min(self.burst);
+        total - self.credit
+    }
+
+    fn try_spend(&mut self, cost: i128) -> bool {
+        let covered = self.credit >= cost;
+        self.credit -= if covered { cost } else { 0 };
+        covered
+    }
+
+    fn wait_until(&self, cost: i128) -> Option<Instant> {
+        let missing = u128::try_from(cost.min(self.burst) - self.credit).ok();
+        let missing = missing.filter(|&missing| missing > 0)?;
+        let wait = missing.checked_add(u128::from(self.rate).saturating_sub(1));
+        let wait = wait.and_then(|most| most.checked_div(self.rate.into()));
+        let wait = wait.and_then(|wait| u64::try_from(wait).ok());
+        Some(wait.map_or(Instant::MAX, |wait| {
+            self.updated.saturating_add(Duration::from_nanos(wait))
+        }))
+    }
+}
+
+/// Small numbers, where most decisions are close, and the largest ones.
+fn up_to(small: u64, large: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![4 => 0..small, 1 => Just(large), 1 => 0..=large]
+}
+
 fn steps() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((0..3_000_000u64, 40..2_000u64), 1..60)
 }
@@ -199,6 +240,41 @@ proptest! {
                 let allowed = bytes(burst) + Credit::earned(BitRate::new(rate), end - passed[first].0);
                 prop_assert!(output <= allowed);
             }
+        }
+    }
+
+    #[test]
+    fn is_as_exact_as_signed_credit(
+        rate in up_to(2_000_000_000, 1 << 62),
+        burst in up_to(20_000, u64::MAX),
+        steps in prop::collection::vec((up_to(3_000_000, u64::MAX), up_to(2_000, u32::MAX.into()), 0..4u8), 1..60),
+    ) {
+        let mut bucket = bucket(rate, burst);
+        let mut now = Instant::ZERO;
+        let burst = bytes(burst).nanobits();
+        let mut exact = Exact { rate, burst, credit: burst, updated: now };
+        for (gap, size, step) in steps {
+            // Now and then, time goes backwards.
+            now = if gap % 16 == 1 { at(now.nanos() / 2) } else { now + Duration::from_nanos(gap) };
+            let size = bytes(size.max(1));
+            let frame = FrameLengths {
+                l2_bytes: u32::try_from(size.whole_bytes().bytes()).unwrap(),
+                l3_offset: 14,
+            };
+            let overflow = exact.refill(now);
+            match step {
+                0 => prop_assert_eq!(bucket.wait_until(frame, now), exact.wait_until(size.nanobits())),
+                1 => {
+                    bucket.charge(frame, now);
+                    exact.credit -= size.nanobits();
+                }
+                2 => {
+                    bucket.refill(now);
+                    prop_assert_eq!(bucket.try_spend(size), exact.try_spend(size.nanobits()));
+                }
+                _ => prop_assert_eq!(bucket.refill_with_overflow(now).nanobits(), overflow),
+            }
+            prop_assert_eq!(bucket.credit().nanobits(), exact.credit);
         }
     }
 

@@ -122,11 +122,8 @@ impl MinimumShare {
     ) -> bool {
         match self.paying.take() {
             Some(entry) => {
-                let bucket = &mut self.minimums[entry].bucket;
-                bucket.refill(now);
-                let cost = bucket.cost(lengths);
-                bucket.spend(cost);
-                self.next = (entry + 1) % self.minimums.len();
+                self.minimums[entry].bucket.charge(lengths, now);
+                self.next = self.wrapped(entry + 1);
             }
             None => self.excess.charge(position, lengths),
         }
@@ -140,35 +137,41 @@ impl MinimumShare {
     }
 
     /// O(classes with a minimum), of which devices hold at most a few hundred.
+    #[inline(always)]
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
-        while self.search.tried < self.minimums.len() {
-            let entry = (self.next + self.search.tried) % self.minimums.len();
+        let Search {
+            mut tried,
+            mut earliest,
+        } = self.search;
+        while tried < self.minimums.len() {
+            let entry = self.wrapped(self.next + tried);
             let minimum = &mut self.minimums[entry];
             if minimum.backlogged {
                 let Some(offer) = offers.of(minimum.position) else {
+                    self.search = Search { tried, earliest };
                     return Step::ask(minimum.position);
                 };
-                let mut earliest = offer.until;
+                let mut earned = offer.until;
                 if offer.is_ready() {
                     let lengths = offers.head(offer).lengths;
-                    let needed = minimum.bucket.cost(lengths).min(minimum.bucket.burst());
-                    if minimum.bucket.refill(offers.now) >= needed {
+                    let Some(covered) = minimum.bucket.wait_until(lengths, offers.now) else {
                         self.paying = Some(entry);
-                        return Step::answer(offer.until(self.end_search()));
-                    }
-                    let earned = minimum.bucket.ready_at(needed).unwrap_or(Instant::MAX);
-                    earliest = earliest.min(earned);
+                        self.search = Search::START;
+                        return Step::answer(offer.until(earliest));
+                    };
+                    earned = earned.min(covered);
                 }
-                self.search.earliest = self.search.earliest.min(earliest);
+                earliest = earliest.min(earned);
             }
-            self.search.tried += 1;
+            tried += 1;
         }
+        self.search = Search { tried, earliest };
         let step = self.excess.select(offers);
         let Ok(offer) = step.answered() else {
             return step;
         };
         self.paying = None;
-        let earliest = self.end_search();
+        self.search = Search::START;
         Step::answer(if offer.is_ready() {
             offer.until(earliest)
         } else {
@@ -176,8 +179,12 @@ impl MinimumShare {
         })
     }
 
-    /// The decision is made. When a minimum that was passed over may come first after all.
-    fn end_search(&mut self) -> Instant {
-        std::mem::replace(&mut self.search, Search::START).earliest
+    /// An entry counted on from the last to the first.
+    const fn wrapped(&self, entry: usize) -> usize {
+        if entry < self.minimums.len() {
+            entry
+        } else {
+            entry - self.minimums.len()
+        }
     }
 }

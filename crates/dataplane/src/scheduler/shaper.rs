@@ -47,11 +47,9 @@ impl Shaper {
         if head.priority && self.priority_borrows {
             return Step::answer(below);
         }
-        let needed = self.bucket.cost(head.lengths).min(self.bucket.burst());
-        if self.bucket.refill(offers.now) >= needed {
+        let Some(covered) = self.bucket.wait_until(head.lengths, offers.now) else {
             return Step::answer(below);
-        }
-        let covered = self.bucket.ready_at(needed).unwrap_or(Instant::MAX);
+        };
         if below.until == Instant::MAX {
             return Step::answer(Offer::promise(below.leaf, covered));
         }
@@ -59,10 +57,8 @@ impl Shaper {
         Step::answer(Offer::wait(covered.min(below.until)))
     }
 
-    #[inline(never)]
+    #[inline]
     pub(super) fn on_departure(&mut self, lengths: FrameLengths, now: Instant) {
-        self.bucket.refill(now);
-        let cost = self.bucket.cost(lengths);
-        self.bucket.spend(cost);
+        self.bucket.charge(lengths, now);
     }
 }
