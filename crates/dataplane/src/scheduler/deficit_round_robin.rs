@@ -119,7 +119,7 @@ impl DeficitRoundRobin {
 
     /// First those that kept a turn and need wait no longer; then round the ring from the current
     /// turn until a child may send. If all children of a round must wait, so must the node.
-    #[inline]
+    #[inline(always)]
     pub(super) fn select(&mut self, offers: Offers<'_>) -> Step {
         // Usually nobody waits: then turns end until the frame of a child fits in its own.
         if self.waiting.is_empty() && self.search.earliest == Instant::MAX {

@@ -71,21 +71,22 @@ impl Inner {
         }
     }
 
-    /// Where only one child has frames, it offers what that does without a decision.
+    /// Whether it offers what the child at `position` does, which has frames, without a decision.
     #[inline]
-    pub(super) const fn offers_only_choice(&self) -> bool {
-        matches!(self, Self::StrictPriority(_))
+    pub(super) const fn offers_what(&self, position: u32) -> bool {
+        matches!(self, Self::StrictPriority(node) if node.first() == position)
     }
 
     /// A frame that the child at `position` offered has left. What `departed` says of the child is then so of this node.
     ///
     /// It also says what it offers next, unless that is a decision which changes the node: that is made when it is asked, as
-    /// another child may get a frame before.
-    #[inline]
+    /// another child may get a frame before, unless the node `is_asked` before anything else happens.
+    #[inline(always)]
     pub(super) fn on_departure<'a>(
         &mut self,
         position: u32,
         departed: &mut Departed,
+        is_asked: impl FnOnce() -> bool,
         offers: impl FnOnce() -> Offers<'a>,
     ) {
         let Departed {
@@ -118,7 +119,7 @@ impl Inner {
             Self::MinimumShare(node) => {
                 departed.emptied = node.on_departure(position, lengths, emptied, now);
                 departed.next = None;
-                if departed.may_decide() {
+                if !departed.emptied && is_asked() {
                     departed.offer = node.select(offers()).known();
                 }
             }
@@ -138,15 +139,5 @@ pub(super) struct Departed {
     pub(super) offer: Offer,
     /// The node is a queue: no arrival changes which frame is next.
     pub(super) is_queue: bool,
-    /// The node is asked before anything else happens.
-    pub(super) settles: bool,
     pub(super) now: Instant,
-}
-
-impl Departed {
-    /// The next decision of the node can be made now.
-    #[inline]
-    const fn may_decide(&self) -> bool {
-        self.settles && self.next.is_none() && !self.emptied
-    }
 }

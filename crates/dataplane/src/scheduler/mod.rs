@@ -262,17 +262,18 @@ impl Tree {
         Ok(true)
     }
 
-    /// The node at `place` had no frames; now it has some, and makes this offer.
+    /// The node at `place` had no frames, or did not offer one of these; now it has some, and makes this offer.
     #[inline]
     fn on_backlogged(&mut self, mut place: Place, mut offer: Offer) {
         while let Some(node) = self.inners.get_mut(place.parent as usize) {
             node.children[place.position as usize].offer = offer;
             let was_empty = node.inner.on_backlogged(place.position);
+            let offers_this = node.inner.offers_what(place.position);
             place = node.place;
-            if !was_empty {
-                return self.forget_offers(place);
-            }
-            if !node.inner.offers_only_choice() {
+            if !offers_this {
+                if !was_empty {
+                    return self.forget_offers(place);
+                }
                 offer = Offer::UNKNOWN;
             }
         }
@@ -376,7 +377,7 @@ impl Tree {
 
     /// Take the frame that leaves at `now`, if one may, and charge it to every node above its queue. If the tree is
     /// [settled](Self::settle) before anything else happens to it (`settles`), nodes may decide already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue(
         &mut self,
         pool: &mut FramePool,
@@ -405,7 +406,7 @@ impl Tree {
     }
 
     /// Take the frame that `leaf` offers, and charge it to every node above.
-    #[inline]
+    #[inline(always)]
     fn take(
         &mut self,
         leaf: u32,
@@ -430,7 +431,6 @@ impl Tree {
             next,
             offer: Offer::UNKNOWN,
             is_queue: true,
-            settles: false,
             now,
         };
         let mut place = node.place;
@@ -446,9 +446,10 @@ impl Tree {
                 now,
             };
             // The only child of the shaper over everything is asked whenever the tree is settled.
-            departed.settles =
-                settles && self.is_shaped && NodeId::Inner(node.place.parent) == self.root.node;
-            node.inner.on_departure(position, &mut departed, offers);
+            let is_asked =
+                || settles && self.is_shaped && NodeId::Inner(node.place.parent) == self.root.node;
+            node.inner
+                .on_departure(position, &mut departed, is_asked, offers);
             place = node.place;
         }
         if departed.next.is_none() {

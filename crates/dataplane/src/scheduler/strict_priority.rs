@@ -29,6 +29,12 @@ impl StrictPriority {
         was_empty
     }
 
+    /// The first child that has frames.
+    #[inline]
+    pub(super) const fn first(&self) -> u32 {
+        self.backlogged.trailing_zeros()
+    }
+
     #[inline]
     pub(super) const fn on_departure(&mut self, position: u32, emptied: bool) -> bool {
         if emptied {
