@@ -17,7 +17,7 @@ use crate::wires::{Delivered, Wires};
 use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_transport::Segment;
-use slicewise_units::Instant;
+use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 
 /// A running network, created by [`Topology::build`](crate::Topology::build).
@@ -120,16 +120,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         while let Some((now, event)) = self.wires.events.pop_until(end) {
             ended_at = now;
             self.handled += 1;
-            let port = match event {
-                Event::Arrival(link) => match self.on_arrival(link, now) {
-                    Some(port) => port,
-                    None => continue,
-                },
-                Event::Chain(chain) => match self.on_chained(chain, now) {
-                    Some(port) => port,
-                    None => continue,
-                },
-                Event::Timer(port) => port,
+            let arrived = match event {
+                Event::Chain(chain) => Some(self.on_chained(chain)),
+                Event::Arrival(link) => self.on_arrival(link, now),
+                Event::Timer(port) => {
+                    self.serve(port, now);
+                    continue;
+                }
                 Event::FlowControl(control) => {
                     self.storm = self.on_flow_control(control, now);
                     if self.storm.is_some() {
@@ -142,8 +139,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     continue;
                 }
             };
-            self.serve(port, now);
+            let Some(arrived) = arrived else { continue };
+            if let Some(port) = self.offer(arrived, now) {
+                self.serve(port, now);
+            }
         }
+        let until = if self.storm.is_some() { ended_at } else { end };
+        ended_at = ended_at.max(self.send_deferred(until));
         let in_adapters = self.ports.iter().map(Port::waiting);
         let on_links = (self.chains.iter())
             .filter(|chain| chain.packet.queued_at != Instant::MAX)
@@ -334,10 +336,9 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// The first frame in flight on a link reaches the end of it. Returns the port of a device that is to be
-    /// [served](Self::serve) then.
+    /// The first frame in flight on a link reaches the end of it. Returns it where that is a device.
     #[inline(always)]
-    fn on_arrival(&mut self, link: u32, now: Instant) -> Option<u32> {
+    fn on_arrival(&mut self, link: u32, now: Instant) -> Option<Arrived> {
         let (id, device) = match self.wires.deliver(link, now) {
             Some(Delivered::Device(id, device)) => (id, device),
             Some(Delivered::Connection(id)) => {
@@ -347,25 +348,52 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             Some(Delivered::Captured) | None => return None,
         };
         let packet = *self.wires.packets.get(id);
-        self.offer(device, id, packet, now)
+        Some(Arrived { device, id, packet })
     }
 
-    /// The packet of a chain reaches the end of its link. Returns what [`Self::on_arrival`] does.
+    /// The packet of a chain reaches the end of its link.
     #[inline(always)]
-    fn on_chained(&mut self, chain: u32, now: Instant) -> Option<u32> {
+    fn on_chained(&mut self, chain: u32) -> Arrived {
         let Chain { packet, device, .. } = self.chains[chain as usize];
         let id = self.wires.packets.insert(packet);
         self.depart_chained(chain);
-        self.offer(device, id, packet, now)
+        Arrived { device, id, packet }
+    }
+
+    /// What a port without a timer was to send before `now` leaves. Returns when the last did; zero if none was due.
+    #[inline(always)]
+    fn catch_up(&mut self, number: u32, now: Instant) -> Instant {
+        let mut last = Instant::ZERO;
+        loop {
+            let at = self.ports[number as usize].deferred_to();
+            if at >= now {
+                return last;
+            }
+            last = at;
+            self.handled += 1;
+            self.serve(number, at);
+        }
+    }
+
+    /// What ports without timers are to send up to and including `end` leaves. Returns when the last did; zero if nothing was due.
+    #[inline(never)]
+    fn send_deferred(&mut self, end: Instant) -> Instant {
+        let after = end.saturating_add(Duration::from_nanos(1));
+        let ports = (0u32..).take(self.ports.len());
+        ports.fold(Instant::ZERO, |last, port| {
+            last.max(self.catch_up(port, after))
+        })
     }
 
     /// A device offers a packet that it has received to the forwarding plane of its egress port. Returns the port if it is to be
     /// [served](Self::serve).
     #[inline(always)]
-    fn offer(&mut self, device: u32, id: PacketId, packet: Packet, now: Instant) -> Option<u32> {
+    fn offer(&mut self, arrived: Arrived, now: Instant) -> Option<u32> {
+        let Arrived { device, id, packet } = arrived;
         let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
         let flow = usize::from(of);
         let number = self.wires.devices[device as usize].egress_of_flow[flow];
+        self.catch_up(number, now);
         let has_room = self.has_room(number, of, l2_bytes);
         let headers = &self.flows[flow].headers;
         let Port {
@@ -512,6 +540,14 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             self.pump(connection, end, now);
         }
     }
+}
+
+/// A packet that has reached a device.
+#[derive(Debug, Clone, Copy)]
+struct Arrived {
+    device: u32,
+    id: PacketId,
+    packet: Packet,
 }
 
 /// The packet that a frame of the data plane stands for.

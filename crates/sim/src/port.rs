@@ -12,7 +12,10 @@ pub(crate) struct Port<F> {
     pub(crate) egress: Egress<F>,
     /// When its timer was last set for; `Instant::MAX` for never.
     wake_at: Instant,
+    /// Where the timer is scheduled; [nowhere](Place::MAX) where the port has none.
     timer: Place,
+    /// Without a timer: when it is to be served; [`Instant::MAX`] for never, and at all other ports.
+    deferred_to: Instant,
     /// At a device with flow control, by flow: that of the link by which the flow's frames reach the device. Empty
     /// without flow control.
     controls: Vec<u32>,
@@ -88,6 +91,7 @@ impl<F> Port<F> {
             egress,
             wake_at: Instant::MAX,
             timer,
+            deferred_to: Instant::MAX,
         }
     }
 
@@ -118,7 +122,17 @@ impl<F> Port<F> {
     #[inline]
     pub(crate) fn set_timer(&mut self, at: Instant, events: &mut EventQueue) {
         self.wake_at = at;
-        events.schedule(at, self.timer);
+        if self.timer == Place::MAX {
+            self.deferred_to = at;
+        } else {
+            events.schedule(at, self.timer);
+        }
+    }
+
+    /// When a port without a timer is to be served.
+    #[inline]
+    pub(crate) fn deferred_to(&self) -> Instant {
+        self.deferred_to
     }
 }
 

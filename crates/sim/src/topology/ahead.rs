@@ -12,6 +12,10 @@
 //! handed over: the next one departs when one arrives at the device, however long ago its time was, and the sources need
 //! no events: they are a *chain*. So each packet must arrive: the link has no impairments, feeds no port in that way, and leads to a device, because
 //! arrivals at other hosts may need no event either. And the observer sees packets of several chains out of order, which it must allow.
+//!
+//! If it does, a port with a policy whose link leads to a host that only captures needs no timer either. When its frames leave
+//! matters to nothing but the port: what was due is sent when the next frame comes, or when the run stops. Such a port is
+//! *deferred*. Flow control must not count what waits there.
 
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
@@ -34,6 +38,8 @@ pub(super) struct Ahead {
     /// The number of sources whose packets depart as those before them arrive at the other end of the link; 0 where each has
     /// an event.
     chained: Vec<usize>,
+    /// It is deferred if nothing happens when a frame reaches the other end of the link.
+    may_be_deferred: Vec<bool>,
 }
 
 /// Most sources of a chain: more are found sooner among the events.
@@ -63,7 +69,12 @@ impl Ahead {
                 Node::Device(_) => forwarding.is_none(),
             })
             .collect();
+        let with_policy = topology.ports.iter().zip((0..).map(PortId));
+        let with_policy = with_policy.map(|((_, forwarding), port)| {
+            forwarding.is_some() && topology.flow_control_of(port).is_none()
+        });
         let mut ahead = Self {
+            may_be_deferred: with_policy.map(|it| it && !is_ordered).collect(),
             fed_by: vec![None; ports.len()],
             feeds: vec![false; ports.len()],
             chained: vec![0; ports.len()],
@@ -130,6 +141,11 @@ impl Ahead {
     /// Whether a port sends ahead.
     pub(super) fn is_ahead(&self, port: u32) -> bool {
         self.ports[port as usize]
+    }
+
+    /// Whether a port is deferred, if nothing happens at the other end of its link.
+    pub(super) fn may_be_deferred(&self, port: u32) -> bool {
+        self.may_be_deferred[port as usize]
     }
 
     /// Whether the sources of a port are a chain.

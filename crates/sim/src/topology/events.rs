@@ -72,7 +72,11 @@ impl<F: Forwarding> Topology<F> {
                 });
             }
         }
-        for (number, _) in numbers().filter(|(number, _)| !ahead.is_ahead(*number)) {
+        for (number, _) in numbers() {
+            let is_last = places[number as usize].arrival == Place::MAX;
+            if ahead.is_ahead(number) || is_last && ahead.may_be_deferred(number) {
+                continue;
+            }
             places[number as usize].timer = count(events.len());
             events.push(Event::Timer(number));
         }

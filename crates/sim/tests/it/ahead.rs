@@ -45,7 +45,8 @@ const _: () = {
 type Rates = Vec<Vec<u64>>;
 
 /// Hosts that send over links of 1 Gbit/s, the first of which may lose frames and deliver them out of order, through three devices. The port of
-/// the second has 500 Mbit/s and a short queue; those of the others have a policy that does nothing, or none.
+/// the second has 500 Mbit/s and a short queue; those of the others have a policy that does nothing, or none; that of the last has
+/// one if there are two hosts.
 fn built<O: Observer>(
     rates: &Rates,
     lost_ppm: u32,
@@ -107,7 +108,7 @@ fn built<O: Observer>(
         ethernet(500_000_000),
     );
     for (from, to, rate) in [(first, second, 10_000_000_000), (last, sink, 1_000_000_000)] {
-        if one_by_one {
+        if one_by_one || to == sink && rates.len() == 2 {
             let plain = plain_port(BitRate::new(rate));
             join_egress(&mut topology, from, plain, to, ethernet(rate));
         } else {
