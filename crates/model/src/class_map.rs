@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 const VLAN_MAX: u16 = 4094;
 
 /// Whether a class map needs one of its conditions, or all of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum MatchMode {
     /// One matching condition is enough.
     Any,
@@ -18,7 +18,7 @@ pub enum MatchMode {
 }
 
 /// A named set of match conditions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClassMap {
     /// The name a policy refers to.
     pub name: String,
@@ -46,7 +46,7 @@ impl ClassMap {
 }
 
 /// One condition on a frame's headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Condition {
     /// Every frame.
     Everything,
@@ -151,7 +151,7 @@ fn ordered<T: PartialOrd + std::fmt::Display>(
 }
 
 /// A list of permit and deny entries: the first match decides; no match denies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AccessList {
     /// Name or number.
     pub name: String,
@@ -160,7 +160,7 @@ pub struct AccessList {
 }
 
 /// One entry of an access list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AccessEntry {
     /// Permit, or deny.
     pub permit: bool,
@@ -169,7 +169,7 @@ pub struct AccessEntry {
 }
 
 /// An address prefix of either IP version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpPrefix {
     address: IpAddr,
     length: u8,

@@ -267,17 +267,18 @@ fn single_changes() {
 /// The same slices on a link that becomes faster again and again; one that becomes slower waits for frames.
 fn other_links() {
     let (mut run, mut random) = (Run::new(SLICES), Random(1));
-    let mut links = policy(SLICES).links;
+    let mut policy = policy(SLICES);
+    policy.classes.clear();
     let mut changed_in = Vec::new();
     for _ in 0..CHANGES {
         run.forward(&mut random);
-        for params in &mut links {
+        for params in &mut policy.links {
             params.link.rate = BitRate::new(1 + params.link.rate.bits_per_second());
         }
         let now = run.now();
         std::hint::black_box(clock());
         let start = clock();
-        let changed = run.pipeline.change_links(&links, now);
+        let changed = run.pipeline.change_common(&policy, now);
         changed_in.push(clock() - start);
         assert!(changed.is_ok(), "it admits all: {changed:?}");
     }

@@ -1,4 +1,4 @@
-//! A policy that differs from the one in force in its slices and the rate or buffer of its links alone, as changes of these.
+//! A policy that differs from the one in force in its slices and some of what they have in common, as changes of these.
 //!
 //! To commit a whole policy takes time for each slice; these changes can be spread over time.
 
@@ -7,16 +7,15 @@ use super::successors::Overlap;
 use super::{Basis, beside, ledger};
 use crate::slice_flows::SliceFlows;
 use slicewise_model::{
-    AdmissionParams, ClassParams, DelayClass, GuaranteeParams, PolicyParams, SliceParams,
-    TenantParams,
+    ClassParams, DelayClass, GuaranteeParams, PolicyParams, SliceParams, TenantParams,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// One of the changes that lead to another policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GradualStep {
-    /// Another rate or buffer of the links: [`Pipeline::change_links`](crate::Pipeline::change_links).
-    Links(Vec<AdmissionParams>),
+    /// What slices have in common is that of this policy, which has no classes and tenants: [`Pipeline::change_common`](crate::Pipeline::change_common).
+    Common(Box<PolicyParams>),
     /// A tenant more, or another weight for one: [`Pipeline::tenant`](crate::Pipeline::tenant).
     Tenant(TenantParams),
     /// The flows of a slice are told apart: [`Pipeline::tell_flows_apart`](crate::Pipeline::tell_flows_apart).
@@ -36,8 +35,9 @@ pub struct GradualSteps {
 
 impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
-    /// than the rate and buffer of its links, tenants, and slices that come, go or have other parameters, marks, policers, flow
-    /// queues or class maps, or a class map that moves, comes or goes has a frame in common with another.
+    /// than its name, the rate and buffer of its links, the largest frame, the longest delay, tenants, and slices that come, go or
+    /// have other names, parameters, marks, policers, flow queues or class maps, or a class map that moves, comes or goes has a
+    /// frame in common with another.
     /// Where a link has a limited buffer, also if a slice has another delay.
     /// O(classes · combinations of bits that class maps test).
     ///
@@ -53,7 +53,7 @@ impl Basis {
         let mut after = beside::policy_with(policy.clone(), added, &self.params.policy).ok()?;
         let (before, _) = self.policy();
         let mut before = before.into_owned();
-        let old = std::mem::take(&mut before.classes);
+        let mut old = std::mem::take(&mut before.classes);
         let mut new = std::mem::take(&mut after.classes);
         let mut steps = GradualSteps::default();
         let tenants = after.guaranteed.as_mut().map(|common| &mut common.tenants);
@@ -63,11 +63,12 @@ impl Basis {
         if links.any(|link| link.buffer.is_some()) && !keep_delays(&old, &new) {
             return None;
         }
-        steps.links(&before.links, std::mem::take(&mut after.links))?;
-        before.links.clear();
-        if before != after {
-            return None;
-        }
+        let meanwhile = meanwhile(&before, &after)?;
+        steps.rename(&mut old, &new);
+        let [accepted, admitted, given] = &meanwhile;
+        steps.given_up.extend(step(&before, accepted));
+        steps.given_up.extend(step(accepted, admitted));
+        steps.given.extend(step(admitted, given));
         let numbers = steps.tenants(&known, wanted);
         for slice in new.iter_mut().filter_map(|class| class.slice.as_mut()) {
             slice.tenant = *numbers.get(slice.tenant as usize)?;
@@ -76,21 +77,43 @@ impl Basis {
             return None;
         }
         steps.slices(old, new)?;
+        steps.given.extend(step(given, &after));
         Some(steps)
     }
 }
 
 impl GradualSteps {
-    /// A link that has less carries what is left once slices have given up what they will not have; one that has more has room
-    /// for what they get then.
-    fn links(&mut self, known: &[AdmissionParams], wanted: Vec<AdmissionParams>) -> Option<()> {
-        if known == wanted {
-            return Some(());
+    /// Slices that have no successor get the names of those without a predecessor that have the same class map.
+    fn rename(&mut self, old: &mut [ClassParams], new: &[ClassParams]) {
+        let names_of = |classes: &[ClassParams]| -> HashSet<String> {
+            classes.iter().map(|class| class.name.clone()).collect()
+        };
+        let (known, wanted) = (names_of(old), names_of(new));
+        let maps = new
+            .iter()
+            .filter(|class| !known.contains(&class.name))
+            .filter_map(|class| {
+                let map = class.matches.as_ref()?;
+                Some(((map.mode, &map.conditions), &class.name))
+            });
+        let mut maps: HashMap<_, &String> = maps.collect();
+        for class in old.iter_mut().filter(|class| !wanted.contains(&class.name)) {
+            let Some(map) = &mut class.matches else {
+                continue;
+            };
+            let Some(to) = maps.remove(&(map.mode, &map.conditions)) else {
+                continue;
+            };
+            if map.name == class.name {
+                map.name.clone_from(to);
+            }
+            let name = std::mem::replace(&mut class.name, to.clone());
+            let rename = SliceChange::Rename {
+                name,
+                to: to.clone(),
+            };
+            self.given_up.push(GradualStep::Slice(rename));
         }
-        let mut links = known.iter().zip(&wanted);
-        let are_alike = known.len() == wanted.len()
-            && links.all(|(known, wanted)| known.differs_in_capacity_only(wanted));
-        are_alike.then(|| self.given.push(GradualStep::Links(wanted)))
     }
 
     /// Returns the number of each tenant that is wanted; those that no slice has any more stay.
@@ -189,6 +212,45 @@ impl GradualSteps {
     fn give(&mut self, change: SliceChange) {
         self.given.push(GradualStep::Slice(change));
     }
+}
+
+/// The step to what slices of another policy have in common.
+fn step(before: &PolicyParams, after: &PolicyParams) -> Option<GradualStep> {
+    (before != after).then(|| GradualStep::Common(Box::new(after.clone())))
+}
+
+/// What slices have in common on the way from one policy to another: frames up to the smaller one of their largest are accepted,
+/// and the delays of both are there. First; then the links know of smaller frames; and once slices have given up what they will not
+/// have, the links are those of the other policy. `None` if the policies differ otherwise.
+fn meanwhile(before: &PolicyParams, after: &PolicyParams) -> Option<[PolicyParams; 3]> {
+    let (old, new) = before.guaranteed.as_ref().zip(after.guaranteed.as_ref())?;
+    let mut delays = [&old.delay_classes, &new.delay_classes];
+    delays.sort_by_key(|classes| classes.delays().len());
+    let [fewer, more] = delays;
+    // Slices know their class by its number.
+    let are_same = more.delays().starts_with(fewer.delays());
+    are_same.then_some(())?;
+    let largest_frame = old.largest_frame.min(new.largest_frame);
+    let [accepted, given] = [before, after].map(|policy| {
+        let mut policy = policy.clone();
+        if let Some(common) = &mut policy.guaranteed {
+            common.largest_frame = largest_frame;
+            common.delay_classes.clone_from(more);
+        }
+        let classes = policy.links.iter_mut().map(|link| &mut link.delay_classes);
+        classes.for_each(|classes| classes.clone_from(more));
+        policy
+    });
+    let mut admitted = accepted.clone();
+    let mut alike = accepted.clone();
+    alike.name.clone_from(&given.name);
+    let links = admitted.links.iter_mut().zip(&mut alike.links);
+    for ((admitted, alike), given) in links.zip(&given.links) {
+        admitted.largest_frame = admitted.largest_frame.min(given.largest_frame);
+        alike.link.rate = given.link.rate;
+        (alike.buffer, alike.largest_frame) = (given.buffer, given.largest_frame);
+    }
+    (alike == given).then_some([accepted, admitted, given])
 }
 
 /// Whether no slice that stays has another delay class. With a limited buffer neither delay may come first: during the longer one

@@ -7,6 +7,7 @@ use crate::classifier::{Buckets, Entry as Position, Parts};
 use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
 };
+use slicewise_units::Instant;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -167,6 +168,8 @@ pub(crate) struct Ledger {
     pub(crate) next_serial: u64,
     /// What is on its way to class-default.
     pub(crate) to_default: ToDefault,
+    /// Until then, a frame may be on the wire that is larger than those accepted now.
+    pub(crate) larger_until: Instant,
 }
 
 /// What is on its way to class-default. All of it waits under one limit, that of class-default's queue.
@@ -210,6 +213,7 @@ impl Ledger {
             joining: BTreeMap::new(),
             next_serial: 0,
             to_default: ToDefault::default(),
+            larger_until: Instant::ZERO,
         };
         for (number, class) in (0..).zip(classes) {
             ledger
@@ -314,6 +318,15 @@ impl Ledger {
             let flow_queue = slice.rare.take().and_then(|rare| rare.flow_queue);
             slice.rare = Rare::of(conditioning.police, flow_queue);
             slice.set_dscp = conditioning.set_dscp;
+        }
+    }
+
+    /// The slice of a class gets a name that [is free](Self::is_free).
+    pub(crate) fn rename(&mut self, class: u32, name: &str) {
+        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
+            self.names.remove(&[hash(&slice.name)], class);
+            slice.name = name.into();
+            self.names.try_insert([hash(name)], Position::new(0, class));
         }
     }
 

@@ -74,6 +74,11 @@ impl Reserved {
         }
     }
 
+    /// Delay classes up to the longest in which something is reserved.
+    pub(crate) fn classes_reserved(&self) -> usize {
+        self.reservations.classes_reserved()
+    }
+
     /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].
     pub(crate) fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
         self.reservations.change_links(links)?;

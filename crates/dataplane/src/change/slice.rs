@@ -4,10 +4,12 @@
 //! There is nothing to prepare: the test of a guarantee takes less than a microsecond. So a change is
 //! never stale, and a refused one leaves everything as it was.
 
+mod common;
 mod conditioning;
 mod error;
 mod flows;
 mod moving;
+mod rename;
 
 use super::ledger::Ledger;
 use super::reserved::NotReserved;
@@ -19,13 +21,13 @@ use crate::pipeline::Pipeline;
 use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
+pub(crate) use common::{common, tenant};
 pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
 pub(crate) use moving::{Arrived, Arriving, Moving};
-use slicewise_model::{AdmissionParams, ClassMap, FlowQueueParams, SliceParams, TenantParams};
+use slicewise_model::{ClassMap, FlowQueueParams, SliceParams};
 use slicewise_units::Instant;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Changes that are not complete that are looked at per change.
 const LOOKED_AT_PER_CHANGE: usize = 8;
@@ -69,6 +71,13 @@ pub enum SliceChange {
         name: String,
         /// From now on.
         matches: Box<ClassMap>,
+    },
+    /// Another name. Everything else stays, also what was counted.
+    Rename {
+        /// The name of the slice.
+        name: String,
+        /// From now on; no other class has it, or had it while frames of it still wait.
+        to: String,
     },
     /// A slice less. Frames of it that wait leave under its guarantee; until the last has left, arriving
     /// ones wait, so that none overtakes, if they are of class-default after that. Where another class map matches them they are
@@ -122,6 +131,7 @@ pub(crate) fn change(
             }
             SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
             SliceChange::Matches { name, matches } => changing.matches(name, *matches),
+            SliceChange::Rename { name, to } => changing.rename(&name, to),
             SliceChange::Remove { name } => changing.remove(name),
         }
     })
@@ -155,29 +165,9 @@ pub(crate) fn check(
             SliceChange::Matches { name, matches } => {
                 changing.check_matches(name, matches).map(drop)
             }
+            SliceChange::Rename { name, to } => changing.check_rename(name, to).map(drop),
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
         }
-    })
-}
-
-/// The number of a tenant, which is added if there is none of its name, and has this weight from now on.
-pub(crate) fn tenant(
-    pipeline: &mut Pipeline,
-    tenant: &TenantParams,
-    now: Instant,
-) -> Result<u32, SliceChangeError> {
-    on_slices(pipeline, now, |changing| changing.tenant(tenant))
-}
-
-/// Other links admit the guarantees.
-pub(crate) fn links(
-    pipeline: &mut Pipeline,
-    links: &[AdmissionParams],
-    now: Instant,
-) -> Result<(), SliceChangeError> {
-    on_slices(pipeline, now, |changing| {
-        changing.settle();
-        changing.links(links)
     })
 }
 
@@ -250,62 +240,6 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
-    fn tenant(&mut self, tenant: &TenantParams) -> Result<u32, SliceChangeError> {
-        let TenantParams { name, weight } = tenant;
-        let known = self.ledger.tenants.get(name).copied();
-        let common = self.pipeline.params.policy.guaranteed.as_ref();
-        let before = known.and_then(|number| common?.tenants.get(number as usize));
-        if let (Some(number), true) = (known, before == Some(tenant)) {
-            return Ok(number);
-        }
-        let (scheduler, _) = self.scheduler("")?;
-        let number = if let Some(number) = known {
-            scheduler.set_tenant_weight(number, *weight);
-            number
-        } else {
-            let added = scheduler.add_tenant(*weight);
-            added.map_err(|error| SliceChangeError::from((name, error)))?
-        };
-        self.ledger.tenants.insert(name.clone(), number);
-        let params = Arc::make_mut(&mut self.pipeline.params);
-        if let Some(common) = &mut params.policy.guaranteed {
-            match common.tenants.get_mut(number as usize) {
-                Some(place) => *place = tenant.clone(),
-                None => common.tenants.push(tenant.clone()),
-            }
-        }
-        self.pipeline.version += 1;
-        Ok(number)
-    }
-
-    fn links(&mut self, links: &[AdmissionParams]) -> Result<(), SliceChangeError> {
-        let before = &self.pipeline.params.policy.links;
-        let is_raise = |(before, after): (&AdmissionParams, &AdmissionParams)| {
-            let has_less = |size| before.buffer.is_none_or(|before| before > size);
-            before.differs_in_capacity_only(after)
-                && before.link.rate <= after.link.rate
-                && !after.buffer.is_some_and(has_less)
-        };
-        let is_raise = before.iter().zip(links).all(is_raise);
-        let busy_period = self.busy_period();
-        let reserved = &mut self.ledger.reserved;
-        match busy_period {
-            Some(busy_period) if is_raise => reserved.raise_links(links, busy_period),
-            Some(_) => return Err(SliceChangeError::LinkLowered),
-            None => reserved.change_links(links).map_err(|problem| {
-                let still_reserved = reserved.has_ended();
-                SliceChangeError::Link {
-                    problem,
-                    still_reserved,
-                }
-            })?,
-        }
-        let params = Arc::make_mut(&mut self.pipeline.params);
-        params.policy.links = links.to_vec();
-        self.pipeline.version += 1;
-        Ok(())
-    }
-
     fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
         self.check_name(&new.name)?;
         self.check_still(&new.name, &Part::whole(&new.matches), None)?;

@@ -1,9 +1,11 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or, unless its slice gets less, due later than it was.
 
 use super::slice::{Life, SliceState, Tier, class_of};
-use super::{Guaranteed, Removal, SliceError, SliceId};
+use super::{
+    COARSER, Guaranteed, Removal, SliceError, SliceId, largest_frame_of, nanos_of, shift_of,
+};
 use crate::queue::{FramePool, QueuedFrame};
-use slicewise_model::SliceParams;
+use slicewise_model::{GuaranteedParams, SliceParams};
 use slicewise_units::Instant;
 
 impl Guaranteed {
@@ -12,6 +14,21 @@ impl Guaranteed {
         match self.slices.get(index) {
             Some(slice) if slice.life == Life::Live => Ok(index),
             _ => Err(SliceError::Unknown(id.0)),
+        }
+    }
+
+    /// Accept frames up to another size, and have other delay classes: those that are in use stay the same. No frame waits if
+    /// the size is smaller or the width of buckets another.
+    pub(crate) fn set_common(&mut self, params: &GuaranteedParams) {
+        self.largest_frame = largest_frame_of(params);
+        self.excess.set_largest_frame(self.largest_frame);
+        self.delays = nanos_of(&params.delay_classes);
+        let shift = shift_of(&params.delay_classes);
+        if shift != self.shift {
+            self.shift = shift;
+            self.deadlines.set_shift(shift);
+            self.wheel.set_shift(shift + COARSER);
+            self.parked.set_shift(shift + COARSER);
         }
     }
 

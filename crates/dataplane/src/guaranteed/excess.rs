@@ -12,8 +12,8 @@ use slicewise_model::{SliceParams, TenantParams};
 /// Slices that share one portion of the excess.
 #[derive(Debug, Clone)]
 struct Tenant {
-    /// Bytes of one turn.
-    quantum: i64,
+    /// That of a turn.
+    weight: u32,
     /// Bytes it may still send in this turn.
     deficit: i64,
     /// Its position in the ring of tenants.
@@ -21,6 +21,14 @@ struct Tenant {
     /// Slices that are not removed: the ring has room for them.
     slices: u32,
     ring: Ring,
+}
+
+impl Tenant {
+    /// Bytes of one turn, where a turn of weight 1 is `largest_frame`.
+    fn quantum(&self, largest_frame: u64) -> i64 {
+        let quantum = u64::from(self.weight.max(1)).saturating_mul(largest_frame);
+        i64::try_from(quantum).unwrap_or(i64::MAX / 2)
+    }
 }
 
 /// Tenants, and their backlogged slices below their maximum.
@@ -44,16 +52,15 @@ impl ExcessTier {
         tier
     }
 
-    /// Bytes of one turn.
-    fn quantum(&self, weight: u32) -> i64 {
-        let quantum = u64::from(weight.max(1)).saturating_mul(self.largest_frame);
-        i64::try_from(quantum).unwrap_or(i64::MAX / 2)
+    /// A turn of weight 1 is another largest frame, from the next turn on.
+    pub(super) const fn set_largest_frame(&mut self, largest_frame: u64) {
+        self.largest_frame = largest_frame;
     }
 
     /// One more tenant; its number is how many there were.
     pub(super) fn add_tenant(&mut self, weight: u32) {
         self.tenants.push(Tenant {
-            quantum: self.quantum(weight),
+            weight,
             deficit: 0,
             position: 0,
             slices: 0,
@@ -65,9 +72,8 @@ impl ExcessTier {
 
     /// A tenant has another weight, from its next turn on.
     pub(super) fn set_weight(&mut self, tenant: u32, weight: u32) {
-        let quantum = self.quantum(weight);
         if let Some(tenant) = self.tenants.get_mut(tenant as usize) {
-            tenant.quantum = quantum;
+            tenant.weight = weight;
         }
     }
 
@@ -119,7 +125,7 @@ impl ExcessTier {
         let number = u32::from(slice.tenant);
         let tenant = &mut self.tenants[number as usize];
         if tenant.ring.is_empty() {
-            tenant.deficit = tenant.quantum;
+            tenant.deficit = tenant.quantum(self.largest_frame);
             tenant.position = self.ring.join(number, tenant.position);
         }
         slice.deficit = slice.quantum(self.largest_frame);
@@ -151,7 +157,7 @@ impl ExcessTier {
             let slice = &mut slices[id as usize];
             let bytes = signed(bytes_of_head(slice));
             if tenant.deficit < bytes {
-                tenant.deficit += tenant.quantum;
+                tenant.deficit += tenant.quantum(self.largest_frame);
                 tenant.position = self.ring.rotate();
             } else if i64::from(slice.deficit) < bytes {
                 slice.deficit += slice.quantum(self.largest_frame);

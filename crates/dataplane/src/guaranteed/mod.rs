@@ -162,13 +162,12 @@ impl Guaranteed {
     /// A scheduler without slices. Memory for `slices` of them is reserved.
     #[must_use]
     pub fn new(params: &GuaranteedParams, slices: usize) -> Self {
-        let shift = params.delay_classes.bucket_width().nanos().trailing_zeros();
-        let delays = params.delay_classes.delays().iter();
-        let largest_frame = params.largest_frame.bytes().max(1);
+        let shift = shift_of(&params.delay_classes);
+        let largest_frame = largest_frame_of(params);
         Self {
             counting: Counting(params.accounting),
             largest_frame,
-            delays: delays.map(|delay| delay.nanos()).collect(),
+            delays: nanos_of(&params.delay_classes),
             slices: Slots::with_capacity(slices),
             free: NIL,
             live: 0,
@@ -482,6 +481,20 @@ impl Guaranteed {
             self.busy_period += 1;
         }
     }
+}
+
+/// Buckets of deadlines are 2^n ns wide.
+fn shift_of(classes: &DelayClasses) -> u32 {
+    classes.bucket_width().nanos().trailing_zeros()
+}
+
+fn nanos_of(classes: &DelayClasses) -> Box<[u64]> {
+    let delays = classes.delays().iter();
+    delays.map(|delay| delay.nanos()).collect()
+}
+
+fn largest_frame_of(params: &GuaranteedParams) -> u64 {
+    params.largest_frame.bytes().max(1)
 }
 
 /// Counts frames as the rates do; almost always their plain length.

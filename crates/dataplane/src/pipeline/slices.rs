@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
 use crate::counters::ClassCounters;
 use crate::slice_flows::FlowsSeen;
-use slicewise_model::{AdmissionParams, TenantParams};
+use slicewise_model::{PolicyParams, TenantParams};
 use slicewise_units::Instant;
 
 impl Pipeline {
@@ -34,18 +34,20 @@ impl Pipeline {
         slice::tenant(self, tenant, now)
     }
 
-    /// Let other links admit the guarantees of the slices: as many, with the same delay classes and accounting. What was
-    /// replaced must fit as long as it is reserved. The caller paces what leaves to the new rate from now on.
+    /// Let the slices have in common what those of `policy` have: the name, links, largest frame and delay classes. Its classes and
+    /// tenants do not count. Links are as many as before and count the same. What was replaced must fit them as long as it is reserved;
+    /// the caller paces what leaves to the new rate from now on. Of the delay classes, longer ones may come or go. The largest frame
+    /// accepted is at most that of the links: it becomes smaller before theirs, and larger after theirs.
     ///
     /// # Errors
-    /// If the policy has no slices, or what is reserved does not fit; for a link with a lower rate or a smaller buffer also while
-    /// a frame waits that is to leave under a guarantee.
-    pub fn change_links(
+    /// If there are no slices, or what is reserved does not fit. While a frame waits that is to leave under a guarantee, also for links
+    /// that have less or differ otherwise; while any waits, for smaller frames and delays of another resolution. Nothing has changed then.
+    pub fn change_common(
         &mut self,
-        links: &[AdmissionParams],
+        policy: &PolicyParams,
         now: Instant,
     ) -> Result<(), SliceChangeError> {
-        slice::links(self, links, now)
+        slice::common(self, policy, now)
     }
 
     /// Tell the flows of a slice apart from now on: it may [have a queue for each](SliceChange::Flows) once the frames have left

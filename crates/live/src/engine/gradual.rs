@@ -1,7 +1,7 @@
 //! Other policies in both directions, put in force slice by slice.
 //!
-//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices and the link's rate or buffer alone change, each can be
-//! changed by itself, a few at a time between frames.
+//! To commit policies takes time for each of their slices, in which no frame is forwarded. Where slices and some of what they have in common
+//! change, each can be changed by itself, a few at a time between frames.
 
 use super::division::needs_of;
 use super::queues::queues;
@@ -9,7 +9,6 @@ use super::slices::NotChanged;
 use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS};
 use crate::frame_memory::{Needs, level};
 use slicewise_dataplane::{GradualStep, SliceChange};
-use slicewise_model::Rate;
 use slicewise_units::Instant;
 use std::vec::IntoIter;
 
@@ -118,7 +117,7 @@ impl Engine {
             let mut refused = None;
             let directions = steps.iter_mut().zip(&change.params);
             for (direction, (steps, params)) in directions.enumerate() {
-                match self.carry_out(direction, steps, params.link, &mut left, now) {
+                match self.carry_out(direction, steps, params, &mut left, now) {
                     Ok(()) => {}
                     Err(error) if error.error.is_temporary() => refused = Some(error),
                     Err(error) => return Err(error),
@@ -150,7 +149,7 @@ impl Engine {
         &mut self,
         direction: usize,
         steps: &mut IntoIter<GradualStep>,
-        link: Rate,
+        params: &DirectionParams,
         left: &mut usize,
         now: Instant,
     ) -> Result<(), NotChanged> {
@@ -162,7 +161,7 @@ impl Engine {
             let is_of_flows = matches!(next, GradualStep::Slice(SliceChange::Flows { .. }));
             *left = if is_of_flows { 0 } else { *left - 1 };
             let (memory, chunks) = (&mut self.memory, self.needs.frame_chunks);
-            let done = at.carry_out(next.clone(), link, memory, chunks, now);
+            let done = at.carry_out(next.clone(), params, memory, chunks, now);
             done.map_err(|error| NotChanged { direction, error })?;
             steps.next();
         }

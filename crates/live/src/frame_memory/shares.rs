@@ -140,6 +140,13 @@ impl Shares {
         id
     }
 
+    /// Give a share another name.
+    pub fn rename(&mut self, id: ShareId, name: &str) {
+        if let Some(share) = self.shares.get_mut(id.0 as usize) {
+            name.clone_into(&mut share.name);
+        }
+    }
+
     fn place_in_division(&mut self, id: ShareId, wanted: u64) {
         let own = at_most(wanted, self.level);
         if let Some(share) = self.shares.get_mut(id.0 as usize) {

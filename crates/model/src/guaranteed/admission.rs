@@ -48,6 +48,14 @@ impl AdmissionParams {
         changed.buffer = other.buffer;
         changed == *other
     }
+
+    /// How long the largest frame takes on the link.
+    #[must_use]
+    pub fn frame_time(&self) -> Duration {
+        let frame = largest_as(self.accounting, self.link.accounting, self.largest_frame);
+        let time = self.link.rate.time_to_send(frame);
+        time.unwrap_or(Duration::from_nanos(u64::MAX))
+    }
 }
 
 /// A requested guarantee.
@@ -239,9 +247,19 @@ impl Admission {
         admission
     }
 
-    /// The same guarantees on another link with the same delay classes and accounting.
+    /// Delay classes up to the longest in which something is reserved.
+    pub(super) fn classes_reserved(&self) -> usize {
+        let longest = self.classes.iter().rposition(|sums| sums.count > 0);
+        longest.map_or(0, |longest| longest + 1)
+    }
+
+    /// The same guarantees on another link with the same accounting and delay classes, but for longer ones that are not in use.
     pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
         let mut moved = Self::new(params);
+        debug_assert!(
+            self.classes_reserved() <= moved.classes.len(),
+            "what is reserved has a class"
+        );
         for sums in &self.classes {
             let load = Load {
                 class: sums.class,

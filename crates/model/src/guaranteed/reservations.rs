@@ -128,7 +128,15 @@ impl Reservations {
         }
     }
 
-    /// Let other links admit what is reserved: as many, with the same delay classes and accounting. O(delay classes).
+    /// Delay classes up to the longest in which something is reserved.
+    #[must_use]
+    pub fn classes_reserved(&self) -> usize {
+        let classes = self.admissions.iter().map(Admission::classes_reserved);
+        classes.max().unwrap_or(0)
+    }
+
+    /// Let other links admit what is reserved: as many, with the same accounting and delay classes, but for longer ones of which
+    /// none is [reserved](Self::classes_reserved). O(delay classes).
     ///
     /// # Errors
     /// The first condition that fails on one of them. Nothing is changed then.

@@ -77,7 +77,7 @@ impl Changing<'_> {
     }
 
     /// Where the policer of a class is, if it has one.
-    fn policer(&self, class: u32) -> Option<u32> {
+    pub(super) fn policer(&self, class: u32) -> Option<u32> {
         let state = self.pipeline.classes.get(class as usize)?;
         let mut ingress = state.special.as_ref()?.ingress.iter();
         ingress.find_map(|step| match step {

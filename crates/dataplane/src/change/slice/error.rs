@@ -94,6 +94,17 @@ pub enum SliceChangeError {
          this one: repeat it later"
     )]
     LinkLowered,
+    /// Smaller frames are to be the largest, or deadlines are to have another resolution, and frames wait.
+    #[error(
+        "a smaller largest frame, or delays of another resolution: {frames} frames wait: repeat it later"
+    )]
+    FramesWait {
+        /// How many.
+        frames: u32,
+    },
+    /// A delay class that is to go is reserved.
+    #[error("a delay class that is to go is still reserved: repeat it later")]
+    DelayReserved,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until no frame waits that is to leave under a guarantee, the old guarantee \
@@ -136,6 +147,8 @@ impl SliceChangeError {
                 | Self::Moving { .. }
                 | Self::NotByFlow { .. }
                 | Self::LinkLowered
+                | Self::FramesWait { .. }
+                | Self::DelayReserved
                 | Self::Refused {
                     still_reserved: true,
                     ..

@@ -78,8 +78,8 @@ fn what_waits_during_the_longer_delay_has_to_fit_while_delays_change() {
 fn a_larger_buffer_is_there_at_once_and_a_smaller_one_when_no_frame_waits() {
     let mut port = port(&[within(80)], Some(50_000));
     burst(&mut port, 1);
-    let links = |buffer: Option<u64>| with_buffer(resolved_on(&[], LINK).unwrap(), buffer).links;
-    let mut change = |buffer| port.pipeline.change_links(&links(buffer), Instant::ZERO);
+    let policy = |buffer: Option<u64>| with_buffer(resolved_on(&[], LINK).unwrap(), buffer);
+    let mut change = |buffer| port.pipeline.change_common(&policy(buffer), Instant::ZERO);
     assert_eq!([Some(60_000), None].map(&mut change), [Ok(()), Ok(())]);
     let lowered = Err(SliceChangeError::LinkLowered);
     assert_eq!(
@@ -89,11 +89,11 @@ fn a_larger_buffer_is_there_at_once_and_a_smaller_one_when_no_frame_waits() {
     port.run_until(IDLE);
     let now = Instant::from_nanos(port.now());
     port.pipeline
-        .change_links(&links(Some(50_000)), now)
+        .change_common(&policy(Some(50_000)), now)
         .unwrap();
     let refused = port
         .pipeline
-        .change_links(&links(Some(40_000)), now)
+        .change_common(&policy(Some(40_000)), now)
         .unwrap_err();
     assert!(!refused.is_temporary(), "{refused}");
 }

@@ -7,7 +7,7 @@ use slicewise_model::DelayClasses;
 use std::collections::BTreeMap;
 
 /// A slice whose sender keeps to its guarantee.
-struct Conforming {
+pub(super) struct Conforming {
     kind: Kind,
     /// What it was promised: longer than its delay until that is in force.
     promised: Duration,
@@ -18,7 +18,7 @@ struct Conforming {
 }
 
 impl Conforming {
-    const fn new(kind: Kind, tokens: u64, now: u64) -> Self {
+    pub(super) const fn new(kind: Kind, tokens: u64, now: u64) -> Self {
         Self {
             kind,
             promised: kind.delay,
@@ -27,12 +27,12 @@ impl Conforming {
         }
     }
 
-    const fn most(kind: Kind) -> u64 {
+    pub(super) const fn most(kind: Kind) -> u64 {
         kind.cbs as u64 * 8_000_000
     }
 
     /// How many frames of 1,500 bytes it may send now; a few without a guarantee.
-    fn take(&mut self, now: u64) -> u64 {
+    pub(super) fn take(&mut self, now: u64) -> u64 {
         const COST: u64 = 1_500 * 8_000_000;
         self.earn(now);
         if self.kind.cir.is_none() {
@@ -214,9 +214,9 @@ impl Churning {
             }
             Churn::Link(mbit) => {
                 let link = BitRate::new(mbit * 1_000_000);
-                let links = spec(&[]).resolve(link).unwrap().links;
+                let policy = spec(&[]).resolve(link).unwrap();
                 let at = Instant::from_nanos(now);
-                if self.port.pipeline.change_links(&links, at).is_ok() {
+                if self.port.pipeline.change_common(&policy, at).is_ok() {
                     self.port.set_link(link);
                     self.frame.insert(now, 12_000_000 / mbit);
                 }

@@ -3,12 +3,14 @@
 mod beside;
 mod buffers;
 mod churn;
+mod common;
 mod conditioning;
 pub mod flows;
 mod gradual;
 mod kept;
 mod matches;
 mod random;
+mod rename;
 mod reserved;
 mod tenants;
 
@@ -22,7 +24,7 @@ use slicewise_model::{
     GuaranteeSpec, GuaranteedSpec, MatchMode, MaximumSpec, PolicerSpec, PolicySpec, QueueLimitSpec,
     RateSpec, SliceParams,
 };
-use slicewise_units::{BitRate, ByteCount, Duration, Instant};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Instant};
 use std::ops::RangeInclusive;
 
 const LINK: BitRate = BitRate::new(10_000_000);
@@ -57,7 +59,7 @@ const BEST_EFFORT: Kind = Kind {
     is_of_other: false,
 };
 
-fn guaranteed(cir: u32, cbs: u32, delay: Duration) -> Kind {
+const fn guaranteed(cir: u32, cbs: u32, delay: Duration) -> Kind {
     Kind {
         cir: Some(cir),
         cbs,

@@ -344,9 +344,9 @@ fn a_change_that_fits_without_the_old_guarantee_is_carried_out_while_no_frame_wa
 fn what_fits_a_faster_link_alone_is_admitted_when_no_frame_waits_that_is_to_leave_in_time() {
     let mut port = busy(&[]);
     let faster = BitRate::new(20_000_000);
-    let links = |rate| spec(&[]).resolve(rate).unwrap().links;
+    let policy = spec(&[]).resolve(faster).unwrap();
     let now = Instant::from_nanos(port.now());
-    port.pipeline.change_links(&links(faster), now).unwrap();
+    port.pipeline.change_common(&policy, now).unwrap();
     port.set_link(faster);
     let most = guaranteed(11_000, 6_000, ms(20));
     let refused = apply(&mut port, add(&(1..=1), most)).unwrap_err();
@@ -361,13 +361,13 @@ fn what_fits_a_faster_link_alone_is_admitted_when_no_frame_waits_that_is_to_leav
 fn a_link_with_a_smaller_buffer_waits_until_no_frame_does() {
     let half = guaranteed(6_000, 6_000, ms(20));
     let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
-    let mut links = spec(&[]).resolve(LINK).unwrap().links;
-    links[0].buffer = Some(ByteCount::new(2_000));
-    let refused = port.pipeline.change_links(&links, Instant::ZERO);
+    let mut policy = spec(&[]).resolve(LINK).unwrap();
+    policy.links[0].buffer = Some(ByteCount::new(2_000));
+    let refused = port.pipeline.change_common(&policy, Instant::ZERO);
     let refused = refused.unwrap_err();
     assert!(!refused.is_temporary(), "{refused}");
     burst(&mut port, 1, 2);
-    let refused = port.pipeline.change_links(&links, Instant::ZERO);
+    let refused = port.pipeline.change_common(&policy, Instant::ZERO);
     assert_eq!(refused, Err(SliceChangeError::LinkLowered));
 }
 

@@ -3,14 +3,14 @@
 use super::super::division::share_name;
 use super::super::flows::{MOST_WATCHED, Watched};
 use super::super::queues::chunks_of_queue;
-use super::Direction;
+use super::{Direction, DirectionParams};
 use crate::frame_memory::FrameMemory;
 use crate::histogram::Histogram;
 use slicewise_dataplane::{
     ClassCounters, FlowsSeen, GradualStep, SliceChange, SliceChangeError, SliceChanged,
 };
-use slicewise_model::{Rate, TenantParams};
-use slicewise_units::Instant;
+use slicewise_model::{PolicyParams, TenantParams};
+use slicewise_units::{BitRate, Instant};
 
 /// Slices that are found to be gone in one round.
 const MOST_GONE: usize = 8;
@@ -38,25 +38,32 @@ impl Direction {
             SliceChange::Conditioning { .. }
             | SliceChange::Flows { .. }
             | SliceChange::Matches { .. }
+            | SliceChange::Rename { .. }
             | SliceChange::Remove { .. } => return Ok(()),
         };
         params.tenant = self.pipeline.tenant(tenant, now)?;
         Ok(())
     }
 
-    /// Carry out a step towards another policy, on `link`. A slice that is removed is not reported: nobody asked for that one.
+    /// Carry out a step towards the policy of `params`. A slice that is removed is not reported: nobody asked for that one.
     pub(in super::super) fn carry_out(
         &mut self,
         step: GradualStep,
-        link: Rate,
+        params: &DirectionParams,
         memory: &mut FrameMemory,
         frame_chunks: u32,
         now: Instant,
     ) -> Result<(), SliceChangeError> {
         match step {
-            GradualStep::Links(links) => {
-                self.pipeline.change_links(&links, now)?;
-                self.set_link(link, now);
+            GradualStep::Common(policy) => {
+                self.pipeline.change_common(&policy, now)?;
+                // Before slices have given up what they will not have, it is the link that there was.
+                let rates = |policy: &PolicyParams| -> Vec<BitRate> {
+                    policy.links.iter().map(|link| link.link.rate).collect()
+                };
+                if rates(&policy) == rates(&params.policy) {
+                    self.set_link(params.link, now);
+                }
                 Ok(())
             }
             GradualStep::FlowsApart(name) => self.pipeline.tell_flows_apart(&name, now),
@@ -104,6 +111,7 @@ impl Direction {
             SliceChange::Conditioning { .. }
             | SliceChange::Flows { .. }
             | SliceChange::Matches { .. } => Follow::Nothing,
+            SliceChange::Rename { to, .. } => Follow::Rename(to.clone()),
             SliceChange::Remove { .. } => Follow::Remove,
         };
         let changed = self.pipeline.change_slice(change, now)?;
@@ -125,6 +133,16 @@ impl Direction {
                     .for_each(|&share| memory.shares_mut().want(share, chunks));
             }
             Follow::Nothing => {}
+            Follow::Rename(to) => {
+                let mut watched = self.watched.iter_mut();
+                if let Some(watched) = watched.find(|watched| watched.class == class) {
+                    watched.name.clone_from(&to);
+                }
+                let (share, name) = (self.of_classes.share(class), share_name(self.name, &to));
+                share
+                    .iter()
+                    .for_each(|&share| memory.shares_mut().rename(share, &name));
+            }
             Follow::Remove => {
                 let share = self.of_classes.take_share(class);
                 share
@@ -237,5 +255,7 @@ enum Follow {
     Add(String, u64, bool),
     Change(u64),
     Nothing,
+    /// Its name from now on.
+    Rename(String),
     Remove,
 }
