@@ -7,7 +7,8 @@ use super::successors::Overlap;
 use super::{Basis, beside, ledger};
 use crate::slice_flows::SliceFlows;
 use slicewise_model::{
-    ClassParams, DelayClass, GuaranteeParams, PolicyParams, SliceParams, TenantParams,
+    AdmissionParams, ClassParams, GuaranteeParams, PolicyParams, Reservation, Reservations,
+    SliceParams, TenantParams,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -38,7 +39,7 @@ impl Basis {
     /// than its name, the rate and buffer of its links, the largest frame, the longest delay, tenants, and slices that come, go or
     /// have other names, parameters, marks, policers, flow queues or class maps, or a class map that moves, comes or goes has a
     /// frame in common with another.
-    /// Where a link has a limited buffer, also if a slice has another delay.
+    /// Where a link has a limited buffer, also if it has no room for both delays of slices that get another one.
     /// O(classes · combinations of bits that class maps test).
     ///
     /// What slices will not have any more they give up first, and then each gets what it will have: no slice has less
@@ -59,13 +60,8 @@ impl Basis {
         let tenants = after.guaranteed.as_mut().map(|common| &mut common.tenants);
         let wanted = std::mem::take(tenants?);
         let known = std::mem::take(&mut before.guaranteed.as_mut()?.tenants);
-        let mut links = before.links.iter().chain(&after.links);
-        if links.any(|link| link.buffer.is_some()) && !keep_delays(&old, &new) {
-            return None;
-        }
-        let meanwhile = meanwhile(&before, &after)?;
+        let [accepted, admitted, given] = &meanwhile(&before, &after)?;
         steps.rename(&mut old, &new);
-        let [accepted, admitted, given] = &meanwhile;
         steps.given_up.extend(step(&before, accepted));
         steps.given_up.extend(step(accepted, admitted));
         steps.given.extend(step(admitted, given));
@@ -76,7 +72,12 @@ impl Basis {
         if !are_alike(&old, &new) && !are_apart(&old, &new) {
             return None;
         }
-        steps.slices(old, new)?;
+        let mut links = admitted.links.iter().chain(&given.links);
+        let has_buffer = links.any(|link| link.buffer.is_some());
+        if has_buffer && !hold_both_delays(&admitted.links, &old, &new) {
+            return None;
+        }
+        steps.slices(old, new, has_buffer)?;
         steps.given.extend(step(given, &after));
         Some(steps)
     }
@@ -135,12 +136,18 @@ impl GradualSteps {
         wanted.into_iter().map(&mut number_of).collect()
     }
 
-    fn slices(&mut self, old: Vec<ClassParams>, new: Vec<ClassParams>) -> Option<()> {
+    fn slices(
+        &mut self,
+        old: Vec<ClassParams>,
+        new: Vec<ClassParams>,
+        has_buffer: bool,
+    ) -> Option<()> {
+        let mut delays = Vec::new();
         let old = old.into_iter().map(|class| (class.name.clone(), class));
         let mut old: HashMap<String, ClassParams> = old.collect();
         for class in new {
             match old.remove(&class.name) {
-                Some(old) => self.change(old, class)?,
+                Some(old) => self.change(old, class, has_buffer.then_some(&mut delays))?,
                 None => self.give(added(class)?),
             }
         }
@@ -149,10 +156,17 @@ impl GradualSteps {
         removed.sort_unstable();
         let removed = removed.into_iter().map(|name| SliceChange::Remove { name });
         self.given_up.extend(removed.map(GradualStep::Slice));
+        self.given_up.append(&mut delays);
         Some(())
     }
 
-    fn change(&mut self, old: ClassParams, new: ClassParams) -> Option<()> {
+    /// Where a link has a limited buffer, steps to another delay are collected in `delays`.
+    fn change(
+        &mut self,
+        old: ClassParams,
+        new: ClassParams,
+        delays: Option<&mut Vec<GradualStep>>,
+    ) -> Option<()> {
         let (from, to) = old.slice.zip(new.slice)?;
         let has_other_map = old.matches != new.matches;
         let old_flow_queue = old.flow_queue;
@@ -160,26 +174,8 @@ impl GradualSteps {
         if !differ_in_slice_only(old, &new) {
             return None;
         }
-        let kept = SliceParams {
-            guarantee: from
-                .guarantee
-                .zip(to.guarantee)
-                .map(|(from, to)| common(from, to)),
-            ..from
-        };
         let name = &new.name;
-        let change = |params| {
-            let name = name.clone();
-            GradualStep::Slice(SliceChange::Change { name, params })
-        };
-        if kept.guarantee == from.guarantee {
-            self.given.extend((to != from).then(|| change(to)));
-        } else if kept.guarantee == to.guarantee && from.tenant == to.tenant {
-            self.given_up.push(change(to));
-        } else {
-            self.given_up.push(change(kept));
-            self.given.push(change(to));
-        }
+        self.change_params(name, (from, to), delays);
         if before != after {
             self.give(SliceChange::Conditioning {
                 name: name.clone(),
@@ -207,6 +203,39 @@ impl GradualSteps {
             });
         }
         Some(())
+    }
+
+    fn change_params(
+        &mut self,
+        name: &str,
+        (from, to): (SliceParams, SliceParams),
+        delays: Option<&mut Vec<GradualStep>>,
+    ) {
+        let change = |params| {
+            let name = name.to_owned();
+            GradualStep::Slice(SliceChange::Change { name, params })
+        };
+        let with = |guarantee| SliceParams { guarantee, ..from };
+        let both = from.guarantee.zip(to.guarantee);
+        let other_delay = both.filter(|(from, to)| from.class != to.class);
+        if let (Some(delays), Some((before, after))) = (delays, other_delay) {
+            let less = common(before, after);
+            let of = |class| with(Some(GuaranteeParams { class, ..less }));
+            let [kept, moved] = [before.class, after.class].map(of);
+            self.given_up.extend((kept != from).then(|| change(kept)));
+            delays.push(change(moved));
+            self.given.extend((to != moved).then(|| change(to)));
+            return;
+        }
+        let kept = with(both.map(|(from, to)| common(from, to)));
+        if kept.guarantee == from.guarantee {
+            self.given.extend((to != from).then(|| change(to)));
+        } else if kept.guarantee == to.guarantee && from.tenant == to.tenant {
+            self.given_up.push(change(to));
+        } else {
+            self.given_up.push(change(kept));
+            self.given.push(change(to));
+        }
     }
 
     fn give(&mut self, change: SliceChange) {
@@ -253,13 +282,28 @@ fn meanwhile(before: &PolicyParams, after: &PolicyParams) -> Option<[PolicyParam
     (alike == given).then_some([accepted, admitted, given])
 }
 
-/// Whether no slice that stays has another delay class. With a limited buffer neither delay may come first: during the longer one
-/// more frames wait, and the shorter one takes more of the link.
-fn keep_delays(old: &[ClassParams], new: &[ClassParams]) -> bool {
-    let delay = |class: &ClassParams| Some((class.name.clone(), class.slice?.guarantee?.class));
-    let before: HashMap<String, DelayClass> = old.iter().filter_map(delay).collect();
-    let mut after = new.iter().filter_map(delay);
-    after.all(|(name, delay)| before.get(&name).is_none_or(|before| *before == delay))
+/// Whether links have room for both delays of each slice that gets another one. During the longer one more frames wait, and the
+/// shorter one takes more of the link: with a limited buffer neither may come first.
+fn hold_both_delays(links: &[AdmissionParams], old: &[ClassParams], new: &[ClassParams]) -> bool {
+    let guarantee = |class: &ClassParams| Some((class.name.clone(), class.slice?.guarantee?));
+    let before: HashMap<String, GuaranteeParams> = old.iter().filter_map(guarantee).collect();
+    let after = new.iter().filter_map(guarantee);
+    let both = after.filter_map(|(name, after)| Some((*before.get(&name)?, after)));
+    if both
+        .clone()
+        .all(|(before, after)| before.class == after.class)
+    {
+        return true;
+    }
+    let mut reservations = Reservations::new(links);
+    let mut covering = both.map(|(before, after)| Reservation {
+        guarantee: GuaranteeParams {
+            class: before.class.min(after.class),
+            ..common(before, after)
+        },
+        longest: before.class.max(after.class),
+    });
+    covering.all(|both| reservations.try_reserve(both).is_ok())
 }
 
 /// Whether class maps are the same, in the same order. Then they may meet.

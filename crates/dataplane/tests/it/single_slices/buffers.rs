@@ -99,21 +99,40 @@ fn a_larger_buffer_is_there_at_once_and_a_smaller_one_when_no_frame_waits() {
 }
 
 #[test]
-fn other_delays_beside_a_limited_buffer_need_a_commit() {
-    for buffers in [
-        [Some(50_000), Some(50_000)],
-        [None, Some(50_000)],
-        [Some(50_000), None],
+fn other_delays_beside_a_limited_buffer_need_room_for_both() {
+    // 40 kB may wait within 80 ms.
+    for (buffers, has_room) in [
+        ([Some(50_000), Some(50_000)], true),
+        ([None, Some(50_000)], true),
+        ([Some(50_000), None], true),
+        ([Some(10_500), Some(50_000)], false),
     ] {
         let port = port(&[within(10)], buffers[0]);
         let to = |ms| with_buffer(resolved_on(&[within(ms)], LINK).unwrap(), buffers[1]);
-        assert_eq!(steps_to(&port, &to(80)), None);
+        let steps = |ms| steps_to(&port, &to(ms)).map(|steps| steps.len());
         let others = usize::from(buffers[0] != buffers[1]);
-        assert_eq!(
-            steps_to(&port, &to(10)).map(|steps| steps.len()),
-            Some(others)
-        );
+        assert_eq!(steps(80), has_room.then_some(others + 1), "{buffers:?}");
+        assert_eq!(steps(10), Some(others));
     }
+}
+
+/// 16 kB may wait of either within 20 ms and 40 kB within 80 ms, and while the delays are exchanged 80 kB of both.
+#[test]
+fn slices_exchange_delays_where_a_buffer_has_room_for_the_longer_one_of_both() {
+    let [before, after] = [[20, 80], [80, 20]].map(|delays| delays.map(within));
+    let to = |buffer| with_buffer(resolved_on(&after, LINK).unwrap(), buffer);
+    let narrow = port(&before, Some(60_000));
+    assert_eq!(steps_to(&narrow, &to(60_000)), None);
+    let mut port = port(&before, Some(90_000));
+    for vlan in [1, 2] {
+        burst(&mut port, vlan);
+    }
+    change_to(&mut port, &to(90_000));
+    assert_eq!(steps_to(&port, &to(90_000)), Some(vec![]));
+    // 34 kB are free again when no frame waits.
+    port.run_until(IDLE);
+    let other = guaranteed(1_000, 24_000, Duration::from_millis(80));
+    apply(&mut port, add(&(3..=3), other)).unwrap();
 }
 
 fn admits(policy: &PolicyParams) -> bool {
@@ -133,7 +152,7 @@ proptest! {
         frames in prop::collection::vec((1u16..5, 60u32..1522), 0..60),
     ) {
         let old: Vec<Kind> = kinds.iter().map(|(old, _)| *old).collect();
-        let new = kinds.iter().map(|(old, new)| Kind { delay: old.delay, by_flow: old.by_flow, ..*new });
+        let new = kinds.iter().map(|(old, new)| Kind { by_flow: old.by_flow, ..*new });
         let new: Vec<Kind> = new.collect();
         let (Some(before), Some(after)) = (resolved_on(&old, LINK), resolved_on(&new, LINK)) else {
             return Ok(());

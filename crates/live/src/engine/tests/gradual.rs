@@ -4,7 +4,7 @@ use super::slices::*;
 use super::*;
 use crate::engine::{GradualChange, Progress};
 use slicewise_dataplane::SliceChange;
-use slicewise_model::{ClassSpec, PolicerSpec, RateSpec};
+use slicewise_model::{ClassSpec, GuaranteedSpec, PolicerSpec, RateSpec};
 use slicewise_units::ByteCount;
 
 /// The rates of some slices, kbit/s, in both directions.
@@ -350,4 +350,110 @@ fn frames_of_a_slice_that_a_reload_removes_leave_and_are_counted_and_nobody_is_t
     bench.engine.change_slice(change, bench.now).unwrap();
     bench.poll();
     assert!(bench.engine.poll_gone().is_some());
+}
+
+/// Slices, kbit/s, whose largest frame has some size, on a link of a rate.
+fn in_common(slices: &[(u16, u64)], largest_frame: u64, link: u64) -> [DirectionParams; 2] {
+    let spec = PolicySpec {
+        name: format!("of {largest_frame}"),
+        classes: slices.iter().map(|&(id, kbit)| slice(id, kbit)).collect(),
+        discipline: Discipline::Guaranteed,
+        guaranteed: Some(GuaranteedSpec {
+            largest_frame: Some(ByteCount::new(largest_frame)),
+            ..GuaranteedSpec::default()
+        }),
+        queues: Vec::new(),
+    };
+    let direction = DirectionParams {
+        link: Rate::l2(BitRate::new(link)),
+        policy: spec.resolve(BitRate::new(link)).unwrap().into(),
+        seed: 1,
+    };
+    [direction.clone(), direction]
+}
+
+/// Carry out all steps, a try each millisecond; returns how many ms that takes.
+fn change_all(
+    bench: &mut Bench,
+    before: &[DirectionParams; 2],
+    after: &[DirectionParams; 2],
+) -> u64 {
+    let begun = bench.now;
+    let change = bench.engine.basis().gradual(before, after);
+    let mut change = change.unwrap();
+    while bench.engine.advance(&mut change, bench.now).unwrap() != Progress::Done {
+        let later = bench.now.saturating_add(Duration::from_millis(1));
+        bench.run_until(later);
+        bench.now = later;
+    }
+    let left = bench.engine.basis().gradual(after, after);
+    assert_eq!(left.unwrap().remaining(), 0);
+    bench.now.saturating_since(begun).nanos() / 1_000_000
+}
+
+/// While the largest frame becomes smaller, the link keeps its rate until slices have given up what they will not have.
+#[test]
+fn a_link_is_slower_when_what_slices_have_in_common_has_changed_and_not_before() {
+    let before = in_common(&[(10, 8_000)], 1_522, LINK);
+    let after = in_common(&[(10, 2_000)], 1_100, LINK / 2);
+    let mut bench = bench([LINK; 2]);
+    bench.apply(&before);
+    let change = bench.engine.basis().gradual(&before, &after);
+    assert_eq!(
+        change.unwrap().remaining(),
+        8,
+        "three in common, and a slice, twice"
+    );
+    let too_long = |bench: &mut Bench| {
+        bench.arrive(tagged(10, 1_300, 0));
+        bench.poll();
+        bench.run().len()
+    };
+    assert_eq!(too_long(&mut bench), 1);
+    (0..5).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    // Until the last is on the wire, 4.2 ms, and then until the largest that there was would have left, 1.2 ms.
+    assert_eq!(change_all(&mut bench, &before, &after), 8);
+    assert_eq!(too_long(&mut bench), 0);
+    (0..4).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    let sent = sent_at(&mut bench);
+    assert!(
+        sent.windows(2).all(|pair| pair[1] - pair[0] == 1_600),
+        "{sent:?}"
+    );
+    assert_eq!(change_all(&mut bench, &after, &before), 1);
+    assert_eq!(too_long(&mut bench), 1);
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_slice_with_another_name_keeps_its_frames_and_what_was_counted() {
+    let named = |name: &str| {
+        let mut class = slice(10, 100);
+        name.clone_into(&mut class.name);
+        class.matches.as_mut().unwrap().name = name.to_owned();
+        directions(vec![class], [LINK; 2])
+    };
+    let policies = ["vlan10", "other"].map(named);
+    let mut bench = bench([LINK; 2]);
+    bench.apply(&policies[0]);
+    let _ = bench.engine.watch_flows(&["vlan10".to_owned()]);
+    (0..30).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    assert_eq!(change_all(&mut bench, &policies[0], &policies[1]), 0);
+    let (counted, _) = bench.engine.classes(0).next().unwrap();
+    assert_eq!(
+        (counted.class.as_str(), counted.offered_frames),
+        ("other", 30)
+    );
+    assert_eq!(counted.dropped_total(), 10, "its queue is full");
+    assert_eq!(bench.run().len(), 20);
+    let (counted, delays) = bench.engine.classes(0).next().unwrap();
+    assert_eq!((counted.sent_frames, delays.count()), (20, 20));
+    let watched = bench.engine.watch_flows(&[]);
+    assert_eq!(watched[0].name, "other");
+    assert_eq!(bench.engine.poll_gone(), None);
+    // Its part of the memory goes on in a commit.
+    bench.apply(&policies[1]);
+    bench.assert_conserved();
 }
