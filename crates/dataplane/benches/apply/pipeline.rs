@@ -9,7 +9,7 @@ use slicewise_dataplane::{
     Verdict,
 };
 use slicewise_model::{Colour, PolicyParams, SliceParams};
-use slicewise_units::{BitRate, FrameLengths, Instant};
+use slicewise_units::{BitRate, ByteCount, FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
 const KIND: Kind = Kind::VlanPair;
@@ -180,6 +180,14 @@ fn slice_by_slice() {
         class.name = name(slice);
         class.matches = Some(KIND.map(slice));
     }
+    let mut renamed = before.clone();
+    for class in renamed.classes.iter_mut().take(EXCHANGED) {
+        class.name.push_str("-renamed");
+        if let Some(map) = &mut class.matches {
+            map.name.clone_from(&class.name);
+        }
+    }
+    time_steps("names", [&renamed, &before], EXCHANGED);
     time_steps("rates", [&slower, &before], SLICES as usize);
     time_steps("slices come and go", [&others, &before], 2 * EXCHANGED);
 }
@@ -264,17 +272,43 @@ fn single_changes() {
     print(&format!("add {MORE} more"), grown);
 }
 
-/// The same slices on a link that becomes faster again and again; one that becomes slower waits for frames.
+/// The same slices on a link that becomes faster again and again, or that has larger frames, which waits until no frame does; and
+/// frames accepted that are larger or smaller.
 fn other_links() {
+    let rate = |policy: &mut PolicyParams, _| {
+        for link in &mut policy.links {
+            link.link.rate = BitRate::new(1 + link.link.rate.bits_per_second());
+        }
+    };
+    let frame = |policy: &mut PolicyParams, round: u32| {
+        for link in &mut policy.links {
+            link.largest_frame = ByteCount::new(1_522 + u64::from(round / 100));
+        }
+    };
+    let accepted = |policy: &mut PolicyParams, round: u32| {
+        if let Some(common) = &mut policy.guaranteed {
+            common.largest_frame = ByteCount::new(u64::from(1_000 + round % 2 * 500));
+        }
+    };
+    time_common("another link", true, rate);
+    time_common("larger frames admitted", false, frame);
+    time_common("other frames accepted", false, accepted);
+}
+
+/// Other things that slices have in common, in a busy period or while no frame waits.
+fn time_common(what: &str, waits: bool, change: impl Fn(&mut PolicyParams, u32)) {
     let (mut run, mut random) = (Run::new(SLICES), Random(1));
     let mut policy = policy(SLICES);
     policy.classes.clear();
     let mut changed_in = Vec::new();
-    for _ in 0..CHANGES {
+    for round in 0..CHANGES {
         run.forward(&mut random);
-        for params in &mut policy.links {
-            params.link.rate = BitRate::new(1 + params.link.rate.bits_per_second());
+        while !waits && run.pipeline.backlog() > 0 {
+            run.now += GAP;
+            let now = run.now();
+            let _: Option<Frame> = run.pipeline.poll_egress(now);
         }
+        change(&mut policy, round);
         let now = run.now();
         std::hint::black_box(clock());
         let start = clock();
@@ -282,7 +316,7 @@ fn other_links() {
         changed_in.push(clock() - start);
         assert!(changed.is_ok(), "it admits all: {changed:?}");
     }
-    print("another link", changed_in);
+    print(what, changed_in);
 }
 
 fn whole_policies() {

@@ -86,20 +86,18 @@ impl Basis {
 impl GradualSteps {
     /// Slices that have no successor get the names of those without a predecessor that have the same class map.
     fn rename(&mut self, old: &mut [ClassParams], new: &[ClassParams]) {
-        let names_of = |classes: &[ClassParams]| -> HashSet<String> {
-            classes.iter().map(|class| class.name.clone()).collect()
-        };
-        let (known, wanted) = (names_of(old), names_of(new));
-        let maps = new
-            .iter()
-            .filter(|class| !known.contains(&class.name))
-            .filter_map(|class| {
-                let map = class.matches.as_ref()?;
-                Some(((map.mode, &map.conditions), &class.name))
-            });
+        let known: HashSet<&str> = old.iter().map(|class| class.name.as_str()).collect();
+        let wanted: HashSet<&str> = new.iter().map(|class| class.name.as_str()).collect();
+        let come = new.iter().filter(|class| !known.contains(&*class.name));
+        let maps = come.filter_map(|class| {
+            let map = class.matches.as_ref()?;
+            Some(((map.mode, &map.conditions), &class.name))
+        });
         let mut maps: HashMap<_, &String> = maps.collect();
-        for class in old.iter_mut().filter(|class| !wanted.contains(&class.name)) {
-            let Some(map) = &mut class.matches else {
+        drop(known);
+        for class in old {
+            let map = class.matches.as_mut();
+            let Some(map) = map.filter(|_| !wanted.contains(&*class.name)) else {
                 continue;
             };
             let Some(to) = maps.remove(&(map.mode, &map.conditions)) else {
@@ -108,11 +106,8 @@ impl GradualSteps {
             if map.name == class.name {
                 map.name.clone_from(to);
             }
-            let name = std::mem::replace(&mut class.name, to.clone());
-            let rename = SliceChange::Rename {
-                name,
-                to: to.clone(),
-            };
+            let (name, to) = (std::mem::replace(&mut class.name, to.clone()), to.clone());
+            let rename = SliceChange::Rename { name, to };
             self.given_up.push(GradualStep::Slice(rename));
         }
     }

@@ -52,7 +52,8 @@ impl ExcessTier {
         tier
     }
 
-    /// A turn of weight 1 is another largest frame, from the next turn on.
+    /// A turn of weight 1 is another largest frame, from the next turn on. Until each tenant has had one, a tenant may be short of
+    /// what a larger frame needs, once.
     pub(super) const fn set_largest_frame(&mut self, largest_frame: u64) {
         self.largest_frame = largest_frame;
     }

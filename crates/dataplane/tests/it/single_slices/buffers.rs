@@ -135,6 +135,15 @@ fn slices_exchange_delays_where_a_buffer_has_room_for_the_longer_one_of_both() {
     apply(&mut port, add(&(3..=3), other)).unwrap();
 }
 
+/// 40 kB may wait of the second slice before it gives up most of its rate, and of the first with its longer delay.
+#[test]
+fn longer_delays_come_when_all_slices_have_given_up_what_they_will_not_have() {
+    let less = guaranteed(1_000, 6_000, Duration::from_millis(80));
+    let mut port = port(&[within(20), within(80)], Some(60_000));
+    let after = resolved_on(&[within(80), less], LINK).unwrap();
+    change_to(&mut port, &with_buffer(after, 60_000));
+}
+
 fn admits(policy: &PolicyParams) -> bool {
     let mut reservations = Reservations::new(&policy.links);
     let slices = policy.classes.iter().filter_map(|class| class.slice);

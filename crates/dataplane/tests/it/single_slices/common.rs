@@ -167,6 +167,32 @@ fn longer_delays_come_before_slices_have_them_and_go_when_none_has() {
     assert_eq!(change_to(&mut port, &before), [0, 5]);
 }
 
+/// Frames beyond the burst of the slice, which has a maximum, leave as they become eligible.
+#[test]
+fn a_delay_goes_when_frames_of_a_removed_slice_have_left_that_had_it() {
+    let longer = Common {
+        longest: 120,
+        ..COMMON
+    };
+    let limited = Kind {
+        limited: true,
+        ..guaranteed(1_000, 4_500, ms(118))
+    };
+    let mut port = Port::new(&with(&[(1..=1, limited)], &longer), Some(LINK));
+    burst(&mut port, 1, 12);
+    let steps = steps_to(&port, &resolved(&[], &COMMON)).unwrap();
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    carry_out(&mut port, steps[0].clone()).unwrap();
+    let mut refused = Vec::new();
+    while let Err(error) = carry_out(&mut port, steps[1].clone()) {
+        refused.push(error);
+        let later = port.now() + FRAME / 4;
+        port.run_until(later);
+    }
+    assert!(refused.contains(&SliceChangeError::DelayReserved));
+    assert_eq!(port.departures.len(), 12);
+}
+
 /// Deadlines have another resolution, so none may wait.
 #[test]
 fn much_longer_delays_wait_until_no_frame_does() {
