@@ -216,6 +216,27 @@ fn much_longer_delays_wait_until_no_frame_does() {
     assert_eq!(steps_to(&port, &finer.resolve(LINK).unwrap()), None);
 }
 
+/// With the buckets that there were, both deadlines would be beyond the last.
+#[test]
+fn deadlines_have_the_resolution_of_the_longest_delay() {
+    let of = |delays: [u64; 2]| {
+        let slices = (1..).zip(delays);
+        let slice = |(vlan, delay)| (vlan..=vlan, guaranteed(1_000, 15_000, ms(delay)));
+        slices.map(slice).collect::<Vec<_>>()
+    };
+    let longer = Common {
+        longest: 600,
+        ..COMMON
+    };
+    let mut port = Port::new(&with(&of([50, 50]), &COMMON), Some(LINK));
+    change_to(&mut port, &resolved(&of([590, 300]), &longer));
+    burst(&mut port, 1, 10);
+    burst(&mut port, 2, 10);
+    port.run_until(u64::MAX / 2);
+    let order: Vec<u16> = port.departures.iter().map(|left| left.vlan).collect();
+    assert_eq!(order, [[2; 10], [1; 10]].concat());
+}
+
 fn common() -> impl Strategy<Value = Common> {
     let name = prop_oneof![Just("test"), Just("other")];
     let largest_frame = prop_oneof![2 => Just(1_522), 1 => 1_522u64..6_000];
