@@ -1,11 +1,12 @@
-//! What slices have in common: the name of their policy, the largest frame and the delay classes.
+//! What slices have in common: the name of their policy, its link, the largest frame and the delay classes.
 
 use super::churn::Conforming;
-use super::gradual::{carry_out, kind, steps_to};
+use super::gradual::{self, carry_out, kind, resolved_on, steps_to};
 use super::reserved::{FRAME, burst, ms};
 use super::*;
 use proptest::prelude::*;
 use slicewise_model::PolicyParams;
+use std::collections::BTreeSet;
 
 /// What the slices of a policy have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,6 +215,56 @@ fn much_longer_delays_wait_until_no_frame_does() {
     let common = finer.guaranteed.as_mut().unwrap();
     common.shortest_delay = Duration::from_micros(9);
     assert_eq!(steps_to(&port, &finer.resolve(LINK).unwrap()), None);
+}
+
+/// Its deadline was promised on the faster link.
+#[test]
+fn a_link_becomes_slower_when_no_frame_waits_under_a_guarantee() {
+    let kind = guaranteed(1_000, 6_000, Duration::from_millis(20));
+    let mut port = Port::new(&spec(&[(1..=1, kind)]), Some(LINK));
+    let slower = resolved_on(&[kind], rate("5 Mbit/s")).unwrap();
+    let offer = |port: &mut Port, vlan| {
+        let (at, bytes) = (port.now(), 1_500);
+        let _ = port.offer(Arrival { at, vlan, bytes });
+    };
+    for vlan in [1, 1, 1, 3, 3, 3] {
+        offer(&mut port, vlan);
+    }
+    let faster = resolved_on(&[kind], rate("20 Mbit/s")).unwrap();
+    assert_eq!(gradual::change_to(&mut port, &faster), 0);
+    // Three frames of 0.6 ms.
+    assert_eq!(gradual::change_to(&mut port, &slower), 2);
+    assert!(port.pipeline.backlog() > 0, "others still wait");
+}
+
+#[test]
+fn a_slower_link_waits_for_frames_of_a_slice_that_was_removed() {
+    let half = guaranteed(6_000, 3_000, Duration::from_millis(20));
+    let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
+    for _ in 0..8 {
+        let arrival = Arrival {
+            at: 0,
+            vlan: 1,
+            bytes: 1_000,
+        };
+        assert_eq!(port.offer(arrival), Verdict::Queued);
+    }
+    apply(&mut port, remove(&(1..=1))).unwrap();
+    let slower = resolved_on(&[], rate("5 Mbit/s")).unwrap();
+    let mut refused = BTreeSet::new();
+    while let Err(error) = carry_out(&mut port, GradualStep::Common(Box::new(slower.clone()))) {
+        assert!(error.is_temporary(), "{error}");
+        refused.insert(error.to_string());
+        let later = port.now() + 100_000;
+        port.run_until(later);
+    }
+    let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
+    let expected = [
+        "another link with a lower rate or a smaller buffer, or that differs otherwise: frames wait that have to leave in time on this one: repeat it later",
+        "another link: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later",
+    ];
+    assert_eq!(refused, expected);
+    assert_eq!(port.departures.len(), 8);
 }
 
 /// With the buckets that there were, both deadlines would be beyond the last.

@@ -5,7 +5,6 @@ use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Pipeline, PipelineParams};
 use slicewise_model::{PolicyParams, Rate, ShaperParams};
-use std::collections::BTreeSet;
 
 pub(super) fn resolved(kinds: &[Kind]) -> Option<PolicyParams> {
     resolved_on(kinds, LINK)
@@ -182,26 +181,6 @@ fn slices_whose_flows_get_queues_wait_at_the_same_time_for_frames_that_came_befo
     assert_eq!(change_to(&mut port, &before), 0);
 }
 
-/// Its deadline was promised on the faster link.
-#[test]
-fn a_link_becomes_slower_when_no_frame_waits_under_a_guarantee() {
-    let kind = guaranteed(1_000, 6_000, Duration::from_millis(20));
-    let mut port = Port::new(&spec(&[(1..=1, kind)]), Some(LINK));
-    let slower = resolved_on(&[kind], rate("5 Mbit/s")).unwrap();
-    let offer = |port: &mut Port, vlan| {
-        let (at, bytes) = (port.now(), 1_500);
-        let _ = port.offer(Arrival { at, vlan, bytes });
-    };
-    for vlan in [1, 1, 1, 3, 3, 3] {
-        offer(&mut port, vlan);
-    }
-    let faster = resolved_on(&[kind], rate("20 Mbit/s")).unwrap();
-    assert_eq!(change_to(&mut port, &faster), 0);
-    // Three frames of 0.6 ms.
-    assert_eq!(change_to(&mut port, &slower), 2);
-    assert!(port.pipeline.backlog() > 0, "others still wait");
-}
-
 #[test]
 fn a_policy_without_slices_has_no_links_that_admit_any() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(LINK));
@@ -341,36 +320,6 @@ fn slices_come_and_go_where_no_class_map_takes_frames_from_another() {
         &added[..],
         [GradualStep::Slice(SliceChange::Add(_))]
     ));
-}
-
-#[test]
-fn a_slower_link_waits_for_frames_of_a_slice_that_was_removed() {
-    let half = guaranteed(6_000, 3_000, Duration::from_millis(20));
-    let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
-    for _ in 0..8 {
-        let arrival = Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1_000,
-        };
-        assert_eq!(port.offer(arrival), Verdict::Queued);
-    }
-    apply(&mut port, remove(&(1..=1))).unwrap();
-    let slower = resolved_on(&[], rate("5 Mbit/s")).unwrap();
-    let mut refused = BTreeSet::new();
-    while let Err(error) = carry_out(&mut port, GradualStep::Common(Box::new(slower.clone()))) {
-        assert!(error.is_temporary(), "{error}");
-        refused.insert(error.to_string());
-        let later = port.now() + 100_000;
-        port.run_until(later);
-    }
-    let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
-    let expected = [
-        "another link with a lower rate or a smaller buffer, or that differs otherwise: frames wait that have to leave in time on this one: repeat it later",
-        "another link: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later",
-    ];
-    assert_eq!(refused, expected);
-    assert_eq!(port.departures.len(), 8);
 }
 
 #[test]
