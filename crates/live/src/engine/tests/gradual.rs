@@ -423,6 +423,17 @@ fn a_link_is_slower_when_what_slices_have_in_common_has_changed_and_not_before()
     );
     assert_eq!(change_all(&mut bench, &after, &before), 1);
     assert_eq!(too_long(&mut bench), 1);
+    // Smaller frames are accepted, and the rest waits.
+    let change = bench.engine.basis().gradual(&before, &after);
+    let progress = bench.engine.advance(&mut change.unwrap(), bench.now);
+    assert_ne!(progress, Ok(Progress::Done));
+    assert_eq!(too_long(&mut bench), 0);
+    (0..4).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    let sent = sent_at(&mut bench);
+    assert!(
+        sent.windows(2).all(|pair| pair[1] - pair[0] == 800),
+        "{sent:?}"
+    );
     bench.assert_conserved();
 }
 
