@@ -243,9 +243,9 @@ fn step(before: &PolicyParams, after: &PolicyParams) -> Option<GradualStep> {
     (before != after).then(|| GradualStep::Common(Box::new(after.clone())))
 }
 
-/// What slices have in common on the way from one policy to another: frames up to the smaller one of their largest are accepted,
-/// and the delays of both are there. First; then the links know of smaller frames; and once slices have given up what they will not
-/// have, the links are those of the other policy. `None` if the policies differ otherwise.
+/// What slices have in common on the way from one policy to another, in three steps: frames up to the smaller of both largest are
+/// accepted, and the delays of both policies exist; the links know of smaller frames; and once slices have given up what they will
+/// not have, the links are those of the other policy. `None` if the policies differ otherwise.
 fn meanwhile(before: &PolicyParams, after: &PolicyParams) -> Option<[PolicyParams; 3]> {
     let (old, new) = before.guaranteed.as_ref().zip(after.guaranteed.as_ref())?;
     let mut delays = [&old.delay_classes, &new.delay_classes];
