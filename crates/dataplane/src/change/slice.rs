@@ -124,8 +124,14 @@ pub(crate) fn change(
     on_slices(pipeline, now, |changing| {
         changing.settle();
         match change {
-            SliceChange::Add(slice) => changing.add(*slice),
-            SliceChange::Change { name, params } => changing.change(name, &params),
+            SliceChange::Add(mut slice) => {
+                slice.params = changing.with_known_delay(&slice.params);
+                changing.add(*slice)
+            }
+            SliceChange::Change { name, params } => {
+                let params = changing.with_known_delay(&params);
+                changing.change(name, &params)
+            }
             SliceChange::Conditioning { name, conditioning } => {
                 changing.change_conditioning(&name, *conditioning)
             }
@@ -282,7 +288,7 @@ impl Changing<'_> {
     }
 
     fn check_add(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
-        let NewSlice { name, params, .. } = new;
+        let (name, params) = (&new.name, self.with_known_delay(&new.params));
         self.check_name(name)?;
         self.check_still(name, &Part::whole(&new.matches), None)?;
         if let Some(guarantee) = &params.guarantee {
@@ -294,7 +300,7 @@ impl Changing<'_> {
         let inserted = self.pipeline.classifier.check(0, class);
         inserted.map_err(|error| SliceChangeError::from((name, error)))?;
         let (scheduler, _) = self.scheduler(name)?;
-        let added = scheduler.check_slice(params);
+        let added = scheduler.check_slice(&params);
         added.map_err(|error| (name, error).into())
     }
 
@@ -303,7 +309,8 @@ impl Changing<'_> {
         name: &String,
         params: &SliceParams,
     ) -> Result<(), SliceChangeError> {
-        let (class, _) = self.find_for(name, params)?;
+        let params = self.with_known_delay(params);
+        let (class, _) = self.find_for(name, &params)?;
         let old = self.ledger.params(class);
         let guarantee = old.and_then(|old| old.guarantee);
         let busy_period = self.busy_period();
@@ -470,6 +477,17 @@ impl Changing<'_> {
         found.ok_or_else(|| SliceChangeError::Unknown {
             name: name.to_owned(),
         })
+    }
+
+    /// These parameters, with the longest delay there is in place of one that is longer: who asks for it may not know yet that
+    /// longer ones have gone.
+    fn with_known_delay(&self, params: &SliceParams) -> SliceParams {
+        let mut params = *params;
+        let common = self.pipeline.params.policy.guaranteed.as_ref();
+        if let (Some(guarantee), Some(common)) = (&mut params.guarantee, common) {
+            guarantee.class = common.delay_classes.at_most(guarantee.class);
+        }
+        params
     }
 
     /// The same, if it may have these parameters.

@@ -75,6 +75,13 @@ impl DelayClasses {
             .unwrap_or_else(|| self.longest())
     }
 
+    /// A class, or the longest there is where that is a longer one.
+    #[must_use]
+    pub fn at_most(&self, class: DelayClass) -> DelayClass {
+        let longest = self.delays.len().saturating_sub(1);
+        class.min(DelayClass(u8::try_from(longest).unwrap_or(u8::MAX)))
+    }
+
     /// The longest delay.
     #[must_use]
     pub fn longest(&self) -> Duration {

@@ -194,6 +194,44 @@ fn a_delay_goes_when_frames_of_a_removed_slice_have_left_that_had_it() {
     assert_eq!(port.departures.len(), 12);
 }
 
+/// Who asks for it knows of longer delays, which have gone meanwhile.
+#[test]
+fn a_slice_whose_delay_has_gone_gets_the_longest_there_is() {
+    let longer = Common {
+        longest: 120,
+        ..COMMON
+    };
+    let params = |common, delay| {
+        let slices = [(1..=1, guaranteed(1_000, 3_000, ms(delay)))];
+        resolved(&slices, common).classes[0].slice.unwrap()
+    };
+    let [there, gone] = [params(&COMMON, 100), params(&longer, 118)];
+    assert_ne!(there.guarantee, gone.guarantee);
+    let kind = guaranteed(1_000, 3_000, ms(50));
+    let mut port = Port::new(&with(&[(1..=1, kind)], &COMMON), Some(LINK));
+    let SliceChange::Add(mut added) = add(&(2..=2), kind) else {
+        unreachable!()
+    };
+    added.params = gone;
+    apply(&mut port, SliceChange::Add(added)).unwrap();
+    let change = |params| SliceChange::Change {
+        name: name(&(1..=1)),
+        params,
+    };
+    apply(&mut port, change(gone)).unwrap();
+    (1..=2).for_each(|vlan| burst(&mut port, vlan, 2));
+    let longest = [(1..=1, guaranteed(1_000, 3_000, ms(100)))];
+    assert_eq!(steps_to(&port, &resolved(&longest, &COMMON)), Some(vec![]));
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 4);
+    // All that was reserved is given back.
+    for vlan in [1, 2] {
+        apply(&mut port, remove(&(vlan..=vlan))).unwrap();
+    }
+    let delay = ms(98);
+    apply(&mut port, add(&(3..=3), guaranteed(10_000, 120_000, delay))).unwrap();
+}
+
 /// Deadlines have another resolution, so none may wait.
 #[test]
 fn much_longer_delays_wait_until_no_frame_does() {
