@@ -2,9 +2,9 @@
 //!
 //! Reading a configuration, checking and admitting it, and building queues and schedulers takes time
 //! that no frame should wait. So another thread does that, and the forwarding thread only commits the
-//! result. What is replaced goes back to that thread to be freed. A configuration that differs in
-//! slices, tenants and the rate or buffer of the link alone is not committed: these change one by one, between
-//! frames.
+//! result. What is replaced goes back to that thread to be freed. A configuration that differs in slices, tenants and
+//! [some of what slices have in common](slicewise_dataplane::Basis::gradual_steps) alone is not committed: these change one by one,
+//! between frames.
 
 use super::{Gateway, GatewayParams, watch};
 use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};
