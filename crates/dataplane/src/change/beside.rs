@@ -5,6 +5,7 @@ use slicewise_model::{
     ClassParams, DelayClasses, GuaranteeParams, GuaranteedParams, PolicyParams, Reservations,
     SliceParams, TenantParams,
 };
+use std::collections::HashSet;
 
 /// `policy`, with the slices `added` to another one, `before`, tested after its own classes.
 pub(super) fn policy_with(
@@ -23,9 +24,11 @@ pub(super) fn policy_with(
     let own = own.filter_map(|class| class.slice.as_ref()?.guarantee);
     let mut reservations = Reservations::new(&policy.links);
     own.for_each(|guarantee| reservations.restore(guarantee));
+    let own = policy.classes.iter().map(|class| class.name.as_str());
+    let own: HashSet<&str> = own.collect();
     for class in &mut added {
         let name = &class.name;
-        if policy.classes.iter().any(|other| other.name == *name) {
+        if own.contains(name.as_str()) {
             return Err(not_kept(name, "the new policy has a class of this name"));
         }
         let Some(slice) = &mut class.slice else {
