@@ -214,9 +214,8 @@ impl GradualSteps {
         let both = from.guarantee.zip(to.guarantee);
         let other_delay = both.filter(|(from, to)| from.class != to.class);
         if let (Some(delays), Some((before, after))) = (delays, other_delay) {
-            let less = common(before, after);
-            let of = |class| with(Some(GuaranteeParams { class, ..less }));
-            let [kept, moved] = [before.class, after.class].map(of);
+            let either = with_either_delay(before, after);
+            let [kept, moved] = either.map(|guarantee| with(Some(guarantee)));
             self.given_up.extend((kept != from).then(|| change(kept)));
             delays.push(change(moved));
             self.given.extend((to != moved).then(|| change(to)));
@@ -291,12 +290,9 @@ fn hold_both_delays(links: &[AdmissionParams], old: &[ClassParams], new: &[Class
         return true;
     }
     let mut reservations = Reservations::new(links);
-    let mut covering = both.map(|(before, after)| Reservation {
-        guarantee: GuaranteeParams {
-            class: before.class.min(after.class),
-            ..common(before, after)
-        },
-        longest: before.class.max(after.class),
+    let mut covering = both.map(|(before, after)| {
+        let [before, after] = with_either_delay(before, after);
+        Reservation::from(before).covering(after)
     });
     covering.all(|both| reservations.try_reserve(both).is_ok())
 }
@@ -362,4 +358,10 @@ fn common(one: GuaranteeParams, other: GuaranteeParams) -> GuaranteeParams {
         burst: one.burst.min(other.burst),
         class: one.class.max(other.class),
     }
+}
+
+/// The rate and burst that both guarantees promise, with the delay of one and with that of the other.
+fn with_either_delay(one: GuaranteeParams, other: GuaranteeParams) -> [GuaranteeParams; 2] {
+    let common = common(one, other);
+    [one.class, other.class].map(|class| GuaranteeParams { class, ..common })
 }
