@@ -41,7 +41,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// If there are no slices, or what is reserved does not fit. While a frame waits that is to leave under a guarantee, also for links
-    /// that have less or differ otherwise; while any waits, for smaller frames and delays of another resolution. Nothing has changed then.
+    /// that have less or differ otherwise; while any waits, for smaller frames and delays of another resolution; and until the last of
+    /// the larger frames has left the link, for links that count smaller ones. Nothing has changed then.
     pub fn change_common(
         &mut self,
         policy: &PolicyParams,

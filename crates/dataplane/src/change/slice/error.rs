@@ -88,10 +88,11 @@ pub enum SliceChangeError {
         /// As in [`Refused`](Self::Refused).
         still_reserved: bool,
     },
-    /// The link gets a lower rate or a smaller buffer, or changes otherwise, and frames wait that are to leave in time on the one that there is.
+    /// The link gets a lower rate or a smaller buffer, or changes otherwise, and frames wait that are to leave in time on the one that there is;
+    /// or it gets smaller frames, and a larger one may still be on it.
     #[error(
         "another link with a lower rate or a smaller buffer, or that differs otherwise: frames wait that have to leave in time on \
-         this one: repeat it later"
+         this one, or a larger one may still be on it: repeat it later"
     )]
     LinkLowered,
     /// Smaller frames are to be the largest, or deadlines are to have another resolution, and frames wait.
