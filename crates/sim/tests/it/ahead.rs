@@ -6,8 +6,7 @@ use slicewise_dataplane::Pipeline;
 use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::impairment::Impairments;
 use slicewise_sim::link::LinkParams;
-use slicewise_sim::packet::Packet;
-use slicewise_sim::{FlowId, FlowParams, Network, Observer, Simulator, Topology};
+use slicewise_sim::{FlowParams, Network, Observer, Simulator, Topology};
 use slicewise_stats::record::RunRecord;
 use slicewise_study::{Backend, RunFilter};
 use slicewise_traffic::{
@@ -15,26 +14,6 @@ use slicewise_traffic::{
     Source,
 };
 use slicewise_units::{BitRate, Duration, Instant};
-
-/// A recorder that does not need packets of several flows in order.
-#[derive(Debug, Default)]
-struct Unordered(Recorder);
-
-impl Observer for Unordered {
-    const ORDERED: bool = false;
-
-    fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
-        self.0.on_sent(flow, packet);
-    }
-
-    fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
-        self.0.on_received(flow, packet, at);
-    }
-
-    fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
-        self.0.on_lost(flow, packet, now);
-    }
-}
 
 const _: () = {
     assert!(<(Recorder, Unordered)>::ORDERED && <(Unordered, Recorder)>::ORDERED);
@@ -116,14 +95,6 @@ fn built<O: Observer>(
         }
     }
     topology.build(flows, observer).unwrap()
-}
-
-fn sorted(mut recorder: Recorder) -> Recorder {
-    recorder.sent.sort_unstable();
-    recorder
-        .fates
-        .sort_unstable_by_key(|(slice, number, _)| (*slice, *number));
-    recorder
 }
 
 #[test]

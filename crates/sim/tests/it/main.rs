@@ -6,6 +6,7 @@ mod ahead;
 mod bounds;
 mod captures;
 mod chain;
+mod deferred;
 mod ecn;
 mod flow_control;
 mod hosts;

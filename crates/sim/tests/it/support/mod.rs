@@ -88,6 +88,35 @@ impl Observer for Recorder {
     }
 }
 
+/// A recorder that does not need packets of several flows in order.
+#[derive(Debug, Default)]
+pub struct Unordered(pub Recorder);
+
+impl Observer for Unordered {
+    const ORDERED: bool = false;
+
+    fn on_sent(&mut self, flow: &FlowId, packet: &Packet) {
+        self.0.on_sent(flow, packet);
+    }
+
+    fn on_received(&mut self, flow: &FlowId, packet: &Packet, at: Instant) {
+        self.0.on_received(flow, packet, at);
+    }
+
+    fn on_lost(&mut self, flow: &FlowId, packet: &Packet, now: Instant) {
+        self.0.on_lost(flow, packet, now);
+    }
+}
+
+/// In an order that does not depend on when packets were reported.
+pub fn sorted(mut recorder: Recorder) -> Recorder {
+    recorder.sent.sort_unstable();
+    recorder
+        .fates
+        .sort_unstable_by_key(|(slice, number, _)| (*slice, *number));
+    recorder
+}
+
 pub const GIGABIT: BitRate = BitRate::new(1_000_000_000);
 /// A datagram of 1448 B of payload under UDP, IPv4, one VLAN tag and Ethernet.
 pub const FRAME_BYTES: u32 = 1494;
