@@ -14,8 +14,9 @@ use slicewise_units::Instant;
 /// This is the interface for everything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
-    /// Whether sent packets must be reported in order of time. If not, those of each flow are, but not those of several: a
-    /// packet may be reported when the one before it of its flow arrives at the next node.
+    /// Whether packets must be reported in order of time. If not, those sent of each flow are, but not those of several: a
+    /// packet may be reported when the one before it on its link arrives at the next node. What becomes of packets at the last
+    /// device may then be reported late: when the next one comes there, or the run stops.
     const ORDERED: bool = true;
     /// The sender hands `packet` to its network adapter, at `packet.sent_at`.
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet);
