@@ -15,13 +15,14 @@
 //!
 //! If it does, a port with a policy whose link leads to a host that only captures needs no timer either. When its frames leave
 //! matters to nothing but the port: what was due is sent when the next frame comes, or when the run stops. Such a port is
-//! *deferred*. Flow control must not count what waits there.
+//! *deferred*. Flow control must not count what waits there. And frames that are sent to the device in a nanosecond must arrive in a
+//! later one: a deferred port sends after all that arrives in its nanosecond, one with a timer after what has arrived by then.
 
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
 use crate::link::{Handover, LinkParams};
 use crate::network::{Device, Flow};
-use slicewise_units::BitRate;
+use slicewise_units::{BitRate, Duration};
 
 /// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is
 /// handed over, and then before what happens in that nanosecond but was scheduled later.
@@ -81,6 +82,7 @@ impl Ahead {
             ports,
         };
         ahead.find_fed(topology, devices, may_send_ahead);
+        ahead.find_fed_at_once(topology, peers, devices);
         if !is_ordered {
             ahead.find_chains(topology, peers, flows.split_at(first_of_connections));
         }
@@ -112,6 +114,24 @@ impl Ahead {
             if let Some(from) = from.filter(|_| may_send_ahead(port)) {
                 self.fed_by[port] = Some(from);
                 self.feeds[from as usize] = true;
+            }
+        }
+    }
+
+    /// Ports are not deferred at which frames may arrive in the nanosecond in which they were sent.
+    fn find_fed_at_once<F>(
+        &mut self,
+        topology: &Topology<F>,
+        peers: &[(PortId, LinkParams)],
+        devices: &[Device],
+    ) {
+        for (device, at) in topology.devices.iter().zip(devices) {
+            for (egress, ingress) in at.egress_of_flow.iter().zip(&at.ingress_of_flow) {
+                let (_, link) = &peers[*ingress as usize];
+                let lasts = link.handover == Handover::LastBit && link.rate.rate <= FASTEST;
+                if !lasts && link.propagation + device.processing == Duration::ZERO {
+                    self.may_be_deferred[*egress as usize] = false;
+                }
             }
         }
     }

@@ -27,6 +27,8 @@ struct Described {
     handover: Handover,
     propagation: Duration,
     loses: bool,
+    /// Ports are added from the receivers on, so that of one nanosecond the last timer is the first.
+    backwards: bool,
     /// The kinds of classes and the rate of the port between each two devices.
     between: Vec<(Kinds, u64)>,
     /// By receiver: the device, and its port.
@@ -98,8 +100,11 @@ fn built<O: Observer>(
         ports.push((port, rate));
         port
     };
-    for (pair, (kinds, rate)) in devices.windows(2).zip(&of.between) {
-        behind(&mut topology, pair[0], pair[1], kinds, *rate);
+    let pairs = || devices.windows(2).zip(&of.between);
+    if !of.backwards {
+        for (pair, (kinds, rate)) in pairs() {
+            behind(&mut topology, pair[0], pair[1], kinds, *rate);
+        }
     }
     let mut receivers = Vec::new();
     for (place, (at, kinds, rate)) in of.receivers.iter().enumerate() {
@@ -116,6 +121,11 @@ fn built<O: Observer>(
             topology.impair(port, Impairments::new(params, seeds, 1));
         }
         receivers.push(receiver);
+    }
+    if of.backwards {
+        for (pair, (kinds, rate)) in pairs().rev() {
+            behind(&mut topology, pair[0], pair[1], kinds, *rate);
+        }
     }
     let flows = (0u16..)
         .zip(&of.flows)
@@ -195,6 +205,7 @@ prop_compose! {
         handover in prop::sample::select(vec![Handover::LastBit, Handover::FirstBit]),
         propagation in prop::sample::select(vec![0, 777]),
         loses in any::<bool>(),
+        backwards in any::<bool>(),
         between in prop::collection::vec((kinds(), rate()), 0..3),
         receivers in prop::collection::vec((0..3usize, kinds(), rate()), 1..4),
         flows in prop::collection::vec(
@@ -204,7 +215,7 @@ prop_compose! {
         steps in prop::collection::vec((0..1_000_000u64, 0..5usize, step()), 0..12),
     ) -> Described {
         let propagation = Duration::from_nanos(propagation);
-        Described { host_rate, handover, propagation, loses, between, receivers, flows, steps }
+        Described { host_rate, handover, propagation, loses, backwards, between, receivers, flows, steps }
     }
 }
 
@@ -220,4 +231,24 @@ proptest! {
         prop_assert_eq!(ended_without, ended_at);
         prop_assert_eq!(sorted(unordered.0), sorted(recorder));
     }
+}
+
+/// The frame that the first device hands on reaches the second when that may send, too.
+#[test]
+fn a_frame_that_arrives_when_it_is_sent_is_no_earlier_where_its_port_would_need_no_timer() {
+    let rate = 100_000_000;
+    let of = Described {
+        host_rate: 1_000_000_000,
+        handover: Handover::FirstBit,
+        propagation: Duration::ZERO,
+        loses: false,
+        backwards: true,
+        between: vec![(vec![0, 2], rate)],
+        receivers: vec![(0, vec![3], rate)],
+        flows: vec![(0, 38, FRAME_BYTES), (0, 53, 64)],
+        steps: Vec::new(),
+    };
+    let (.., recorder) = play(&of, Recorder::default());
+    let (.., unordered) = play(&of, Unordered::default());
+    assert_eq!(sorted(unordered.0), sorted(recorder));
 }
