@@ -113,6 +113,18 @@ fn a_source_alone_on_a_link_between_hosts_sends_all_its_packets() {
     );
 }
 
+/// The last port has no timer, and the last that happens is what it sends.
+#[test]
+fn what_is_due_when_a_run_stops_has_left_and_nothing_else_has() {
+    let network = || built(&vec![vec![800], vec![700]], 0, false, Unordered::default());
+    let ended_at = network().run_until(Instant::MAX).ended_at;
+    let in_flight = |until: u64| network().run_until(Instant::from_nanos(until)).in_flight;
+    assert_eq!(
+        [1, 0].map(|early| in_flight(ended_at.nanos() - early)),
+        [1, 0]
+    );
+}
+
 #[test]
 fn a_source_with_a_limit_waits_without_flow_control_too() {
     let mut topology = Topology::default();
