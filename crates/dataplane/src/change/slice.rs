@@ -4,11 +4,11 @@
 //! There is nothing to prepare: the test of a guarantee takes less than a microsecond. So a change is
 //! never stale, and a refused one leaves everything as it was.
 
-mod common;
 mod conditioning;
 mod error;
 mod flows;
 mod moving;
+mod policy;
 mod rename;
 
 use super::ledger::Ledger;
@@ -21,10 +21,10 @@ use crate::pipeline::Pipeline;
 use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
-pub(crate) use common::{common, tenant};
 pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
 pub(crate) use moving::{Arrived, Arriving, Moving};
+pub(crate) use policy::{common, tenant};
 use slicewise_model::{ClassMap, FlowQueueParams, SliceParams};
 use slicewise_units::Instant;
 use std::collections::BTreeSet;

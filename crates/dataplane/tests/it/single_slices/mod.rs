@@ -3,12 +3,12 @@
 mod beside;
 mod buffers;
 mod churn;
-mod common;
 mod conditioning;
 pub mod flows;
 mod gradual;
 mod kept;
 mod matches;
+mod policy;
 mod random;
 mod rename;
 mod reserved;
