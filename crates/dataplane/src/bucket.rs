@@ -45,7 +45,7 @@ impl TokenBucket {
         let earned = self.earn(now);
         let overflow = earned.saturating_sub(self.missing);
         self.missing = self.missing.saturating_sub(earned);
-        Credit::from_nanobits(i128::try_from(overflow).unwrap_or(i128::MAX))
+        Credit::from_nanobits(overflow.cast_signed())
     }
 
     /// Nanobits earned since the last call, not yet added.
@@ -53,7 +53,8 @@ impl TokenBucket {
     fn earn(&mut self, now: Instant) -> u128 {
         let passed = now.saturating_since(self.updated);
         self.updated = self.updated.max(now);
-        u128::from(self.rate.rate.bits_per_second()) * u128::from(passed.nanos())
+        let earned = Credit::earned(self.rate.rate, passed);
+        earned.nanobits().cast_unsigned()
     }
 
     /// Add credit explicitly, up to the burst.

@@ -10,11 +10,11 @@ use slicewise_wire::Headers;
 #[derive(Debug, Clone)]
 pub(crate) struct Port<F> {
     pub(crate) egress: Egress<F>,
-    /// When its timer was last set for; `Instant::MAX` for never.
+    /// When it is to be served, as was last found; [`Instant::MAX`] for never. With a timer, that may have happened.
     wake_at: Instant,
     /// Where the timer is scheduled; [nowhere](Place::MAX) where the port has none.
     timer: Place,
-    /// Without a timer: when it is to be served; [`Instant::MAX`] for never, and at all other ports.
+    /// Without a timer the same, and [`Instant::MAX`] with one: a comparison for each packet tells both.
     deferred_to: Instant,
     /// At a device with flow control, by flow: that of the link by which the flow's frames reach the device. Empty
     /// without flow control.
@@ -110,7 +110,7 @@ impl<F> Port<F> {
         }
     }
 
-    /// Set the timer for `at`, if it was last set for another moment. Not for now: that may be when it has expired.
+    /// It is to be served at `at`, which is later than now: the timer is set if that is not known yet.
     #[inline]
     pub(crate) fn wake(&mut self, at: Instant, events: &mut EventQueue) {
         if at != self.wake_at {
@@ -118,7 +118,7 @@ impl<F> Port<F> {
         }
     }
 
-    /// The same, also for now.
+    /// The same where `at` may be now, for which the timer may have expired already.
     #[inline]
     pub(crate) fn set_timer(&mut self, at: Instant, events: &mut EventQueue) {
         self.wake_at = at;
@@ -129,7 +129,7 @@ impl<F> Port<F> {
         }
     }
 
-    /// When a port without a timer is to be served.
+    /// When a port without a timer is to be served; [`Instant::MAX`] for any other.
     #[inline]
     pub(crate) fn deferred_to(&self) -> Instant {
         self.deferred_to

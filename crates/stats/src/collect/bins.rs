@@ -180,8 +180,8 @@ fn saturated(frames: u64) -> u32 {
     u32::try_from(frames).unwrap_or(u32::MAX)
 }
 
-/// Frames received since one of the bins changed that they count in, which are up to three. So most frames are added in one
-/// place, and found by nothing.
+/// Frames received since one of the bins changed that they count in, which are up to three: most frames are added here alone,
+/// and no bin is looked up for them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recent {
     pub frames: u64,

@@ -162,9 +162,10 @@ fn delay_of_sent(
 ) -> Option<SentDelay> {
     let known = u128::from(delays.total()) + u128::from(lost_frames);
     let rank = (known * u128::from(at.per_100_000())).div_ceil(100_000);
+    let rank = u64::try_from(rank).unwrap_or(u64::MAX);
     (known > 0).then(|| SentDelay {
         at,
-        ns: (delays.at_rank(u64::try_from(rank).unwrap_or(u64::MAX))).map(|ns| ns.min(max_ns)),
+        ns: delays.at_rank(rank).map(|ns| ns.min(max_ns)),
     })
 }
 
