@@ -15,17 +15,24 @@ pub struct TokenBucket {
     /// By how much the credit is below the burst. Earning is then one subtraction that stops at zero.
     missing: u128,
     updated: Instant,
+    /// A frame, and what it costs: consecutive frames often have the same size.
+    last: (FrameLengths, Credit),
 }
 
 impl TokenBucket {
     /// A bucket that is full at `now`.
     #[must_use]
-    pub const fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
+    pub fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
+        let none = FrameLengths {
+            l2_bytes: 0,
+            l3_offset: 0,
+        };
         Self {
             rate,
             burst: Credit::for_bytes(burst).nanobits().cast_unsigned(),
             missing: 0,
             updated: now,
+            last: (none, Credit::for_bytes(rate.accounting.count(none))),
         }
     }
 
@@ -83,8 +90,12 @@ impl TokenBucket {
     /// Cost of a frame.
     #[inline]
     #[must_use]
-    pub fn cost(&self, frame: FrameLengths) -> Credit {
-        Credit::for_bytes(self.rate.accounting.count(frame))
+    pub fn cost(&mut self, frame: FrameLengths) -> Credit {
+        if frame != self.last.0 {
+            let cost = Credit::for_bytes(self.rate.accounting.count(frame));
+            self.last = (frame, cost);
+        }
+        self.last.1
     }
 
     /// Credit as of the last refill.
@@ -106,7 +117,8 @@ impl TokenBucket {
     #[inline]
     pub fn charge(&mut self, frame: FrameLengths, now: Instant) {
         self.refill(now);
-        self.spend(self.cost(frame));
+        let cost = self.cost(frame);
+        self.spend(cost);
     }
 
     /// Spend `cost` if the credit as of the last refill covers it; otherwise spend nothing and return
@@ -140,7 +152,8 @@ impl TokenBucket {
     #[inline]
     pub fn wait_until(&mut self, frame: FrameLengths, now: Instant) -> Option<Instant> {
         self.refill(now);
-        let short = self.short_of(self.cost(frame));
+        let cost = self.cost(frame);
+        let short = self.short_of(cost);
         if short == Credit::ZERO {
             return None;
         }

@@ -76,12 +76,18 @@ impl LinkClock {
     /// ended, less than a nanosecond before. Only a link that was free earlier starts at `now`.
     #[inline]
     pub fn send(&mut self, size: ByteCount, now: Instant) -> Instant {
+        if size != self.last.size {
+            self.last = Lasting::new(size, self.rate);
+        }
+        self.send_another(now)
+    }
+
+    /// [`send`](Self::send) another frame of the same size.
+    #[inline]
+    pub fn send_another(&mut self, now: Instant) -> Instant {
         if self.free_at < now {
             self.free_at = now;
             self.spare = 0;
-        }
-        if size != self.last.size {
-            self.last = Lasting::new(size, self.rate);
         }
         let Lasting {
             mut nanos, part, ..

@@ -385,7 +385,8 @@ impl Pipeline {
         if let Some(bucket) = &mut class.priority_police {
             // The bucket always counts, but acts only while others wait, too.
             bucket.refill(now);
-            let is_covered = bucket.try_spend(bucket.cost(frame.lengths));
+            let cost = bucket.cost(frame.lengths);
+            let is_covered = bucket.try_spend(cost);
             if congested && !is_covered {
                 return Err(DropReason::PriorityExceeded);
             }

@@ -311,6 +311,33 @@ impl Tree {
         }
     }
 
+    /// The same where all has to be asked; often a shaper is over everything, and alone has to decide.
+    #[inline(always)]
+    fn settle_shaped(&mut self, pool: &mut FramePool, now: Instant) {
+        if let NodeId::Inner(root) = self.root.node
+            && let Some(InnerNode {
+                inner: Inner::Shaper(shaper),
+                children,
+                ..
+            }) = self.inners.get_mut(root as usize)
+        {
+            let step = shaper.select(Offers {
+                children,
+                leaves: &self.leaves,
+                pool,
+                now,
+            });
+            if let Ok(mut offer) = step.answered() {
+                // An answer that has expired when it is given would be asked for without end.
+                let next = Instant::from_nanos(now.nanos().saturating_add(1));
+                offer.until = offer.until.max(next);
+                self.root.offer = offer;
+                return;
+            }
+        }
+        self.settle_all(pool, now);
+    }
+
     /// Not inlined: often nothing has to be asked.
     #[inline(never)]
     fn settle_all(&mut self, pool: &mut FramePool, now: Instant) {
@@ -397,8 +424,9 @@ impl Tree {
         }
         let leaf = match self.root.offer.promised(now) {
             Some(leaf) => leaf,
+            None if self.root.offer.until > now => self.root.offer.ready_leaf()?,
             None => {
-                self.settle(pool, now);
+                self.settle_shaped(pool, now);
                 self.root.offer.ready_leaf()?
             }
         };
