@@ -64,23 +64,22 @@ impl Moments {
         if self.samples == 0 {
             return DelayFigures::default();
         }
+        const PER_100_000: [u32; 7] = [50_000, 90_000, 95_000, 99_000, 99_900, 99_990, 99_999];
+        let quantiles = distribution.quantiles(PER_100_000.map(|of| (of, 100_000)));
         // A bin's upper edge may lie past the largest sample, which is known exactly.
-        let quantile = |numerator, denominator| {
-            distribution
-                .quantile(numerator, denominator)
-                .clamp(self.min_ns, self.max_ns)
-        };
+        let [p50_ns, p90_ns, p95_ns, p99_ns, p999_ns, p9999_ns, p99999_ns] =
+            quantiles.map(|quantile| quantile.clamp(self.min_ns, self.max_ns));
         DelayFigures {
             samples: self.samples,
             mean_ns: self.mean_above_ns(0),
             min_ns: self.min_ns,
-            p50_ns: quantile(1, 2),
-            p90_ns: quantile(90, 100),
-            p95_ns: quantile(95, 100),
-            p99_ns: quantile(99, 100),
-            p999_ns: quantile(999, 1000),
-            p9999_ns: quantile(9_999, 10_000),
-            p99999_ns: quantile(99_999, 100_000),
+            p50_ns,
+            p90_ns,
+            p95_ns,
+            p99_ns,
+            p999_ns,
+            p9999_ns,
+            p99999_ns,
             max_ns: self.max_ns,
         }
     }
@@ -150,11 +149,24 @@ impl Distribution {
     /// 0 without samples.
     #[must_use]
     pub fn quantile(&self, numerator: u32, denominator: u32) -> u64 {
-        let wanted = (u128::from(self.total) * u128::from(numerator))
-            .div_ceil(u128::from(denominator.max(1)));
-        self.at_rank(u64::try_from(wanted).unwrap_or(u64::MAX))
-            .or(self.bins.last().map(|&(edge, _)| edge))
-            .unwrap_or(0)
+        let [quantile] = self.quantiles([(numerator, denominator)]);
+        quantile
+    }
+
+    /// [Quantiles](Self::quantile) that increase, found in one pass.
+    fn quantiles<const N: usize>(&self, fractions: [(u32, u32); N]) -> [u64; N] {
+        let (mut bins, mut seen, mut edge) = (self.bins.iter(), 0u64, 0);
+        fractions.map(|(numerator, denominator)| {
+            let wanted = (u128::from(self.total) * u128::from(numerator))
+                .div_ceil(u128::from(denominator.max(1)));
+            let wanted = u64::try_from(wanted).unwrap_or(u64::MAX).max(1);
+            while seen < wanted
+                && let Some(&(next, count)) = bins.next()
+            {
+                (edge, seen) = (next, seen.saturating_add(count));
+            }
+            edge
+        })
     }
 
     /// Smallest edge with at least `rank` samples (1 at least) at or below it; `None` where there are fewer.

@@ -193,8 +193,14 @@ impl RunCollector {
     /// Bins are `factor` times as wide, or segments are others.
     fn move_cursors(&mut self, factor: usize) {
         let slices = self.slices.iter_mut();
-        let of_slices =
-            slices.flat_map(|slice| [&mut slice.received, &mut slice.origin, &mut slice.served]);
+        let of_slices = slices.flat_map(|slice| {
+            [
+                &mut slice.received,
+                &mut slice.origin,
+                &mut slice.served,
+                &mut slice.lost,
+            ]
+        });
         for cursor in of_slices.chain([&mut self.sent]) {
             *cursor = Cursor::of_bin(&self.grid, cursor.bin / factor);
         }

@@ -15,7 +15,8 @@ const NO_PAGE: u32 = u32::MAX;
 /// A set of histograms with `SUB_BINS` bins per octave: a power of two.
 #[derive(Debug, Clone)]
 pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
-    pages: Vec<[u32; SUB_BINS]>,
+    /// One page after the other.
+    pages: Vec<u32>,
     /// Which page holds an octave of a histogram.
     tables: Vec<[u32; OCTAVES]>,
     /// Free pages.
@@ -44,6 +45,12 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
         self.tables.fill([NO_PAGE; OCTAVES]);
     }
 
+    /// Use the memory of other histograms, before the first value.
+    pub fn use_memory_of(&mut self, mut others: Self) {
+        others.pages.clear();
+        self.pages = others.pages;
+    }
+
     /// Count `value` in a histogram; counters saturate.
     #[inline]
     pub fn record(&mut self, histogram: usize, value: u64) {
@@ -52,23 +59,35 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
         let sub_bin = (value >> octave.saturating_sub(Self::SUB_BITS)) as usize & (SUB_BINS - 1);
         let octave = octave as usize;
         let page = self.tables[histogram][octave];
-        let page = match self.pages.get_mut(page as usize) {
-            Some(page) => page,
+        let count = match self.pages.get_mut(Self::place(page) + sub_bin) {
+            Some(count) => count,
             // It is `NO_PAGE`.
-            None => self.add_page(histogram, octave),
+            None => self.add_page(histogram, octave, sub_bin),
         };
-        page[sub_bin] = page[sub_bin].saturating_add(1);
+        *count = count.saturating_add(1);
+    }
+
+    /// Where a page begins.
+    #[inline]
+    const fn place(page: u32) -> usize {
+        page as usize * SUB_BINS
+    }
+
+    /// The counts of a page; `None` for `NO_PAGE`.
+    fn page(&self, page: u32) -> Option<&[u32]> {
+        self.pages.get(Self::place(page)..)?.get(..SUB_BINS)
     }
 
     #[cold]
-    fn add_page(&mut self, histogram: usize, octave: usize) -> &mut [u32; SUB_BINS] {
+    fn add_page(&mut self, histogram: usize, octave: usize, sub_bin: usize) -> &mut u32 {
         let page = self.free.pop().unwrap_or_else(|| {
-            self.pages.push([0; SUB_BINS]);
+            let held = self.pages.len();
+            self.pages.resize(held + SUB_BINS, 0);
             // 2³² pages would be 16 TiB.
-            u32::try_from(self.pages.len() - 1).unwrap_or(NO_PAGE - 1)
+            u32::try_from(held / SUB_BINS).unwrap_or(NO_PAGE - 1)
         });
         self.tables[histogram][octave] = page;
-        &mut self.pages[page as usize]
+        &mut self.pages[Self::place(page) + sub_bin]
     }
 
     /// Add empty histograms at the end.
@@ -90,8 +109,10 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
                     *held = page;
                     continue;
                 }
-                let counts = std::mem::replace(&mut self.pages[page as usize], [0; SUB_BINS]);
-                for (sum, count) in self.pages[*held as usize].iter_mut().zip(counts) {
+                let (held, page_at) = (Self::place(*held), Self::place(page));
+                for sub_bin in 0..SUB_BINS {
+                    let count = std::mem::take(&mut self.pages[page_at + sub_bin]);
+                    let sum = &mut self.pages[held + sub_bin];
                     *sum = sum.saturating_add(count);
                 }
                 self.free.push(page);
@@ -102,7 +123,7 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
 
     /// Bytes held for pages.
     pub fn page_bytes(&self) -> usize {
-        (self.pages.len() - self.free.len()) * size_of::<[u32; SUB_BINS]>()
+        size_of_val(&*self.pages) - self.free.len() * size_of::<[u32; SUB_BINS]>()
     }
 
     /// The samples of a range of histograms together.
@@ -113,7 +134,7 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
         for octave in 0..OCTAVES {
             let mut pages = tables
                 .iter()
-                .filter_map(|table| self.pages.get(table[octave] as usize))
+                .filter_map(|table| self.page(table[octave]))
                 .peekable();
             if pages.peek().is_none() {
                 continue;
@@ -207,7 +228,11 @@ mod tests {
         assert_eq!(held, 4 * 4096);
         histograms.record(5, 7);
         assert_eq!(bins(&histograms, 5), [(7, 1)]);
-        assert_eq!(histograms.pages.len(), 5, "the page left is used again");
+        assert_eq!(
+            histograms.pages.len(),
+            5 * 1024,
+            "the page left is used again"
+        );
     }
 
     proptest! {

@@ -135,6 +135,11 @@ impl Ipdv {
         self.moments.fill(Moments::default());
     }
 
+    /// Use the memory of others, before the first packet.
+    pub fn use_memory_of(&mut self, other: Self) {
+        self.histograms.use_memory_of(other.histograms);
+    }
+
     /// A packet was received; its variation relative to the previous one belongs into `histogram`. False if its flow did not
     /// send it right after the one received before: then use [`Self::on_out_of_turn`].
     #[inline(always)]

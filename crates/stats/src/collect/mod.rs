@@ -142,8 +142,10 @@ struct SliceState {
     bins: Vec<Bin>,
     /// Bin of the packet last received.
     received: Cursor,
-    /// Bin in which the packet last received or lost was sent.
+    /// Bin in which the packet last received was sent.
     origin: Cursor,
+    /// Bin in which the packet last lost was sent.
+    lost: Cursor,
     /// Bin in which the packet last received would have been, had it taken `smallest_ns` less.
     served: Cursor,
     /// Frames that are yet to be added to these bins.
@@ -234,6 +236,14 @@ impl RunCollector {
         self.phases = phases;
         (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
         Ok(self)
+    }
+
+    /// The same collector in the memory of one that is no longer needed. To be called before the first packet.
+    #[must_use]
+    pub fn in_memory_of(mut self, other: Self) -> Self {
+        self.delays.use_memory_of(other.delays);
+        self.ipdv.use_memory_of(other.ipdv);
+        self
     }
 
     /// A frame of `bytes` bytes was sent. `first_source` says whether the slice's first source
@@ -363,14 +373,15 @@ impl RunCollector {
     /// If `slice` is not the index of a slice.
     #[inline]
     pub fn on_lost(&mut self, slice: usize, sent_at: Instant, bytes: u32) {
-        self.seek_origin(slice, sent_at);
+        if !self.slices[slice].lost.holds(&self.grid, sent_at) {
+            self.slices[slice].lost = self.find(sent_at);
+        }
         let state = &mut self.slices[slice];
-        let bin = &mut state.bins[state.origin.bin];
+        let bin = &mut state.bins[state.lost.bin];
         bin.lost_frames = bin.lost_frames.saturating_add(1);
         bin.lost_bytes += u64::from(bytes);
     }
 
-    #[inline]
     fn seek_origin(&mut self, slice: usize, sent_at: Instant) {
         if !self.slices[slice].origin.holds(&self.grid, sent_at) {
             let origin = self.find(sent_at);
@@ -453,6 +464,7 @@ impl RunCollector {
             slice.recent = Recent::NONE;
             slice.received = Cursor::START;
             slice.origin = Cursor::START;
+            slice.lost = Cursor::START;
             slice.served = Cursor::START;
             slice.smallest_ns = u64::MAX;
             slice.iat.reset();
@@ -488,6 +500,7 @@ impl SliceState {
             bins: vec![Bin::EMPTY; bins + 1],
             received: Cursor::START,
             origin: Cursor::START,
+            lost: Cursor::START,
             served: Cursor::START,
             recent: Recent::NONE,
             smallest_ns: u64::MAX,
