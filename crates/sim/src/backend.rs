@@ -33,6 +33,7 @@ use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How long after the hosts have stopped the network may take to drain. Queues are finite, so
 /// only a class shaped to almost nothing needs longer, and then the run fails with an error.
@@ -44,6 +45,8 @@ pub struct Simulator {
     sources: Sources,
     /// Where runs are captured, if they are.
     captures: Option<Captures>,
+    /// What has collected runs; others collect in its memory.
+    collectors: Mutex<Vec<RunCollector>>,
 }
 
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl Backend for Simulator {
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
         let Some(captures) = &self.captures else {
             let (measurement, outcome) = self.simulate(study, run, |_, m| Ok(m))?;
-            return Ok(outcome.record(measurement, key, study));
+            return Ok(self.record(outcome, measurement, key, study));
         };
         if has_applications(study, run) {
             return Err(unsupported("captures of simulated connections"));
@@ -81,7 +84,7 @@ impl Backend for Simulator {
                 Ok((measurement, capture))
             })?;
         capture.finish().map_err(failed)?;
-        Ok(outcome.record(measurement, key, study))
+        Ok(self.record(outcome, measurement, key, study))
     }
 }
 
@@ -124,38 +127,13 @@ struct Outcome {
     elephants: Vec<ElephantRecord>,
 }
 
-impl Outcome {
-    fn record(self, measurement: Measurement, key: RunKey, study: &Study) -> RunRecord {
-        let mut record = measurement.finish(key, &study.name, study.digest(), self.drops);
-        timeline::complete(&mut record.phases, self.phases, &record.drops);
-        let records = |from_ns, to_ns, with_series| {
-            let (from, to) = (Instant::from_nanos(from_ns), Instant::from_nanos(to_ns));
-            self.transports.records(from, to, with_series)
-        };
-        for phase in &mut record.phases {
-            phase.applications = records(phase.measured_from_ns, phase.ends_ns, false);
-        }
-        for (phase, queues) in record.phases.iter_mut().zip(self.queues.of_phases) {
-            phase.queues = queues;
-        }
-        RunRecord {
-            // All of the run: the transient found in one run is not that of another, which it is compared with.
-            applications: records(0, record.duration_ns, true),
-            link_losses: self.lost_on_links,
-            queues: self.queues.of_run,
-            elephants: self.elephants,
-            ..record
-        }
-    }
-}
-
 impl Simulator {
     /// With these sources instead of those that a study describes: [`Sources::as_sent`].
     #[must_use]
     pub fn offering(sources: Sources) -> Self {
         Self {
             sources,
-            captures: None,
+            ..Self::default()
         }
     }
 
@@ -168,6 +146,44 @@ impl Simulator {
             captures: Some(Captures { root, snap_bytes }),
             ..self
         }
+    }
+
+    /// The record of a run.
+    fn record(
+        &self,
+        outcome: Outcome,
+        measurement: Measurement,
+        key: RunKey,
+        study: &Study,
+    ) -> RunRecord {
+        let (mut record, collector) =
+            measurement.finish(key, &study.name, study.digest(), outcome.drops);
+        self.collectors().push(collector);
+        timeline::complete(&mut record.phases, outcome.phases, &record.drops);
+        let records = |from_ns, to_ns, with_series| {
+            let (from, to) = (Instant::from_nanos(from_ns), Instant::from_nanos(to_ns));
+            outcome.transports.records(from, to, with_series)
+        };
+        for phase in &mut record.phases {
+            phase.applications = records(phase.measured_from_ns, phase.ends_ns, false);
+        }
+        for (phase, queues) in record.phases.iter_mut().zip(outcome.queues.of_phases) {
+            phase.queues = queues;
+        }
+        RunRecord {
+            // All of the run: the transient found in one run is not that of another, which it is compared with.
+            applications: records(0, record.duration_ns, true),
+            link_losses: outcome.lost_on_links,
+            queues: outcome.queues.of_run,
+            elephants: outcome.elephants,
+            ..record
+        }
+    }
+    /// Locked for a moment.
+    fn collectors(&self) -> MutexGuard<'_, Vec<RunCollector>> {
+        self.collectors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Simulate a run to its end; returns the observer created by `observe`, and the losses.
@@ -322,7 +338,11 @@ impl Simulator {
             // A frame passes several schedulers, or one whose guarantees change.
             _ => None,
         };
-        let measurement = Measurement::new(collector(study, run.scenario)?, scheduler);
+        let mut collector = collector(study, run.scenario)?;
+        if let Some(other) = self.collectors().pop() {
+            collector = collector.in_memory_of(other);
+        }
+        let measurement = Measurement::new(collector, scheduler);
         let observer = observe(&flows, measurement)?;
         let series = SeriesParams::new(study.duration, study.measure.bin);
         let transports = Transports::new(&applications, series);

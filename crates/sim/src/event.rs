@@ -81,13 +81,24 @@ impl Group {
         self.0[lane % WIDTH] >> LANE_BITS
     }
 
+    /// The least time, with the first lane that holds it.
+    #[inline]
+    fn first(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)))
+    }
+
     /// The least time, and the first lane that holds it.
     #[inline]
     fn least(&self) -> (u64, usize) {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        let least = a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
-        (least >> LANE_BITS, (least & LANE_MASK) as usize)
+        parts(self.first())
     }
+}
+
+/// A time and its lane.
+#[inline]
+const fn parts(entry: u64) -> (u64, usize) {
+    (entry >> LANE_BITS, (entry & LANE_MASK) as usize)
 }
 
 /// Most groups of the last level.
@@ -108,6 +119,8 @@ struct Tree {
     starts: [usize; MAX_LEVELS],
     roots: usize,
     levels: usize,
+    /// Of a tree that is one group: no entry is less; mostly it is the least. Otherwise 0.
+    bound: u64,
 }
 
 impl Tree {
@@ -125,6 +138,7 @@ impl Tree {
             roots: starts[levels - 1],
             starts,
             levels,
+            bound: 0,
         })
     }
 
@@ -152,20 +166,37 @@ impl Tree {
 
     /// The least time, and the actor that has it.
     #[inline(always)]
-    fn earliest(&self) -> (u64, usize) {
+    fn earliest(&mut self) -> (u64, usize) {
         // As small networks have it.
         if let [only] = &*self.groups {
-            return only.least();
+            let (_, lane) = parts(self.bound);
+            if only.0[lane] != self.bound {
+                self.bound = only.first();
+            }
+            return parts(self.bound);
         }
         let (time, place) = self.least();
         (time, self.descend(place))
+    }
+
+    /// In a tree of one group, remove the time of an actor, and find the least of the others.
+    #[inline(always)]
+    fn try_take(&mut self, place: usize) -> bool {
+        let [only] = &mut *self.groups else {
+            return false;
+        };
+        only.set(place, NEVER);
+        self.bound = only.first();
+        true
     }
 
     /// Set a time on level 0, and what follows from it above.
     #[inline]
     fn set(&mut self, place: usize, at: u64) {
         if let [only] = &mut *self.groups {
-            return only.set(place, at);
+            only.set(place, at);
+            self.bound = self.bound.min(only.0[place % WIDTH]);
+            return;
         }
         self.groups[place / WIDTH].set(place, at);
         if self.levels > 1 {
@@ -263,8 +294,17 @@ impl EventQueue {
         if least > end.nanos().min(NEVER - 1) {
             return None;
         }
-        self.spent = place;
+        if !(place < self.split && self.first.try_take(place)) {
+            self.spent = place;
+        }
         Some((Instant::from_nanos(least), self.events[place]))
+    }
+
+    /// Whether an event at `at` would be the next, if that taken last is not pending again. May be false where it would.
+    #[inline]
+    pub fn is_next(&self, at: Instant) -> bool {
+        let (least, _) = parts(self.first.bound);
+        at.nanos() < least.min(self.second_least.0)
     }
 
     /// The place of the earliest event of the second tree.

@@ -7,9 +7,9 @@
 
 use crate::device::Forwarding;
 use crate::event::Place;
-use crate::network::{Flow, Network};
+use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::PacketId;
+use crate::packet::{Packet, PacketId};
 use crate::port::{Egress, Port};
 use crate::topology::PortId;
 use crate::wires::Wires;
@@ -181,59 +181,86 @@ impl FlowControl {
     }
 }
 
+impl<O: Observer> Wires<O> {
+    /// Whether a packet that has arrived at a device may wait for `port`, as far as flow control is concerned.
+    #[inline(always)]
+    pub(crate) fn has_room<F>(&self, port: &Port<F>, packet: &Packet) -> bool {
+        // Most networks have no flow control.
+        self.flow_controls.is_empty()
+            || port.control_of(packet.flow).is_none_or(|control| {
+                self.flow_controls[control].has_room(packet.priority(), packet.l2_bytes)
+            })
+    }
+
+    /// A packet waits for `port`.
+    #[inline(always)]
+    pub(crate) fn on_waiting<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
+        self.count(port, id, now, FlowControl::on_queued);
+    }
+
+    /// There was no room for a packet to `port`.
+    pub(crate) fn on_refused<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
+        self.count(port, id, now, |control, priority, _| {
+            control.on_refused(priority)
+        });
+    }
+
+    /// A packet no longer waits for `port`: it is sent, or was dropped.
+    #[inline(always)]
+    pub(crate) fn on_gone<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
+        self.count(port, id, now, FlowControl::on_left);
+    }
+
+    #[inline(always)]
+    fn count<F>(
+        &mut self,
+        port: &Port<F>,
+        id: PacketId,
+        now: Instant,
+        counted: fn(&mut FlowControl, u8, u32) -> Option<(usize, Wish)>,
+    ) {
+        if !self.flow_controls.is_empty() {
+            let flow = self.packets.get(id).flow;
+            if let Some(control) = port.control_of(flow) {
+                self.count_under(control, id, now, counted);
+            }
+        }
+    }
+
+    /// Count a packet under a flow control, and send the pause frame that follows from it.
+    #[inline(never)]
+    fn count_under(
+        &mut self,
+        control: usize,
+        id: PacketId,
+        now: Instant,
+        counted: fn(&mut FlowControl, u8, u32) -> Option<(usize, Wish)>,
+    ) {
+        let packet = self.packets.get(id);
+        let counting = &mut self.flow_controls[control];
+        if let Some((priority, wish)) = counted(counting, packet.priority(), packet.l2_bytes) {
+            self.tell(control, priority, wish, now);
+        }
+    }
+
+    /// Send a pause frame.
+    #[cold]
+    fn tell(&mut self, control: usize, priority: usize, wish: Wish, now: Instant) {
+        let arrival = self.transmit_pause(self.flow_controls[control].back, now);
+        let control = &mut self.flow_controls[control];
+        control.on_sent(priority, wish, now, arrival);
+        self.events.schedule(control.next_event(), control.place);
+    }
+}
+
 impl<F: Forwarding, O: Observer> Network<F, O> {
-    /// See [`Port::control_of`]; most networks have no flow control.
-    #[inline]
-    fn control_of(&self, egress: u32, flow: u16) -> Option<usize> {
-        if self.flow_controls.is_empty() {
-            return None;
-        }
-        self.ports[egress as usize].control_of(flow)
-    }
-
-    /// Whether a frame of `flow` that arrived at the device of port `egress` may wait there, as far as flow control is
-    /// concerned.
-    #[inline]
-    pub(crate) fn has_room(&self, egress: u32, flow: u16, bytes: u32) -> bool {
-        let Some(control) = self.control_of(egress, flow) else {
-            return true;
-        };
-        let priority = self.flows[usize::from(flow)].priority();
-        self.flow_controls[control].has_room(priority, bytes)
-    }
-
-    /// A frame of `flow` waits for port `egress`.
-    #[inline]
-    pub(crate) fn on_waiting(&mut self, egress: u32, flow: u16, bytes: u32, now: Instant) {
-        let Some(control) = self.control_of(egress, flow) else {
-            return;
-        };
-        let control = &mut self.flow_controls[control];
-        let priority = self.flows[usize::from(flow)].priority();
-        if let Some((priority, wish)) = control.on_queued(priority, bytes) {
-            tell(control, &mut self.wires, priority, wish, now);
-        }
-    }
-
-    /// There was no room for a frame of `flow` to port `egress`.
-    pub(crate) fn on_refused(&mut self, egress: u32, flow: u16, now: Instant) {
-        let Some(control) = self.control_of(egress, flow) else {
-            return;
-        };
-        let control = &mut self.flow_controls[control];
-        if let Some((priority, wish)) = control.on_refused(self.flows[usize::from(flow)].priority())
-        {
-            tell(control, &mut self.wires, priority, wish, now);
-        }
-    }
-
     /// Senders heed pause frames, and pause frames are sent again. Returns the ends of the link if they have paused each
     /// other for good.
     pub(crate) fn on_flow_control(&mut self, index: u32, now: Instant) -> Option<[PortId; 2]> {
         let mut is_storm = false;
         let index = index as usize;
-        let FlowControl { sender, back, .. } = self.flow_controls[index];
-        while let Some(pause) = self.flow_controls[index].next_heeded(now) {
+        let FlowControl { sender, back, .. } = self.wires.flow_controls[index];
+        while let Some(pause) = self.wires.flow_controls[index].next_heeded(now) {
             let of_priority = match &mut self.ports[sender as usize].egress {
                 Egress::Adapter(ring) => ring.pause(pause.priority, pause.until),
                 Egress::Ahead | Egress::Forwarding(_) => false,
@@ -243,57 +270,17 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             }
             let mutual =
                 self.wires.link(sender).is_paused(now) && self.wires.link(back).is_paused(now);
-            is_storm |= self.flow_controls[index].on_paused(mutual, now);
+            is_storm |= self.wires.flow_controls[index].on_paused(mutual, now);
             self.transmit(sender, now);
         }
-        let control = &mut self.flow_controls[index];
-        while let Some(priority) = control.next_repeated(now) {
-            tell(control, &mut self.wires, priority, Wish::Pause, now);
+        while let Some(priority) = self.wires.flow_controls[index].next_repeated(now) {
+            self.wires.tell(index, priority, Wish::Pause, now);
         }
-        self.wires
-            .events
-            .schedule(control.next_event(), control.place);
+        let control = &self.wires.flow_controls[index];
+        let (at, place) = (control.next_event(), control.place);
+        self.wires.events.schedule(at, place);
         is_storm.then_some([PortId::of(sender), PortId::of(back)])
     }
-}
-
-/// A packet no longer waits for `port`: it is sent, or was dropped.
-#[inline]
-pub(crate) fn on_gone<F, O: Observer>(
-    port: &Port<F>,
-    controls: &mut [FlowControl],
-    flows: &[Flow],
-    wires: &mut Wires<O>,
-    id: PacketId,
-    now: Instant,
-) {
-    if controls.is_empty() {
-        return;
-    }
-    let packet = wires.packets.get(id);
-    let Some(control) = port.control_of(packet.flow) else {
-        return;
-    };
-    let control = &mut controls[control];
-    if let Some((priority, wish)) =
-        control.on_left(flows[usize::from(packet.flow)].priority(), packet.l2_bytes)
-    {
-        tell(control, wires, priority, wish, now);
-    }
-}
-
-/// Send a pause frame.
-#[cold]
-fn tell<O: Observer>(
-    control: &mut FlowControl,
-    wires: &mut Wires<O>,
-    priority: usize,
-    wish: Wish,
-    now: Instant,
-) {
-    let arrival = wires.transmit_pause(control.back, now);
-    control.on_sent(priority, wish, now, arrival);
-    wires.events.schedule(control.next_event(), control.place);
 }
 
 #[cfg(test)]

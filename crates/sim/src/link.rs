@@ -4,13 +4,18 @@ use crate::impairment::Impairments;
 use crate::packet::PacketId;
 use slicewise_dataplane::LinkClock;
 use slicewise_model::Rate;
-use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use std::collections::VecDeque;
 
 /// A pause frame: the smallest frame of Ethernet, without FCS.
 const PAUSE_FRAME: FrameLengths = FrameLengths {
     l2_bytes: 60,
     l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+};
+
+const NO_FRAME: FrameLengths = FrameLengths {
+    l2_bytes: 0,
+    l3_offset: 0,
 };
 
 /// A link as a topology describes it.
@@ -41,8 +46,8 @@ pub enum Handover {
 pub(crate) struct Transmitter {
     clock: LinkClock,
     accounting: Accounting,
-    /// The last frame, and what it counted as: consecutive frames often have the same size.
-    last: (FrameLengths, ByteCount),
+    /// The last frame: consecutive frames often have the same size.
+    last: FrameLengths,
 }
 
 impl Transmitter {
@@ -52,7 +57,7 @@ impl Transmitter {
         Self {
             clock: LinkClock::new(rate),
             accounting,
-            last: (PAUSE_FRAME, accounting.count(PAUSE_FRAME)),
+            last: NO_FRAME,
         }
     }
 
@@ -65,10 +70,11 @@ impl Transmitter {
     /// See [`LinkClock::send`].
     #[inline]
     pub(crate) fn send(&mut self, lengths: FrameLengths, now: Instant) -> Instant {
-        if lengths != self.last.0 {
-            self.last = (lengths, self.accounting.count(lengths));
+        if lengths == self.last {
+            return self.clock.send_another(now);
         }
-        self.clock.send(self.last.1, now)
+        self.last = lengths;
+        self.clock.send(self.accounting.count(lengths), now)
     }
 }
 

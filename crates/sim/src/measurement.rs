@@ -52,7 +52,7 @@ impl Measurement {
         }
     }
 
-    /// Record the run.
+    /// Record the run. What has collected it may serve another.
     #[must_use]
     pub fn finish(
         mut self,
@@ -60,14 +60,14 @@ impl Measurement {
         study: &str,
         study_digest: &str,
         drops: Vec<DropCount>,
-    ) -> RunRecord {
+    ) -> (RunRecord, RunCollector) {
         let mut record = self.collector.finish(key, study, study_digest, drops);
         for (index, slice) in record.slices.iter_mut().enumerate() {
             slice.scheduler = self.scheduler.as_ref().and_then(|s| s.of_slice(index));
             slice.marked_frames = self.marked_frames.of(index);
             slice.withheld_frames = self.withheld_frames.of(index);
         }
-        record
+        (record, self.collector)
     }
 }
 

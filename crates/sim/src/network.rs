@@ -5,7 +5,6 @@
 
 use crate::device::Forwarding;
 use crate::event::Event;
-use crate::flow_control::{self, FlowControl};
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId};
@@ -31,7 +30,6 @@ pub struct Network<F, O> {
     /// The others.
     chains: Vec<Chain>,
     pub(crate) transports: Transports,
-    pub(crate) flow_controls: Vec<FlowControl>,
     storm: Option<[PortId; 2]>,
     handled: u64,
 }
@@ -84,7 +82,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         flows: Vec<Flow>,
         (sources, chains): (Vec<Sending>, Vec<Chain>),
         mut transports: Transports,
-        flow_controls: Vec<FlowControl>,
     ) -> Self {
         for (at, place) in transports.beginnings() {
             wires.events.schedule(at, place);
@@ -96,7 +93,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             sources,
             chains,
             transports,
-            flow_controls,
             storm: None,
             handled: 0,
         };
@@ -111,6 +107,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
         for chain in (0u32..).take(self.chains.len()) {
             self.depart_chained(chain);
+            self.schedule_chained(chain);
         }
     }
 
@@ -121,7 +118,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             ended_at = now;
             self.handled += 1;
             let arrived = match event {
-                Event::Chain(chain) => Some(self.on_chained(chain)),
+                Event::Chain(chain) => {
+                    ended_at = self.run_chain(chain, now, end);
+                    continue;
+                }
                 Event::Arrival(link) => self.on_arrival(link, now),
                 Event::Timer(port) => {
                     self.serve(port, now);
@@ -139,9 +139,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                     continue;
                 }
             };
-            let Some(arrived) = arrived else { continue };
-            if let Some(port) = self.offer(arrived, now) {
-                self.serve(port, now);
+            if let Some((device, id)) = arrived {
+                self.offer(device, id, now);
             }
         }
         let until = if self.storm.is_some() { ended_at } else { end };
@@ -155,6 +154,23 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             in_flight: self.wires.packets.len() + in_adapters.sum::<usize>() + on_links,
             storm: self.storm,
             events: self.handled,
+        }
+    }
+
+    /// The packet of a chain arrives at `now`, and those after it until another event comes first, or the `end`. Returns when
+    /// the last did.
+    #[inline(always)]
+    fn run_chain(&mut self, chain: u32, mut now: Instant, end: Instant) -> Instant {
+        loop {
+            let (device, id) = self.on_chained(chain);
+            self.offer(device, id, now);
+            let next_at = self.chains[chain as usize].packet.queued_at;
+            if next_at > end || !self.wires.events.is_next(next_at) {
+                self.schedule_chained(chain);
+                return now;
+            }
+            now = next_at;
+            self.handled += 1;
         }
     }
 
@@ -240,10 +256,15 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     fn depart_chained(&mut self, chain: u32) {
         let chain = &mut self.chains[chain as usize];
         if chain.depart() {
-            let at = chain.packet.queued_at;
             self.wires.report_sent(&chain.packet);
-            self.wires.events.schedule(at, chain.place);
         }
+    }
+
+    /// Schedule when the packet of a chain arrives.
+    #[inline]
+    fn schedule_chained(&mut self, chain: u32) {
+        let Chain { packet, place, .. } = &self.chains[chain as usize];
+        self.wires.events.schedule(packet.queued_at, *place);
     }
 
     /// A source hands its next packet to its endpoint's adapter.
@@ -336,78 +357,65 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         }
     }
 
-    /// The first frame in flight on a link reaches the end of it. Returns it where that is a device.
+    /// The first frame in flight on a link reaches the end of it. Returns that and the frame where it is a device.
     #[inline(always)]
-    fn on_arrival(&mut self, link: u32, now: Instant) -> Option<Arrived> {
-        let (id, device) = match self.wires.deliver(link, now) {
-            Some(Delivered::Device(id, device)) => (id, device),
-            Some(Delivered::Connection(id)) => {
-                self.on_segments(link, id, now);
-                return None;
-            }
-            Some(Delivered::Captured) | None => return None,
-        };
-        let packet = *self.wires.packets.get(id);
-        Some(Arrived { device, id, packet })
-    }
-
-    /// The packet of a chain reaches the end of its link.
-    #[inline(always)]
-    fn on_chained(&mut self, chain: u32) -> Arrived {
-        let Chain { packet, device, .. } = self.chains[chain as usize];
-        let id = self.wires.packets.insert(packet);
-        self.depart_chained(chain);
-        Arrived { device, id, packet }
-    }
-
-    /// What a port without a timer was to send before `now` leaves. Returns when the last did; zero if none was due.
-    #[inline(always)]
-    fn catch_up(&mut self, number: u32, now: Instant) -> Instant {
-        let mut last = Instant::ZERO;
-        loop {
-            let at = self.ports[number as usize].deferred_to();
-            if at >= now {
-                return last;
-            }
-            last = at;
-            self.handled += 1;
-            self.serve(number, at);
+    fn on_arrival(&mut self, link: u32, now: Instant) -> Option<(u32, PacketId)> {
+        match self.wires.deliver(link, now)? {
+            Delivered::Device(id, device) => return Some((device, id)),
+            Delivered::Connection(id) => self.on_segments(link, id, now),
+            Delivered::Captured => {}
         }
+        None
+    }
+
+    /// The packet of a chain reaches the end of its link, a device.
+    #[inline(always)]
+    fn on_chained(&mut self, chain: u32) -> (u32, PacketId) {
+        let Chain { packet, device, .. } = &self.chains[chain as usize];
+        let arrived = (*device, self.wires.packets.insert(packet));
+        self.depart_chained(chain);
+        arrived
     }
 
     /// What ports without timers are to send up to and including `end` leaves. Returns when the last did; zero if nothing was due.
     #[inline(never)]
     fn send_deferred(&mut self, end: Instant) -> Instant {
         let after = end.saturating_add(Duration::from_nanos(1));
-        let ports = (0u32..).take(self.ports.len());
-        ports.fold(Instant::ZERO, |last, port| {
-            last.max(self.catch_up(port, after))
-        })
+        let mut last = Instant::ZERO;
+        for (number, port) in (0u32..).zip(&mut self.ports) {
+            while port.deferred_to() < after {
+                let at = port.deferred_to();
+                last = last.max(at);
+                self.handled += 1;
+                port.serve(number, &mut self.wires, at);
+            }
+        }
+        last
     }
 
-    /// A device offers a packet that it has received to the forwarding plane of its egress port. Returns the port if it is to be
-    /// [served](Self::serve).
+    /// A device offers a packet that it has received to the forwarding plane of its egress port.
     #[inline(always)]
-    fn offer(&mut self, arrived: Arrived, now: Instant) -> Option<u32> {
-        let Arrived { device, id, packet } = arrived;
-        let (of, l2_bytes) = (packet.flow, packet.l2_bytes);
-        let flow = usize::from(of);
-        let number = self.wires.devices[device as usize].egress_of_flow[flow];
-        self.catch_up(number, now);
-        let has_room = self.has_room(number, of, l2_bytes);
+    fn offer(&mut self, device: u32, id: PacketId, now: Instant) {
+        let wires = &mut self.wires;
+        let flow = usize::from(wires.packets.get(id).flow);
+        let number = wires.devices[device as usize].egress_of_flow[flow];
+        let port = &mut self.ports[number as usize];
+        while port.deferred_to() < now {
+            self.handled += 1;
+            port.serve(number, wires, port.deferred_to());
+        }
+        let packet = wires.packets.get(id);
+        let has_room = wires.has_room(port, packet);
         let headers = &self.flows[flow].headers;
         let Port {
             egress, classes, ..
-        } = &mut self.ports[number as usize];
+        } = port;
         let forwarding = match egress {
             Egress::Forwarding(forwarding) => forwarding,
-            Egress::Ahead => {
-                self.wires.pass(number, id, now);
-                return None;
-            }
+            Egress::Ahead => return wires.pass(number, id, now),
             Egress::Adapter(_) => {
                 debug_assert!(false, "no adapter is at a device");
-                return None;
+                return;
             }
         };
         let frame = Frame {
@@ -431,23 +439,28 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 forwarding.pipeline().classifier().classify(&remarked),
             )
         };
+        let poll_at = forwarding.poll_at();
         let verdict = if has_room {
             forwarding.on_classified(frame, headers, class, now)
         } else {
             forwarding.refuse(frame, headers, class, now)
         };
+        // Behind other frames it mostly changes nothing about when the next one leaves.
+        let is_behind =
+            poll_at > now && forwarding.poll_at() == poll_at && !forwarding.has_dropped();
         match verdict {
             Verdict::Queued => {
-                self.on_waiting(number, of, l2_bytes, now);
-                Some(number)
+                wires.on_waiting(port, id, now);
+                if !is_behind {
+                    port.serve(number, wires, now);
+                }
             }
             Verdict::Dropped(_) => {
                 if !has_room {
-                    self.on_refused(number, of, now);
+                    wires.on_refused(port, id, now);
                 }
-                self.lose_dropped(number, now);
-                self.wires.lose_id(id, now);
-                None
+                port.lose_dropped(wires, now);
+                wires.lose_id(id, now);
             }
         }
     }
@@ -458,53 +471,14 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         self.serve(number, now);
     }
 
-    /// Send the next frame of a port if its transmitter is ready and a frame may leave, and set the timer for the next one.
+    /// The timer of a port has expired, or what it may send has changed.
     #[inline(always)]
     fn serve(&mut self, number: u32, now: Instant) {
         let port = &mut self.ports[number as usize];
-        let Egress::Forwarding(forwarding) = &mut port.egress else {
-            return self.send_waiting(number, now);
-        };
-        let mut ready_at = self.wires.link(number).ready_at();
-        let served = forwarding.serve(ready_at, now);
-        if let Some(leaving) = served.leaving {
-            self.wires.packets.prefetch(served.next_handle);
-            let controls = &mut self.flow_controls;
-            flow_control::on_gone(
-                port,
-                controls,
-                &self.flows,
-                &mut self.wires,
-                leaving.id,
-                now,
-            );
-            ready_at = self.wires.forward(number, leaving, now);
-        }
-        port.wake(served.poll_at.max(ready_at), &mut self.wires.events);
-        if served.has_dropped {
-            self.lose_all_dropped(number, now);
-        }
-    }
-
-    /// Report frames that a device dropped from its queues as lost.
-    #[inline]
-    fn lose_dropped(&mut self, number: u32, now: Instant) {
-        if let Egress::Forwarding(forwarding) = &self.ports[number as usize].egress
-            && forwarding.has_dropped()
-        {
-            self.lose_all_dropped(number, now);
-        }
-    }
-
-    #[cold]
-    fn lose_all_dropped(&mut self, number: u32, now: Instant) {
-        let port = &mut self.ports[number as usize];
-        while let Egress::Forwarding(forwarding) = &mut port.egress
-            && let Some(frame) = forwarding.poll_dropped()
-        {
-            let (id, controls) = (packet_of(&frame), &mut self.flow_controls);
-            flow_control::on_gone(port, controls, &self.flows, &mut self.wires, id, now);
-            self.wires.lose_id(id, now);
+        if let Egress::Forwarding(_) = port.egress {
+            port.serve(number, &mut self.wires, now);
+        } else {
+            self.send_waiting(number, now);
         }
     }
 
@@ -540,14 +514,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             self.pump(connection, end, now);
         }
     }
-}
-
-/// A packet that has reached a device.
-#[derive(Debug, Clone, Copy)]
-struct Arrived {
-    device: u32,
-    id: PacketId,
-    packet: Packet,
 }
 
 /// The packet that a frame of the data plane stands for.

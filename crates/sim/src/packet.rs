@@ -44,6 +44,12 @@ impl Packet {
         self.traffic_class >> 2
     }
 
+    /// Its priority (IEEE 802.1Q): the class selector of its code point (RFC 2474).
+    #[inline]
+    pub(crate) const fn priority(&self) -> u8 {
+        self.traffic_class >> 5
+    }
+
     /// Congestion notification.
     #[inline]
     #[must_use]
@@ -64,6 +70,8 @@ pub type PacketId = u32;
 
 /// Places that a store begins with, and that are given in turn.
 const BLOCK: usize = 64;
+/// So many packets fill 256 KiB.
+const LARGE: usize = 1 << 13;
 
 /// The packets in transit. Blocks of places are given in turn, what is taken of them left out, and at least a quarter of all
 /// places are free: packets that wait in one queue lie one behind the other in memory, so that a queue of tens of thousands is
@@ -86,13 +94,13 @@ impl PacketStore {
     /// Store a packet. O(1), amortized over a turn.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "2³² packets fill 100 GB")]
-    pub fn insert(&mut self, packet: Packet) -> PacketId {
+    pub fn insert(&mut self, packet: &Packet) -> PacketId {
         if self.free_here == 0 {
-            self.next_block(packet);
+            self.next_block(*packet);
         }
         let place = self.block * BLOCK + self.free_here.trailing_zeros() as usize;
         self.free_here &= self.free_here - 1;
-        self.packets[place] = packet;
+        self.packets[place] = *packet;
         self.len += 1;
         place as PacketId
     }
@@ -125,7 +133,7 @@ impl PacketStore {
     /// Store a packet of a connection.
     #[inline]
     pub fn insert_segment(&mut self, packet: Packet, segment: &Segment) -> PacketId {
-        let id = self.insert(packet);
+        let id = self.insert(&packet);
         if self.segments.is_empty() {
             self.segments.resize(self.packets.len(), Segment::default());
         }
@@ -145,6 +153,12 @@ impl PacketStore {
     #[must_use]
     pub fn get(&self, id: PacketId) -> &Packet {
         &self.packets[id as usize]
+    }
+
+    /// Packets may not be in the processor's caches any more when they leave.
+    #[inline]
+    pub(crate) const fn is_large(&self) -> bool {
+        self.len > LARGE
     }
 
     /// Prefetch what lies at `id`, a packet that will soon be needed or anything else.
@@ -224,17 +238,17 @@ mod tests {
     #[test]
     fn packets_stored_in_turn_lie_one_behind_the_other() {
         let mut store = PacketStore::default();
-        let grown: Vec<PacketId> = (0..300).map(|n| store.insert(packet(n))).collect();
+        let grown: Vec<PacketId> = (0..300).map(|n| store.insert(&packet(n))).collect();
         for id in grown {
             store.remove(id);
         }
         let places = PacketId::try_from(store.packets.len()).unwrap();
-        let first: Vec<PacketId> = (0..100).map(|n| store.insert(packet(n))).collect();
+        let first: Vec<PacketId> = (0..100).map(|n| store.insert(&packet(n))).collect();
         // Of the older ones every other leaves, as where two queues are served in turn.
         for id in first[..30].iter().step_by(2) {
             store.remove(*id);
         }
-        let later: Vec<PacketId> = (0..50).map(|n| store.insert(packet(n))).collect();
+        let later: Vec<PacketId> = (0..50).map(|n| store.insert(&packet(n))).collect();
         for (n, id) in (0..).zip(first.iter().chain(&later)) {
             assert_eq!(*id, (first[0] + n) % places);
         }
@@ -244,10 +258,10 @@ mod tests {
     fn places_that_become_free_at_once_are_given_again_at_once() {
         let mut store = PacketStore::default();
         for n in 0..40 {
-            store.insert(packet(n));
+            store.insert(&packet(n));
         }
         for n in 0..1_000 {
-            let [one, other] = [store.insert(packet(n)), store.insert(packet(n))];
+            let [one, other] = [store.insert(&packet(n)), store.insert(&packet(n))];
             assert_eq!([one, other], [40, 41]);
             store.remove(one);
             store.remove(other);

@@ -3,6 +3,9 @@
 use crate::device::Forwarding;
 use crate::endpoint::TransmitRing;
 use crate::event::{EventQueue, Place};
+use crate::network::packet_of;
+use crate::observer::Observer;
+use crate::wires::Wires;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 
@@ -133,6 +136,50 @@ impl<F> Port<F> {
     #[inline]
     pub(crate) fn deferred_to(&self) -> Instant {
         self.deferred_to
+    }
+}
+
+impl<F: Forwarding> Port<F> {
+    /// Send the next frame of a device if the transmitter is ready and a frame may leave, and set the timer for the next one.
+    #[inline(always)]
+    pub(crate) fn serve<O: Observer>(&mut self, number: u32, wires: &mut Wires<O>, now: Instant) {
+        let Egress::Forwarding(forwarding) = &mut self.egress else {
+            return;
+        };
+        let mut ready_at = wires.link(number).ready_at();
+        let served = forwarding.serve(ready_at, now);
+        if let Some(leaving) = served.leaving {
+            if wires.packets.is_large() {
+                wires.packets.prefetch(forwarding.next_handle());
+            }
+            wires.on_gone(self, leaving.id(), now);
+            ready_at = wires.forward(number, leaving, now);
+        }
+        self.wake(served.poll_at.max(ready_at), &mut wires.events);
+        if served.has_dropped {
+            self.lose_all_dropped(wires, now);
+        }
+    }
+
+    /// Report frames that a device dropped from its queues as lost.
+    #[inline]
+    pub(crate) fn lose_dropped<O: Observer>(&mut self, wires: &mut Wires<O>, now: Instant) {
+        if let Egress::Forwarding(forwarding) = &self.egress
+            && forwarding.has_dropped()
+        {
+            self.lose_all_dropped(wires, now);
+        }
+    }
+
+    #[cold]
+    fn lose_all_dropped<O: Observer>(&mut self, wires: &mut Wires<O>, now: Instant) {
+        while let Egress::Forwarding(forwarding) = &mut self.egress
+            && let Some(frame) = forwarding.poll_dropped()
+        {
+            let id = packet_of(&frame);
+            wires.on_gone(self, id, now);
+            wires.lose_id(id, now);
+        }
     }
 }
 

@@ -67,18 +67,23 @@ impl SchedulerDelays {
     #[inline(always)]
     pub fn on_forwarded(&mut self, slice: usize, packet: &Packet, left: Instant) {
         let delay_ns = left.saturating_since(packet.queued_at).nanos();
-        let after_eligible_ns = if self.classes.is_empty() {
-            UNKNOWN
-        } else {
-            self.after_eligible(packet, left).unwrap_or(UNKNOWN)
-        };
         let longest = match self.slices.get_mut(slice) {
             Some(longest) => longest,
             None => self.add_slices(slice),
         };
         longest.delay_ns = longest.delay_ns.max(delay_ns);
-        longest.after_eligible_ns = longest.after_eligible_ns.max(after_eligible_ns);
         longest.has_left = true;
+        if !self.classes.is_empty() {
+            self.on_eligible(slice, packet, left);
+        }
+    }
+
+    /// The same under a policy with guarantees. Not inlined, as most policies have none.
+    #[inline(never)]
+    fn on_eligible(&mut self, slice: usize, packet: &Packet, left: Instant) {
+        let after_eligible_ns = self.after_eligible(packet, left).unwrap_or(UNKNOWN);
+        let longest = &mut self.slices[slice].after_eligible_ns;
+        *longest = after_eligible_ns.max(*longest);
     }
 
     #[cold]
@@ -87,8 +92,7 @@ impl SchedulerDelays {
         &mut self.slices[last]
     }
 
-    /// How long after its eligible time a packet leaves, if its class has a guarantee. Not inlined, as most policies have none.
-    #[inline(never)]
+    /// How long after its eligible time a packet leaves, if its class has a guarantee.
     fn after_eligible(&mut self, packet: &Packet, left: Instant) -> Option<u64> {
         let class = *self.class_of_flow.get(usize::from(packet.flow))?;
         let class = self.classes.get_mut(class)?.as_mut()?;
@@ -102,9 +106,10 @@ impl SchedulerDelays {
     pub fn of_slice(&self, slice: usize) -> Option<SchedulerFigures> {
         let longest = self.slices.get(slice).filter(|longest| longest.has_left)?;
         let after_eligible_ns = longest.after_eligible_ns;
+        let is_known = !self.classes.is_empty() && after_eligible_ns != UNKNOWN;
         Some(SchedulerFigures {
             delay_max_ns: longest.delay_ns,
-            after_eligible_max_ns: (after_eligible_ns != UNKNOWN).then_some(after_eligible_ns),
+            after_eligible_max_ns: is_known.then_some(after_eligible_ns),
         })
     }
 }

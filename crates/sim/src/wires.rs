@@ -3,6 +3,7 @@
 use crate::device::Leaving;
 use crate::endpoint::{Processing, Receiver};
 use crate::event::{EventQueue, Place};
+use crate::flow_control::FlowControl;
 use crate::impairment::Impairments;
 use crate::link::Link;
 use crate::network::Device;
@@ -44,6 +45,8 @@ pub(crate) struct Wires<O> {
     pub(crate) devices: Vec<Device>,
     /// How the observer knows each flow.
     pub(crate) flows: Vec<FlowId>,
+    /// Of the links with flow control.
+    pub(crate) flow_controls: Vec<FlowControl>,
     /// By the port that sends on each.
     wires: Vec<Wire>,
     /// By port: the only one whose frames are sent on there, if they go on without an arrival at the device.
@@ -67,6 +70,7 @@ impl<O: Observer> Wires<O> {
     pub(crate) fn new(
         events: EventQueue,
         (wires, fed_by): (Vec<Wire>, Vec<Option<u32>>),
+        flow_controls: Vec<FlowControl>,
         devices: Vec<Device>,
         flows: Vec<FlowId>,
         first_of_connections: u16,
@@ -79,6 +83,7 @@ impl<O: Observer> Wires<O> {
             observer,
             devices,
             flows,
+            flow_controls,
             wires,
             fed_by,
             first_of_connections,
@@ -114,7 +119,7 @@ impl<O: Observer> Wires<O> {
     #[inline]
     pub(crate) fn store(&mut self, packet: Packet, segment: Option<&Segment>) -> PacketId {
         match segment {
-            None => self.packets.insert(packet),
+            None => self.packets.insert(&packet),
             Some(segment) => self.packets.insert_segment(packet, segment),
         }
     }
@@ -135,7 +140,7 @@ impl<O: Observer> Wires<O> {
     /// last bit has left.
     #[inline(always)]
     pub(crate) fn forward(&mut self, port: u32, leaving: Leaving, now: Instant) -> Instant {
-        self.put_on_link(port, leaving.id, Some(leaving.traffic_class), now)
+        self.put_on_link(port, leaving.id(), Some(leaving.traffic_class), now)
     }
 
     /// A packet that a device gets at `at` leaves it by a port without a policy.

@@ -18,6 +18,7 @@ use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
+use std::num::NonZero;
 use switch::Switch;
 use tc::Tc;
 
@@ -67,10 +68,9 @@ pub trait Forwarding {
     #[inline]
     fn serve(&mut self, ready_at: Instant, now: Instant) -> Served {
         let mut poll_at = self.poll_at();
-        let (mut leaving, mut next_handle) = (None, u64::MAX);
+        let mut leaving = None;
         if poll_at.max(ready_at) <= now {
             leaving = self.poll_egress(now);
-            next_handle = self.next_handle();
             // Whatever it answers, it is not asked twice in one nanosecond.
             let later = now.saturating_add(Duration::from_nanos(1));
             poll_at = self.poll_at().max(later);
@@ -79,7 +79,6 @@ pub trait Forwarding {
             leaving,
             poll_at,
             has_dropped: self.has_dropped(),
-            next_handle,
         }
     }
 }
@@ -93,24 +92,31 @@ pub struct Served {
     pub poll_at: Instant,
     /// See [`Forwarding::has_dropped`].
     pub has_dropped: bool,
-    /// See [`Forwarding::next_handle`].
-    pub next_handle: u64,
 }
 
 /// A packet that leaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {
-    /// Where it lies.
-    pub id: PacketId,
+    /// Its number and one, so that an optional one fits registers.
+    after_id: NonZero<PacketId>,
     /// What the device wrote into it.
     pub traffic_class: u8,
+}
+
+impl Leaving {
+    /// Where it lies.
+    #[inline]
+    #[must_use]
+    pub const fn id(self) -> PacketId {
+        self.after_id.get() - 1
+    }
 }
 
 impl From<Frame> for Leaving {
     #[inline]
     fn from(frame: Frame) -> Self {
         Self {
-            id: packet_of(&frame),
+            after_id: NonZero::<PacketId>::MIN.saturating_add(packet_of(&frame)),
             traffic_class: traffic_class(frame.dscp, frame.ecn),
         }
     }

@@ -295,14 +295,13 @@ impl<F: Forwarding> Topology<F> {
             .collect();
         let first = u16::try_from(first_of_connections).unwrap_or(u16::MAX);
         let wires = (wires, ahead.fed_by);
-        let wires = Wires::new(events, wires, devices, ids, first, observer);
+        let wires = Wires::new(events, wires, flow_controls, devices, ids, first, observer);
         Ok(Network::new(
             wires,
             ports,
             running,
             (separate, chains),
             transports,
-            flow_controls,
         ))
     }
 

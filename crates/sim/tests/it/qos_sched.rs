@@ -139,7 +139,7 @@ fn full_rings_hold_up_the_worker_and_then_packets_are_dropped_as_they_arrive() {
     // Nothing is lost of what was queued, and its order is kept.
     let now = Instant::from_nanos(MILLISECOND);
     let left: Vec<u64> = std::iter::from_fn(|| device.poll_egress(now))
-        .map(|f| f.id.into())
+        .map(|f| f.id().into())
         .collect();
     let whole = queued - queued % 2;
     assert_eq!(left, (1..=whole as u64).collect::<Vec<_>>());
@@ -164,7 +164,7 @@ proptest! {
                 waiting.retain(|handle| *handle != lost.handle);
                 *dropped += 1;
             }
-            left.map(|packet| (u64::from(packet.id), waiting.pop_front()))
+            left.map(|packet| (u64::from(packet.id()), waiting.pop_front()))
         };
         for (step, arrives) in steps {
             now += step;

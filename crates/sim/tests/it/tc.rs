@@ -61,7 +61,7 @@ fn departures(plane: &mut impl Forwarding, from: u64, end: u64) -> Vec<(u64, u64
             break;
         }
         match plane.poll_egress(now) {
-            Some(packet) => left.push((packet.id.into(), now.nanos())),
+            Some(packet) => left.push((packet.id().into(), now.nanos())),
             None => assert!(plane.poll_at() > now, "asked in vain"),
         }
     }
