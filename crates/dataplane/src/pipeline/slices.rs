@@ -106,4 +106,11 @@ impl Pipeline {
     pub fn class_of(&self, slice: &str) -> Option<u32> {
         self.ledger.as_ref()?.class_of(slice)
     }
+
+    /// The position among [`counters`](Self::counters) of a class of this name that a commit removed while frames of it waited. A
+    /// slice that gets this name goes on with what it has counted.
+    #[must_use]
+    pub fn retired_class(&self, name: &str) -> Option<u32> {
+        self.retired.get(name).copied()
+    }
 }

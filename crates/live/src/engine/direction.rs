@@ -18,7 +18,7 @@ use slicewise_dataplane::{
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use slicewise_wire::{Headers, LinkType, parse_frame};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -71,8 +71,8 @@ pub(crate) struct Direction {
     accounting: Accounting,
     counters: DirectionCounters,
     of_classes: PerClass,
-    /// Slices that somebody has removed, and of which frames may still wait.
-    removing: BTreeSet<String>,
+    /// Slices that were removed, and of which frames may still wait, by name: for each removal, in order, whether somebody asked for it.
+    removing: BTreeMap<String, VecDeque<bool>>,
     /// Classes whose flows somebody asks about.
     watched: Vec<Watched>,
     /// Of all classes.
@@ -144,7 +144,7 @@ impl Direction {
             accounting: params.link.accounting,
             counters: DirectionCounters::default(),
             of_classes: PerClass::new(classes),
-            removing: BTreeSet::new(),
+            removing: BTreeMap::new(),
             watched: Vec::new(),
             delay: Histogram::default(),
             lateness: Histogram::default(),

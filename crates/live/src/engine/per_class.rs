@@ -59,13 +59,37 @@ impl PerClass {
 
     /// A class begins, which has this share.
     pub(super) fn begin(&mut self, class: u32, share: ShareId) {
+        self.forget(class);
+        self.go_on(class, share);
+    }
+
+    /// A class that had been removed goes on with this share.
+    pub(super) fn go_on(&mut self, class: u32, share: ShareId) {
         let index = class as usize;
         if self.classes.len() <= index {
             self.classes.resize(index + 1, OfClass::NONE);
         }
         if let Some(place) = self.classes.get_mut(index) {
-            let before = std::mem::replace(place, OfClass::NONE);
             place.share = Some(share);
+        }
+    }
+
+    /// A class has the delays of another, too, which was removed.
+    pub(super) fn join(&mut self, class: u32, removed: u32) {
+        let others = self.delays(removed).clone();
+        self.forget(removed);
+        if others.count() > 0
+            && let Some(place) = self.place_of(class)
+            && let Some(delays) = self.at_mut(place)
+        {
+            delays.merge(&others);
+        }
+    }
+
+    /// How long frames of a class waited is needed no longer.
+    fn forget(&mut self, class: u32) {
+        if let Some(place) = self.classes.get_mut(class as usize) {
+            let before = std::mem::replace(place, OfClass::NONE);
             self.release(before);
         }
     }
@@ -73,15 +97,21 @@ impl PerClass {
     /// A frame of a class has waited for so long.
     #[inline]
     pub(super) fn record(&mut self, class: u32, delay: Duration) {
-        let Some(mut place) = self.classes.get(class as usize).map(|class| class.delays) else {
-            return;
-        };
-        if place == NOWHERE {
-            place = self.take_place(class);
-        }
-        if let Some(delays) = self.at_mut(place) {
+        let place = self.place_of(class);
+        if let Some(delays) = place.and_then(|place| self.at_mut(place)) {
             delays.record(delay);
         }
+    }
+
+    /// Where the histogram of a class is.
+    #[inline]
+    fn place_of(&mut self, class: u32) -> Option<u32> {
+        let place = self.classes.get(class as usize)?.delays;
+        Some(if place == NOWHERE {
+            self.take_place(class)
+        } else {
+            place
+        })
     }
 
     #[inline]
@@ -200,6 +230,8 @@ mod tests {
         Begin(u32),
         Record(u32),
         End(u32),
+        GoOn(u32),
+        Join(u32, u32),
         /// So many classes, and the number of each that there was; no two have one.
         Renumber(usize, Vec<Option<u32>>),
     }
@@ -216,7 +248,9 @@ mod tests {
         prop_oneof![
             2 => class.clone().prop_map(Event::Begin),
             4 => class.clone().prop_map(Event::Record),
-            1 => class.prop_map(Event::End),
+            1 => class.clone().prop_map(Event::End),
+            1 => class.clone().prop_map(Event::GoOn),
+            1 => (class.clone(), class).prop_map(|(class, removed)| Event::Join(class, removed)),
             1 => (6usize..9, numbers).prop_map(|(n, to)| Event::Renumber(n, to)),
         ]
     }
@@ -243,6 +277,17 @@ mod tests {
                         let ended = expected[class as usize].0.take();
                         prop_assert_eq!(all.take_share(class), ended);
                     }
+                    Event::GoOn(class) => {
+                        let share = share();
+                        all.go_on(class, share);
+                        expected[class as usize].0 = Some(share);
+                    }
+                    Event::Join(class, removed) if class != removed => {
+                        all.join(class, removed);
+                        let (_, count) = std::mem::replace(&mut expected[removed as usize], (None, 0));
+                        expected[class as usize].1 += count;
+                    }
+                    Event::Join(..) => {}
                     Event::Renumber(classes, numbers) => {
                         all.renumber(classes, numbers.iter().copied());
                         let mut after = vec![(None, 0); classes];

@@ -3,6 +3,7 @@
 mod gradual;
 mod look;
 mod memory;
+mod names;
 mod slices;
 
 use super::{DirectionParams, Discard, Engine, EngineParams};

@@ -69,7 +69,7 @@ impl Direction {
             GradualStep::FlowsApart(name) => self.pipeline.tell_flows_apart(&name, now),
             GradualStep::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
             GradualStep::Slice(change) => {
-                let changed = self.change(change, memory, frame_chunks, now);
+                let changed = self.change(change, false, memory, frame_chunks, now);
                 changed.map(drop)
             }
         }
@@ -83,19 +83,14 @@ impl Direction {
         frame_chunks: u32,
         now: Instant,
     ) -> Result<SliceChanged, SliceChangeError> {
-        let removed = match &change {
-            SliceChange::Remove { name } => Some(name.clone()),
-            _ => None,
-        };
-        let changed = self.change(change, memory, frame_chunks, now)?;
-        self.removing.extend(removed);
-        Ok(changed)
+        self.change(change, true, memory, frame_chunks, now)
     }
 
-    /// A change of one slice. Its part of the memory and its delays follow.
+    /// A change of one slice, which somebody asks for or not. Its part of the memory and its delays follow.
     fn change(
         &mut self,
         change: SliceChange,
+        is_asked_for: bool,
         memory: &mut FrameMemory,
         frame_chunks: u32,
         now: Instant,
@@ -103,7 +98,9 @@ impl Direction {
         let follow = match &change {
             SliceChange::Add(slice) => {
                 let chunks = chunks_of_queue(slice.params.queue_limit, frame_chunks);
-                Follow::Add(slice.name.clone(), chunks, slice.is_of_policy)
+                let name = slice.name.clone();
+                let before = self.pipeline.retired_class(&name);
+                Follow::Add(name, chunks, slice.is_of_policy, before)
             }
             SliceChange::Change { params, .. } => {
                 Follow::Change(chunks_of_queue(params.queue_limit, frame_chunks))
@@ -111,20 +108,25 @@ impl Direction {
             SliceChange::Conditioning { .. }
             | SliceChange::Flows { .. }
             | SliceChange::Matches { .. } => Follow::Nothing,
-            SliceChange::Rename { to, .. } => Follow::Rename(to.clone()),
-            SliceChange::Remove { .. } => Follow::Remove,
+            SliceChange::Rename { to, .. } => {
+                Follow::Rename(to.clone(), self.pipeline.retired_class(to))
+            }
+            SliceChange::Remove { name } => Follow::Remove(name.clone()),
         };
         let changed = self.pipeline.change_slice(change, now)?;
         let class = changed.class;
         match follow {
-            Follow::Add(name, chunks, is_of_policy) => {
+            Follow::Add(name, chunks, is_of_policy, before) => {
                 let shares = memory.shares_mut();
                 let share = if is_of_policy {
                     shares.join(&share_name(self.name, &name), chunks)
                 } else {
                     shares.add(&name, chunks)
                 };
-                self.of_classes.begin(class, share);
+                match before {
+                    Some(_) => self.of_classes.go_on(class, share),
+                    None => self.of_classes.begin(class, share),
+                }
             }
             Follow::Change(chunks) => {
                 let share = self.of_classes.share(class);
@@ -133,7 +135,10 @@ impl Direction {
                     .for_each(|&share| memory.shares_mut().want(share, chunks));
             }
             Follow::Nothing => {}
-            Follow::Rename(to) => {
+            Follow::Rename(to, before) => {
+                if let Some(before) = before {
+                    self.of_classes.join(class, before);
+                }
                 let mut watched = self.watched.iter_mut();
                 if let Some(watched) = watched.find(|watched| watched.class == class) {
                     watched.name.clone_from(&to);
@@ -143,7 +148,9 @@ impl Direction {
                     .iter()
                     .for_each(|&share| memory.shares_mut().rename(share, &name));
             }
-            Follow::Remove => {
+            Follow::Remove(name) => {
+                let removals = self.removing.entry(name).or_default();
+                removals.push_back(is_asked_for);
                 let share = self.of_classes.take_share(class);
                 share
                     .iter()
@@ -172,7 +179,15 @@ impl Direction {
 
     fn forget(&mut self, counters: ClassCounters, gone: &mut Vec<ClassCounters>) {
         self.counters.dropped_by_removed_frames += counters.dropped_total();
-        if self.removing.remove(&counters.class) {
+        // One of this name may have been added and removed since: each ended before the next began.
+        let Some(removals) = self.removing.get_mut(&counters.class) else {
+            return;
+        };
+        let is_asked_for = removals.pop_front().unwrap_or_default();
+        if removals.is_empty() {
+            self.removing.remove(&counters.class);
+        }
+        if is_asked_for {
             gone.push(counters);
         }
     }
@@ -193,7 +208,10 @@ impl Direction {
         gone: &mut Vec<ClassCounters>,
     ) {
         self.finish_removed(now, gone);
-        for name in std::mem::take(&mut self.removing) {
+        for (name, removals) in std::mem::take(&mut self.removing) {
+            if !removals.contains(&true) {
+                continue;
+            }
             let is_of = |class: &&ClassCounters| class.class == name;
             let counters = replaced.iter().find(is_of).cloned();
             let counters = counters.or_else(|| self.pipeline.counters().find(is_of).cloned());
@@ -251,11 +269,12 @@ impl Direction {
 
 /// What follows a change of a slice.
 enum Follow {
-    /// Its name, its part of the memory, and whether it is of the policy.
-    Add(String, u64, bool),
+    /// Its name, its part of the memory, whether it is of the policy, and the class of this name that a commit removed.
+    Add(String, u64, bool, Option<u32>),
     Change(u64),
     Nothing,
-    /// Its name from now on.
-    Rename(String),
-    Remove,
+    /// Its name from now on, and the class of this name that a commit removed.
+    Rename(String, Option<u32>),
+    /// Its name.
+    Remove(String),
 }

@@ -1,0 +1,88 @@
+//! Names that slices have after others.
+
+use super::slices::*;
+use super::*;
+use crate::engine::Progress;
+use crate::histogram::Histogram;
+use slicewise_dataplane::ClassCounters;
+
+fn of_class(bench: &Bench, name: &str) -> (ClassCounters, Histogram) {
+    let mut classes = bench.engine.classes(0);
+    let (counters, delays) = classes.find(|(class, _)| class.class == name).unwrap();
+    (counters.clone(), delays.clone())
+}
+
+/// Three frames of slice 10 have left, which a commit has removed while they waited, and one of slice 11.
+fn with_a_removed_class() -> Bench {
+    let mut bench = bench([LINK; 2]);
+    bench.apply(&directions(vec![slice(10, 100), slice(11, 100)], [LINK; 2]));
+    (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.arrive(tagged(11, 1_000, 3));
+    bench.poll();
+    bench.apply(&directions(vec![slice(11, 100)], [LINK; 2]));
+    assert_eq!(bench.run().len(), 4);
+    assert_eq!(of_class(&bench, "vlan10").1.count(), 3);
+    bench
+}
+
+#[test]
+fn a_slice_with_the_name_of_a_removed_class_goes_on_with_its_counters_and_delays() {
+    let mut policies = [100, 100].map(|kbit| slice(11, kbit));
+    policies[1].name = "vlan10".to_owned();
+    policies[1].matches.as_mut().unwrap().name = "vlan10".to_owned();
+    let [before, after] = policies.map(|class| directions(vec![class], [LINK; 2]));
+    let mut renamed = with_a_removed_class();
+    let waited = ["vlan10", "vlan11"].map(|name| of_class(&renamed, name).1.sum());
+    let all = Duration::from_nanos(waited.iter().map(|waited| waited.nanos()).sum());
+    let change = renamed.engine.basis().gradual(&before, &after);
+    let (mut change, now) = (change.unwrap(), renamed.now);
+    assert_eq!(renamed.engine.advance(&mut change, now), Ok(Progress::Done));
+    let mut added = with_a_removed_class();
+    added.engine.change_slice(both(&add(10, 100)), now).unwrap();
+    for (bench, id, sent, waited) in [(&mut renamed, 11, 5, all), (&mut added, 10, 4, waited[0])] {
+        bench.now = bench.now.saturating_add(Duration::from_millis(1));
+        bench.arrive(tagged(id, 1_000, 4));
+        bench.run();
+        let (counters, delays) = of_class(bench, "vlan10");
+        assert_eq!((counters.sent_frames, delays.count()), (sent, sent));
+        assert_eq!(delays.sum(), waited, "the last one does not wait");
+        bench.assert_conserved();
+    }
+    // The place of the class that was removed is free, and what comes there begins anew.
+    let change = both(&add(12, 100));
+    renamed.engine.change_slice(change, renamed.now).unwrap();
+    assert_eq!(of_class(&renamed, "vlan12").1.count(), 0);
+}
+
+#[test]
+fn a_removal_is_reported_with_its_own_counters_where_one_of_the_same_name_came_before() {
+    for is_asked_for in [true, false] {
+        let mut bench = bench([LINK; 2]);
+        let of_slice = directions(vec![slice(10, 100)], [LINK; 2]);
+        bench.apply(&of_slice);
+        bench.arrive(tagged(10, 1_000, 0));
+        bench.run();
+        if is_asked_for {
+            let change = both(&remove(10));
+            bench.engine.change_slice(change, bench.now).unwrap();
+        } else {
+            let none = directions(vec![], [LINK; 2]);
+            let change = bench.engine.basis().gradual(&of_slice, &none);
+            let (mut change, now) = (change.unwrap(), bench.now);
+            assert_eq!(bench.engine.advance(&mut change, now), Ok(Progress::Done));
+        }
+        // Nobody has looked since.
+        for change in [add(10, 100), remove(10)] {
+            let change = directed([Some(change), None]);
+            bench.engine.change_slice(change, bench.now).unwrap();
+        }
+        bench.poll();
+        let gone = std::iter::from_fn(|| bench.engine.poll_gone());
+        let gone: Vec<_> = gone
+            .filter(|gone| gone.direction == 0)
+            .map(|gone| gone.counters.sent_frames)
+            .collect();
+        let expected: &[u64] = if is_asked_for { &[1, 0] } else { &[0] };
+        assert_eq!(gone, expected);
+    }
+}
