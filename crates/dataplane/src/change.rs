@@ -236,9 +236,12 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         names,
         shared,
         classifier,
-        ledger,
+        mut ledger,
         successors,
     } = prepared;
+    if let Some(ledger) = ledger.as_mut().filter(|_| pipeline.backlog() > 0) {
+        ledger.reserved.on_committed();
+    }
     let (moving, mut ahead) = slice::end_all(pipeline, now);
     ahead.extend(awaited(pipeline));
     let (kept, drained) = queues::matched(pipeline, (&built, &shared), &successors, &ahead);

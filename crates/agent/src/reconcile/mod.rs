@@ -476,6 +476,7 @@ impl Reconciler {
         state.tries = state.tries.saturating_add(1);
         let again = match error {
             SliceChangeError::Draining { .. }
+            | SliceChangeError::Committed { .. }
             | SliceChangeError::Moving { .. }
             | SliceChangeError::NotByFlow { .. }
             | SliceChangeError::Refused {

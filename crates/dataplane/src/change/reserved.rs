@@ -29,6 +29,8 @@ pub(crate) struct Reserved {
     draining: u32,
     /// Links with higher rates or larger buffers, and the busy period in which they came: that began on those before.
     raised: Option<(u64, Vec<AdmissionParams>)>,
+    /// Frames wait from before the policy was committed: what was reserved for those is not known here.
+    is_incomplete: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +57,8 @@ pub(crate) enum NotReserved {
     Refused(Refusal),
     /// It would fit, but not while the guarantee that it replaces still holds.
     InTransition(Refusal),
+    /// Frames wait from before the policy was committed.
+    Incomplete,
 }
 
 impl Reserved {
@@ -71,7 +75,13 @@ impl Reserved {
             ended: LinkedList::new(),
             draining: 0,
             raised: None,
+            is_incomplete: false,
         }
+    }
+
+    /// The policy was committed while frames waited, before any busy period of its own.
+    pub(crate) const fn on_committed(&mut self) {
+        self.is_incomplete = true;
     }
 
     /// Delay classes up to the longest in which something is reserved.
@@ -93,12 +103,13 @@ impl Reserved {
 
     /// Whether anything counts that was replaced or removed.
     pub(crate) fn has_ended(&self) -> bool {
-        self.draining > 0 || !self.ended.is_empty() || self.raised.is_some()
+        self.draining > 0 || !self.ended.is_empty() || self.raised.is_some() || self.is_incomplete
     }
 
     /// Release what ended before this busy period, or all if there is none.
     pub(crate) fn settle(&mut self, busy_period: Option<u64>) {
         let is_over = |ended_in: u64| busy_period.is_none_or(|now| ended_in < now);
+        self.is_incomplete &= !is_over(0);
         let raised = self.raised.take_if(|raised| is_over(raised.0));
         if let Some((_, links)) = raised {
             let changed = self.reservations.change_links(&links);
@@ -128,6 +139,9 @@ impl Reserved {
 
     /// Reserve the guarantee of a new slice.
     pub(crate) fn try_add(&mut self, guarantee: &GuaranteeParams) -> Result<(), NotReserved> {
+        if self.is_incomplete {
+            return Err(NotReserved::Incomplete);
+        }
         let reserved = self.reservations.try_reserve(*guarantee);
         reserved.map_err(NotReserved::Refused)
     }
@@ -209,6 +223,9 @@ impl Reserved {
         busy_period: Option<u64>,
     ) -> Result<Reservation, NotReserved> {
         let covering = busy_period.map_or(new.into(), |_| current.covering(new));
+        if self.is_incomplete && current.covering(new) != current {
+            return Err(NotReserved::Incomplete);
+        }
         self.reservations.release(current);
         let mut fits = self.reservations.try_reserve(new);
         let mut why: fn(Refusal) -> NotReserved = NotReserved::Refused;

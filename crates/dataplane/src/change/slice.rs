@@ -421,6 +421,11 @@ impl Changing<'_> {
     /// Release what is no longer reserved.
     fn settle(&mut self) {
         self.finish_some();
+        let drain = self.pipeline.drain;
+        let is_draining = drain.is_some_and(|drain| self.pipeline.tree.packets(drain) > 0);
+        if is_draining {
+            return;
+        }
         let busy_period = self.busy_period();
         self.ledger.reserved.settle(busy_period);
     }
@@ -530,6 +535,7 @@ impl Changing<'_> {
                 name,
                 refusal: Box::new(refusal),
             },
+            NotReserved::Incomplete => SliceChangeError::Committed { name },
         }
     }
 

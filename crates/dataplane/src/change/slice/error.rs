@@ -118,6 +118,14 @@ pub enum SliceChangeError {
         /// For a guarantee that covers both.
         refusal: Box<Refusal>,
     },
+    /// More is to be guaranteed, and frames wait from before the policy was committed, of which it is not known what they were promised.
+    #[error(
+        "slice `{name}`: frames wait from before the policy was put in force: repeat it when they have left"
+    )]
+    Committed {
+        /// The slice.
+        name: String,
+    },
     /// Its parameters do not fit the scheduler.
     #[error("slice `{name}`: {error}")]
     Slice {
@@ -150,6 +158,7 @@ impl SliceChangeError {
                 | Self::LinkLowered
                 | Self::FramesWait { .. }
                 | Self::DelayReserved
+                | Self::Committed { .. }
                 | Self::Refused {
                     still_reserved: true,
                     ..

@@ -25,7 +25,7 @@ fn of_tenants(tenants: &[(&str, u32)], classes: &[(u16, Kind, &str)]) -> PolicyS
 }
 
 /// Put another policy in force, beside the slices that were added.
-fn replace(port: &mut Port, policy: &PolicySpec) -> Result<(), BuildError> {
+pub(super) fn replace(port: &mut Port, policy: &PolicySpec) -> Result<(), BuildError> {
     let now = Instant::from_nanos(port.now());
     let policy = policy.resolve(LINK).unwrap();
     let change = Change::PolicyBesideSlices(policy);

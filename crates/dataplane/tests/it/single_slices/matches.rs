@@ -334,6 +334,7 @@ impl Model {
                     Err(
                         SliceChangeError::Moving { .. }
                         | SliceChangeError::Draining { .. }
+                        | SliceChangeError::Committed { .. }
                         | SliceChangeError::Refused { .. },
                     ) => assert!(self.slices[slice].is_none()),
                     Err(other) => panic!("{other}"),

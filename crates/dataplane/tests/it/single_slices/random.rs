@@ -150,7 +150,9 @@ impl Model {
                 let meets = |other: &usize| MAPS[*other].clone().any(|vlan| own.contains(&vlan));
                 assert!(self.draining.keys().any(meets));
             }
-            Err(SliceChangeError::Refused { .. }) => assert!(!self.maps.contains(&map)),
+            Err(SliceChangeError::Refused { .. } | SliceChangeError::Committed { .. }) => {
+                assert!(!self.maps.contains(&map))
+            }
             Err(other) => panic!("{other}"),
         }
     }

@@ -1,5 +1,6 @@
 //! What slices give up stays reserved until no deadline of another depends on it.
 
+use super::kept::replace;
 use super::*;
 
 pub(super) const fn ms(ms: u64) -> Duration {
@@ -86,6 +87,53 @@ fn a_slice_that_comes_after_another_delays_no_frame_that_waited_for_that_one() {
 fn a_guarantee_that_comes_back_delays_no_frame_that_waited_for_the_one_before() {
     let short = guaranteed(100, 9_000, ms(10));
     come_after_another(change(&(1..=1), BEST_EFFORT), &change(&(1..=1), short), 1);
+}
+
+/// What a commit changes is not tested beside what was reserved before; what comes after it waits until that does not count.
+#[test]
+fn a_slice_that_comes_after_a_commit_delays_no_frame_that_waited_then() {
+    let short = guaranteed(100, 9_000, ms(10));
+    let long = guaranteed(100, 48_000, ms(50));
+    let both = [(1..=1, short), (2..=2, long)];
+    for is_removed_before in [false, true] {
+        let mut port = Port::new(&spec(&both), Some(LINK));
+        burst(&mut port, 1, 6);
+        burst(&mut port, 2, 32);
+        let due = due(&port, ms(50));
+        port.run_until(8 * FRAME);
+        if is_removed_before {
+            apply(&mut port, remove(&(1..=1))).unwrap();
+        }
+        replace(&mut port, &spec(&both[1..])).unwrap();
+        let more = Kind {
+            cir: Some(200),
+            ..long
+        };
+        let raise = apply(&mut port, change(&(2..=2), more)).unwrap_err();
+        assert!(raise.is_temporary(), "{raise}");
+        apply(&mut port, change(&(2..=2), long)).unwrap();
+        repeat(&mut port, &add(&(3..=3), short));
+        burst(&mut port, 3, 6);
+        assert!(last_of(&mut port, 2) <= due, "{is_removed_before}");
+    }
+}
+
+/// Frames of a class that is gone are sent before all others.
+#[test]
+fn a_slice_that_comes_after_a_commit_waits_for_no_frames_of_classes_that_are_gone() {
+    let prompt = guaranteed(100, 9_000, ms(10));
+    let mut port = Port::new(&spec(&[(1..=1, BEST_EFFORT)]), Some(LINK));
+    burst(&mut port, 1, 30);
+    replace(&mut port, &spec(&[])).unwrap();
+    let refused = apply(&mut port, add(&(3..=3), prompt)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "slice `vlan3-3`: frames wait from before the policy was put in force: repeat it when they have left"
+    );
+    repeat(&mut port, &add(&(3..=3), prompt));
+    burst(&mut port, 3, 6);
+    let due = due(&port, ms(10));
+    assert!(last_of(&mut port, 3) <= due);
 }
 
 /// They have let others be sent first that would have been due later than they; so have those that come behind them.
