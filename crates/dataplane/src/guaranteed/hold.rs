@@ -232,9 +232,11 @@ impl Guaranteed {
         }
         // A deadline before that would claim capacity that others were promised.
         slice.committed.refill(joined);
-        if watch.floor.is_some() && self.next_deadline(id, pool) >= watch.floor {
-            watch.floor = None;
-        }
+        let is_earlier = |floor: &u64| {
+            self.next_deadline(id, pool)
+                .is_some_and(|next| next < *floor)
+        };
+        watch.floor = watch.floor.filter(is_earlier);
         if !is_empty && (!in_order || watch.at < watch.last || watch.floor.is_some()) {
             self.holds.watched.insert(id, watch);
         }
@@ -243,9 +245,10 @@ impl Guaranteed {
         }
     }
 
-    /// By when the next frame of a slice is due, if there is one.
+    /// By when the next frame of a slice is due, if there is one and the slice has a guarantee.
     fn next_deadline(&self, id: u32, pool: &FramePool) -> Option<u64> {
-        let slice = &self.slices[id as usize];
+        let slice = self.slices.get(id as usize);
+        let slice = slice.filter(|slice| slice.committed.exists())?;
         let (lengths, arrival) = (slice.head != NIL).then(|| pool.head(slice.head))?;
         let price = cost(self.counted(lengths));
         let eligible = slice.committed.ready_at(arrival.nanos(), price);

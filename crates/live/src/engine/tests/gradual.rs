@@ -6,6 +6,7 @@ use crate::engine::{GradualChange, Progress};
 use slicewise_dataplane::SliceChange;
 use slicewise_model::{ClassSpec, GuaranteedSpec, PolicerSpec, RateSpec};
 use slicewise_units::ByteCount;
+use std::collections::BTreeMap;
 
 /// The rates of some slices, kbit/s, in both directions.
 fn policies(kbit: &[u64]) -> [DirectionParams; 2] {
@@ -294,6 +295,51 @@ fn memory_is_divided_among_slices_that_come_change_and_go_as_by_a_commit() {
             stepwise.run();
             stepwise.assert_conserved();
         }
+    }
+}
+
+/// Neither the steps that were carried out nor those that were not stand in the way of a whole policy, the new one or the one before.
+#[test]
+fn a_reload_that_is_refused_in_the_middle_is_completed_or_taken_back_by_a_commit() {
+    let (before, after): ([u64; 4], [u64; 4]) = ([100; 4], [200, 200, 200, 9_000]);
+    for is_taken_back in [false, true] {
+        let mut bench = bench([LINK; 2]);
+        bench.apply(&policies(&before));
+        let mut change = prepared(&bench, &before, &after);
+        // The last slice does not fit beside one that comes meanwhile.
+        let meanwhile = directed([Some(add(30, 4_000)), None]);
+        bench.engine.change_slice(meanwhile, bench.now).unwrap();
+        for (id, i) in (10..14).flat_map(|id| (0..5).map(move |i| (id, i))) {
+            bench.arrive(tagged(id, 1_000, i));
+        }
+        bench.poll();
+        let refused = loop {
+            match bench.engine.advance(&mut change, bench.now) {
+                Ok(Progress::More) => {}
+                other => break other.unwrap_err(),
+            }
+        };
+        assert_eq!(refused.direction, 0);
+        assert!(!refused.error.is_temporary(), "{refused}");
+        assert!((1..8).contains(&change.remaining()), "{change:?}");
+        let waiting = bench.engine.backlog();
+        bench
+            .engine
+            .change_slice(directed([Some(remove(30)), None]), bench.now)
+            .unwrap();
+        let wanted = if is_taken_back { &before } else { &after };
+        bench.apply(&policies(wanted));
+        assert_eq!(bench.engine.backlog(), waiting);
+        let left = bench.engine.basis();
+        let left = left.gradual(&policies(wanted), &policies(wanted));
+        assert_eq!(left.unwrap().remaining(), 0, "all of it is in force");
+        let mut last = BTreeMap::new();
+        for frame in bench.run() {
+            let before = last.insert(vlan_of(&frame), number(&frame));
+            assert!(before.is_none_or(|before| before < number(&frame)));
+        }
+        assert_eq!(last, (10..14).map(|id| (id, 4)).collect());
+        bench.assert_conserved();
     }
 }
 
