@@ -425,7 +425,7 @@ impl Checker<'_> {
             (None, Some(_)) => {
                 let slice = class.value.slice.as_ref()?;
                 let Some(found) = slices.get(slice.value.as_ref()) else {
-                    self.report_unknown(Table::SLICES, slice, || slices.names());
+                    self.report_unknown(Table::SLICES, slice, slices.len(), || slices.names());
                     return None;
                 };
                 // A slice without `match` is reported where the slice is.

@@ -280,28 +280,32 @@ impl<'a> Checker<'a> {
         let text = name.value.as_ref();
         let index = known.iter().position(|known| *known == text);
         if index.is_none() {
-            self.report_unknown(table, name, || known.to_vec());
+            self.report_unknown(table, name, known.len(), || known.to_vec());
         }
         index
     }
 
-    /// Report that there is no `name` in `table`, unless an entry of that name is there and cannot be read: where mistakes are
-    /// many, nobody looks.
+    /// Report that there is no `name` in `table`, unless an entry of that name is there and cannot be read: it has `readable`
+    /// others. Where mistakes are many, nobody looks, and each that cannot be read may be the one.
     fn report_unknown<'k>(
         &mut self,
         Table(key, what): Table,
         name: &At<impl AsRef<str>>,
+        readable: usize,
         known: impl FnOnce() -> Vec<&'k str>,
     ) {
         let text = name.value.as_ref();
         let is_written = |(key, _): &(Key, Node)| key.text == text;
-        let known = if self.problems.are_many() {
-            Vec::new()
-        } else if self.entries_at(&[key]).iter().any(is_written) {
-            return;
+        let (are_many, entries) = (self.problems.are_many(), self.entries_at(&[key]));
+        let is_there = if are_many {
+            entries.len() > readable
         } else {
-            known()
+            entries.iter().any(is_written)
         };
+        if is_there {
+            return;
+        }
+        let known = if are_many { Vec::new() } else { known() };
         let message = format!("there is no {what} `{text}`");
         self.problems
             .add_unknown(name.span, message, (text, &known));

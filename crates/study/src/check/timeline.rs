@@ -301,21 +301,15 @@ impl Checker<'_> {
         {
             problem!(self.problems, at => "with a `timeline` every run takes as long as the phases");
         }
-        let phases = self.phase_times(timeline, study, first);
+        let phases = self.phase_times(timeline, study, later, first);
         let words = super::timeline::changes(self.root);
         let words = std::iter::once(Vec::new()).chain(words.iter().map(Change::words));
-        let studies = std::iter::once(study.clone()).chain(later);
-        let phases = phases.into_iter().zip(studies).zip(words);
         let is_sound = self.problems.is_empty();
         let mut made: Vec<Phase> = Vec::new();
-        for (((phase, at), study), changes) in phases {
-            let before = made.last().map_or(&phase.study, |phase| &phase.study);
-            self.check_applications(before, &study, at);
-            let phase = Phase {
-                changes,
-                study,
-                ..phase
-            };
+        for ((mut phase, at), changes) in phases.into_iter().zip(words) {
+            let before = made.last().unwrap_or(&phase);
+            self.check_applications(&before.study, &phase.study, at);
+            phase.changes = changes;
             if is_sound {
                 self.check_length(&phase, at);
             }
@@ -324,11 +318,12 @@ impl Checker<'_> {
         made
     }
 
-    /// When phases begin and end, and where that is written; each with the study as it is before the first change.
+    /// When phases begin and end, and where that is written; `later` is the study in each but the first.
     fn phase_times(
         &mut self,
         timeline: &Placed<TimelineSpec>,
         study: &Study,
+        later: Vec<Study>,
         first: &str,
     ) -> Vec<(Phase, Span)> {
         let settle = timeline.value.settle.as_ref();
@@ -336,16 +331,19 @@ impl Checker<'_> {
         if let Some(settle) = settle {
             self.check_edge(settle, study, "the settling time");
         }
-        let phase = |name: &str, title: &str, begins| Phase {
+        let ends = study.duration;
+        let phase = |name: &str, title: &str, begins, study| Phase {
             name: name.to_owned(),
             title: title.to_owned(),
             begins,
             measured_from: sum(begins, settle_time),
-            ends: study.duration,
+            ends,
             changes: Vec::new(),
-            study: study.clone(),
+            study,
         };
-        let mut phases = vec![(phase(first, "", Duration::ZERO), timeline.span)];
+        let before_changes = phase(first, "", Duration::ZERO, study.clone());
+        let mut phases = vec![(before_changes, timeline.span)];
+        let mut later = later.into_iter();
         for (name, change) in timeline.value.changes.iter() {
             let Some(at) = &change.value.at else { continue };
             self.check_edge(at, study, "a change");
@@ -363,7 +361,8 @@ impl Checker<'_> {
                 last.ends = at.value;
             }
             let title = &change.value.title;
-            phases.push((phase(&name.value, title, at.value), at.span));
+            let next = later.next();
+            phases.extend(next.map(|study| (phase(&name.value, title, at.value, study), at.span)));
         }
         phases
     }

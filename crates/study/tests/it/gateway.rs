@@ -216,6 +216,15 @@ fn each_slice_that_is_missing_is_counted_where_many_are() {
 }
 
 #[test]
+fn slices_that_cannot_be_read_are_not_missing_where_many_cannot() {
+    let text = of_many_slices(200, |n| format!("s{n}"));
+    let text = text.replace(": {match: {", ": nonsense # ");
+    let refused = parse(&text).unwrap_err();
+    assert!(!refused.contains("there is no slice"), "{refused}");
+    assert!(refused.contains("… and 150 more"), "{refused}");
+}
+
+#[test]
 fn a_policy_has_few_named_queues() {
     let queues: String = (0..5_000)
         .map(|n| format!("    - {{name: q{n}}}\n"))
