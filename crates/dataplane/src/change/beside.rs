@@ -2,10 +2,9 @@
 
 use crate::build::BuildError;
 use slicewise_model::{
-    ClassParams, DelayClasses, GuaranteeParams, GuaranteedParams, PolicyParams, Reservations,
-    SliceParams, TenantParams,
+    ClassParams, DelayClasses, GuaranteeParams, PolicyParams, Reservations, SliceParams,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// `policy`, with the slices `added` to another one, `before`, tested after its own classes.
 pub(super) fn policy_with(
@@ -26,6 +25,8 @@ pub(super) fn policy_with(
     own.for_each(|guarantee| reservations.restore(guarantee));
     let own = policy.classes.iter().map(|class| class.name.as_str());
     let own: HashSet<&str> = own.collect();
+    let tenants = common.tenants.iter().map(|tenant| tenant.name.clone());
+    let mut tenants: HashMap<String, usize> = tenants.zip(0..).collect();
     for class in &mut added {
         let name = &class.name;
         if own.contains(name.as_str()) {
@@ -35,7 +36,14 @@ pub(super) fn policy_with(
             continue;
         };
         let tenant = old.tenants.get(slice.tenant as usize);
-        let position = tenant.and_then(|tenant| position_of(tenant, common));
+        let position = tenant.and_then(|tenant| {
+            let next = tenants.len();
+            let position = *tenants.entry(tenant.name.clone()).or_insert(next);
+            if position == next {
+                common.tenants.push(tenant.clone());
+            }
+            u16::try_from(position).ok().map(u32::from)
+        });
         let Some(position) = position else {
             return Err(not_kept(name, "there are too many tenants"));
         };
@@ -57,17 +65,6 @@ pub(super) fn policy_with(
     let default = policy.classes.len().saturating_sub(1);
     policy.classes.splice(default..default, added);
     Ok(policy)
-}
-
-/// The position of a tenant, which is added where there is none of its name.
-fn position_of(tenant: &TenantParams, common: &mut GuaranteedParams) -> Option<u32> {
-    let tenants = &mut common.tenants;
-    let found = tenants.iter().position(|other| other.name == tenant.name);
-    let position = found.unwrap_or_else(|| {
-        tenants.push(tenant.clone());
-        tenants.len() - 1
-    });
-    u16::try_from(position).ok().map(u32::from)
 }
 
 /// The guarantee with the delay class for its delay among others.

@@ -487,6 +487,7 @@ proptest! {
         let mut present: Vec<(u32, ClassMap)> = (0..).zip(maps).collect();
         let mut classifier = Classifier::new(&policy);
         for (number, (map, index, removes)) in (default + 1..).zip(changes) {
+            let before = classifier.revision();
             if removes && !present.is_empty() {
                 let (class, map) = present.remove(index.index(present.len()));
                 prop_assert!(classifier.remove(0, class, &map));
@@ -494,6 +495,7 @@ proptest! {
                 prop_assert_eq!(classifier.insert(0, number, &map), Ok(()));
                 present.push((number, map));
             }
+            prop_assert!(classifier.revision() > before, "who keeps classes of frames looks again");
             for frame in &frames {
                 let first = present
                     .iter()
