@@ -85,7 +85,7 @@ impl ReportError {
     #[must_use]
     pub fn is_unwritten(&self) -> bool {
         match self {
-            Self::Results(ResultsError::Io { action, .. }) => !action.starts_with("read"),
+            Self::Results(ResultsError::Io { action, .. }) => !action.is_reading(),
             Self::Parquet { .. } => true,
             _ => false,
         }

@@ -1,6 +1,6 @@
 //! Files that are either there whole or not at all.
 
-use crate::ResultsError;
+use crate::{Action, ResultsError};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl AtomicFile {
     /// Where no file can be made in its folder.
     pub fn create(target: &Path) -> Result<Self, ResultsError> {
         let (file, temporary) =
-            create_new(target).map_err(|e| ResultsError::io("write", target, e))?;
+            create_new(target).map_err(|e| ResultsError::io(Action::Write, target, e))?;
         let writer = Some(BufWriter::with_capacity(1 << 16, file));
         Ok(Self {
             writer,
@@ -55,7 +55,7 @@ impl AtomicFile {
         renamed.map_err(|e| {
             // The error is reported; a file left behind is swept when the folder is next used.
             let _ = fs::remove_file(&self.temporary);
-            ResultsError::io("write", &self.target, e)
+            ResultsError::io(Action::Write, &self.target, e)
         })
     }
 }
@@ -119,7 +119,7 @@ impl Drop for AtomicFile {
 pub fn write_file(target: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     let mut file = AtomicFile::create(target)?;
     file.write_all(bytes)
-        .map_err(|e| ResultsError::io("write", target, e))?;
+        .map_err(|e| ResultsError::io(Action::Write, target, e))?;
     file.commit()
 }
 

@@ -1,5 +1,43 @@
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
+
+/// What is done with a file or a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// A file is read.
+    Read,
+    /// The names of what is in a folder are read.
+    ReadFolder,
+    /// A folder is made.
+    CreateFolder,
+    /// A file is written.
+    Write,
+    /// A file is removed.
+    Remove,
+    /// Files of packets are removed from a folder.
+    RemovePackets,
+}
+
+impl Action {
+    /// Whether nothing on the disk is to change.
+    #[must_use]
+    pub const fn is_reading(self) -> bool {
+        matches!(self, Self::Read | Self::ReadFolder)
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::ReadFolder => "read the folder",
+            Self::CreateFolder => "create the folder",
+            Self::Write => "write",
+            Self::Remove => "remove",
+            Self::RemovePackets => "remove the packets in",
+        })
+    }
+}
 
 /// Why a results folder cannot be used, or a part of it cannot be trusted.
 #[derive(Debug, thiserror::Error)]
@@ -7,8 +45,8 @@ pub enum ResultsError {
     /// Reading or writing failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried: "create the folder", "write".
-        action: &'static str,
+        /// What was tried.
+        action: Action,
         /// On what.
         path: PathBuf,
         /// What the operating system said.
@@ -194,7 +232,7 @@ pub enum ResultsError {
 impl ResultsError {
     /// `action` failed on `path`.
     #[must_use]
-    pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub fn io(action: Action, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {
             action,
             path: path.into(),

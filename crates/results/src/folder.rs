@@ -7,7 +7,7 @@ use crate::names::{
     STUDY_FILE,
 };
 use crate::open::{self, ReadError, make_folder};
-use crate::{ResultsError, check, own, write_file};
+use crate::{Action, ResultsError, check, own, write_file};
 use serde::{Deserialize, Serialize};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::path::path_component;
@@ -80,7 +80,7 @@ impl ResultsFolder {
         if root.is_file() {
             return Err(ResultsError::NotAFolder { path: root });
         }
-        fs::create_dir_all(&root).map_err(|e| ResultsError::io("create the folder", &root, e))?;
+        fs::create_dir_all(&root).map_err(|e| ResultsError::io(Action::CreateFolder, &root, e))?;
         // Refuse before anything is written: the lock is a file too.
         let found = match read_study(&root) {
             Ok(None) if !is_empty(&root)? => {
@@ -242,7 +242,7 @@ impl ResultsFolder {
         };
         check::record_of_study(record, &self.study).map_err(refused)?;
         let json = serde_json::to_vec(record)
-            .map_err(|e| ResultsError::io("write", &path, io::Error::from(e)))?;
+            .map_err(|e| ResultsError::io(Action::Write, &path, io::Error::from(e)))?;
         let sealed = checksum::seal(&json, Form::Compact);
         if sealed.len() as u64 > RECORD_BYTES {
             return Err(refused(ReadError::TooLarge(RECORD_BYTES).to_string()));
@@ -346,7 +346,7 @@ impl ResultsFolder {
         let mut text = match open::read(&path, RECORD_BYTES) {
             Ok(None) => return Ok(None),
             Ok(Some(text)) => text,
-            Err(ReadError::Io(e)) => return Err(ResultsError::io("read", path, e)),
+            Err(ReadError::Io(e)) => return Err(ResultsError::io(Action::Read, path, e)),
             Err(error) => return Err(damaged(error.to_string())),
         };
         let record = unsealed_record(&mut text)
@@ -392,7 +392,7 @@ fn unsealed_record(text: &mut [u8]) -> Result<RunRecord, String> {
 
 pub(crate) fn pretty_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut json = serde_json::to_vec_pretty(value)
-        .map_err(|e| ResultsError::io("write", path, io::Error::from(e)))?;
+        .map_err(|e| ResultsError::io(Action::Write, path, io::Error::from(e)))?;
     json.push(b'\n');
     Ok(json)
 }
@@ -412,7 +412,7 @@ fn read_study(root: &Path) -> Result<Option<StudyDescription>, ResultsError> {
             return Err(ResultsError::Foreign { path, what, wanted });
         }
         Err(ReadError::TooLarge(_)) => return Ok(None),
-        Err(ReadError::Io(e)) => return Err(ResultsError::io("read", path, e)),
+        Err(ReadError::Io(e)) => return Err(ResultsError::io(Action::Read, path, e)),
     };
     let head: StudyFileHead = match serde_json::from_slice(&text) {
         Ok(head) => head,
@@ -469,8 +469,8 @@ fn refuse_other_study(
 
 /// True where nothing lies in the folder but what a process killed at its start leaves behind.
 fn is_empty(root: &Path) -> Result<bool, ResultsError> {
-    for entry in fs::read_dir(root).map_err(|e| ResultsError::io("read the folder", root, e))? {
-        let entry = entry.map_err(|e| ResultsError::io("read the folder", root, e))?;
+    for entry in fs::read_dir(root).map_err(|e| ResultsError::io(Action::ReadFolder, root, e))? {
+        let entry = entry.map_err(|e| ResultsError::io(Action::ReadFolder, root, e))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name != LOCK_FILE && !own::is_partial_file(&[&name]) {
@@ -483,11 +483,11 @@ fn is_empty(root: &Path) -> Result<bool, ResultsError> {
 /// The first thing in the folder that no study writes.
 fn stranger(root: &Path) -> Result<Option<PathBuf>, ResultsError> {
     let mut strangers = Vec::new();
-    for entry in fs::read_dir(root).map_err(|e| ResultsError::io("read the folder", root, e))? {
-        let entry = entry.map_err(|e| ResultsError::io("read the folder", root, e))?;
+    for entry in fs::read_dir(root).map_err(|e| ResultsError::io(Action::ReadFolder, root, e))? {
+        let entry = entry.map_err(|e| ResultsError::io(Action::ReadFolder, root, e))?;
         let kind = entry
             .file_type()
-            .map_err(|e| ResultsError::io("read", entry.path(), e))?;
+            .map_err(|e| ResultsError::io(Action::Read, entry.path(), e))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_known = if kind.is_dir() {

@@ -39,7 +39,7 @@ mod series;
 mod testbed;
 
 pub use atomic::{AtomicFile, write_file};
-pub use error::ResultsError;
+pub use error::{Action, ResultsError};
 pub use folder::{Force, ResultsFolder};
 pub use names::{FIGURE_KINDS, TABLES};
 pub use open::make_folder;

@@ -3,7 +3,7 @@
 //! Reading follows links, so that results may be kept by a program that links to them; what is read is a
 //! regular file of bounded size all the same. Nothing is written through a link.
 
-use crate::ResultsError;
+use crate::{Action, ResultsError};
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -70,13 +70,13 @@ pub(crate) fn lock_file(path: &Path) -> Result<File, ResultsError> {
         Err(e) => {
             return Err(match path.symlink_metadata() {
                 Ok(found) if !found.is_file() => foreign(path, found.file_type(), "a file"),
-                _ => ResultsError::io("write", path, e),
+                _ => ResultsError::io(Action::Write, path, e),
             });
         }
     };
     let found = file
         .metadata()
-        .map_err(|e| ResultsError::io("read", path, e))?;
+        .map_err(|e| ResultsError::io(Action::Read, path, e))?;
     if found.is_file() {
         Ok(file)
     } else {
@@ -91,7 +91,7 @@ pub(crate) fn lock_file(path: &Path) -> Result<File, ResultsError> {
 pub fn make_folder(path: &Path) -> Result<(), ResultsError> {
     match fs::create_dir(path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => check_folder(path),
-        made => made.map_err(|e| ResultsError::io("create the folder", path, e)),
+        made => made.map_err(|e| ResultsError::io(Action::CreateFolder, path, e)),
     }
 }
 
@@ -99,7 +99,9 @@ pub fn make_folder(path: &Path) -> Result<(), ResultsError> {
 pub(crate) fn check_folder(path: &Path) -> Result<(), ResultsError> {
     match path.symlink_metadata() {
         Ok(found) if !found.is_dir() => Err(foreign(path, found.file_type(), "a folder")),
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ResultsError::io("read", path, e)),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(ResultsError::io(Action::Read, path, e))
+        }
         _ => Ok(()),
     }
 }

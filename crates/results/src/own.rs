@@ -6,7 +6,7 @@ use crate::names::{
     FIGURE_KINDS, FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES,
     STUDY_FILE, TABLES,
 };
-use crate::{ResultsError, open};
+use crate::{Action, ResultsError, open};
 use serde_json::Value;
 use slicewise_stats::path::path_component;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,9 @@ pub(crate) fn may_be_study_file(text: &[u8]) -> bool {
 
 fn remove_file(path: &Path) -> Result<(), ResultsError> {
     match fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ResultsError::io("remove", path, e)),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(ResultsError::io(Action::Remove, path, e))
+        }
         _ => Ok(()),
     }
 }
@@ -81,7 +83,7 @@ fn walk(
     parts: &mut Vec<String>,
     on_entry: &mut impl FnMut(PathBuf, &[&str], bool),
 ) -> Result<(), ResultsError> {
-    let failed = |e| ResultsError::io("read the folder", folder, e);
+    let failed = |e| ResultsError::io(Action::ReadFolder, folder, e);
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;

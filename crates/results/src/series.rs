@@ -1,7 +1,7 @@
 //! The folder around the results of several cases: which there are.
 
 use crate::atomic::write_file;
-use crate::error::ResultsError;
+use crate::error::{Action, ResultsError};
 use crate::names::STUDY_BYTES;
 use crate::open::{self, ReadError, make_folder};
 use serde::{Deserialize, Serialize};
@@ -114,12 +114,12 @@ impl SeriesFolder {
         }
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)
-                .map_err(|error| ResultsError::io("create the folder", parent, error))?;
+                .map_err(|error| ResultsError::io(Action::CreateFolder, parent, error))?;
         }
         make_folder(path)?;
         let file = path.join(FILE);
         let json = serde_json::to_vec_pretty(&description)
-            .map_err(|error| ResultsError::io("write", &file, error.into()))?;
+            .map_err(|error| ResultsError::io(Action::Write, &file, error.into()))?;
         write_file(&file, &json)?;
         Ok(Self {
             path: path.to_owned(),
@@ -143,7 +143,7 @@ impl SeriesFolder {
         let text = match open::read(&file, STUDY_BYTES) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
-            Err(ReadError::Io(error)) => return Err(ResultsError::io("read", file, error)),
+            Err(ReadError::Io(error)) => return Err(ResultsError::io(Action::Read, file, error)),
             Err(error) => return Err(damaged(error.to_string())),
         };
         let head: SeriesHead =

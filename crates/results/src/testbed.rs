@@ -3,7 +3,7 @@
 use crate::folder::pretty_json;
 use crate::names::{FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_FILE, UNSUPPORTED_FILE};
 use crate::open::{self, ReadError};
-use crate::{ResultsError, ResultsFolder, write_file};
+use crate::{Action, ResultsError, ResultsFolder, write_file};
 use serde::{Deserialize, Serialize};
 use slicewise_stats::prediction::OfferedTraffic;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ impl ResultsFolder {
         if policies.is_empty() {
             return match fs::remove_file(&path) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                    Err(ResultsError::io("remove", &path, e))
+                    Err(ResultsError::io(Action::Remove, &path, e))
                 }
                 _ => Ok(()),
             };
@@ -54,7 +54,7 @@ impl ResultsFolder {
         let text = match open::read(&path, FACTS_BYTES) {
             Ok(None) => return Ok(Vec::new()),
             Ok(Some(text)) => text,
-            Err(ReadError::Io(e)) => return Err(ResultsError::io("read", path, e)),
+            Err(ReadError::Io(e)) => return Err(ResultsError::io(Action::Read, path, e)),
             Err(error) => return Err(damaged(error.to_string())),
         };
         serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))

@@ -7,7 +7,7 @@ use super::column::columns;
 use super::folder::DataFolder;
 use super::parquet_table::ParquetTable;
 use crate::error::ReportError;
-use slicewise_results::{ResultsError, is_packet_file, make_folder};
+use slicewise_results::{Action, ResultsError, is_packet_file, make_folder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::path::run_components;
 use slicewise_stats::record::RunKey;
@@ -103,7 +103,7 @@ impl PacketTable {
     /// Where they are there and cannot be removed.
     pub fn remove(folder: &Path, key: &RunKey) -> Result<(), ReportError> {
         let path = Self::folder_of_run(folder, key);
-        let failed = |e| ResultsError::io("remove the packets in", &path, e);
+        let failed = |e| ResultsError::io(Action::RemovePackets, &path, e);
         let entries = match fs::read_dir(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries.map_err(failed)?,

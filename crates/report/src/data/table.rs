@@ -4,7 +4,7 @@ use super::column::{Schema, Value};
 use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
-use slicewise_results::{AtomicFile, ResultsError};
+use slicewise_results::{Action, AtomicFile, ResultsError};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ pub(super) fn write_or_remove<'a>(
         let path = folder.path().join(format!("{}.{extension}", schema.name));
         match fs::remove_file(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(ResultsError::io("remove", path, e).into());
+                return Err(ResultsError::io(Action::Remove, path, e).into());
             }
             _ => {}
         }
@@ -111,7 +111,7 @@ impl TableWriter {
         self.line.push('\n');
         let written = self.csv.write_all(self.line.as_bytes());
         self.line.clear();
-        written.map_err(|e| ResultsError::io("write", &self.csv_path, e).into())
+        written.map_err(|e| ResultsError::io(Action::Write, &self.csv_path, e).into())
     }
 }
 

@@ -21,7 +21,7 @@ use maud::html;
 use script::Script;
 pub use series::CaseReport;
 pub(crate) use series::write_series_page;
-use slicewise_results::{ResultsError, write_file};
+use slicewise_results::{Action, ResultsError, write_file};
 use std::path::Path;
 
 /// Write the page of `findings` to `path`, with `figures` for browsers that run no scripts.
@@ -31,7 +31,7 @@ pub(crate) fn write_page(
     figures: &Figures,
 ) -> Result<(), ReportError> {
     let results = serde_json::to_string(&Script::of(findings))
-        .map_err(|e| ResultsError::io("write", path, e.into()))?;
+        .map_err(|e| ResultsError::io(Action::Write, path, e.into()))?;
     let [before, charts, after] = sections(findings, figures);
     let several = |sections: &[Section]| html! { @for section in sections { (section.markup()) } };
     let title = title(findings);
