@@ -159,6 +159,14 @@ impl PolicerParams {
             Colour::Red => &self.violate,
         }
     }
+
+    /// Whether packets of every colour are sent as they came.
+    #[must_use]
+    pub fn passes_all(&self) -> bool {
+        [&self.conform, &self.exceed, &self.violate]
+            .iter()
+            .all(|action| **action == Action::Transmit)
+    }
 }
 
 /// A policer as written; what is `None` takes the default of [`crate::PolicySpec::resolve`].

@@ -365,7 +365,25 @@ pub struct PolicyParams {
     pub queues: Vec<QueueParams>,
 }
 
+impl ClassParams {
+    /// Whether its frames leave as they came, at a rate of nobody but the scheduler.
+    #[must_use]
+    pub fn only_waits(&self) -> bool {
+        let police = self.police.as_ref();
+        self.shape.is_none()
+            && self.set_dscp.is_none()
+            && police.is_none_or(PolicerParams::passes_all)
+    }
+}
+
 impl PolicyParams {
+    /// Whether all frames wait in one queue, that of the last class or of its child policy, and nothing else happens to them.
+    #[must_use]
+    pub fn is_one_queue(&self) -> bool {
+        let is_shared = self.discipline == Discipline::Fifo || self.classes.len() == 1;
+        is_shared && self.classes.iter().all(ClassParams::only_waits)
+    }
+
     /// The policy where one length of a frame is known, and all policers, priorities, minimums and shapers count it.
     #[must_use]
     pub fn counted_as(mut self, accounting: Accounting) -> Self {

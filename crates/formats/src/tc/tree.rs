@@ -10,7 +10,6 @@ mod filters;
 mod remarks;
 
 use super::counting::Counting;
-use super::police::{self, Police};
 use super::queue;
 use super::{Feature, TcCommand, link_burst};
 use crate::export::Inexpressible;
@@ -99,26 +98,9 @@ impl Writer<'_> {
             self.refuse(place.path, "queues", why);
             return;
         }
-        let is_fifo = policy.discipline == Discipline::Fifo;
-        let is_plain = |class: &ClassParams| {
-            class.shape.is_none()
-                && class.set_dscp.is_none()
-                && matches!(
-                    class.police.as_ref().map(police::police),
-                    None | Some(Ok(Police::Nothing))
-                )
-        };
         match policy.classes.as_slice() {
             [] => {}
-            [.., default] if is_fifo && policy.classes.iter().all(is_plain) => {
-                self.queue(
-                    default,
-                    place.parent,
-                    place.rate,
-                    &path_of(place.path, default),
-                );
-            }
-            [only] if is_plain(only) => match &only.child {
+            [only] if policy.is_one_queue() => match &only.child {
                 Some(child) => {
                     let path = path_of(place.path, only);
                     self.policy(
@@ -131,6 +113,12 @@ impl Writer<'_> {
                 }
                 None => self.queue(only, place.parent, place.rate, &path_of(place.path, only)),
             },
+            [.., default] if policy.is_one_queue() => self.queue(
+                default,
+                place.parent,
+                place.rate,
+                &path_of(place.path, default),
+            ),
             classes if classes.len() > CLASSES_MAX => self.refuse(
                 place.path,
                 "classes",

@@ -11,7 +11,7 @@
 use super::port::port;
 use super::{Forwarding, Leaving};
 use slicewise_dataplane::{BuildError, Frame, Pipeline, TokenBucket, Verdict};
-use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
+use slicewise_model::{ClassParams, PolicyParams, Rate};
 use slicewise_units::{ByteCount, Credit, Instant};
 use slicewise_wire::Headers;
 
@@ -36,9 +36,7 @@ impl Tc {
         seed: u64,
     ) -> Result<Self, BuildError> {
         let mut policy = policy.counted_as(link.accounting);
-        if is_one_fifo(&policy)
-            && let Some(queue) = policy.classes.last_mut()
-        {
+        if let Some(queue) = one_fifo(&mut policy) {
             // The frame that is held here is one of those that the kernel's queue holds.
             let packets = &mut queue.queue_limit.packets;
             *packets = packets.saturating_sub(1).max(1);
@@ -112,16 +110,12 @@ impl Forwarding for Tc {
     }
 }
 
-/// Whether there is no scheduler below the link, and a queue that drops what it has no room for.
-fn is_one_fifo(policy: &PolicyParams) -> bool {
-    let is_plain = |class: &ClassParams| {
-        class.shape.is_none()
-            && class.set_dscp.is_none()
-            && class.police.is_none()
-            && class.child.is_none()
-            && class.wred.is_none()
-            && class.flow_queue.is_none()
-    };
-    (policy.discipline == Discipline::Fifo || policy.classes.len() == 1)
-        && policy.classes.iter().all(is_plain)
+/// The queue that there is in place of a scheduler below the link, if it drops what it has no room for.
+fn one_fifo(policy: &mut PolicyParams) -> Option<&mut ClassParams> {
+    let is_one_queue = policy.is_one_queue();
+    let queue = policy.classes.last_mut().filter(|_| is_one_queue)?;
+    if queue.child.is_some() {
+        return one_fifo(queue.child.as_mut()?);
+    }
+    (queue.wred.is_none() && queue.flow_queue.is_none()).then_some(queue)
 }
