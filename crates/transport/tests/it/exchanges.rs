@@ -504,22 +504,6 @@ fn a_window_of_crumbs_is_left_alone_while_data_is_under_way() {
     assert_eq!(script.log(), "");
 }
 
-/// RFC 2861: the window of a sender that was idle is halved for each time-out.
-#[test]
-fn a_sender_that_was_idle_begins_with_a_smaller_window() {
-    let mut script = Script::opened(plain(), Flags::SACK_PERMITTED);
-    script.write(40 * MSS);
-    for position in (0..40).map(|n| 1_001 + n * MSS) {
-        script.at(20);
-        script.acks(position);
-    }
-    let before = script.end.window_bytes();
-    assert!(before > 20 * MSS, "{before}");
-    script.at(20_000);
-    script.write(100 * MSS);
-    assert_eq!(script.end.window_bytes(), 10 * MSS);
-}
-
 /// RFC 8985, section 7: all of a short response is lost. The probe's arrival tells of the rest, without a time-out.
 #[test]
 fn a_short_flight_that_is_lost_is_repaired_by_its_probe() {

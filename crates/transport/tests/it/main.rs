@@ -6,6 +6,7 @@ mod bulk;
 mod congestion;
 mod exchanges;
 mod hosts;
+mod idle;
 mod path;
 mod robust;
 mod script;
