@@ -5,15 +5,14 @@
 //! changes of other slices go on. A generation is reached when every change up to it is in force, refused for good, or a
 //! removal whose frames leave.
 
+mod controller;
 mod slice;
 #[cfg(test)]
 mod tests;
 
-use crate::store::{Kept, Record};
+use crate::store::Kept;
 use slice::{Effect, Next, SliceState};
-use slicewise_api::{
-    Acknowledgement, Desired, FlowTerms, GatewayChange, GatewaySlice, RefusedSlice, check_name,
-};
+use slicewise_api::{FlowTerms, GatewaySlice};
 use slicewise_dataplane::{SliceChangeError, SliceChanged};
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::{DirectedChange, NotChanged};
@@ -127,105 +126,6 @@ impl Reconciler {
             slices: wanted.collect(),
             removed: leaving.chain(self.gone.keys().cloned()).collect(),
             refused: self.was_refused.clone(),
-        }
-    }
-
-    /// Take what the controller answered. Returns the records that keep it; a snapshot changes only what differs.
-    ///
-    /// # Errors
-    /// If it cannot be of a controller; nothing is changed then.
-    pub(crate) fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
-        let Desired {
-            generation,
-            snapshot,
-            draining,
-            changes,
-        } = desired;
-        if i64::try_from(generation).is_err() {
-            return Err(format!("{generation} is not a generation"));
-        }
-        check(snapshot.as_deref(), &draining, &changes)?;
-        let mut records = Vec::new();
-        let Some(snapshot) = snapshot else {
-            if generation < self.reached {
-                return Err(format!(
-                    "it answers with generation {generation} after {} without saying what is in force",
-                    self.reached
-                ));
-            }
-            if generation == self.reached && changes.is_empty() {
-                return Ok(records);
-            }
-            self.open(generation);
-            for change in changes {
-                match change {
-                    GatewayChange::Put(slice) => self.put(*slice, generation, &mut records),
-                    GatewayChange::Remove(name) => self.remove(&name, generation, &mut records),
-                }
-            }
-            self.close(generation);
-            records.push(Record::Generation(generation));
-            return Ok(records);
-        };
-        let is_new = generation != self.reached;
-        if generation < self.reached {
-            // The controller has an older store: what it says now counts.
-            self.open.clear();
-            self.slices.values_mut().for_each(|state| state.open = None);
-            self.gone
-                .values_mut()
-                .for_each(|removed| *removed = generation);
-            let states = self.slices.values_mut();
-            states.for_each(|state| state.removed = state.removed.min(generation));
-            self.renumber(generation);
-            self.reached = 0;
-        }
-        self.open(generation);
-        let names: BTreeSet<String> = snapshot.iter().map(|slice| slice.name.clone()).collect();
-        let has = |state: &SliceState| state.wanted.is_some();
-        let others = self.slices.iter().filter(|(_, state)| has(state));
-        let others = others.map(|(name, _)| name.clone());
-        let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
-        for name in others.iter().chain(&draining) {
-            self.remove(name, generation, &mut records);
-        }
-        for slice in snapshot {
-            self.put(slice, generation, &mut records);
-        }
-        self.close(generation);
-        if is_new || !records.is_empty() {
-            records.push(Record::Generation(generation));
-        }
-        Ok(records)
-    }
-
-    fn put(&mut self, slice: GatewaySlice, generation: u64, records: &mut Vec<Record>) {
-        self.gone.remove(&slice.name);
-        let state = self.slices.get(&slice.name);
-        if state.is_some_and(|state| state.wanted.as_ref() == Some(&slice)) {
-            return;
-        }
-        records.push(Record::Put(Box::new(slice.clone())));
-        let name = slice.name.clone();
-        self.want(&name, Some(slice), generation);
-    }
-
-    fn remove(&mut self, name: &str, generation: u64, records: &mut Vec<Record>) {
-        if let Some(removed) = self.gone.get_mut(name) {
-            *removed = generation;
-            return;
-        }
-        let is_leaving = self
-            .slices
-            .get(name)
-            .is_some_and(|state| state.wanted.is_none());
-        if !is_leaving {
-            self.recovered.remove(name);
-            records.push(Record::Remove(name.to_owned()));
-            self.want(name, None, generation);
-        }
-        if let Some(state) = self.slices.get_mut(name) {
-            state.removed = generation;
         }
     }
 
@@ -540,42 +440,6 @@ impl Reconciler {
         }
     }
 
-    /// The controller knows this.
-    pub(crate) fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
-        for name in &acknowledgement.recovered {
-            self.recovered.remove(name);
-        }
-        let mut known = acknowledgement.gone.clone();
-        // One that was removed once more meanwhile is still to be told.
-        known.retain(|name| {
-            let removed = self.gone.get(name);
-            let is_known = removed.is_some_and(|&removed| removed <= acknowledgement.generation);
-            is_known && self.gone.remove(name).is_some()
-        });
-        if known.is_empty() {
-            return Vec::new();
-        }
-        vec![Record::Gone(known)]
-    }
-
-    /// What the controller may know.
-    pub(crate) fn acknowledgement(&self) -> Acknowledgement {
-        let first_open = self.open.values().next();
-        let generation = first_open.map_or(self.reached, |open| open.before);
-        let is_known = |removed: u64| removed <= generation;
-        let gone = self.gone.iter().filter(|&(_, &removed)| is_known(removed));
-        let refused = self.refused.iter().map(|(slice, reason)| RefusedSlice {
-            slice: slice.clone(),
-            reason: reason.clone(),
-        });
-        Acknowledgement {
-            generation,
-            refused: refused.collect(),
-            recovered: self.recovered.iter().cloned().collect(),
-            gone: gone.map(|(name, _)| name.clone()).collect(),
-        }
-    }
-
     /// The names of slices that are known as refused.
     pub(crate) const fn refused(&self) -> &BTreeSet<String> {
         &self.was_refused
@@ -599,23 +463,4 @@ impl Reconciler {
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.is_empty() && self.later.is_empty() && self.asked.is_empty()
     }
-}
-
-/// Names must be such as the controller gives.
-fn check(
-    snapshot: Option<&[GatewaySlice]>,
-    draining: &[String],
-    changes: &[GatewayChange],
-) -> Result<(), String> {
-    let snapshot = snapshot.unwrap_or_default().iter();
-    let changed = changes.iter().map(|change| match change {
-        GatewayChange::Put(slice) => slice.name.as_str(),
-        GatewayChange::Remove(name) => name.as_str(),
-    });
-    let names = snapshot.map(|slice| slice.name.as_str());
-    let names = names.chain(draining.iter().map(String::as_str));
-    for name in names.chain(changed) {
-        check_name(name, "/name").map_err(|invalid| invalid.to_string())?;
-    }
-    Ok(())
 }

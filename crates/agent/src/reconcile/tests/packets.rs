@@ -1,6 +1,7 @@
 //! Slices that get other packets, or another tenant.
 
 use super::*;
+use proptest::prelude::*;
 use slicewise_dataplane::ClassCounters;
 
 /// What a slice has counted in the first direction.
