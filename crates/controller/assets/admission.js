@@ -15,6 +15,7 @@ export function admission(form, onAnswer) {
   const node = element("div", { class: "admission", role: "status", "aria-live": "polite", "aria-atomic": "true" });
   let asked = null;
   const say = (sign, text, ...more) => {
+    node.ariaBusy = "false";
     node.dataset.sign = sign;
     const symbol = { holds: "holds", broken: "broken", waits: "waits" }[sign];
     node.replaceChildren(element("p", { class: "answer" }, icon(symbol), element("span", {}, prose(text))), ...more.filter(Boolean));
@@ -46,6 +47,8 @@ export function admission(form, onAnswer) {
   return {
     node,
     ask() {
+      // What it says is of before the change until there is an answer.
+      node.ariaBusy = "true";
       asked?.abort();
       test();
     },

@@ -18,32 +18,43 @@ export function show(main) {
   const status = element("p", { class: "quiet status", role: "status" }, "Reading…");
   const more = button("Older", () => load(), { hidden: true });
   main.append(status, list, more);
-  let [before, shown, newest] = [null, 0, null];
-  const load = async () => {
+  let [before, shown, newest, reading] = [null, 0, null, 0];
+  /** The next page, or the first one again. */
+  const load = async (again = false) => {
+    reading += 1;
     try {
-      const page = await read(address("/v1/generations", { before, limit: PAGE }));
-      newest ??= page.items[0]?.generation ?? 0;
+      const page = await read(address("/v1/generations", { before: again ? null : before, limit: PAGE }));
+      const first = page.items[0]?.generation ?? 0;
+      // Generations do not change: without a newer one the list is the same.
+      if (again && first === newest) return;
+      const focused = list.contains(document.activeElement) ? document.activeElement : null;
+      if (again) {
+        [shown, newest] = [0, null];
+        list.replaceChildren();
+      }
+      newest ??= first;
       list.append(...page.items.map((one) => entry(one, newest)));
+      // What has the focus may have gone away with the list.
+      if (again && focused) ([...list.querySelectorAll("button")].find((one) => one.getAttribute("aria-label") === focused.getAttribute("aria-label")) ?? byId("title")).focus({ preventScroll: true });
       shown += page.items.length;
       before = page.next ?? null;
       more.hidden = before === null;
       write(status, shown === 0 ? "Nothing has been changed yet." : "Newest first. A change that is undone is a new generation; nothing is ever taken out of the history.");
     } catch (error) {
       write(status, error.message);
+    } finally {
+      reading -= 1;
     }
-  };
-  const reload = () => {
-    [before, shown, newest] = [null, 0, null];
-    // What has the focus goes away with the list.
-    if (list.contains(document.activeElement)) byId("title").focus({ preventScroll: true });
-    list.replaceChildren();
-    load();
   };
   load();
   let timer = 0;
+  const look = () => {
+    if (reading > 0) timer = setTimeout(look, 500);
+    else load(true);
+  };
   const stop = on("slices", () => {
     clearTimeout(timer);
-    timer = setTimeout(reload, 500);
+    timer = setTimeout(look, 500);
   });
   return () => {
     clearTimeout(timer);

@@ -71,6 +71,7 @@ export async function loadLinks() {
   model.links = links;
   model.away = new Set(gateways.filter((gateway) => !gateway.connected).map((gateway) => gateway.name));
   changed("links");
+  keepForLater();
 }
 
 let search = null;

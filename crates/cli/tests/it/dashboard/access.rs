@@ -79,6 +79,8 @@ fn a_page_that_was_opened_once_opens_again_while_the_controller_is_away() {
     add(&controller.client(), &slice("gold", 5201, 20));
     browser.open(&controller.url);
     browser.wait_for(LISTED);
+    // Links come after slices where the machine is busy.
+    browser.wait_for("return JSON.parse(sessionStorage.getItem('slicewise-last')).links.length");
     // The last of the files that are loaded, and the page itself.
     for file in ["/", "/assets/rule_dialog.js", "/assets/dashboard.css"] {
         browser.wait_for(&format!(

@@ -55,6 +55,7 @@ fn rules_are_added_seen_lending_changed_and_removed_by_keys_alone_on_a_phone() {
 
     browser.tab_to("Change rule night");
     browser.press(&ENTER.to_string());
+    browser.wait_for("return document.activeElement.closest('dialog') !== null");
     fill(&[("Weight while it borrows", "9")]);
     browser.wait_for_text("Rule night is changed.");
     browser.wait_for_text("with weight 9");
