@@ -284,7 +284,7 @@ mod tests {
                     }
                     Event::Join(class, removed) if class != removed => {
                         all.join(class, removed);
-                        let (_, count) = std::mem::replace(&mut expected[removed as usize], (None, 0));
+                        let (_, count) = std::mem::take(&mut expected[removed as usize]);
                         expected[class as usize].1 += count;
                     }
                     Event::Join(..) => {}
