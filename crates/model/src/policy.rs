@@ -366,7 +366,7 @@ pub struct PolicyParams {
 }
 
 impl ClassParams {
-    /// Whether its frames leave as they came, at a rate of nobody but the scheduler.
+    /// Whether its frames are neither shaped nor marked, and no policer drops or changes any.
     #[must_use]
     pub fn only_waits(&self) -> bool {
         let police = self.police.as_ref();

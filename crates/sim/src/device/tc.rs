@@ -119,3 +119,54 @@ fn one_fifo(policy: &mut PolicyParams) -> Option<&mut ClassParams> {
     }
     (queue.wred.is_none() && queue.flow_queue.is_none()).then_some(queue)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slicewise_model::{
+        Action, ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicerSpec, PolicySpec,
+        RateSpec,
+    };
+    use slicewise_units::BitRate;
+
+    const LINK: BitRate = BitRate::new(10_000_000);
+
+    fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
+        PolicySpec {
+            name: "test".to_owned(),
+            classes,
+            discipline: Discipline::default(),
+            guaranteed: None,
+            queues: Vec::new(),
+        }
+    }
+
+    fn class() -> ClassSpec {
+        ClassSpec::new(ClassMap {
+            name: "some".to_owned(),
+            mode: MatchMode::Any,
+            conditions: vec![Condition::OuterVlan(1..=1)],
+        })
+    }
+
+    /// As what is exported: neither a class with a policer that passes everything nor one with a child policy has a scheduler.
+    #[test]
+    fn where_there_is_one_queue_it_is_found() {
+        let is_one = |spec: PolicySpec| one_fifo(&mut spec.resolve(LINK).unwrap()).is_some();
+        let pass = Some(Action::Transmit);
+        let mut with_policer = class();
+        with_policer.police = Some(PolicerSpec {
+            exceed: pass.clone(),
+            violate: pass,
+            ..PolicerSpec::new(RateSpec::Absolute(BitRate::new(8_000)))
+        });
+        let of_class = policy(vec![with_policer]).resolve(LINK).unwrap();
+        let mut policed = policy(vec![]).resolve(LINK).unwrap();
+        policed.classes[0].police = of_class.classes[0].police.clone();
+        assert!(one_fifo(&mut policed).is_some());
+        let mut nested = policy(vec![]).resolve(LINK).unwrap();
+        nested.classes[0].child = Some(Box::new(policed));
+        assert!(one_fifo(&mut nested).is_some());
+        assert!(is_one(policy(vec![])) && !is_one(policy(vec![class()])));
+    }
+}
