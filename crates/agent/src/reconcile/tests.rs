@@ -348,6 +348,29 @@ fn a_guarantee_that_fits_only_without_the_old_one_comes_after_the_lesser_of_both
 }
 
 #[test]
+fn after_a_commit_a_guarantee_waits_for_the_frames_that_waited_then() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    // A frame of `a` waits for one that is on the link.
+    for vlan in [9, 1] {
+        world.arrive(0, vlan, 1);
+        world.poll();
+    }
+    let other = directions(2 * LINK);
+    let prepared = world.engine.basis().prepare(&other, world.now).unwrap();
+    let _replaced = world.engine.commit(prepared, world.now).unwrap();
+    world.reconciler.on_reloaded(other);
+    world.take(changes(2, vec![put("b", &terms(2, 500, 20), 1)]));
+    assert_eq!(
+        (world.names(0), world.acknowledged()),
+        (vec!["a".to_owned()], 1)
+    );
+    world.pass(ms(100));
+    assert_eq!((world.names(0).len(), world.acknowledged()), (2, 2));
+    assert!(world.reconciler.acknowledgement().refused.is_empty());
+}
+
+#[test]
 fn what_can_never_be_in_force_is_refused_with_the_reason_and_the_rest_goes_on() {
     let mut world = World::new(Kept::default());
     let mut other_link = slice("d", [None, Some(terms(4, 0, 0))], 1);
