@@ -401,14 +401,29 @@ mod tests {
         assert_eq!(queue.pop(), None);
     }
 
+    #[test]
+    fn in_a_small_network_it_is_known_what_comes_before_all_that_is_pending() {
+        let mut queue = queue(3);
+        queue.schedule(at(5), 0);
+        queue.schedule(at(9), 2);
+        assert_eq!(queue.pop(), Some((at(5), Event::Departure(0))));
+        let is_next = |queue: &EventQueue| [8, 9, 10].map(|nanos| queue.is_next(at(nanos)));
+        assert_eq!(is_next(&queue), [true, false, false]);
+        queue.schedule(at(8), 1);
+        assert_eq!(is_next(&queue), [false; 3]);
+        assert_eq!(queue.pop(), Some((at(8), Event::Departure(1))));
+        assert_eq!(queue.pop(), Some((at(9), Event::Departure(2))));
+        assert_eq!(is_next(&queue), [true; 3]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         /// Compare with the obvious model: a list of pending events, searched for the minimum.
         #[test]
         fn agrees_with_a_list(
-            first in 0u32..100,
-            second in 0u32..600,
+            first in prop_oneof![0u32..100, 0u32..10],
+            second in prop_oneof![0u32..600, 0u32..4],
             steps in prop::collection::vec(prop::option::of((0u32..600, 0u64..30)), 1..300),
         ) {
             let actors = (first + second).max(1);
@@ -433,6 +448,11 @@ mod tests {
                         (at(nanos), event(actor))
                     });
                     prop_assert_eq!(queue.pop(), expected);
+                }
+                let earliest = pending.iter().flatten().min();
+                for nanos in 0..31 {
+                    let would_be = earliest.is_none_or(|&earliest| nanos < earliest);
+                    prop_assert!(would_be || !queue.is_next(at(nanos)), "{nanos}");
                 }
             }
         }

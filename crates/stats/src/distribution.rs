@@ -223,6 +223,7 @@ mod tests {
     #[test]
     fn a_quantile_is_the_smallest_edge_that_holds_its_share() {
         let distribution = of(&[(10, 50), (20, 49), (30, 1)]);
+        assert_eq!(distribution.quantile(0, 100), 10);
         assert_eq!(distribution.quantile(50, 100), 10);
         assert_eq!(distribution.quantile(51, 100), 20);
         assert_eq!(distribution.quantile(99, 100), 20);

@@ -38,7 +38,7 @@ fn frames_that_wait_leave_back_to_back() {
     assert_eq!(link.send(ByteCount::new(1_500), at(100)), at(4_100));
     assert_eq!(link.send(ByteCount::new(1_501), at(100)), at(8_103));
     assert_eq!(link.send(ByteCount::new(1_501), at(200)), at(12_106));
-    assert_eq!(link.send(ByteCount::new(1_501), at(300)), at(16_108));
+    assert_eq!(link.send_another(at(300)), at(16_108));
 }
 
 #[test]

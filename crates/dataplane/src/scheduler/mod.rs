@@ -327,10 +327,7 @@ impl Tree {
                 pool,
                 now,
             });
-            if let Ok(mut offer) = step.answered() {
-                // An answer that has expired when it is given would be asked for without end.
-                let next = Instant::from_nanos(now.nanos().saturating_add(1));
-                offer.until = offer.until.max(next);
+            if let Ok(offer) = step.answered() {
                 self.root.offer = offer;
                 return;
             }

@@ -219,6 +219,31 @@ prop_compose! {
     }
 }
 
+/// A queue for each flow drops the oldest frame when another comes that it has no room for.
+#[test]
+fn a_frame_that_is_dropped_for_another_is_lost_when_that_comes() {
+    let mut topology = Topology::default();
+    let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let node = device(&mut topology, Duration::ZERO);
+    join(&mut topology, sender, node, ethernet(100_000_000));
+    let mut class = vlan_class("slow", 10);
+    class.flow_queue = Some(FlowQueueSpec::default());
+    class.queue_limit = Some(QueueLimitSpec::Packets(5));
+    class.shape = Some(ShaperSpec::from(RateSpec::PercentMilli(1_000)));
+    let rate = BitRate::new(10_000_000);
+    let forwarding = port(policy(vec![class]).resolve(rate).unwrap(), 1).unwrap();
+    let port = join_egress(&mut topology, node, forwarding, sink, ethernet(10_000_000));
+    let until = Duration::from_millis(20);
+    let flows = vec![cbr(0, [sender, sink], 10_000_000, Duration::ZERO, until)];
+    let mut network = topology.build(flows, Recorder::default()).unwrap();
+    network.run_until(Instant::ZERO.saturating_add(until));
+    let counters = network.forwarding(port).unwrap().counters();
+    let dropped: u64 = counters.map(ClassCounters::dropped_total).sum();
+    let (recorder, _) = network.into_parts();
+    assert!(dropped > 3);
+    assert_eq!(recorder.lost() as u64, dropped);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 

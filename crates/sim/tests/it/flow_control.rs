@@ -1,8 +1,12 @@
 //! Pause frames: what they keep, whom they hold up, and two ports that pause each other.
 
-use crate::support::{Recorder, cbr, changed, ethernet, join, join_egress, plain_port};
+use crate::support::{
+    Recorder, cbr, changed, ethernet, join, join_egress, plain_port, policy, vlan_class,
+};
 use proptest::prelude::*;
+use slicewise_model::ClassSpec;
 use slicewise_sim::device::DeviceParams;
+use slicewise_sim::device::port::port;
 use slicewise_sim::endpoint::EndpointParams;
 use slicewise_sim::{Node, PortId, Simulator, Topology};
 use slicewise_stats::record::RunRecord;
@@ -224,6 +228,41 @@ fn a_host_whose_sources_never_wait_is_paused_too() {
         (recorder.lost(), recorder.arrivals(0).len()),
         (0, recorder.sent.len())
     );
+}
+
+/// What waits is counted by the priority with which it came to the device, both when it comes and when it leaves.
+#[test]
+fn a_priority_that_a_device_before_has_changed_is_paused_and_goes_on() {
+    let mut topology = Topology::default();
+    let [sender, sink] = [(); 2].map(|()| topology.endpoint(EndpointParams::default()));
+    let [marking, pausing] = [false, true].map(|is_pausing| {
+        let mut params = pausing();
+        match &mut params.flow_control {
+            Some(control) if is_pausing => control.per_priority = true,
+            control => *control = None,
+        }
+        topology.device(params)
+    });
+    let (link, slow) = (ethernet(1_000_000_000), ethernet(100_000_000));
+    join(&mut topology, sender, marking, link);
+    let all = ClassSpec {
+        set_dscp: Some(40),
+        ..vlan_class("all", 10)
+    };
+    let marked = policy(vec![all])
+        .resolve(BitRate::new(1_000_000_000))
+        .unwrap();
+    let marks = port(marked, 1).unwrap();
+    join_egress(&mut topology, marking, marks, pausing, link);
+    let served = plain_port(BitRate::new(100_000_000));
+    join_egress(&mut topology, pausing, served, sink, slow);
+    let until = Duration::from_millis(100);
+    let flows = vec![cbr(0, [sender, sink], 200_000_000, Duration::ZERO, until)];
+    let mut network = topology.build(flows, Recorder::default()).unwrap();
+    let outcome = network.run_until(Instant::MAX);
+    let (recorder, _) = network.into_parts();
+    assert_eq!((recorder.lost(), outcome.in_flight), (0, 0));
+    assert_eq!(recorder.arrivals(0).len(), recorder.sent.len());
 }
 
 /// Two devices with flow control between two hosts who send to each other, and whose own ports are paused for good.

@@ -97,6 +97,18 @@ fn a_run_lasts_until_the_end_of_the_bin_in_which_the_last_thing_happened() {
 }
 
 #[test]
+fn a_frame_is_lost_where_it_was_sent_also_once_bins_are_wider() {
+    let mut collector = open_ended(Duration::from_millis(1), 1);
+    for _ in 0..2 {
+        collector.on_lost(0, at(5 * MS), 1000);
+        collector.on_sent(0, true, at((MAX_BINS + 1) * MS), 1000);
+    }
+    let record = finish(&mut collector);
+    assert_eq!(record.bin_ns, 2 * MS);
+    assert_eq!(record.slices[0].series.lost_frames[..6], [0, 0, 2, 0, 0, 0]);
+}
+
+#[test]
 fn a_slice_added_late_also_has_the_earlier_bins() {
     let mut collector = open_ended(Duration::from_millis(1), 1);
     feed(&mut collector, &[(0, 5 * MS, Some(1))]);
