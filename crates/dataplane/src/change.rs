@@ -8,6 +8,7 @@
 
 mod beside;
 mod carry;
+mod class_maps;
 mod gradual;
 mod ledger;
 mod queues;
@@ -18,7 +19,7 @@ mod successors;
 
 pub use gradual::{GradualStep, GradualSteps};
 pub(crate) use ledger::Ledger;
-pub use slice::{Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
+pub use slice::{ClassMaps, Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
 
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;

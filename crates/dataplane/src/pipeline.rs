@@ -315,10 +315,7 @@ impl Pipeline {
         match slice::on_moving(self, arriving, now, has_memory) {
             Arrived::Held => Verdict::Queued,
             Arrived::Dropped(reason) => Verdict::Dropped(reason),
-            Arrived::Elsewhere => {
-                let class = self.classifier.classify(headers);
-                self.offer(frame, headers, class, now, has_memory)
-            }
+            Arrived::Of(class) => self.offer(frame, headers, class, now, has_memory),
             Arrived::Removed => {
                 // What a slice has lost has a class number without a name: class-default counts for it.
                 let state = self.classes.get(class as usize);

@@ -2,13 +2,13 @@
 //!
 //! To commit a whole policy takes time for each slice; these changes can be spread over time.
 
-use super::slice::{Conditioning, NewSlice, SliceChange};
-use super::successors::Overlap;
+use super::class_maps::{bare, exchanged};
+use super::slice::{ClassMaps, Conditioning, NewSlice, SliceChange};
 use super::{Basis, beside, ledger};
 use crate::slice_flows::SliceFlows;
 use slicewise_model::{
-    AdmissionParams, ClassParams, GuaranteeParams, PolicyParams, Reservation, Reservations,
-    SliceParams, TenantParams,
+    AdmissionParams, ClassMap, ClassParams, GuaranteeParams, PolicyParams, Reservation,
+    Reservations, SliceParams, TenantParams,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -21,6 +21,8 @@ pub enum GradualStep {
     Tenant(TenantParams),
     /// The flows of a slice are told apart: [`Pipeline::tell_flows_apart`](crate::Pipeline::tell_flows_apart).
     FlowsApart(String),
+    /// Class maps that meet others, all at once: [`Pipeline::exchange_class_maps`](crate::Pipeline::exchange_class_maps).
+    ClassMaps(Box<ClassMaps>),
     /// A change of a slice: [`Pipeline::change_slice`](crate::Pipeline::change_slice).
     Slice(SliceChange),
 }
@@ -52,7 +54,8 @@ impl Basis {
         };
         let added = ledger::added(slices);
         let mut after = beside::policy_with(policy.clone(), added, &self.params.policy).ok()?;
-        let (before, _) = self.policy();
+        let (before, numbers_of_old) = self.policy();
+        let numbers_of_old = numbers_of_old?;
         let mut before = before.into_owned();
         let mut old = std::mem::take(&mut before.classes);
         let mut new = std::mem::take(&mut after.classes);
@@ -69,8 +72,15 @@ impl Basis {
         for slice in new.iter_mut().filter_map(|class| class.slice.as_mut()) {
             slice.tenant = *numbers.get(slice.tenant as usize)?;
         }
-        if !are_alike(&old, &new) && !are_apart(&old, &new) {
-            return None;
+        if !are_alike(&old, &new) {
+            let order = |number: usize| Some(slices.get(number)?.as_ref()?.order);
+            let orders = numbers_of_old
+                .iter()
+                .map(|&number| order(number).unwrap_or(0));
+            let placed: Vec<(u32, ClassParams)> = orders.zip(old).collect();
+            let maps = exchanged(&placed, &new)?;
+            old = placed.into_iter().map(|(_, class)| class).collect();
+            steps.exchange(maps, &mut old, &new)?;
         }
         let mut links = admitted.links.iter().chain(&given.links);
         let has_buffer = links.any(|link| link.buffer.is_some());
@@ -121,7 +131,7 @@ impl GradualSteps {
             let number = numbers.get(tenant.name.as_str()).copied();
             let before = number.and_then(|number| known.get(number as usize));
             if before != Some(&tenant) {
-                self.given.push(GradualStep::Tenant(tenant));
+                self.given_up.push(GradualStep::Tenant(tenant));
             }
             number.unwrap_or_else(|| {
                 next += 1;
@@ -129,6 +139,37 @@ impl GradualSteps {
             })
         };
         wanted.into_iter().map(&mut number_of).collect()
+    }
+
+    /// Class maps that meet others are exchanged; slices that get one come before.
+    fn exchange(
+        &mut self,
+        maps: Option<ClassMaps>,
+        old: &mut Vec<ClassParams>,
+        new: &[ClassParams],
+    ) -> Option<()> {
+        let Some(maps) = maps else {
+            return Some(());
+        };
+        let named = maps.placed.iter().map(|(name, map, _)| (&**name, map));
+        let named: HashMap<&str, &ClassMap> = named.collect();
+        let mut known = HashSet::new();
+        for class in old.iter_mut() {
+            if let Some(map) = named.get(&*class.name) {
+                class.matches = Some((*map).clone());
+                known.insert(class.name.clone());
+            }
+        }
+        for class in new {
+            if named.contains_key(&*class.name) && !known.contains(&class.name) {
+                let (add, class) = bare(added(class.clone())?, class);
+                self.given_up.push(GradualStep::Slice(add));
+                old.push(class);
+            }
+        }
+        let maps = GradualStep::ClassMaps(Box::new(maps));
+        self.given_up.push(maps);
+        Some(())
     }
 
     fn slices(
@@ -143,7 +184,7 @@ impl GradualSteps {
         for class in new {
             match old.remove(&class.name) {
                 Some(old) => self.change(old, class, has_buffer.then_some(&mut delays))?,
-                None => self.give(added(class)?),
+                None => self.give(SliceChange::Add(Box::new(added(class)?))),
             }
         }
         // In an order that does not depend on a hash.
@@ -304,19 +345,8 @@ fn are_alike(old: &[ClassParams], new: &[ClassParams]) -> bool {
         && classes.all(|(old, new)| old.name == new.name && old.matches == new.matches)
 }
 
-/// Whether class maps that come, go or change have no frame in common with others, and those that have are in the same order.
-fn are_apart(old: &[ClassParams], new: &[ClassParams]) -> bool {
-    let overlap = Overlap::of(old, new);
-    let meets_others = |class: &&ClassParams| overlap.of_class(&class.name);
-    let before = old.iter().filter(meets_others);
-    let after = new.iter().filter(meets_others);
-    before
-        .map(|class| (&class.name, &class.matches))
-        .eq(after.map(|class| (&class.name, &class.matches)))
-}
-
 /// The slice more that a class is; `None` where it has something that a slice alone has not.
-fn added(class: ClassParams) -> Option<SliceChange> {
+fn added(class: ClassParams) -> Option<NewSlice> {
     let new = NewSlice {
         name: class.name.clone(),
         matches: class.matches.clone()?,
@@ -325,7 +355,7 @@ fn added(class: ClassParams) -> Option<SliceChange> {
         flow_queue: class.flow_queue,
         is_of_policy: true,
     };
-    (ClassParams::from(new.clone()) == class).then(|| SliceChange::Add(Box::new(new)))
+    (ClassParams::from(new.clone()) == class).then_some(new)
 }
 
 fn conditioning(class: &ClassParams) -> Conditioning {

@@ -2,8 +2,8 @@
 
 use super::reserved::Reserved;
 use super::shared::Shared;
-use super::slice::{Conditioning, Moving, NewSlice};
-use crate::classifier::{Buckets, Entry as Position, Parts};
+use super::slice::{Conditioning, Exchange, Moving, NewSlice};
+use crate::classifier::{Buckets, Entry as Position, Parts, order_of};
 use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
 };
@@ -24,7 +24,7 @@ pub(crate) struct Slice {
     set_dscp: Option<u8>,
     rare: Option<Box<Rare>>,
     /// Its position in the order in which class maps are tested.
-    order: u32,
+    pub(super) order: u32,
     /// It is a class of the policy, and was not added beside it.
     pub(crate) is_of_policy: bool,
 }
@@ -143,8 +143,6 @@ pub(crate) struct Ledger {
     pub(crate) slices: Slices,
     /// Class-default.
     pub(crate) default: u32,
-    /// Position in the order of class maps of the next slice.
-    next_order: u32,
     pub(crate) reserved: Reserved,
     /// Classes by the hash of their name. Of two names with the same hash the second is not known.
     names: Buckets<1, 3>,
@@ -158,6 +156,8 @@ pub(crate) struct Ledger {
     pub(crate) moving: BTreeMap<u32, Moving>,
     /// Their parts, to find one that has a frame in common with another.
     pub(crate) parts: Parts,
+    /// Class maps that are being exchanged.
+    pub(crate) exchange: Option<Box<Exchange>>,
     /// The last of them that was looked at.
     pub(crate) looked_at: u32,
     /// The class of frames that wait for those of a class before a place, by that class and in the order of places.
@@ -200,7 +200,6 @@ impl Ledger {
             leaf,
             slices: Slices::new(),
             default: count.saturating_sub(1),
-            next_order: count,
             reserved: Reserved::new(&policy.links, guarantees),
             names: Buckets::new(),
             tenants,
@@ -208,6 +207,7 @@ impl Ledger {
             free_policers: Vec::new(),
             moving: BTreeMap::new(),
             parts: Parts::default(),
+            exchange: None,
             looked_at: 0,
             behind: BTreeMap::new(),
             joining: BTreeMap::new(),
@@ -216,10 +216,11 @@ impl Ledger {
             larger_until: Instant::ZERO,
         };
         for (number, class) in (0..).zip(classes) {
+            let order = order_of(number, count as usize);
             ledger
                 .names
                 .try_insert([hash(&class.name)], Position::new(0, number));
-            let slice = class.slice.map(|params| Slice::new(class, params, number));
+            let slice = class.slice.map(|params| Slice::new(class, params, order));
             ledger.slices.push(slice);
         }
         Some(Box::new(ledger))
@@ -245,16 +246,15 @@ impl Ledger {
         (found != Position::NONE).then(|| found.target())
     }
 
-    /// A slice is in force, tested after all others.
-    pub(crate) fn insert(&mut self, class: u32, new: NewSlice) {
+    /// A slice is in force, tested at a position in the order.
+    pub(crate) fn insert(&mut self, class: u32, new: NewSlice, order: u32) {
         self.names
             .try_insert([hash(&new.name)], Position::new(0, class));
         let (params, is_of_policy) = (new.params, new.is_of_policy);
         let slice = Slice {
             is_of_policy,
-            ..Slice::new(new.into(), params, self.next_order)
+            ..Slice::new(new.into(), params, order)
         };
-        self.next_order += 1;
         while self.slices.len() <= class as usize {
             self.slices.push(None);
         }
@@ -280,7 +280,21 @@ impl Ledger {
 
     /// The class map of a slice.
     pub(crate) fn matches(&self, class: u32) -> Option<&ClassMap> {
-        self.slices.get(class as usize)?.as_ref()?.matches.as_ref()
+        Some(self.placed(class)?.1)
+    }
+
+    /// The same, and its position in the order.
+    pub(crate) fn placed(&self, class: u32) -> Option<(u32, &ClassMap)> {
+        let slice = self.slices.get(class as usize)?.as_ref()?;
+        Some((slice.order, slice.matches.as_ref()?))
+    }
+
+    /// A slice has another class map at another position.
+    pub(crate) fn place(&mut self, class: u32, matches: ClassMap, order: u32) {
+        self.set_matches(class, matches);
+        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
+            slice.order = order;
+        }
     }
 
     pub(crate) fn set_matches(&mut self, class: u32, matches: ClassMap) {

@@ -6,6 +6,7 @@
 
 mod conditioning;
 mod error;
+mod exchange;
 mod flows;
 mod moving;
 mod policy;
@@ -23,6 +24,8 @@ use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
 pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
+pub use exchange::ClassMaps;
+pub(crate) use exchange::{Exchange, exchange};
 pub(crate) use moving::{Arrived, Arriving, Moving};
 pub(crate) use policy::{common, tenant};
 use slicewise_model::{ClassMap, FlowQueueParams, SliceParams};
@@ -258,6 +261,7 @@ impl Changing<'_> {
         let retired = self.pipeline.retired.get(name).copied();
         let class = retired.unwrap_or_else(|| self.ledger.take_number(self.pipeline.classes.len()));
         let (classifier, matches) = (&mut self.pipeline.classifier, &new.matches);
+        let order = classifier.next_order();
         let inserted = classifier.insert(0, class, matches);
         let inserted = inserted.map_err(|error| SliceChangeError::from((name, error)));
         let added = inserted.and_then(|()| {
@@ -282,7 +286,7 @@ impl Changing<'_> {
         self.put_class(class, slice, &new);
         self.pipeline
             .change_room(0, build::room(params.queue_limit));
-        self.ledger.insert(class, new);
+        self.ledger.insert(class, new, order);
         self.on_changed();
         Ok(SliceChanged { class, waiting })
     }
@@ -324,6 +328,7 @@ impl Changing<'_> {
         if class == self.ledger.default {
             return Err(SliceChangeError::Default);
         }
+        self.check_not_exchanged(name, class)?;
         Ok((class, id))
     }
 
@@ -439,6 +444,7 @@ impl Changing<'_> {
 
     /// Look at a few of the changes that are not complete, in turn.
     fn finish_some(&mut self) {
+        self.finish_exchange();
         for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.moving.len()) {
             let moving = &self.ledger.moving;
             let mut next = moving.range(self.ledger.looked_at..).chain(moving);

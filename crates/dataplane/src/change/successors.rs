@@ -82,7 +82,7 @@ fn apart<'a>(old: &[ClassParams], new: &'a [ClassParams]) -> Vec<Option<&'a Clas
     if old.is_empty() || new.is_empty() {
         return vec![None; old.len()];
     }
-    let overlap = Overlap::of(old, new);
+    let overlap = Overlap::of(old.iter().chain(new));
     let successors: HashMap<&str, &ClassParams> = new
         .iter()
         .map(|class| (class.name.as_str(), class))
@@ -105,17 +105,17 @@ fn apart<'a>(old: &[ClassParams], new: &'a [ClassParams]) -> Vec<Option<&'a Clas
     apart
 }
 
-/// Which classes of two policies have a class map, in either of them, that has a frame in common with that of another class.
+/// Which classes, of two policies, have a class map, in either of them, that has a frame in common with that of another class.
 pub(super) struct Overlap<'a> {
     owners: HashMap<&'a str, usize>,
     overlap: Vec<bool>,
 }
 
 impl<'a> Overlap<'a> {
-    pub(super) fn of(old: &'a [ClassParams], new: &'a [ClassParams]) -> Self {
+    pub(super) fn of(classes: impl IntoIterator<Item = &'a ClassParams>) -> Self {
         let mut owners: HashMap<&str, usize> = HashMap::new();
         let mut maps = Vec::new();
-        for class in old.iter().chain(new) {
+        for class in classes {
             let next = owners.len();
             let owner = *owners.entry(&class.name).or_insert(next);
             maps.extend(class.matches.as_ref().map(|map| (owner, map)));

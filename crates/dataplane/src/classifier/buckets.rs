@@ -28,7 +28,7 @@ impl Entry {
     }
 
     #[inline]
-    pub(super) const fn order(self) -> u32 {
+    pub(crate) const fn order(self) -> u32 {
         (self.0 >> 32) as u32
     }
 

@@ -33,6 +33,8 @@ const LEVEL: u32 = 1 << 31;
 const TABLES_MAX: usize = 64;
 /// Frames of a burst that are looked up together.
 const BURST: usize = 8;
+/// Positions in the order from one class map of a policy to the next, so that others can come between them.
+const GAP: u32 = 1 << 10;
 /// Tables with fewer patterns, about 2.5 MB, stay in the processor's caches.
 const LARGE: usize = 1 << 16;
 
@@ -170,9 +172,24 @@ impl Classifier {
         self.check(level, class)?;
         self.revision += 1;
         if let Some(level) = self.levels.get_mut(level) {
-            level.insert(class, map);
+            let entry = level.next_entry(class);
+            level.insert_at(entry, map);
         }
         Ok(())
+    }
+
+    /// Adds class `class` to the outermost level at a position in the order. Of class maps that a frame may be of, each has
+    /// another position.
+    pub(crate) fn insert_at(&mut self, order: u32, class: u32, map: &ClassMap) {
+        self.revision += 1;
+        if let Some(level) = self.levels.first_mut() {
+            level.insert_at(Entry::new(order, class), map);
+        }
+    }
+
+    /// The position in the order of the next class that is added to the outermost level.
+    pub(crate) fn next_order(&self) -> u32 {
+        self.levels.first().map_or(0, |level| level.next_order)
     }
 
     /// Whether a class with this number can be added to a level.
@@ -200,11 +217,18 @@ impl Classifier {
     }
 }
 
+/// The position in the order of the class map at index `number` of a policy with so many `classes`.
+#[expect(clippy::cast_possible_truncation, reason = "at most GAP")]
+pub(crate) fn order_of(number: u32, classes: usize) -> u32 {
+    let gap = ((1 << 31) / classes.max(1)).clamp(1, GAP as usize) as u32;
+    number.saturating_add(1).saturating_mul(gap)
+}
+
 /// Returns the index of the level.
 fn compile_level(policy: &PolicyParams, levels: &mut Vec<Level>, leaf: &mut u32) -> u32 {
     let index = levels.len();
     levels.push(Level::new());
-    for class in &policy.classes {
+    for (number, class) in (0..).zip(&policy.classes) {
         let target = if let Some(child) = &class.child {
             LEVEL | compile_level(child, levels, leaf)
         } else {
@@ -212,7 +236,10 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Level>, leaf: &mut u32)
             *leaf - 1
         };
         match &class.matches {
-            Some(map) => levels[index].insert(target, map),
+            Some(map) => {
+                let order = order_of(number, policy.classes.len());
+                levels[index].insert_at(Entry::new(order, target), map);
+            }
             None => levels[index].default = target,
         }
     }
@@ -282,11 +309,12 @@ impl Level {
         entry
     }
 
-    fn insert(&mut self, target: u32, map: &ClassMap) {
-        let entry = self.next_entry(target);
+    fn insert_at(&mut self, entry: Entry, map: &ClassMap) {
+        self.next_order = self.next_order.max(entry.order().saturating_add(1));
         let Some(patterns) = self.patterns(map) else {
+            let index = self.walked.partition_point(|other| other.entry < entry);
             let map = map.clone();
-            self.walked.push(Walked { entry, map });
+            self.walked.insert(index, Walked { entry, map });
             return;
         };
         for pattern in &patterns {
@@ -295,11 +323,15 @@ impl Level {
     }
 
     fn insert_pattern(&mut self, pattern: &Pattern, entry: Entry) {
-        let index = self.table_of(pattern).unwrap_or_else(|| {
+        let mut index = self.table_of(pattern).unwrap_or_else(|| {
             self.tables.push(Table::new(pattern.mask, entry.order()));
             self.tables.len() - 1
         });
         self.tables[index].insert(pattern, entry);
+        while index > 0 && self.tables[index - 1].lowest() > self.tables[index].lowest() {
+            self.tables.swap(index - 1, index);
+            index -= 1;
+        }
     }
 
     fn remove_pattern(&mut self, pattern: &Pattern, target: u32) -> bool {

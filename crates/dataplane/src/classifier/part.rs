@@ -28,8 +28,6 @@ pub(crate) struct Split {
     pub(crate) leaving: Part,
     /// What it has without those that join.
     pub(crate) kept: Part,
-    /// Of that, what it does not need once they have joined.
-    pub(crate) obsolete: Part,
     /// Of that, what is new.
     pub(crate) added: Part,
 }
@@ -129,7 +127,6 @@ impl Classifier {
         Some(Split {
             joining: Part::of(joining),
             leaving: Part::of(leaving),
-            obsolete: Part::of(those(&kept, |pattern| !new.contains(pattern))),
             kept: Part::of(kept),
             added: Part::of(added),
         })
@@ -170,10 +167,25 @@ impl Classifier {
         }
     }
 
-    /// The class of the outermost level that a frame with these headers would have without class `class`.
-    pub(crate) fn class_but(&self, headers: &Headers, class: u32) -> u32 {
+    /// Removes class maps of the outermost level that class `class` was added with.
+    pub(crate) fn remove_all<'a>(
+        &mut self,
+        class: u32,
+        maps: impl IntoIterator<Item = &'a ClassMap>,
+    ) {
+        for map in maps {
+            let part = Part {
+                is_walked: true,
+                ..Part::whole(map)
+            };
+            self.leave(&part, class);
+        }
+    }
+
+    /// Where a frame with these headers leads in the outermost level without class `class`.
+    pub(crate) fn entry_but(&self, headers: &Headers, class: u32) -> Entry {
         let Some(level) = self.levels.first() else {
-            return 0;
+            return Entry::NONE;
         };
         let tables = level.tables.iter();
         let found = tables.map(|table| table.find_but(headers, class));
@@ -182,7 +194,7 @@ impl Classifier {
             walked.filter(|walked| walked.entry.target() != class && walked.map.matches(headers));
         let found = found.chain(walked.map(|walked| walked.entry)).min();
         let found = found.filter(|entry| *entry != Entry::NONE);
-        found.map_or(level.default, Entry::target)
+        found.unwrap_or(Entry::new(u32::MAX, level.default))
     }
 }
 

@@ -69,6 +69,35 @@ impl Shadowed {
     }
 }
 
+impl Keys {
+    fn find(&self, value: [u64; WORDS]) -> Entry {
+        match self {
+            Self::Direct(index, direct) => direct.find(value[*index]),
+            Self::One(index, buckets) => buckets.find(&[value[*index]]),
+            Self::Two(indices, buckets) => buckets.find(&indices.map(|i| value[i])),
+            Self::All(buckets) => buckets.find(&value),
+        }
+    }
+
+    fn try_insert(&mut self, value: [u64; WORDS], entry: Entry) -> bool {
+        match self {
+            Self::Direct(index, direct) => direct.try_insert(value[*index], entry),
+            Self::One(index, buckets) => buckets.try_insert([value[*index]], entry),
+            Self::Two(indices, buckets) => buckets.try_insert(indices.map(|i| value[i]), entry),
+            Self::All(buckets) => buckets.try_insert(value, entry),
+        }
+    }
+
+    fn remove(&mut self, value: [u64; WORDS], target: u32) -> Option<Entry> {
+        match self {
+            Self::Direct(index, direct) => direct.remove(value[*index], target),
+            Self::One(index, buckets) => buckets.remove(&[value[*index]], target),
+            Self::Two(indices, buckets) => buckets.remove(&indices.map(|i| value[i]), target),
+            Self::All(buckets) => buckets.remove(&value, target),
+        }
+    }
+}
+
 impl Table {
     /// An empty table for patterns of this mask; entries will have orders from `lowest`.
     pub(super) fn new(mask: Mask, lowest: u32) -> Self {
@@ -195,17 +224,20 @@ impl Table {
         }
     }
 
-    /// Adds a pattern of this table's mask, later in the order than all others.
+    /// Adds a pattern of this table's mask, unless it has the same entry already.
     pub(super) fn insert(&mut self, pattern: &Pattern, entry: Entry) {
         let value = pattern.value;
-        let is_new = match &mut self.keys {
-            Keys::Direct(index, direct) => direct.try_insert(value[*index], entry),
-            Keys::One(index, buckets) => buckets.try_insert([value[*index]], entry),
-            Keys::Two(indices, buckets) => buckets.try_insert(indices.map(|i| value[i]), entry),
-            Keys::All(buckets) => buckets.try_insert(value, entry),
-        };
-        if !is_new {
+        self.lowest = self.lowest.min(entry.order());
+        if self.keys.try_insert(value, entry) {
+            return;
+        }
+        let found = self.keys.find(value);
+        if found < entry {
             self.shadowed.insert(value, entry);
+        } else if found > entry {
+            self.keys.remove(value, found.target());
+            self.keys.try_insert(value, entry);
+            self.shadowed.insert(value, found);
         }
     }
 
@@ -224,13 +256,7 @@ impl Table {
     /// Removes the pattern that leads to `target`; whether there was one.
     pub(super) fn remove(&mut self, pattern: &Pattern, target: u32) -> bool {
         let value = pattern.value;
-        let removed = match &mut self.keys {
-            Keys::Direct(index, direct) => direct.remove(value[*index], target),
-            Keys::One(index, buckets) => buckets.remove(&[value[*index]], target),
-            Keys::Two(indices, buckets) => buckets.remove(&indices.map(|i| value[i]), target),
-            Keys::All(buckets) => buckets.remove(&value, target),
-        };
-        if removed.is_none() {
+        if self.keys.remove(value, target).is_none() {
             return self.shadowed.remove(value, target).is_some();
         }
         if let Some(entry) = self.shadowed.take_first(value) {

@@ -1,7 +1,7 @@
 //! Single slices of a guaranteed policy.
 
 use super::Pipeline;
-use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
+use crate::change::{ClassMaps, Ledger, SliceChange, SliceChangeError, SliceChanged, slice};
 use crate::counters::ClassCounters;
 use crate::slice_flows::FlowsSeen;
 use slicewise_model::{PolicyParams, TenantParams};
@@ -51,6 +51,20 @@ impl Pipeline {
         slice::common(self, policy, now)
     }
 
+    /// Let slices have other class maps, in another order, all at once. Frames that get another class wait beside its queue until those
+    /// have left that the slice had whose frames they were: so none is lost, and none overtakes. The change is one of
+    /// [those that lead to a policy](crate::Basis::gradual_steps), and all before it have been carried out, and no others.
+    ///
+    /// # Errors
+    /// If a slice does not exist, or frames of a class map are still on their way from an earlier change. Nothing has changed then.
+    pub fn exchange_class_maps(
+        &mut self,
+        maps: &ClassMaps,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        slice::exchange(self, maps, now)
+    }
+
     /// Tell the flows of a slice apart from now on: it may [have a queue for each](SliceChange::Flows) once the frames have left
     /// that wait now.
     ///
@@ -97,7 +111,9 @@ impl Pipeline {
     #[must_use]
     pub fn is_removing(&self) -> bool {
         let ledger = self.ledger.as_ref();
-        ledger.is_some_and(|ledger| !ledger.moving.is_empty()) || !self.removed.is_empty()
+        let is_complete =
+            |ledger: &Box<Ledger>| ledger.moving.is_empty() && ledger.exchange.is_none();
+        !ledger.is_none_or(is_complete) || !self.removed.is_empty()
     }
 
     /// The position of a slice of a guaranteed policy among

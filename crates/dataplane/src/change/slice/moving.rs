@@ -39,10 +39,8 @@ enum Way {
         place: Place,
         /// What the slice has without them.
         kept: Part,
-        /// Of that, what it does not need with them.
-        obsolete: Part,
     },
-    /// From a slice, by its class, to class-default, when the slice's frames before a place have left.
+    /// From a slice, by its class, to another or to class-default, when the slice's frames before a place have left.
     Leaving {
         from: u32,
         serial: u64,
@@ -72,8 +70,8 @@ pub(crate) enum Arrived {
     Dropped(DropReason),
     /// It is dropped because its slice was removed, and not counted yet.
     Removed,
-    /// The frames that it had to wait for have left: it is of another class.
-    Elsewhere,
+    /// It is of this class: the frames that it had to wait for have left.
+    Of(u32),
 }
 
 impl Moving {
@@ -105,7 +103,6 @@ impl Changing<'_> {
             joining: joins,
             leaving: mut leaves,
             kept,
-            obsolete,
             ..
         } = split;
         // Frames of both that leave now and left before have to wait for the newer place.
@@ -122,7 +119,6 @@ impl Changing<'_> {
             serial,
             place,
             kept,
-            obsolete,
         };
         waiting += self.start(joining, (joins, FrameList::new()), class, way);
         self.on_changed();
@@ -158,6 +154,7 @@ impl Changing<'_> {
         part: &Part,
         own: Option<u32>,
     ) -> Result<(), SliceChangeError> {
+        self.check_apart(name, part)?;
         while let Some(class) = self.ledger.parts.overlapping(part, own) {
             if self.try_finish(class) {
                 continue;
@@ -200,7 +197,7 @@ impl Changing<'_> {
     }
 
     /// A class number, with a place among the classes.
-    fn take_place(&mut self) -> u32 {
+    pub(super) fn take_place(&mut self) -> u32 {
         let class = self.ledger.take_number(self.pipeline.classes.len());
         while self.pipeline.classes.len() <= class as usize {
             self.pipeline.classes.push(ClassState::unused());
@@ -214,7 +211,7 @@ impl Changing<'_> {
     }
 
     /// The place behind the last frame of a class.
-    fn end_of(&mut self, class: u32) -> Place {
+    pub(super) fn end_of(&mut self, class: u32) -> Place {
         let slice = self.queue_of(class).slice();
         let scheduler = self.scheduler("");
         scheduler.map_or_else(
@@ -223,7 +220,7 @@ impl Changing<'_> {
         )
     }
 
-    fn queue_of(&self, class: u32) -> QueueId {
+    pub(super) fn queue_of(&self, class: u32) -> QueueId {
         let class = self.pipeline.classes.get(class as usize);
         class.map_or(QueueId::NONE, |class| class.queue)
     }
@@ -242,6 +239,16 @@ impl Changing<'_> {
     /// Frames are on their way; returns how many are before them.
     fn start(&mut self, class: u32, (part, held): (Part, FrameList), into: u32, way: Way) -> u32 {
         let is_empty = part.is_empty() && !matches!(way, Way::Removed { .. });
+        self.begin(class, (part, held), into, way);
+        let ahead = self.ahead_of(class);
+        if is_empty {
+            self.finish(class);
+            return 0;
+        }
+        if self.try_finish(class) { 0 } else { ahead }
+    }
+
+    fn begin(&mut self, class: u32, (part, held): (Part, FrameList), into: u32, way: Way) {
         match &way {
             Way::Joining { serial, .. } => {
                 self.ledger
@@ -264,12 +271,18 @@ impl Changing<'_> {
         };
         self.ledger.parts.insert(&moving.part, class);
         self.ledger.moving.insert(class, moving);
-        let ahead = self.ahead_of(class);
-        if is_empty {
-            self.finish(class);
-            return 0;
-        }
-        if self.try_finish(class) { 0 } else { ahead }
+    }
+
+    /// A class for frames on their way from one class to another, when the frames of that before a place have left.
+    pub(super) fn start_way(&mut self, from: u32, into: u32, place: Place) -> u32 {
+        let (class, serial) = (self.take_place(), self.next_serial());
+        let way = Way::Leaving {
+            from,
+            serial,
+            place,
+        };
+        self.begin(class, (Part::default(), FrameList::new()), into, way);
+        class
     }
 
     /// Have the frame memory hold frames that wait beside the queue of a class; returns how many, but for class-default.
@@ -294,16 +307,19 @@ impl Changing<'_> {
     /// The queue of a class takes other numbers of frames; so does what waits beside it.
     pub(super) fn change_room_beside(&mut self, class: u32, room: u64) {
         let ledger = &mut *self.ledger;
-        let beside = if class == ledger.default {
-            (ledger.to_default.classes > 0).then_some(&mut ledger.to_default.room)
-        } else {
-            let joining = ledger.joining.get(&class);
-            let moving = joining.and_then(|joining| ledger.moving.get_mut(joining));
-            moving.map(|moving| &mut moving.room)
-        };
-        if let Some(beside) = beside {
-            let before = std::mem::replace(beside, room);
-            self.pipeline.change_room(before, room);
+        if class == ledger.default {
+            if ledger.to_default.classes > 0 {
+                let before = std::mem::replace(&mut ledger.to_default.room, room);
+                self.pipeline.change_room(before, room);
+            }
+            return;
+        }
+        let ways = ledger.exchange.iter().flat_map(|it| it.ways_into(class));
+        for beside in ledger.joining.get(&class).copied().into_iter().chain(ways) {
+            if let Some(moving) = ledger.moving.get_mut(&beside) {
+                let before = std::mem::replace(&mut moving.room, room);
+                self.pipeline.change_room(before, room);
+            }
         }
     }
 
@@ -349,7 +365,7 @@ impl Changing<'_> {
     }
 
     /// A class number is free. A frame that was classified before is classified again.
-    fn free(&mut self, class: u32) -> ClassState {
+    pub(super) fn free(&mut self, class: u32) -> ClassState {
         self.ledger.free.push(class);
         let unused = ClassState::unused();
         match self.pipeline.classes.get_mut(class as usize) {
@@ -367,11 +383,20 @@ impl Changing<'_> {
         let state = self.free(class);
         let classifier = &mut self.pipeline.classifier;
         match moving.way {
-            Way::Joining { obsolete, .. } => {
-                classifier.join(&moving.part, class, moving.into);
-                classifier.leave(&obsolete, moving.into);
+            Way::Joining { kept, .. } => {
+                classifier.leave(&moving.part, class);
+                classifier.leave(&kept, moving.into);
+                // At one position again.
+                if let Some((order, map)) = self.ledger.placed(moving.into) {
+                    classifier.insert_at(order, moving.into, map);
+                }
             }
-            Way::Leaving { .. } => classifier.leave(&moving.part, class),
+            Way::Leaving { from, .. } => {
+                classifier.leave(&moving.part, class);
+                if let Some(exchange) = &mut self.ledger.exchange {
+                    exchange.end_way(from, moving.into);
+                }
+            }
             Way::Removed { slice, reserved } => {
                 classifier.leave(&moving.part, class);
                 self.pipeline.removed.push_back(state.counters);
@@ -407,7 +432,7 @@ impl Changing<'_> {
         is_over
     }
 
-    fn is_past(&mut self, class: u32, place: Place) -> bool {
+    pub(super) fn is_past(&mut self, class: u32, place: Place) -> bool {
         let slice = self.queue_of(class).slice();
         let scheduler = self.scheduler("");
         scheduler.is_ok_and(|(scheduler, _)| scheduler.is_past(slice, place))
@@ -500,7 +525,8 @@ impl Changing<'_> {
         for class in classes {
             self.try_finish(class);
         }
-        let (mut frames, mut ahead) = (Vec::new(), BTreeSet::new());
+        self.finish_exchange();
+        let (mut frames, mut ahead) = (Vec::new(), self.ahead_of_exchange());
         self.ledger.parts = Parts::default();
         for (class, mut moving) in std::mem::take(&mut self.ledger.moving) {
             let before = match moving.way {
@@ -525,29 +551,51 @@ impl Changing<'_> {
         arriving: Arriving<'_>,
         has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
     ) -> Arrived {
-        let Arriving {
-            class,
-            frame,
-            headers,
-        } = arriving;
-        // If it is not there, the frame was classified before that ended, as one of a burst.
+        let (class, headers) = (arriving.class, arriving.headers);
+        if let Some(exchanged) = self.exchanged(class, headers) {
+            return if self.ledger.moving.contains_key(&exchanged) {
+                let class = exchanged;
+                self.hold_frame(Arriving { class, ..arriving }, has_memory)
+            } else {
+                Arrived::Of(exchanged)
+            };
+        }
         self.try_finish(class);
-        let into = self.ledger.moving.get(&class).map(|moving| moving.into);
-        let (Some(into), default) = (into, self.ledger.default) else {
-            return Arrived::Elsewhere;
+        // If it is not there, the frame was classified before that ended, as one of a burst.
+        let moving = self.ledger.moving.get(&class);
+        let is_found = |moving: &&Moving| !moving.part.is_empty() || moving.removed().is_some();
+        let Some(moving) = moving.filter(is_found) else {
+            return Arrived::Of(self.pipeline.classifier.classify(headers));
         };
-        if into == default {
-            let mut next = self.pipeline.classifier.class_but(headers, class);
+        let default = self.ledger.default;
+        if moving.into == default {
+            let mut next = self.pipeline.classifier.entry_but(headers, class).target();
             while self.try_finish(next) {
-                next = self.pipeline.classifier.class_but(headers, class);
+                next = self.pipeline.classifier.entry_but(headers, class).target();
             }
             if next != default {
                 return Arrived::Removed;
             }
         }
+        self.hold_frame(arriving, has_memory)
+    }
+
+    /// A frame waits beside the queue of its class, if there is room.
+    fn hold_frame(
+        &mut self,
+        arriving: Arriving<'_>,
+        has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
+    ) -> Arrived {
+        let Arriving {
+            class,
+            frame,
+            headers,
+        } = arriving;
+        let default = self.ledger.default;
         let Some(moving) = self.ledger.moving.get_mut(&class) else {
-            return Arrived::Elsewhere;
+            return Arrived::Of(self.pipeline.classifier.classify(headers));
         };
+        let into = moving.into;
         let limit = self.ledger.slices.get(into as usize);
         let limit = limit.and_then(|slice| Some(slice.as_ref()?.params.queue_limit));
         let waiting = if into == default {

@@ -115,15 +115,25 @@ fn slices_of_a_policy_are_renamed_by_their_class_maps_and_change_beside() {
     assert_eq!(steps_to(&port, &policy), Some(vec![]));
     let queued = |name| counters(&port, name)[0].queued_frames;
     assert_eq!((queued("s3"), queued("s2")), (2, 1));
-    // A slice that exchanges names with another exchanges class maps with it, which needs a commit.
+    // A slice that exchanges names with another exchanges class maps with it.
     let exchanged = slots(
         &[None, None, Some((1..=2, KIND)), Some((3..=3, KIND))],
         false,
     );
-    assert_eq!(steps(&port, &exchanged), None);
+    let found = steps(&port, &exchanged).unwrap();
+    assert!(
+        matches!(&found[..], [GradualStep::ClassMaps(_), GradualStep::Slice(SliceChange::Change { name, .. })] if *name == named("s2")),
+        "{found:?}"
+    );
     // Class maps that meet.
     let twice = slots(&[Some((1..=2, KIND)), Some((1..=2, more))], false);
     let port = Port::new(&twice, Some(LINK));
     let once = slots(&[None, None, Some((1..=2, KIND))], false);
-    assert_eq!(steps(&port, &once), None);
+    let found = steps(&port, &once).unwrap();
+    let remove = SliceChange::Remove { name: named("s1") };
+    assert!(
+        matches!(&found[..], [first, GradualStep::ClassMaps(_), last]
+            if *first == GradualStep::Slice(rename("s0", "s2")) && *last == GradualStep::Slice(remove.clone())),
+        "{found:?}"
+    );
 }

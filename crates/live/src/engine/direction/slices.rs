@@ -66,6 +66,7 @@ impl Direction {
                 }
                 Ok(())
             }
+            GradualStep::ClassMaps(maps) => self.pipeline.exchange_class_maps(&maps, now),
             GradualStep::FlowsApart(name) => self.pipeline.tell_flows_apart(&name, now),
             GradualStep::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
             GradualStep::Slice(change) => {
