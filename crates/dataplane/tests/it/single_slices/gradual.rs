@@ -406,7 +406,7 @@ pub(super) fn kind() -> impl Strategy<Value = Kind> {
     })
 }
 
-fn slot() -> impl Strategy<Value = Option<(RangeInclusive<u16>, Kind)>> {
+pub(super) fn slot() -> impl Strategy<Value = Option<(RangeInclusive<u16>, Kind)>> {
     let vlans = (1u16..9, 0u16..2).prop_map(|(first, more)| first..=first + more);
     prop::option::weighted(0.8, (vlans, kind()))
 }

@@ -3,6 +3,7 @@
 mod beside;
 mod buffers;
 mod churn;
+mod class_maps;
 mod conditioning;
 pub mod flows;
 mod gradual;
