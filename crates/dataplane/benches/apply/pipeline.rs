@@ -8,7 +8,7 @@ use slicewise_dataplane::{
     Change, Conditioning, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange,
     Verdict,
 };
-use slicewise_model::{Colour, PolicyParams, SliceParams};
+use slicewise_model::{ClassParams, Colour, Condition, PolicyParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
@@ -22,6 +22,9 @@ const CHANGES: u32 = 50_000;
 const AT_ONCE: usize = 4;
 /// Slices that go by one policy, and come by the other.
 const EXCHANGED: usize = 20_000;
+/// Slices that come ahead of others and take frames from them, and go again, and how often.
+const AHEAD: usize = 60;
+const ROUNDS: usize = 50;
 /// Virtual time between changes, ns.
 const GAP: u64 = 1_000;
 
@@ -57,19 +60,35 @@ struct Run {
 
 impl Run {
     fn new(slices: u32) -> Self {
+        let mut run = Self::with(policy(slices));
+        (0..slices).for_each(|slice| run.offer(slice));
+        run
+    }
+
+    fn with(policy: PolicyParams) -> Self {
         let params = PipelineParams {
-            policy: policy(slices),
+            policy,
             port_shaper: None,
             seed: 1,
         };
         let pipeline = Pipeline::new(&params, Instant::ZERO).expect("it can be built");
-        let mut run = Self {
+        Self {
             pipeline,
             now: 0,
             handle: 0,
+        }
+    }
+
+    /// Whether a step is accepted; those of other kinds are.
+    fn carry_out(&mut self, step: GradualStep) -> bool {
+        let now = self.now();
+        let done = match step {
+            GradualStep::ClassMaps(maps) => self.pipeline.exchange_class_maps(&maps, now),
+            GradualStep::Slice(change) => self.pipeline.change_slice(change, now).map(drop),
+            _ => Ok(()),
         };
-        (0..slices).for_each(|slice| run.offer(slice));
-        run
+        done.inspect_err(|error| assert!(error.is_temporary(), "{error}"))
+            .is_ok()
     }
 
     fn now(&self) -> Instant {
@@ -156,6 +175,7 @@ pub fn report() {
         "{:<34} {:>8} {:>8} {:>8} {:>8}",
         "", "median", "99 %", "99.9 %", "most"
     );
+    class_maps_that_meet();
     single_changes();
     other_links();
     slice_by_slice();
@@ -190,6 +210,85 @@ fn slice_by_slice() {
     time_steps("names", [&renamed, &before], EXCHANGED);
     time_steps("rates", [&slower, &before], SLICES as usize);
     time_steps("slices come and go", [&others, &before], 2 * EXCHANGED);
+}
+
+/// Before a slice for everything else, some slices for marked packets come ahead of those that have them, and go again.
+fn class_maps_that_meet() {
+    let mut before = policy(SLICES);
+    let default = before.classes.len() - 1;
+    let mut rest = before.classes[0].clone();
+    rest.name = "rest".into();
+    let vlans = Condition::OuterVlan(0..=4_095);
+    set_conditions(&mut rest, vec![vlans]);
+    before.classes.insert(default, rest);
+    let mut after = before.clone();
+    let ahead = before.classes.iter().step_by(1_000).take(AHEAD);
+    let ahead: Vec<ClassParams> = ahead
+        .map(|class| {
+            let mut marked = class.clone();
+            marked.name.push_str("-marked");
+            let map = class.matches.iter();
+            let conditions = map.flat_map(|map| map.conditions.clone());
+            let conditions = conditions.chain([Condition::Dscp(1 << 46)]);
+            set_conditions(&mut marked, conditions.collect());
+            marked
+        })
+        .collect();
+    after.classes.splice(0..0, ahead);
+    let mut run = Run::with(before.clone());
+    (0..SLICES).for_each(|slice| run.offer(slice));
+    let (mut random, mut prepared_in) = (Random(1), Vec::new());
+    let [mut exchanged, mut framed, mut slices] = [const { Vec::new() }; 3];
+    let mut prepared: Vec<Vec<GradualStep>> = Vec::new();
+    for round in 0..2 * ROUNDS {
+        // The same steps lead from each to the other again and again.
+        if let Some(policy) = [&after, &before].get(round) {
+            let basis = run.pipeline.basis();
+            let (steps, took) = beside(move || basis.gradual_steps(policy).expect("few meet"));
+            prepared_in.push(took);
+            prepared.push([steps.given_up, steps.given].concat());
+        }
+        for step in &prepared[round % 2] {
+            run.forward(&mut random);
+            let is_exchange = matches!(step, GradualStep::ClassMaps(_));
+            loop {
+                let now = run.now();
+                std::hint::black_box(clock());
+                let start = clock();
+                let done = run.carry_out(step.clone());
+                let took = clock() - start;
+                if done {
+                    let times = if is_exchange {
+                        &mut exchanged
+                    } else {
+                        &mut slices
+                    };
+                    times.push(took);
+                    break;
+                }
+                run.forward(&mut random);
+                while run.pipeline.poll_removed(now).is_some() {}
+            }
+            for slice in (0..AHEAD as u32).map(|slice| slice * 1_000) {
+                if is_exchange {
+                    let start = clock();
+                    run.offer(slice);
+                    framed.push(clock() - start);
+                }
+            }
+        }
+    }
+    print("class maps that meet: prepare", prepared_in);
+    print(&format!("class maps that meet: {AHEAD}"), exchanged);
+    print("class maps that meet: a frame", framed);
+    print("class maps that meet: a slice", slices);
+}
+
+fn set_conditions(class: &mut ClassParams, conditions: Vec<Condition>) {
+    if let Some(map) = &mut class.matches {
+        map.name.clone_from(&class.name);
+        map.conditions = conditions;
+    }
 }
 
 /// Steps to each of two policies in turn.

@@ -2,7 +2,12 @@
 
 use super::buckets::{Buckets, Entry};
 use super::direct::Direct;
+use super::overlap::tests::map;
+use super::{Classifier, order_of};
 use proptest::prelude::*;
+use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
+use slicewise_units::BitRate;
+use slicewise_wire::{Headers, IpVersion};
 use std::collections::BTreeMap;
 
 const fn entry(number: u32) -> Entry {
@@ -131,5 +136,102 @@ fn a_million_consecutive_keys_are_spread_evenly() {
         assert!((490_000..=510_000).contains(&buckets), "{buckets} buckets");
         assert!(spilled < 100_000, "shift {shift}: {spilled} spill buckets");
         assert!(longest <= 5, "shift {shift}: {longest} in one chain");
+    }
+}
+
+fn headers() -> impl Strategy<Value = Headers> {
+    let fields = (0u16..10, 0u16..5, 0u32..4, 0u32..3, 0u8..3, 0u8..3);
+    fields.prop_map(|(outer, inner, network, host, protocol, tags)| Headers {
+        vlan_tags: tags,
+        outer_vlan: outer,
+        inner_vlan: inner,
+        ip_version: IpVersion::V4,
+        source: u128::from(network << 24 | host),
+        destination: u128::from(host << 24 | network),
+        protocol,
+        ..Headers::default()
+    })
+}
+
+/// Also one that is walked.
+fn any_map() -> impl Strategy<Value = ClassMap> {
+    let wide = Condition::OuterVlan(1..=900);
+    prop_oneof![
+        8 => map(),
+        1 => map().prop_map(move |map| ClassMap { conditions: vec![wide.clone()], ..map }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// Whatever comes in between, and whatever goes.
+    #[test]
+    fn class_maps_are_tested_in_the_order_of_their_positions(
+        maps in prop::collection::vec((any_map(), 1u32..1_000), 1..12),
+        of_policy in 0usize..4,
+        kept in any::<[bool; 12]>(),
+        frames in prop::collection::vec(headers(), 1..12),
+    ) {
+        let classes = maps.iter().take(of_policy).map(|(map, _)| ClassSpec::new(map.clone()));
+        let spec = PolicySpec {
+            name: String::new(),
+            classes: (0..).zip(classes).map(|(number, class)| named(number, class)).collect(),
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+            queues: Vec::new(),
+        };
+        let Ok(policy) = spec.resolve(BitRate::new(1_000_000_000)) else { return Ok(()); };
+        let mut classifier = Classifier::new(&policy);
+        let default = policy.classes.len() as u32 - 1;
+        let count = policy.classes.len();
+        let mut expected: Vec<(u32, u32, &ClassMap)> = Vec::new();
+        for (number, (map, order)) in (0..).zip(&maps) {
+            let is_of_policy = number < default;
+            // Each at another position, also between those of the policy.
+            let order = if is_of_policy { order_of(number, count) } else { order * 16 + number };
+            let class = if is_of_policy { number } else { number + 100 };
+            if !is_of_policy {
+                classifier.insert_at(order, class, map);
+            }
+            expected.push((order, class, map));
+        }
+        prop_assert!(classifier.next_order() > expected.iter().map(|(order, ..)| *order).max().unwrap());
+        let mut index = 0;
+        expected.retain(|(_, class, map)| {
+            index += 1;
+            let stays = kept[index - 1];
+            if !stays {
+                classifier.remove_all(*class, [*map]);
+            }
+            stays
+        });
+        expected.sort_by_key(|(order, ..)| *order);
+        let first = |headers: &Headers, but: Option<u32>| {
+            let mut matching = expected.iter().filter(|(_, class, map)| {
+                Some(*class) != but && map.matches(headers)
+            });
+            matching.next().map_or(default, |(_, class, _)| *class)
+        };
+        let mut burst = vec![0; frames.len()];
+        classifier.classify_burst(&frames, &mut burst);
+        for (headers, of_burst) in frames.iter().zip(burst) {
+            let found = classifier.classify(headers);
+            prop_assert_eq!((found, of_burst), (first(headers, None), found));
+            let but = classifier.entry_but(headers, found).target();
+            prop_assert_eq!(but, first(headers, Some(found)));
+        }
+    }
+}
+
+fn named(number: u32, class: ClassSpec) -> ClassSpec {
+    let name = format!("class{number}");
+    ClassSpec {
+        matches: class.matches.map(|map| ClassMap {
+            name: name.clone(),
+            ..map
+        }),
+        name,
+        ..class
     }
 }

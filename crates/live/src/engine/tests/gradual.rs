@@ -514,3 +514,51 @@ fn a_slice_with_another_name_keeps_its_frames_and_what_was_counted() {
     bench.apply(&policies[1]);
     bench.assert_conserved();
 }
+
+/// A slice comes ahead of one that had its frames, and goes again.
+#[test]
+fn a_slice_takes_frames_from_another_while_they_wait_and_gives_them_back() {
+    let wide = || {
+        let mut class = limited(slice(10, 100), 30);
+        let map = class.matches.as_mut().unwrap();
+        map.conditions = vec![Condition::OuterVlan(10..=11)];
+        class
+    };
+    let alone = directions(vec![wide()], [LINK; 2]);
+    let ahead = directions(vec![limited(slice(11, 100), 40), wide()], [LINK; 2]);
+    let mut bench = with_memory(&[], true, 8 << 20);
+    bench.apply(&alone);
+    for (before, after, counted) in [
+        (&alone, &ahead, ["vlan11", "vlan10"]),
+        (&ahead, &alone, ["vlan10", "vlan11"]),
+    ] {
+        (0..5).for_each(|i| bench.arrive(tagged(11, 1_000, i)));
+        bench.poll();
+        let change = bench.engine.basis().gradual(before, after);
+        let mut change = change.unwrap();
+        let mut advance = |bench: &mut Bench| bench.engine.advance(&mut change, bench.now).unwrap();
+        while advance(&mut bench) == Progress::More {}
+        let offered = |bench: &Bench, name| {
+            let mut classes = bench.engine.classes(0);
+            let found = classes.find(|(class, _)| class.class == name);
+            found.map_or(0, |(class, _)| class.offered_frames)
+        };
+        let known = counted.map(|name| offered(&bench, name));
+        (5..9).for_each(|i| bench.arrive(tagged(11, 1_000, i)));
+        bench.poll();
+        let now = counted.map(|name| offered(&bench, name));
+        assert_eq!(now, [known[0] + 4, known[1]], "{counted:?}");
+        let sent = bench.run();
+        let order: Vec<u32> = sent.iter().map(|frame| number(frame)).collect();
+        assert!(order.is_sorted() && order.len() == 9, "{order:?}");
+        while advance(&mut bench) != Progress::Done {
+            bench.now = bench.now.saturating_add(Duration::from_millis(1));
+        }
+        bench.poll();
+        let told = |bench: &Bench| (bench.engine.memory_needed(), bench.engine.basis().division);
+        let mut whole = with_memory(&[], true, 8 << 20);
+        whole.apply(after);
+        assert_eq!(told(&bench), told(&whole));
+        bench.assert_conserved();
+    }
+}
