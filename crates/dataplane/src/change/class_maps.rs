@@ -6,8 +6,10 @@ use crate::classifier::Part;
 use slicewise_model::{ClassMap, ClassParams, MatchMode, SliceParams};
 use std::collections::{HashMap, HashSet};
 
-/// Most class maps that are exchanged at once, and most other slices that may lose frames to them. Each is looked at in one step.
+/// Most class maps that are exchanged, and most other slices that may lose frames to them in one step.
 const MOST: usize = 64;
+/// So many are exchanged in one step, unless more meet one another.
+const AT_ONCE: usize = 8;
 /// From the last class map to one that comes after it.
 const STEP: u32 = 1 << 10;
 
@@ -19,17 +21,16 @@ struct Placed<'a> {
     part: Part,
     /// Its position in the order in which class maps are tested.
     order: u32,
+    /// Slices that may lose frames to it.
+    from: Vec<&'a str>,
 }
 
 /// Class maps in force that meet others, by the names of their classes, with their positions in the order.
 type Maps<'a> = HashMap<&'a str, (u32, &'a Option<ClassMap>)>;
 
 /// The exchange of class maps that meet others and come, go, change, or move in their order, from `old`, with their positions in the
-/// order, to `new`; `None` if there are too many, or the order has no place for one.
-pub(super) fn exchanged(
-    old: &[(u32, ClassParams)],
-    new: &[ClassParams],
-) -> Option<Option<ClassMaps>> {
+/// order, to `new`, in some steps; `None` if there are too many, or the order has no place for one.
+pub(super) fn exchanged(old: &[(u32, ClassParams)], new: &[ClassParams]) -> Option<Vec<ClassMaps>> {
     let before = old.iter().map(|(_, class)| class);
     let overlap = Overlap::of(before.clone().chain(new));
     let meets = |class: &ClassParams| class.matches.is_some() && overlap.of_class(&class.name);
@@ -50,10 +51,9 @@ pub(super) fn exchanged(
     // In an order that does not depend on a hash.
     gone.sort_unstable();
     (others.len() + gone.len() <= MOST).then_some(())?;
-    let mut from = HashSet::new();
     let mut settled: Vec<Placed<'_>> = Vec::new();
     for mut placed in others {
-        placed.order = order_of(&placed, &stay, &settled, &mut from)?;
+        settle(&mut placed, &stay, &settled)?;
         settled.push(placed);
     }
     // Only in another order than class maps that they do not meet.
@@ -62,23 +62,65 @@ pub(super) fn exchanged(
         before == Some(&(placed.order, &placed.class.matches))
     };
     let (same, settled): (Vec<_>, Vec<_>) = settled.into_iter().partition(is_same);
-    if settled.is_empty() && gone.is_empty() {
-        return Some(None);
-    }
-    from.extend(same.iter().map(|placed| &*placed.class.name));
-    (from.len() <= MOST).then_some(())?;
-    let mut from: Vec<String> = from.into_iter().map(str::to_owned).collect();
-    from.sort_unstable();
+    let before = |name: &str| maps.get(name).and_then(|(_, map)| map.as_ref());
     let gone = gone.into_iter().map(|name| {
         let order = maps.get(name).map_or(0, |(order, _)| *order);
-        (name.to_owned(), nothing(name), order)
+        (name, nothing(name), order, Vec::new())
     });
-    let placed = settled.into_iter().filter_map(|placed| {
+    let settled = settled.into_iter().filter_map(|placed| {
         let map = placed.class.matches.clone()?;
-        Some((placed.class.name.clone(), map, placed.order))
+        Some((&*placed.class.name, map, placed.order, placed.from))
     });
-    let placed = gone.chain(placed).collect();
-    Some(Some(ClassMaps { placed, from }))
+    let mut groups: Vec<Group> = Vec::new();
+    for (name, map, order, from) in gone.chain(settled) {
+        let mut part = before(name).map(Part::whole).unwrap_or_default();
+        part.extend(Part::whole(&map));
+        let from = from
+            .into_iter()
+            .chain(same.iter().map(|it| &*it.class.name));
+        let maps = ClassMaps {
+            placed: vec![(name.to_owned(), map, order)],
+            from: from.map(str::to_owned).collect(),
+        };
+        join(&mut groups, (part, maps));
+    }
+    in_steps(groups)
+}
+
+/// Class maps that meet one another, and those that do not meet any of another group.
+type Group = (Part, ClassMaps);
+
+/// With the groups that it meets it becomes one.
+fn join(groups: &mut Vec<Group>, (mut part, mut maps): Group) {
+    groups.retain_mut(|(other, of_other)| {
+        let stays = !other.overlaps(&part);
+        if !stays {
+            of_other.append(&mut maps);
+            std::mem::swap(of_other, &mut maps);
+            part.extend(std::mem::take(other));
+        }
+        stays
+    });
+    groups.push((part, maps));
+}
+
+/// A few class maps in each step, or all that meet one another.
+fn in_steps(groups: Vec<Group>) -> Option<Vec<ClassMaps>> {
+    let mut steps: Vec<ClassMaps> = Vec::new();
+    for (_, mut maps) in groups {
+        match steps.last_mut() {
+            Some(last) if last.placed.len() + maps.placed.len() <= AT_ONCE => {
+                last.append(&mut maps);
+            }
+            _ => steps.push(maps),
+        }
+    }
+    for step in &mut steps {
+        step.from.sort_unstable();
+        step.from.dedup();
+        (step.from.len() <= MOST).then_some(())?;
+    }
+    Some(steps)
 }
 
 fn placed<'a>(index: usize, class: &'a ClassParams, before: &Maps<'_>) -> Placed<'a> {
@@ -89,16 +131,12 @@ fn placed<'a>(index: usize, class: &'a ClassParams, before: &Maps<'_>) -> Placed
         part: part.unwrap_or_default(),
         // A new one has none yet.
         order: before.get(&*class.name).map_or(0, |(order, _)| *order),
+        from: Vec::new(),
     }
 }
 
-/// The position of a class map behind those before it that it meets, and before those behind it; the others lose frames to it.
-fn order_of<'a>(
-    placed: &Placed<'_>,
-    stay: &[Placed<'a>],
-    settled: &[Placed<'_>],
-    from: &mut HashSet<&'a str>,
-) -> Option<u32> {
+/// A class map gets a position behind those before it that it meets, and before those behind it; those may lose frames to it.
+fn settle<'a>(placed: &mut Placed<'a>, stay: &[Placed<'a>], settled: &[Placed<'_>]) -> Option<()> {
     let (mut low, mut high) = (0, None);
     for other in stay
         .iter()
@@ -108,18 +146,18 @@ fn order_of<'a>(
             low = low.max(other.order);
         } else {
             high = Some(high.map_or(other.order, |high: u32| high.min(other.order)));
-            from.insert(&other.class.name);
+            placed.from.push(&other.class.name);
         }
     }
     let settled = settled.iter();
     let before = settled.filter(|other| other.part.overlaps(&placed.part));
     let low = before.map(|other| other.order).fold(low, u32::max);
-    let order = match high {
+    placed.order = match high {
         _ if placed.order > low && high.is_none_or(|high| placed.order < high) => placed.order,
         Some(high) => low + high.checked_sub(low)? / 2,
         None => low.checked_add(STEP)?,
     };
-    (order > low).then_some(order)
+    (placed.order > low).then_some(())
 }
 
 /// The names of the class maps that stay as they are, in their order: as many as possible.

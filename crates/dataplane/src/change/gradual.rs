@@ -144,14 +144,12 @@ impl GradualSteps {
     /// Class maps that meet others are exchanged; slices that get one come before.
     fn exchange(
         &mut self,
-        maps: Option<ClassMaps>,
+        maps: Vec<ClassMaps>,
         old: &mut Vec<ClassParams>,
         new: &[ClassParams],
     ) -> Option<()> {
-        let Some(maps) = maps else {
-            return Some(());
-        };
-        let named = maps.placed.iter().map(|(name, map, _)| (&**name, map));
+        let named = maps.iter().flat_map(|step| &step.placed);
+        let named = named.map(|(name, map, _)| (&**name, map));
         let named: HashMap<&str, &ClassMap> = named.collect();
         let mut known = HashSet::new();
         for class in old.iter_mut() {
@@ -167,8 +165,8 @@ impl GradualSteps {
                 old.push(class);
             }
         }
-        let maps = GradualStep::ClassMaps(Box::new(maps));
-        self.given_up.push(maps);
+        let maps = maps.into_iter().map(Box::new);
+        self.given_up.extend(maps.map(GradualStep::ClassMaps));
         Some(())
     }
 

@@ -157,12 +157,15 @@ impl Engine {
             return Ok(());
         };
         while let Some(next) = steps.as_slice().first().filter(|_| *left > 0) {
-            // It looks at each frame that waits.
-            let is_of_flows = matches!(next, GradualStep::Slice(SliceChange::Flows { .. }));
-            *left = if is_of_flows { 0 } else { *left - 1 };
+            // The one changes several class maps, the other looks at each frame that waits.
+            let is_long = matches!(
+                next,
+                GradualStep::ClassMaps(_) | GradualStep::Slice(SliceChange::Flows { .. })
+            );
             let (memory, chunks) = (&mut self.memory, self.needs.frame_chunks);
             let done = at.carry_out(next.clone(), params, memory, chunks, now);
             done.map_err(|error| NotChanged { direction, error })?;
+            *left = if is_long { 0 } else { *left - 1 };
             steps.next();
         }
         Ok(())

@@ -24,6 +24,14 @@ pub struct ClassMaps {
     pub(crate) from: Vec<String>,
 }
 
+impl ClassMaps {
+    /// With those of another one.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.placed.append(&mut other.placed);
+        self.from.append(&mut other.from);
+    }
+}
+
 /// Class maps that were exchanged, until the frames have left that the slices had.
 #[derive(Debug)]
 pub(crate) struct Exchange {
