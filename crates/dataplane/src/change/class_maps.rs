@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 /// Most class maps that are exchanged, and most other slices that may lose frames to them in one step.
 const MOST: usize = 64;
 /// So many are exchanged in one step, unless more meet one another.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 4;
 /// From the last class map to one that comes after it.
 const STEP: u32 = 1 << 10;
 
