@@ -269,7 +269,6 @@ fn class_maps_that_meet() {
                 &mut slices
             };
             times.push(took);
-            if is_exchange && took > 200_000 {}
             for slice in (0..AHEAD as u32).map(|slice| slice * 1_000) {
                 if is_exchange {
                     let start = clock();

@@ -183,7 +183,7 @@ proptest! {
         };
         let Ok(policy) = spec.resolve(BitRate::new(1_000_000_000)) else { return Ok(()); };
         let mut classifier = Classifier::new(&policy);
-        let default = policy.classes.len() as u32 - 1;
+        let default = u32::try_from(policy.classes.len()).unwrap() - 1;
         let count = policy.classes.len();
         let mut expected: Vec<(u32, u32, &ClassMap)> = Vec::new();
         for (number, (map, order)) in (0..).zip(&maps) {

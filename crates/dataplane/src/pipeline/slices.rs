@@ -1,7 +1,7 @@
 //! Single slices of a guaranteed policy.
 
 use super::Pipeline;
-use crate::change::{ClassMaps, Ledger, SliceChange, SliceChangeError, SliceChanged, slice};
+use crate::change::{ClassMaps, SliceChange, SliceChangeError, SliceChanged, slice};
 use crate::counters::ClassCounters;
 use crate::slice_flows::FlowsSeen;
 use slicewise_model::{PolicyParams, TenantParams};
@@ -111,9 +111,9 @@ impl Pipeline {
     #[must_use]
     pub fn is_removing(&self) -> bool {
         let ledger = self.ledger.as_ref();
-        let is_complete =
-            |ledger: &Box<Ledger>| ledger.moving.is_empty() && ledger.exchange.is_none();
-        !ledger.is_none_or(is_complete) || !self.removed.is_empty()
+        let is_on_its_way =
+            ledger.is_some_and(|ledger| !ledger.moving.is_empty() || ledger.exchange.is_some());
+        is_on_its_way || !self.removed.is_empty()
     }
 
     /// The position of a slice of a guaranteed policy among

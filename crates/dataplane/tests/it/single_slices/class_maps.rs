@@ -95,7 +95,7 @@ proptest! {
     /// there; and none is lost for the change or overtakes.
     #[test]
     fn every_frame_is_of_its_old_or_its_new_class_after_each_step(
-        slices in prop::collection::vec((wide_or_not(), wide_or_not(), any::<bool>()), 1..6),
+        slices in prop::collection::vec((wide_or_not(), wide_or_not(), any::<bool>()), 1..10),
         is_reversed in any::<[bool; 2]>(),
         frames in prop::collection::vec((VLANS, 60u32..1522), 0..40),
     ) {
@@ -264,6 +264,11 @@ fn a_slice_that_goes_leaves_its_frames_to_the_one_behind_it() {
     assert_eq!((offered(&port, "s0"), offered(&port, "s1")), (3, 1));
     let refused = carry_out(&mut port, remove.clone()).unwrap_err();
     assert!(refused.is_temporary(), "its frames wait: {refused}");
+    let other = SliceChange::Remove {
+        name: "s1".to_owned(),
+    };
+    let refused = apply(&mut port, other).unwrap_err();
+    assert!(refused.is_temporary(), "it gets frames: {refused}");
     port.run_until(10_000_000);
     carry_out(&mut port, remove.clone()).unwrap();
     assert_eq!(vlans_sent(&port), [1; 4]);
@@ -308,6 +313,60 @@ fn a_slice_comes_between_two_again_and_again() {
         for vlan in VLANS {
             assert_eq!(class_of_next(&mut port, vlan), first_match(&policy, vlan));
         }
+    }
+}
+
+/// Each comes behind the one before it, and ahead of one for all.
+#[test]
+fn where_the_order_has_no_position_left_a_commit_makes_room() {
+    let nested = |count: u16| -> Vec<_> {
+        let slices = (0..count).map(|n| Some((17 - n..=17, BEST_EFFORT)));
+        slices.chain([Some((2..=17, BEST_EFFORT))]).collect()
+    };
+    let all = |count: u16| {
+        let mut policy = slots(&nested(count), false);
+        if let Some(last) = policy.classes.last_mut() {
+            "all".clone_into(&mut last.name);
+            "all".clone_into(&mut last.matches.as_mut().unwrap().name);
+        }
+        policy
+    };
+    let mut port = Port::new(&all(0), Some(LINK));
+    let mut commits = 0;
+    for count in 1..16 {
+        let policy = all(count);
+        if let Some(steps) = steps(&port, &policy) {
+            for step in steps {
+                carry_out(&mut port, step).unwrap();
+            }
+        } else {
+            port.apply(&policy);
+            commits += 1;
+        }
+        for vlan in 1..19 {
+            assert_eq!(class_of_next(&mut port, vlan), first_match(&policy, vlan));
+        }
+        let later = port.now() + 1_000_000_000;
+        port.run_until(later);
+    }
+    assert_eq!(commits, 1);
+}
+
+/// The one that had another class map before is where it was in the order.
+#[test]
+fn a_slice_comes_behind_one_that_has_got_another_class_map() {
+    let apart = [of(5..=5), of(6..=6)];
+    let with = |slices: [_; 2]| slots(&[&slices[..], &apart].concat(), false);
+    let mut port = Port::new(&with([of(1..=1), None]), Some(LINK));
+    let wider = of(1..=2);
+    for policy in [with([wider.clone(), None]), with([wider, of(2..=3)])] {
+        for step in steps(&port, &policy).unwrap() {
+            carry_out(&mut port, step).unwrap();
+        }
+        for vlan in VLANS {
+            assert_eq!(class_of_next(&mut port, vlan), first_match(&policy, vlan));
+        }
+        port.run_until(u64::MAX / 2);
     }
 }
 
