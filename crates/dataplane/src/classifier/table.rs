@@ -4,7 +4,7 @@ use super::buckets::{Buckets, Entry};
 use super::direct::Direct;
 use super::key::{Mask, Needs, Pattern, WORDS, word};
 use slicewise_wire::Headers;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All patterns of a level that have the same mask.
 #[derive(Debug, Clone)]
@@ -29,29 +29,33 @@ enum Keys {
 /// Patterns equal to an earlier one. No frame reaches them until that one is removed.
 #[derive(Debug, Clone, Default)]
 struct Shadowed {
-    targets: BTreeMap<([u64; WORDS], u32), u32>,
+    /// Of different class maps two may have the same position, if it does not matter which comes first.
+    entries: BTreeSet<([u64; WORDS], Entry)>,
     orders: BTreeMap<([u64; WORDS], u32), u32>,
 }
 
 impl Shadowed {
     fn insert(&mut self, value: [u64; WORDS], entry: Entry) {
-        self.targets.insert((value, entry.order()), entry.target());
+        self.entries.insert((value, entry));
         self.orders.insert((value, entry.target()), entry.order());
     }
 
     fn remove(&mut self, value: [u64; WORDS], target: u32) -> Option<Entry> {
         let order = self.orders.remove(&(value, target))?;
-        self.targets.remove(&(value, order))?;
-        Some(Entry::new(order, target))
+        let entry = Entry::new(order, target);
+        self.entries.remove(&(value, entry)).then_some(entry)
     }
 
     /// The earliest with this value that does not lead to `target`.
     fn first_but(&self, value: [u64; WORDS], target: u32) -> Entry {
-        let mut equal = self.targets.range((value, 0)..=(value, u32::MAX));
-        let found = equal.find(|(_, other)| **other != target);
-        found.map_or(Entry::NONE, |((_, order), &target)| {
-            Entry::new(*order, target)
-        })
+        let found = self.of(value).find(|entry| entry.target() != target);
+        found.unwrap_or(Entry::NONE)
+    }
+
+    /// Those with this value, the earliest first.
+    fn of(&self, value: [u64; WORDS]) -> impl Iterator<Item = Entry> {
+        let equal = (value, Entry::new(0, 0))..=(value, Entry::NONE);
+        self.entries.range(equal).map(|(_, entry)| *entry)
     }
 
     fn retarget(&mut self, value: [u64; WORDS], from: u32, to: u32) -> bool {
@@ -64,8 +68,8 @@ impl Shadowed {
 
     /// The earliest with this value, removed.
     fn take_first(&mut self, value: [u64; WORDS]) -> Option<Entry> {
-        let (_, &target) = self.targets.range((value, 0)..=(value, u32::MAX)).next()?;
-        self.remove(value, target)
+        let first = self.of(value).next()?;
+        self.remove(value, first.target())
     }
 }
 
