@@ -41,10 +41,17 @@ pub(crate) struct Exchange {
     maps: [Vec<(Entry, ClassMap)>; 2],
     /// All of them.
     part: Part,
-    /// The classes that may lose frames, and the place before which theirs have to leave first.
-    places: BTreeMap<u32, Place>,
+    /// The classes that may lose frames, and what has to leave first.
+    places: BTreeMap<u32, Before>,
     /// The class numbers of frames that wait, by the class that they are of and that they were of.
     ways: BTreeMap<(u32, u32), u32>,
+}
+
+/// Frames of a class before a place.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    class: u32,
+    place: Place,
 }
 
 impl Exchange {
@@ -54,8 +61,9 @@ impl Exchange {
         ways.map(|(_, way)| *way)
     }
 
-    pub(super) fn end_way(&mut self, from: u32, into: u32) {
-        self.ways.remove(&(into, from));
+    /// No frames wait with this class number any more.
+    pub(super) fn end_way(&mut self, way: u32) {
+        self.ways.retain(|_, own| *own != way);
     }
 }
 
@@ -98,7 +106,8 @@ impl Changing<'_> {
         let mut from: Vec<u32> = from.into_iter().map(|(class, _)| class).collect();
         from.push(self.ledger.default);
         from.extend(old.iter().map(|(entry, _)| entry.target()));
-        let places = from.into_iter().map(|class| (class, self.end_of(class)));
+        self.check_in_order(name, &from)?;
+        let places = from.into_iter().map(|class| (class, self.before(class)));
         let places = places.collect();
         let class = self.take_place();
         let classifier = &mut self.pipeline.classifier;
@@ -126,12 +135,38 @@ impl Changing<'_> {
         Ok(())
     }
 
+    /// Refuse it while frames wait in a queue for each flow of a class that may lose frames. They do not leave in the order in which they
+    /// came, so none may wait before frames of such a class can go elsewhere, and others may come all the time.
+    fn check_in_order(&self, name: &str, from: &[u32]) -> Result<(), SliceChangeError> {
+        let is_mixed = |class: &&u32| {
+            let frames = self.pipeline.tree.packets(self.queue_of(**class));
+            frames > 0 && self.ledger.flow_queue(**class).is_some()
+        };
+        match from.iter().find(is_mixed) {
+            Some(&class) => Err(self.moving_from(name, class)),
+            None => Ok(()),
+        }
+    }
+
+    /// What has to leave before frames of a class, as it is now, can go elsewhere. Where the class has none, but still waits for frames of
+    /// class-default, some of its flows may be among these.
+    fn before(&mut self, class: u32) -> Before {
+        let slice = self.queue_of(class).slice();
+        let scheduler = self.scheduler("");
+        let is_held = scheduler.is_ok_and(|(scheduler, _)| scheduler.is_held_empty(slice));
+        let class = if is_held { self.ledger.default } else { class };
+        Before {
+            class,
+            place: self.end_of(class),
+        }
+    }
+
     /// Complete the exchange if the frames have left that the slices had.
     pub(super) fn finish_exchange(&mut self) {
         while let Some(exchange) = &self.ledger.exchange
-            && let Some((&from, &place)) = exchange.places.first_key_value()
+            && let Some((&from, &before)) = exchange.places.first_key_value()
         {
-            if !self.is_past(from, place) {
+            if !self.is_past(before.class, before.place) {
                 return;
             }
             self.end_ways_from(from);
@@ -175,17 +210,17 @@ impl Changing<'_> {
             let first = matching.map(|(entry, _)| *entry).chain([other]).min();
             first.unwrap_or(other).target()
         });
-        let place = exchange.places.get(&from).copied();
-        let Some(place) = place.filter(|_| from != into) else {
+        let before = exchange.places.get(&from).copied();
+        let Some(before) = before.filter(|_| from != into) else {
             return Some(into);
         };
-        if self.is_past(from, place) {
+        if self.is_past(before.class, before.place) {
             self.end_ways_from(from);
             return Some(into);
         }
         let way = self.ledger.exchange.as_ref()?.ways.get(&(into, from));
         let way = way.copied().unwrap_or_else(|| {
-            let way = self.start_way(from, into, place);
+            let way = self.start_way(before.class, into, before.place);
             if let Some(exchange) = &mut self.ledger.exchange {
                 exchange.ways.insert((into, from), way);
             }
@@ -222,7 +257,10 @@ impl Changing<'_> {
     fn being_exchanged(&self, name: &str) -> SliceChangeError {
         let exchange = self.ledger.exchange.as_ref();
         let of = exchange.and_then(|exchange| exchange.places.keys().next().copied());
-        let of = of.unwrap_or(self.ledger.default);
+        self.moving_from(name, of.unwrap_or(self.ledger.default))
+    }
+
+    fn moving_from(&self, name: &str, of: u32) -> SliceChangeError {
         let class = self.pipeline.classes.get(of as usize);
         SliceChangeError::Moving {
             name: name.to_owned(),

@@ -50,6 +50,9 @@ impl Changing<'_> {
             return Ok(class);
         }
         let frames = self.tell_flows_apart(class);
+        if flows.queue.is_some() && self.ledger.flow_queue(class).is_none() {
+            self.check_not_exchanged(name, class)?;
+        }
         if flows.queue.is_some() && frames > 0 {
             let name = name.to_owned();
             return Err(SliceChangeError::NotByFlow { name, frames });

@@ -391,10 +391,10 @@ impl Changing<'_> {
                     classifier.insert_at(order, moving.into, map);
                 }
             }
-            Way::Leaving { from, .. } => {
+            Way::Leaving { .. } => {
                 classifier.leave(&moving.part, class);
                 if let Some(exchange) = &mut self.ledger.exchange {
-                    exchange.end_way(from, moving.into);
+                    exchange.end_way(class);
                 }
             }
             Way::Removed { slice, reserved } => {

@@ -81,7 +81,10 @@ fn change_watched(
             );
             let at = port.now() + 10_000_000;
             port.run_until(at);
-            watch(port, &step)?;
+            // A slice with a queue for each flow has to become empty.
+            if waited % 50_000_000 == 0 {
+                watch(port, &step)?;
+            }
         }
         watch(port, &step)?;
     }
@@ -228,6 +231,13 @@ fn what_takes_part_in_an_exchange_stays_until_it_is_complete() {
             to: named("other"),
         },
         add(&(1..=2), KIND),
+        SliceChange::Flows {
+            name: named("s1"),
+            flows: Box::new(SliceFlows {
+                queue: Some(flows::PATIENT),
+                ..SliceFlows::default()
+            }),
+        },
     ];
     let text = "packets that it is to have were those of slice `s1`, of which 4 frames still wait";
     for change in refused {
@@ -392,4 +402,131 @@ fn more_than_a_step_can_look_at_need_a_commit() {
     });
     assert!(few.is_some());
     assert_eq!(more, None);
+}
+
+/// A slice that no frame reaches while another has its class map is found again, also if an exchange had its position meanwhile.
+#[test]
+fn a_slice_behind_another_is_found_again_after_an_exchange_at_its_position() {
+    let inner = || Some((5..=5, BEST_EFFORT));
+    let outer = || Some((5..=6, BEST_EFFORT));
+    let others = || [of(1..=1), of(1..=2), of(5..=6)];
+    let others = || others().map(|slot| slot.map(|(vlans, _)| (vlans, BEST_EFFORT)));
+    let with = |first: [_; 2], more: bool| {
+        let more = if more { others() } else { [None, None, None] };
+        slots(&[&first[..], &more].concat(), false)
+    };
+    let mut port = Port::new(&with([None, outer()], false), Some(LINK));
+    for policy in [
+        with([inner(), outer()], false),
+        with([inner(), outer()], true),
+        with([None, outer()], true),
+    ] {
+        for step in steps(&port, &policy).unwrap() {
+            carry_out(&mut port, step).unwrap();
+            for _ in 0..2 {
+                let found = class_of_next(&mut port, 5);
+                assert_ne!(found, "s4");
+            }
+            let later = port.now() + 100_000_000;
+            port.run_until(later);
+        }
+        for vlan in VLANS {
+            assert_eq!(class_of_next(&mut port, vlan), first_match(&policy, vlan));
+        }
+        port.run_until(u64::MAX / 2);
+    }
+}
+
+/// What was of a slice before it was classified, as one of a burst, is of the slice that it is of now, whatever has its class number.
+#[test]
+fn a_frame_of_a_burst_does_not_follow_its_class_number() {
+    let mut port = Port::new(&slots(&[of(1..=1), None, of(3..=4)], false), Some(LINK));
+    for vlan in [1, 3, 3, 3, 4] {
+        let _ = offer(&mut port, vlan);
+    }
+    // VLAN 1 is on its way to class-default, and VLAN 3 to `s1`.
+    let leaves = slots(&[of(2..=2), of(3..=3), of(3..=4)], false);
+    let mut steps = steps(&port, &leaves).unwrap();
+    let is_map =
+        |step: &GradualStep| matches!(step, GradualStep::Slice(SliceChange::Matches { .. }));
+    let index = steps.iter().position(is_map).unwrap();
+    let leaves = steps.remove(index);
+    carry_out(&mut port, leaves).unwrap();
+    for step in steps {
+        carry_out(&mut port, step).unwrap();
+    }
+    // That of VLAN 1 leaves.
+    let now = Instant::from_nanos(port.now());
+    let sent = port.pipeline.poll_egress(now).unwrap();
+    assert_eq!(sent.handle & 0xffff, 1);
+    let vlans = [1, 3, 1];
+    let frames = vlans.map(|vlan| frame(10, vlan, 1_000));
+    let headers = vlans.map(headers);
+    let mut dropped = Dropped(0);
+    port.pipeline
+        .enqueue_burst(&frames, &headers, now, &mut dropped);
+    assert_eq!(dropped.0, 0);
+    let counted = ["s0", "s1", "s2", CLASS_DEFAULT].map(|name| offered(&port, name));
+    assert_eq!(counted, [1, 1, 4, 2]);
+}
+
+/// It gets frames of a slice, and none of class-default.
+#[test]
+fn a_slice_that_takes_frames_of_another_does_not_wait_for_class_default() {
+    let mut port = Port::new(&slots(&[None, of(1..=2)], false), Some(LINK));
+    for _ in 0..30 {
+        let _ = offer(&mut port, 9);
+    }
+    let ahead = slots(&[of(1..=1), of(1..=2)], false);
+    for step in steps(&port, &ahead).unwrap() {
+        carry_out(&mut port, step).unwrap();
+    }
+    let _ = offer(&mut port, 1);
+    port.run_until(5_000_000);
+    assert!(vlans_sent(&port).contains(&1), "under its guarantee");
+}
+
+/// Its frames may be among those of class-default, for which it waits itself.
+#[test]
+fn frames_of_a_slice_that_is_held_follow_those_of_class_default() {
+    let mut port = Port::new(&slots(&[None, None, of(9..=9)], false), Some(LINK));
+    for _ in 0..5 {
+        let _ = offer(&mut port, 1);
+    }
+    for first in [None, of(1..=1)] {
+        let policy = slots(&[first, of(1..=2), of(9..=9)], false);
+        for step in steps(&port, &policy).unwrap() {
+            carry_out(&mut port, step).unwrap();
+        }
+    }
+    for vlan in [1, 2, 1] {
+        let _ = offer(&mut port, vlan);
+    }
+    assert_eq!((offered(&port, "s0"), offered(&port, "s1")), (2, 1));
+    port.run_until(u64::MAX / 2);
+    assert_eq!(port.departures.len(), 8);
+    assert_in_order(&port.departures);
+}
+
+#[test]
+fn a_slice_with_a_queue_for_each_flow_is_empty_before_it_loses_frames() {
+    let by_flow = Kind {
+        by_flow: true,
+        ..KIND
+    };
+    let wide = || Some((1..=2, by_flow));
+    let mut port = Port::new(&slots(&[None, wide()], false), Some(LINK));
+    let _ = (offer(&mut port, 1), offer(&mut port, 2));
+    let steps = steps(&port, &slots(&[of(1..=1), wide()], false)).unwrap();
+    carry_out(&mut port, steps[0].clone()).unwrap();
+    let refused = carry_out(&mut port, steps[1].clone()).unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
+    port.run_until(10_000_000);
+    carry_out(&mut port, steps[1].clone()).unwrap();
+    // Frames that come now do not keep the exchange from its end.
+    let _ = (offer(&mut port, 2), offer(&mut port, 1));
+    assert_eq!((offered(&port, "s0"), offered(&port, "s1")), (1, 3));
+    let now = Instant::from_nanos(port.now());
+    assert_eq!(port.pipeline.poll_removed(now), None);
+    assert!(!port.pipeline.is_removing());
 }

@@ -5,6 +5,7 @@ mod buffers;
 mod churn;
 mod class_maps;
 mod conditioning;
+mod exchanges;
 pub mod flows;
 mod gradual;
 mod kept;
