@@ -82,7 +82,7 @@ fn change_watched(
             let at = port.now() + 10_000_000;
             port.run_until(at);
             // A slice with a queue for each flow has to become empty.
-            if waited % 50_000_000 == 0 {
+            if waited.is_multiple_of(50_000_000) {
                 watch(port, &step)?;
             }
         }
@@ -529,4 +529,25 @@ fn a_slice_with_a_queue_for_each_flow_is_empty_before_it_loses_frames() {
     let now = Instant::from_nanos(port.now());
     assert_eq!(port.pipeline.poll_removed(now), None);
     assert!(!port.pipeline.is_removing());
+}
+
+/// Each meets the next one, so none may change before another.
+#[test]
+fn all_class_maps_of_a_chain_are_exchanged_in_one_step() {
+    let chain: Vec<_> = (1..7).map(|vlan| of(vlan..=vlan + 1)).collect();
+    let mut port = Port::new(&slots(&chain, false), Some(LINK));
+    for vlan in VLANS {
+        let _ = offer(&mut port, vlan);
+    }
+    let reversed = slots(&chain, true);
+    let steps = steps(&port, &reversed).unwrap();
+    let [maps @ GradualStep::ClassMaps(_)] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    carry_out(&mut port, maps.clone()).unwrap();
+    for vlan in VLANS {
+        assert_eq!(class_of_next(&mut port, vlan), first_match(&reversed, vlan));
+    }
+    port.run_until(u64::MAX / 2);
+    assert_in_order(&port.departures);
 }
