@@ -5,17 +5,19 @@
 //! [join](crate::scheduler::Tree::join) it when the older ones have left. Meanwhile they have a class number of
 //! their own, so finding them costs no more than finding any class, and frames of other classes pay nothing.
 
+mod arrival;
+
+pub(crate) use arrival::{Arrived, Arriving};
+
 use super::{Changing, SliceChangeError, SliceChanged};
 use crate::build::{self, ClassState};
 use crate::change::ledger::Slice;
 use crate::classifier::{Part, Parts, Split};
-use crate::frame::{DropReason, Frame};
 use crate::guaranteed::Place;
 use crate::pipeline::Pipeline;
 use crate::queue::{FrameList, QueuedFrame};
 use crate::scheduler::QueueId;
 use slicewise_model::{ClassMap, Reservation};
-use slicewise_wire::Headers;
 use std::collections::BTreeSet;
 
 /// Frames that have a class number of their own until older ones have left.
@@ -52,26 +54,6 @@ enum Way {
         /// What stays reserved until then.
         reserved: Option<Reservation>,
     },
-}
-
-/// A frame whose class is on its way.
-pub(crate) struct Arriving<'a> {
-    /// The class.
-    pub(crate) class: u32,
-    pub(crate) frame: Frame,
-    pub(crate) headers: &'a Headers,
-}
-
-/// What became of it.
-pub(crate) enum Arrived {
-    /// It waits, and is counted.
-    Held,
-    /// It was dropped for this reason, and is counted.
-    Dropped(DropReason),
-    /// It is dropped because its slice was removed, and not counted yet.
-    Removed,
-    /// It is of this class: the frames that it had to wait for have left.
-    Of(u32),
 }
 
 impl Moving {
@@ -543,91 +525,5 @@ impl Changing<'_> {
             frames.extend(std::iter::from_fn(|| moving.held.pop(pool)));
         }
         (frames, ahead)
-    }
-
-    /// A frame has arrived whose class is on its way.
-    pub(super) fn on_arrival(
-        &mut self,
-        arriving: Arriving<'_>,
-        has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
-    ) -> Arrived {
-        let (class, headers) = (arriving.class, arriving.headers);
-        if let Some(exchanged) = self.exchanged(class, headers) {
-            return if self.ledger.moving.contains_key(&exchanged) {
-                let class = exchanged;
-                self.hold_frame(Arriving { class, ..arriving }, has_memory)
-            } else {
-                Arrived::Of(exchanged)
-            };
-        }
-        self.try_finish(class);
-        // If it is not there, the frame was classified before that ended, as one of a burst.
-        let moving = self.ledger.moving.get(&class);
-        let is_found = |moving: &&Moving| !moving.part.is_empty() || moving.removed().is_some();
-        let Some(moving) = moving.filter(is_found) else {
-            return Arrived::Of(self.pipeline.classifier.classify(headers));
-        };
-        let default = self.ledger.default;
-        if moving.into == default {
-            let mut next = self.pipeline.classifier.entry_but(headers, class).target();
-            while self.try_finish(next) {
-                next = self.pipeline.classifier.entry_but(headers, class).target();
-            }
-            if next != default {
-                return Arrived::Removed;
-            }
-        }
-        self.hold_frame(arriving, has_memory)
-    }
-
-    /// A frame waits beside the queue of its class, if there is room.
-    fn hold_frame(
-        &mut self,
-        arriving: Arriving<'_>,
-        has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
-    ) -> Arrived {
-        let Arriving {
-            class,
-            frame,
-            headers,
-        } = arriving;
-        let default = self.ledger.default;
-        let Some(moving) = self.ledger.moving.get_mut(&class) else {
-            return Arrived::Of(self.pipeline.classifier.classify(headers));
-        };
-        let into = moving.into;
-        let limit = self.ledger.slices.get(into as usize);
-        let limit = limit.and_then(|slice| Some(slice.as_ref()?.params.queue_limit));
-        let waiting = if into == default {
-            (self.ledger.to_default.packets, self.ledger.to_default.bytes)
-        } else {
-            (moving.held.packets(), moving.held.bytes())
-        };
-        let l2_bytes = u64::from(frame.lengths.l2_bytes);
-        let has_room = limit.is_some_and(|limit| {
-            waiting.0 < limit.packets && waiting.1 + l2_bytes <= limit.bytes.bytes()
-        });
-        let held = &mut moving.held;
-        let now = self.now;
-        let kept = self
-            .pipeline
-            .keep(into, frame, headers, now, |queued, pool| {
-                if !has_room {
-                    return Err(DropReason::QueueFull);
-                }
-                if !has_memory(&queued.frame(), into) {
-                    return Err(DropReason::BufferFull);
-                }
-                held.try_push(pool, queued)
-                    .map_err(|_| DropReason::BufferFull)
-            });
-        if let Err(reason) = kept {
-            return Arrived::Dropped(reason);
-        }
-        if into == default {
-            self.ledger.to_default.packets += 1;
-            self.ledger.to_default.bytes += l2_bytes;
-        }
-        Arrived::Held
     }
 }
