@@ -18,15 +18,19 @@ export function show(main) {
   const status = element("p", { class: "quiet status", role: "status" }, "Reading…");
   const more = button("Older", () => load(), { hidden: true });
   main.append(status, list, more);
-  let [before, shown, newest, reading] = [null, 0, null, 0];
-  /** The next page, or the first one again. */
+  let [before, shown, newest, reading, round] = [null, 0, null, 0, 0];
+  const describe = () => write(status, shown === 0 ? "Nothing has been changed yet." : "Newest first. A change that is undone is a new generation; nothing is ever taken out of the history.");
+  /** The next page, or the first one again; what was asked for before that is of another list. */
   const load = async (again = false) => {
+    if (again) round += 1;
+    const own = round;
     reading += 1;
     try {
       const page = await read(address("/v1/generations", { before: again ? null : before, limit: PAGE }));
+      if (own !== round) return;
       const first = page.items[0]?.generation ?? 0;
       // Generations do not change: without a newer one the list is the same.
-      if (again && first === newest) return;
+      if (again && first === newest) return describe();
       const focused = list.contains(document.activeElement) ? document.activeElement : null;
       if (again) {
         [shown, newest] = [0, null];
@@ -39,9 +43,9 @@ export function show(main) {
       shown += page.items.length;
       before = page.next ?? null;
       more.hidden = before === null;
-      write(status, shown === 0 ? "Nothing has been changed yet." : "Newest first. A change that is undone is a new generation; nothing is ever taken out of the history.");
+      describe();
     } catch (error) {
-      write(status, error.message);
+      if (own === round) write(status, error.message);
     } finally {
       reading -= 1;
     }

@@ -75,6 +75,8 @@ export async function loadLinks() {
 }
 
 let search = null;
+/** Whether the list has been read: until then it is that of an earlier page. */
+let isRead = false;
 /** Slices that went while the list is read: pages that were asked for before still name them. */
 const gone = new Set();
 
@@ -101,6 +103,7 @@ export async function loadSlices({ keep = false } = {}) {
       }
     } while (after !== null && !model.cut);
     model.slices = found;
+    isRead = true;
   } finally {
     if (search.signal === signal) model.reading = false;
   }
@@ -265,6 +268,7 @@ export async function loadFlows(name) {
 }
 
 function keepForLater() {
+  if (!isRead || model.reading) return;
   try {
     const slices = model.slices.slice(0, MOST_KEPT);
     sessionStorage.setItem(KEPT, JSON.stringify({ at: new Date(), links: model.links, slices }));

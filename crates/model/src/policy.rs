@@ -377,11 +377,15 @@ impl ClassParams {
 }
 
 impl PolicyParams {
-    /// Whether all frames wait in one queue, that of the last class or of its child policy, and nothing else happens to them.
+    /// Whether all frames wait in one queue, that of the last class, or of the child policy of the only one, and nothing else happens to
+    /// them.
     #[must_use]
     pub fn is_one_queue(&self) -> bool {
-        let is_shared = self.discipline == Discipline::Fifo || self.classes.len() == 1;
-        is_shared && self.classes.iter().all(ClassParams::only_waits)
+        let is_only = self.classes.len() == 1;
+        let is_shared = is_only || self.discipline == Discipline::Fifo;
+        let only_waits =
+            |class: &ClassParams| class.only_waits() && (is_only || class.child.is_none());
+        is_shared && self.classes.iter().all(only_waits)
     }
 
     /// The policy where one length of a frame is known, and all policers, priorities, minimums and shapers count it.

@@ -21,7 +21,7 @@ use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use path::{back, egress_link, flow_control, forwarding, is_as_fast, way_back};
 use slicewise_capture::store::make_folders;
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
-use slicewise_stats::collect::{CollectorParams, MeasuredSlice, RunCollector};
+use slicewise_stats::collect::{CollectorMemory, CollectorParams, MeasuredSlice, RunCollector};
 use slicewise_stats::path::run_components;
 use slicewise_stats::queues::ElephantRecord;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
@@ -45,8 +45,8 @@ pub struct Simulator {
     sources: Sources,
     /// Where runs are captured, if they are.
     captures: Option<Captures>,
-    /// What has collected runs; others collect in its memory.
-    collectors: Mutex<Vec<RunCollector>>,
+    /// Memory of collectors whose runs are over, for others.
+    memories: Mutex<Vec<CollectorMemory>>,
 }
 
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl Simulator {
     ) -> RunRecord {
         let (mut record, collector) =
             measurement.finish(key, &study.name, study.digest(), outcome.drops);
-        self.collectors().push(collector);
+        self.memories().push(collector.into_memory());
         timeline::complete(&mut record.phases, outcome.phases, &record.drops);
         let records = |from_ns, to_ns, with_series| {
             let (from, to) = (Instant::from_nanos(from_ns), Instant::from_nanos(to_ns));
@@ -180,10 +180,8 @@ impl Simulator {
         }
     }
     /// Locked for a moment.
-    fn collectors(&self) -> MutexGuard<'_, Vec<RunCollector>> {
-        self.collectors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn memories(&self) -> MutexGuard<'_, Vec<CollectorMemory>> {
+        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Simulate a run to its end; returns the observer created by `observe`, and the losses.
@@ -339,8 +337,8 @@ impl Simulator {
             _ => None,
         };
         let mut collector = collector(study, run.scenario)?;
-        if let Some(other) = self.collectors().pop() {
-            collector = collector.in_memory_of(other);
+        if let Some(memory) = self.memories().pop() {
+            collector = collector.with_memory(memory);
         }
         let measurement = Measurement::new(collector, scheduler);
         let observer = observe(&flows, measurement)?;

@@ -144,6 +144,7 @@ impl<F: Forwarding> Port<F> {
     #[inline(always)]
     pub(crate) fn serve<O: Observer>(&mut self, number: u32, wires: &mut Wires<O>, now: Instant) {
         let Egress::Forwarding(forwarding) = &mut self.egress else {
+            debug_assert!(false, "it is a port of a device with a policy");
             return;
         };
         let mut ready_at = wires.link(number).ready_at();

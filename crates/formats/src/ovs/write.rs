@@ -6,8 +6,7 @@ use crate::export::{ExportError, Inexpressible};
 use crate::flow::{Flow, flows_of, port_blocks};
 use crate::script::{self, comment};
 use slicewise_model::{
-    Action, CLASS_DEFAULT, ClassParams, Discipline, IpPrefix, PolicyParams, QueueParams, Rate,
-    ShaperParams,
+    CLASS_DEFAULT, ClassParams, Discipline, IpPrefix, PolicyParams, QueueParams, Rate, ShaperParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount};
 use std::fmt;
@@ -304,13 +303,10 @@ impl Writer {
                 self.refuse(Some(name), what, why);
             }
         }
-        if let Some(police) = &class.police {
-            let passes_all = [&police.conform, &police.exceed, &police.violate]
-                .iter()
-                .all(|action| **action == Action::Transmit);
-            if !passes_all {
-                self.refuse(Some(name), "police", "its queues have no meter");
-            }
+        if let Some(police) = &class.police
+            && !police.passes_all()
+        {
+            self.refuse(Some(name), "police", "its queues have no meter");
         }
         let queue = class.queue.as_ref().unwrap_or(&class.name);
         let Some(number) = self.queues.iter().position(|known| known.name == *queue) else {

@@ -14,6 +14,9 @@ pub(super) enum Police {
 
 /// The one bucket that `params` drops by.
 pub(super) fn police(params: &PolicerParams) -> Result<Police, String> {
+    if params.passes_all() {
+        return Ok(Police::Nothing);
+    }
     let actions = [&params.conform, &params.exceed, &params.violate];
     for action in actions {
         match action {
@@ -45,9 +48,6 @@ pub(super) fn police(params: &PolicerParams) -> Result<Police, String> {
         return Err("is colour-aware: packets in the kernel have no colour".to_owned());
     }
     let passes = actions.map(|action| *action == Action::Transmit);
-    if passes == [true; 3] {
-        return Ok(Police::Nothing);
-    }
     let two_buckets = |why: &str| Err(format!("{why}: act_police has one bucket"));
     match (params.algorithm, passes) {
         (_, [false, ..]) => Err("drops what conforms: act_police drops only what exceeds".to_owned()),

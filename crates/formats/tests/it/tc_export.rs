@@ -515,6 +515,39 @@ fn queues_that_classes_share_and_meters_choose_are_refused() {
 }
 
 #[test]
+fn a_policer_that_passes_everything_is_none_with_or_without_a_scheduler() {
+    let rate = RateSpec::Absolute(BitRate::new(5_000_000));
+    let passing = || PolicerSpec {
+        refill_interval: Some(Duration::from_millis(1)),
+        exceed: Some(Action::Transmit),
+        violate: Some(Action::Transmit),
+        ..PolicerSpec::new(rate)
+    };
+    let script_of = |discipline, police: Option<PolicerSpec>| {
+        let class = ClassSpec {
+            police,
+            ..ClassSpec::new(ClassMap {
+                name: "a".into(),
+                mode: MatchMode::Any,
+                conditions: vec![Condition::OuterVlan(10..=10)],
+            })
+        };
+        let spec = PolicySpec {
+            name: "passing".into(),
+            classes: vec![class, ClassSpec::class_default()],
+            discipline,
+            guaranteed: None,
+            queues: Vec::new(),
+        };
+        tc::write(&resolve(&spec), LICENCE, "eth0").unwrap()
+    };
+    for discipline in [Discipline::Fifo, Discipline::MinimumShare] {
+        let plain = script_of(discipline, None);
+        assert_eq!(script_of(discipline, Some(passing())), plain);
+    }
+}
+
+#[test]
 fn refuses_guarantees_beyond_the_link_and_impossible_names() {
     let link = Rate::l2(BitRate::new(10_000_000));
     let error = tc::write(&policy("bandwidth"), link, "eth 0").unwrap_err();

@@ -45,10 +45,14 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
         self.tables.fill([NO_PAGE; OCTAVES]);
     }
 
-    /// Use the memory of other histograms, before the first value.
-    pub fn use_memory_of(&mut self, mut others: Self) {
-        others.pages.clear();
-        self.pages = others.pages;
+    /// Use memory of other histograms, before the first value.
+    pub fn use_memory(&mut self, mut memory: Vec<u32>) {
+        memory.clear();
+        self.pages = memory;
+    }
+
+    pub fn into_memory(self) -> Vec<u32> {
+        self.pages
     }
 
     /// Count `value` in a histogram; counters saturate.
@@ -70,7 +74,7 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     /// Where a page begins.
     #[inline]
     const fn place(page: u32) -> usize {
-        page as usize * SUB_BINS
+        (page as usize).saturating_mul(SUB_BINS)
     }
 
     /// The counts of a page; `None` for `NO_PAGE`.

@@ -135,9 +135,13 @@ impl Ipdv {
         self.moments.fill(Moments::default());
     }
 
-    /// Use the memory of others, before the first packet.
-    pub fn use_memory_of(&mut self, other: Self) {
-        self.histograms.use_memory_of(other.histograms);
+    /// Use memory of others, before the first packet.
+    pub fn use_memory(&mut self, memory: Vec<u32>) {
+        self.histograms.use_memory(memory);
+    }
+
+    pub fn into_memory(self) -> Vec<u32> {
+        self.histograms.into_memory()
     }
 
     /// A packet was received; its variation relative to the previous one belongs into `histogram`. False if its flow did not

@@ -157,6 +157,13 @@ struct SliceState {
     delay_limit_ns: u64,
 }
 
+/// What a [`RunCollector`] has allocated for its histograms: another can [use it](RunCollector::with_memory).
+#[derive(Debug)]
+pub struct CollectorMemory {
+    delays: Vec<u32>,
+    variations: Vec<u32>,
+}
+
 /// Packets sent whose fate is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InFlight {
@@ -238,12 +245,22 @@ impl RunCollector {
         Ok(self)
     }
 
-    /// The same collector in the memory of one that is no longer needed. To be called before the first packet.
+    /// The same collector with memory that another does not need any more. To be called before the first packet.
     #[must_use]
-    pub fn in_memory_of(mut self, other: Self) -> Self {
-        self.delays.use_memory_of(other.delays);
-        self.ipdv.use_memory_of(other.ipdv);
+    pub fn with_memory(mut self, memory: CollectorMemory) -> Self {
+        let CollectorMemory { delays, variations } = memory;
+        self.delays.use_memory(delays);
+        self.ipdv.use_memory(variations);
         self
+    }
+
+    /// The memory of a collector whose run is over.
+    #[must_use]
+    pub fn into_memory(self) -> CollectorMemory {
+        CollectorMemory {
+            delays: self.delays.into_memory(),
+            variations: self.ipdv.into_memory(),
+        }
     }
 
     /// A frame of `bytes` bytes was sent. `first_source` says whether the slice's first source

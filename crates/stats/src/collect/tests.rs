@@ -322,7 +322,7 @@ fn a_collector_used_again_gives_the_same_record() {
     let other = RunCollector::new(params(4_000, 50)).unwrap();
     collector.on_sent(1, true, at(5), 99);
     collector.on_received(1, None, at(5), at(95_000), 99);
-    let mut other = other.in_memory_of(collector);
+    let mut other = other.with_memory(collector.into_memory());
     assert_eq!(other.memory_bytes(), 2 * 81 * 80);
     assert_eq!(run(&mut other), first);
 }
