@@ -5,8 +5,8 @@
 //! minima, eight children per node, with up to four roots. Connections and applications have a tree of their own: there
 //! may be thousands, and their timers seldom change, so they must not make the tree of the links
 //! and ports deeper. Scheduling writes a time and updates the minima above it; the
-//! next event is found by descending the tree to the minimum. A small network is one level: then
-//! scheduling is one store, and finding the next event takes eight comparisons for each eight actors, without a branch.
+//! next event is found by descending the tree to the minimum. A small network is one group: then
+//! scheduling is one store, and taking an event finds the next one by eight comparisons, without a branch.
 //! Scheduling again replaces the pending event, so a rescheduled timer leaves no stale entry.
 //! `benches/event_queue.rs` compares this with a binary heap.
 //!
