@@ -23,10 +23,7 @@ impl TokenBucket {
     /// A bucket that is full at `now`.
     #[must_use]
     pub fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
-        let none = FrameLengths {
-            l2_bytes: 0,
-            l3_offset: 0,
-        };
+        let none = FrameLengths::NONE;
         Self {
             rate,
             burst: Credit::for_bytes(burst).nanobits().cast_unsigned(),

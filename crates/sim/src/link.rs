@@ -13,11 +13,6 @@ const PAUSE_FRAME: FrameLengths = FrameLengths {
     l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
 };
 
-const NO_FRAME: FrameLengths = FrameLengths {
-    l2_bytes: 0,
-    l3_offset: 0,
-};
-
 /// A link as a topology describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkParams {
@@ -57,7 +52,7 @@ impl Transmitter {
         Self {
             clock: LinkClock::new(rate),
             accounting,
-            last: NO_FRAME,
+            last: FrameLengths::NONE,
         }
     }
 

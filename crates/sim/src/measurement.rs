@@ -52,7 +52,7 @@ impl Measurement {
         }
     }
 
-    /// Record the run. What has collected it may serve another.
+    /// The record of the run, and what has collected it.
     #[must_use]
     pub fn finish(
         mut self,

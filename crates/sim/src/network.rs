@@ -52,14 +52,6 @@ pub(crate) struct Flow {
     pub(crate) headers: Headers,
 }
 
-impl Flow {
-    /// The priority of its packets (IEEE 802.1Q): the class selector of their code point (RFC 2474).
-    #[inline]
-    pub(crate) const fn priority(&self) -> u8 {
-        self.headers.dscp >> 3
-    }
-}
-
 /// The result of a run, in addition to what the observer recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
@@ -274,7 +266,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let flow = &self.flows[usize::from(packet.flow)];
         let port = flow.port;
         let is_sent = match &self.ports[port as usize].egress {
-            Egress::Adapter(ring) => ring.admits_sources(flow.priority()),
+            Egress::Adapter(ring) => ring.admits_sources(packet.priority()),
             Egress::Ahead | Egress::Forwarding(_) => true,
         };
         sending.prepare(packet.sequence + u64::from(is_sent));
@@ -328,7 +320,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         now: Instant,
     ) {
         self.wires.report_sent(&packet);
-        let priority = self.flows[usize::from(packet.flow)].priority();
+        let priority = packet.priority();
         let port = &mut self.ports[number as usize];
         let link = self.wires.link(number);
         let (free_at, ready_at) = (link.free_at(), link.ready_at());

@@ -26,6 +26,11 @@ pub struct FrameLengths {
 }
 
 impl FrameLengths {
+    /// Those of no frame.
+    pub const NONE: Self = Self {
+        l2_bytes: 0,
+        l3_offset: 0,
+    };
     /// Bytes before the IP header of a frame without tags.
     pub const UNTAGGED_L3_OFFSET: u8 = 14;
 }

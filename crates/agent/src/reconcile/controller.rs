@@ -1,4 +1,4 @@
-//! What the controller says, and what it is told.
+//! What the controller says, and what the agent reports to it.
 
 use super::Reconciler;
 use super::slice::SliceState;

@@ -51,7 +51,7 @@ impl LeafNode {
             place: Place::ROOT,
             head: Head {
                 slice: SliceId::new(NONE),
-                lengths: NO_LENGTHS,
+                lengths: FrameLengths::NONE,
                 priority,
             },
         }
@@ -62,7 +62,7 @@ impl LeafNode {
     pub(super) fn head(&self, pool: &FramePool) -> Head {
         match &self.leaf {
             Leaf::Fifo(queue) => Head {
-                lengths: queue.front(pool).unwrap_or(NO_LENGTHS),
+                lengths: queue.front(pool).unwrap_or(FrameLengths::NONE),
                 ..self.head
             },
             Leaf::Flows(_) | Leaf::Guaranteed(_) | Leaf::Hqos(_) => self.head,
@@ -138,11 +138,6 @@ impl LeafNode {
         }
     }
 }
-
-const NO_LENGTHS: FrameLengths = FrameLengths {
-    l2_bytes: 0,
-    l3_offset: 0,
-};
 
 /// What a frame that was queued has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

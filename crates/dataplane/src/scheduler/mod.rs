@@ -421,9 +421,10 @@ impl Tree {
         }
         let leaf = match self.root.offer.promised(now) {
             Some(leaf) => leaf,
-            None if self.root.offer.until > now => self.root.offer.ready_leaf()?,
             None => {
-                self.settle_shaped(pool, now);
+                if self.root.offer.until <= now {
+                    self.settle_shaped(pool, now);
+                }
                 self.root.offer.ready_leaf()?
             }
         };

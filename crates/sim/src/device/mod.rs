@@ -97,7 +97,7 @@ pub struct Served {
 /// A packet that leaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {
-    /// Its number and one, so that an optional one fits registers.
+    /// One more than where it lies, so that there is a value left for no packet: an option of this fits registers.
     after_id: NonZero<PacketId>,
     /// What the device wrote into it.
     pub traffic_class: u8,
