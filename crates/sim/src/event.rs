@@ -236,6 +236,8 @@ pub struct EventQueue {
     spent: usize,
     /// What each place stands for.
     events: Vec<Event>,
+    /// Events taken, and those that happened without.
+    pub(crate) handled: u64,
 }
 
 impl EventQueue {
@@ -261,6 +263,7 @@ impl EventQueue {
             split,
             spent: NOWHERE,
             events,
+            handled: 0,
         })
     }
 
@@ -297,6 +300,7 @@ impl EventQueue {
         if !(place < self.split && self.first.try_take(place)) {
             self.spent = place;
         }
+        self.handled += 1;
         Some((Instant::from_nanos(least), self.events[place]))
     }
 

@@ -3,7 +3,7 @@
 //! What every packet passes is `inline(always)`, here and in what this calls: a call would save and restore registers for as
 //! many instructions as most of these functions have.
 
-use crate::device::Forwarding;
+use crate::device::{Forwarding, Offered};
 use crate::event::Event;
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
@@ -13,7 +13,7 @@ use crate::sources::{Chain, Sending};
 use crate::topology::PortId;
 use crate::transport::Transports;
 use crate::wires::{Delivered, Wires};
-use slicewise_dataplane::{Frame, Verdict};
+use slicewise_dataplane::{Classifier, Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
@@ -31,7 +31,6 @@ pub struct Network<F, O> {
     chains: Vec<Chain>,
     pub(crate) transports: Transports,
     storm: Option<[PortId; 2]>,
-    handled: u64,
 }
 
 /// A device: its ports are among those of the network.
@@ -49,6 +48,8 @@ pub(crate) struct Flow {
     pub(crate) id: FlowId,
     /// The port its sender sends it from.
     pub(crate) port: u32,
+    /// The port by which it leaves the first device, or `port` where there is none.
+    pub(crate) egress: u32,
     pub(crate) headers: Headers,
 }
 
@@ -86,7 +87,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             chains,
             transports,
             storm: None,
-            handled: 0,
         };
         network.begin();
         network
@@ -97,9 +97,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         for Sending { next, place, .. } in &self.sources {
             self.wires.events.schedule(next.sent_at, *place);
         }
-        for chain in (0u32..).take(self.chains.len()) {
-            self.depart_chained(chain);
-            self.schedule_chained(chain);
+        for chain in &mut self.chains {
+            self.wires.depart_chained(chain);
+            let arrives_at = chain.packet.queued_at;
+            self.wires.events.schedule(arrives_at, chain.place);
         }
     }
 
@@ -108,7 +109,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let mut ended_at = Instant::ZERO;
         while let Some((now, event)) = self.wires.events.pop_until(end) {
             ended_at = now;
-            self.handled += 1;
             let arrived = match event {
                 Event::Chain(chain) => {
                     ended_at = self.run_chain(chain, now, end);
@@ -132,7 +132,17 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
                 }
             };
             if let Some((device, id)) = arrived {
-                self.offer(device, id, now);
+                let Self { wires, flows, .. } = self;
+                let flow = usize::from(wires.packets.get(id).flow);
+                let egress = wires.devices[device as usize].egress_of_flow[flow];
+                offer(
+                    wires,
+                    &mut self.ports[egress as usize],
+                    egress,
+                    &flows[flow],
+                    id,
+                    now,
+                );
             }
         }
         let until = if self.storm.is_some() { ended_at } else { end };
@@ -145,24 +155,41 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             ended_at,
             in_flight: self.wires.packets.len() + in_adapters.sum::<usize>() + on_links,
             storm: self.storm,
-            events: self.handled,
+            events: self.wires.events.handled,
         }
     }
 
     /// The packet of a chain arrives at `now`, and those after it until another event comes first, or the `end`. Returns when
     /// the last did.
-    #[inline(always)]
+    #[inline(never)]
     fn run_chain(&mut self, chain: u32, mut now: Instant, end: Instant) -> Instant {
+        let Self {
+            wires,
+            ports,
+            flows,
+            chains,
+            ..
+        } = self;
+        let chain = &mut chains[chain as usize];
         loop {
-            let (device, id) = self.on_chained(chain);
-            self.offer(device, id, now);
-            let next_at = self.chains[chain as usize].packet.queued_at;
-            if next_at > end || !self.wires.events.is_next(next_at) {
-                self.schedule_chained(chain);
+            let flow = &flows[usize::from(chain.packet.flow)];
+            let id = wires.packets.insert(&chain.packet);
+            wires.depart_chained(chain);
+            offer(
+                wires,
+                &mut ports[flow.egress as usize],
+                flow.egress,
+                flow,
+                id,
+                now,
+            );
+            let next_at = chain.packet.queued_at;
+            if next_at > end || !wires.events.is_next(next_at) {
+                wires.events.schedule(next_at, chain.place);
                 return now;
             }
             now = next_at;
-            self.handled += 1;
+            wires.events.handled += 1;
         }
     }
 
@@ -241,22 +268,6 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// The observer of the run, and the applications.
     pub fn into_parts(self) -> (O, Transports) {
         (self.wires.observer, self.transports)
-    }
-
-    /// The next packet of a chain departs, if there is one.
-    #[inline(always)]
-    fn depart_chained(&mut self, chain: u32) {
-        let chain = &mut self.chains[chain as usize];
-        if chain.depart() {
-            self.wires.report_sent(&chain.packet);
-        }
-    }
-
-    /// Schedule when the packet of a chain arrives.
-    #[inline]
-    fn schedule_chained(&mut self, chain: u32) {
-        let Chain { packet, place, .. } = &self.chains[chain as usize];
-        self.wires.events.schedule(packet.queued_at, *place);
     }
 
     /// A source hands its next packet to its endpoint's adapter.
@@ -360,101 +371,13 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         None
     }
 
-    /// The packet of a chain reaches the end of its link, a device.
-    #[inline(always)]
-    fn on_chained(&mut self, chain: u32) -> (u32, PacketId) {
-        let Chain { packet, device, .. } = &self.chains[chain as usize];
-        let arrived = (*device, self.wires.packets.insert(packet));
-        self.depart_chained(chain);
-        arrived
-    }
-
     /// What ports without timers are to send up to and including `end` leaves. Returns when the last did; zero if nothing was due.
     #[inline(never)]
     fn send_deferred(&mut self, end: Instant) -> Instant {
         let after = end.saturating_add(Duration::from_nanos(1));
-        let mut last = Instant::ZERO;
-        for (number, port) in (0u32..).zip(&mut self.ports) {
-            while port.deferred_to() < after {
-                let at = port.deferred_to();
-                last = last.max(at);
-                self.handled += 1;
-                port.serve(number, &mut self.wires, at);
-            }
-        }
-        last
-    }
-
-    /// A device offers a packet that it has received to the forwarding plane of its egress port.
-    #[inline(always)]
-    fn offer(&mut self, device: u32, id: PacketId, now: Instant) {
-        let wires = &mut self.wires;
-        let flow = usize::from(wires.packets.get(id).flow);
-        let number = wires.devices[device as usize].egress_of_flow[flow];
-        let port = &mut self.ports[number as usize];
-        while port.deferred_to() < now {
-            self.handled += 1;
-            port.serve(number, wires, port.deferred_to());
-        }
-        let packet = wires.packets.get(id);
-        let has_room = wires.has_room(port, packet);
-        let headers = &self.flows[flow].headers;
-        let Port {
-            egress, classes, ..
-        } = port;
-        let forwarding = match egress {
-            Egress::Forwarding(forwarding) => forwarding,
-            Egress::Ahead => return wires.pass(number, id, now),
-            Egress::Adapter(_) => {
-                debug_assert!(false, "no adapter is at a device");
-                return;
-            }
-        };
-        let frame = Frame {
-            handle: u64::from(id),
-            lengths: packet.lengths(),
-            dscp: packet.dscp(),
-            ecn: packet.ecn(),
-            colour: Colour::Green,
-        };
-        let remarked;
-        let (headers, class) = if frame.dscp == headers.dscp {
-            (headers, classes.of(flow, forwarding, headers))
-        } else {
-            // A device before this one remarked it.
-            remarked = Headers {
-                dscp: frame.dscp,
-                ..*headers
-            };
-            (
-                &remarked,
-                forwarding.pipeline().classifier().classify(&remarked),
-            )
-        };
-        let poll_at = forwarding.poll_at();
-        let verdict = if has_room {
-            forwarding.on_classified(frame, headers, class, now)
-        } else {
-            forwarding.refuse(frame, headers, class, now)
-        };
-        // Behind other frames it mostly changes nothing about when the next one leaves.
-        let is_behind =
-            poll_at > now && forwarding.poll_at() == poll_at && !forwarding.has_dropped();
-        match verdict {
-            Verdict::Queued => {
-                wires.on_waiting(port, id, now);
-                if !is_behind {
-                    port.serve(number, wires, now);
-                }
-            }
-            Verdict::Dropped(_) => {
-                if !has_room {
-                    wires.on_refused(port, id, now);
-                }
-                port.lose_dropped(wires, now);
-                wires.lose_id(id, now);
-            }
-        }
+        let ports = (0u32..).zip(&mut self.ports);
+        let sent = ports.map(|(number, port)| port.serve_before(after, number, &mut self.wires));
+        sent.max().unwrap_or(Instant::ZERO)
     }
 
     /// A pause of a port begins or ends, or what it sends has changed.
@@ -504,6 +427,71 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             let application = self.transports.application_of(connection);
             self.transports.look_at_windows(application, now);
             self.pump(connection, end, now);
+        }
+    }
+}
+
+/// A device offers a packet of `flow` that it has received to the forwarding plane of its egress port.
+#[inline(always)]
+fn offer<F: Forwarding, O: Observer>(
+    wires: &mut Wires<O>,
+    port: &mut Port<F>,
+    number: u32,
+    flow: &Flow,
+    id: PacketId,
+    now: Instant,
+) {
+    port.serve_before(now, number, wires);
+    let packet = wires.packets.get(id);
+    let has_room = wires.has_room(port, packet);
+    let number_of_flow = usize::from(packet.flow);
+    let Port {
+        egress, classes, ..
+    } = port;
+    let Egress::Forwarding(forwarding) = egress else {
+        debug_assert!(matches!(egress, Egress::Ahead), "no adapter is at a device");
+        return wires.pass(number, id, now);
+    };
+    let frame = Frame {
+        handle: u64::from(id),
+        lengths: packet.lengths(),
+        dscp: packet.dscp(),
+        ecn: packet.ecn(),
+        colour: Colour::Green,
+    };
+    let is_remarked = frame.dscp != flow.headers.dscp;
+    let remarked;
+    let headers = if is_remarked {
+        // By a device before this one.
+        remarked = Headers {
+            dscp: frame.dscp,
+            ..flow.headers
+        };
+        &remarked
+    } else {
+        &flow.headers
+    };
+    let class = |classifier: &Classifier| {
+        if is_remarked {
+            classifier.classify(headers)
+        } else {
+            classes.of(number_of_flow, classifier, headers)
+        }
+    };
+    let Offered { verdict, is_behind } = forwarding.offer(frame, headers, class, has_room, now);
+    match verdict {
+        Verdict::Queued => {
+            wires.on_waiting(port, id, now);
+            if !is_behind {
+                port.serve(number, wires, now);
+            }
+        }
+        Verdict::Dropped(_) => {
+            if !has_room {
+                wires.on_refused(port, id, now);
+            }
+            port.lose_dropped(wires, now);
+            wires.lose_id(id, now);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::event::{EventQueue, Place};
 use crate::network::packet_of;
 use crate::observer::Observer;
 use crate::wires::Wires;
+use slicewise_dataplane::Classifier;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 
@@ -39,22 +40,17 @@ impl Classes {
 
     /// The class of frames of `flow`, which have these headers.
     #[inline]
-    pub(crate) fn of<F: Forwarding>(
-        &mut self,
-        flow: usize,
-        forwarding: &F,
-        headers: &Headers,
-    ) -> u32 {
-        let revision = forwarding.pipeline().classifier().revision();
+    pub(crate) fn of(&mut self, flow: usize, classifier: &Classifier, headers: &Headers) -> u32 {
         match self.of_flow.get(flow) {
-            Some(&class) if revision == self.revision && class != Self::UNKNOWN => class,
-            _ => self.find(flow, forwarding, headers),
+            Some(&class) if classifier.revision() == self.revision && class != Self::UNKNOWN => {
+                class
+            }
+            _ => self.find(flow, classifier, headers),
         }
     }
 
     #[cold]
-    fn find<F: Forwarding>(&mut self, flow: usize, forwarding: &F, headers: &Headers) -> u32 {
-        let classifier = forwarding.pipeline().classifier();
+    fn find(&mut self, flow: usize, classifier: &Classifier, headers: &Headers) -> u32 {
         if self.revision != classifier.revision() {
             self.revision = classifier.revision();
             self.of_flow.clear();
@@ -131,12 +127,6 @@ impl<F> Port<F> {
             events.schedule(at, self.timer);
         }
     }
-
-    /// When a port without a timer is to be served; [`Instant::MAX`] for any other.
-    #[inline]
-    pub(crate) fn deferred_to(&self) -> Instant {
-        self.deferred_to
-    }
 }
 
 impl<F: Forwarding> Port<F> {
@@ -160,6 +150,23 @@ impl<F: Forwarding> Port<F> {
         if served.has_dropped {
             self.lose_all_dropped(wires, now);
         }
+    }
+
+    /// Send what a port without a timer was to send before `end`. Returns when it last was to; zero if it was not.
+    #[inline(always)]
+    pub(crate) fn serve_before<O: Observer>(
+        &mut self,
+        end: Instant,
+        number: u32,
+        wires: &mut Wires<O>,
+    ) -> Instant {
+        let mut last = Instant::ZERO;
+        while self.deferred_to < end {
+            last = self.deferred_to;
+            wires.events.handled += 1;
+            self.serve(number, wires, last);
+        }
+        last
     }
 
     /// Report frames that a device dropped from its queues as lost.
@@ -222,7 +229,7 @@ mod tests {
         };
         let mut classes = Classes::default();
         let of = |classes: &mut Classes, pipeline: &Pipeline, vlan| {
-            classes.of(3, pipeline, &headers(vlan))
+            classes.of(3, pipeline.classifier(), &headers(vlan))
         };
         assert_eq!(of(&mut classes, &pipeline, 20), 1);
         assert_eq!(of(&mut classes, &pipeline, 10), 1, "as it was found");
@@ -231,6 +238,6 @@ mod tests {
         let change = Change::Policy(policy(&[20, 10]));
         drop(pipeline.apply(change, Instant::ZERO).unwrap());
         assert_eq!(of(&mut classes, &pipeline, 10), 1);
-        assert_eq!(classes.of(9, &pipeline, &headers(20)), 0);
+        assert_eq!(classes.of(9, pipeline.classifier(), &headers(20)), 0);
     }
 }

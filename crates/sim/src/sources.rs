@@ -66,18 +66,16 @@ pub(crate) struct Chain {
     delay: Duration,
     /// The packet on the link; its `queued_at` is its arrival, [`Instant::MAX`] where there is none.
     pub(crate) packet: Packet,
-    /// The device that the link leads to.
-    pub(crate) device: u32,
     /// Where the arrival of the packet is scheduled.
     pub(crate) place: Place,
 }
 
 impl Chain {
-    /// `sources` alone on a link to `device`, which processes a packet for so long.
+    /// `sources` alone on a link to a device, which processes a packet for so long.
     pub(crate) fn new(
         sources: Vec<Sending>,
         link: &LinkParams,
-        (device, processing): (u32, Duration),
+        processing: Duration,
         place: Place,
     ) -> Self {
         Self {
@@ -85,7 +83,6 @@ impl Chain {
             transmitter: Transmitter::new(link.rate),
             delay: link.propagation + processing,
             packet: NO_PACKET,
-            device,
             place,
         }
     }

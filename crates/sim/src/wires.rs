@@ -9,6 +9,7 @@ use crate::link::Link;
 use crate::network::Device;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, PacketStore};
+use crate::sources::Chain;
 use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
 
@@ -112,6 +113,14 @@ impl<O: Observer> Wires<O> {
         let flow = &self.flows[usize::from(packet.flow)];
         if flow.is_measured() {
             self.observer.on_sent(flow, packet);
+        }
+    }
+
+    /// The packet of a chain has arrived; the next one departs, if there is one.
+    #[inline(always)]
+    pub(crate) fn depart_chained(&mut self, chain: &mut Chain) {
+        if chain.depart() {
+            self.report_sent(&chain.packet);
         }
     }
 

@@ -14,7 +14,7 @@ pub mod tc;
 use crate::network::packet_of;
 use crate::packet::{PacketId, traffic_class};
 use qos_sched::QosSched;
-use slicewise_dataplane::{Frame, Pipeline, Verdict};
+use slicewise_dataplane::{Classifier, Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
@@ -49,6 +49,27 @@ pub trait Forwarding {
         pipeline.on_classified_frame(frame, headers, class, now, false)
     }
 
+    /// Offer a frame that has arrived, if there is `has_room` for it; `class` finds its class.
+    #[inline(always)]
+    fn offer(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: impl FnOnce(&Classifier) -> u32,
+        has_room: bool,
+        now: Instant,
+    ) -> Offered {
+        let class = class(self.pipeline().classifier());
+        let poll_at = self.poll_at();
+        let verdict = if has_room {
+            self.on_classified(frame, headers, class, now)
+        } else {
+            self.refuse(frame, headers, class, now)
+        };
+        let is_behind = poll_at > now && self.poll_at() == poll_at && !self.has_dropped();
+        Offered { verdict, is_behind }
+    }
+
     /// The next packet to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Leaving>;
     /// Whether frames that were queued have since been dropped; asked after each of the methods above.
@@ -81,6 +102,15 @@ pub trait Forwarding {
             has_dropped: self.has_dropped(),
         }
     }
+}
+
+/// What a [`Forwarding`] answers when a frame is [offered](Forwarding::offer).
+#[derive(Debug, Clone, Copy)]
+pub struct Offered {
+    /// Whether the frame waits.
+    pub verdict: Verdict,
+    /// It has changed nothing about when the next frame leaves: mostly it is behind others.
+    pub is_behind: bool,
 }
 
 /// What a [`Forwarding`] answers a port that [serves](Forwarding::serve) it.
@@ -197,6 +227,36 @@ impl Plane {
             Self::QosSched(threads) => threads.stop_waiting(now),
         }
     }
+
+    /// [`offer`](Forwarding::offer) of any but the first kind, which most studies have alone.
+    #[inline(never)]
+    fn offer_elsewhere(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: u32,
+        has_room: bool,
+        now: Instant,
+    ) -> Offered {
+        let known = |_: &Classifier| class;
+        match self {
+            Self::Pipeline(pipeline) => pipeline.offer(frame, headers, known, has_room, now),
+            Self::Switch(switch) => switch.offer(frame, headers, known, has_room, now),
+            Self::Tc(tc) => tc.offer(frame, headers, known, has_room, now),
+            Self::QosSched(threads) => threads.offer(frame, headers, known, has_room, now),
+        }
+    }
+
+    /// [`serve`](Forwarding::serve) of any but the first kind.
+    #[inline(never)]
+    fn serve_elsewhere(&mut self, ready_at: Instant, now: Instant) -> Served {
+        match self {
+            Self::Pipeline(pipeline) => pipeline.serve(ready_at, now),
+            Self::Switch(switch) => switch.serve(ready_at, now),
+            Self::Tc(tc) => tc.serve(ready_at, now),
+            Self::QosSched(threads) => threads.serve(ready_at, now),
+        }
+    }
 }
 
 impl Forwarding for Plane {
@@ -233,6 +293,22 @@ impl Forwarding for Plane {
             Self::Tc(tc) => tc.on_classified(frame, headers, class, now),
             Self::QosSched(threads) => threads.on_classified(frame, headers, class, now),
         }
+    }
+
+    #[inline(always)]
+    fn offer(
+        &mut self,
+        frame: Frame,
+        headers: &Headers,
+        class: impl FnOnce(&Classifier) -> u32,
+        has_room: bool,
+        now: Instant,
+    ) -> Offered {
+        if let Self::Pipeline(pipeline) = self {
+            return pipeline.offer(frame, headers, class, has_room, now);
+        }
+        let class = class(self.pipeline().classifier());
+        self.offer_elsewhere(frame, headers, class, has_room, now)
     }
 
     #[inline(always)]
@@ -283,12 +359,10 @@ impl Forwarding for Plane {
 
     #[inline(always)]
     fn serve(&mut self, ready_at: Instant, now: Instant) -> Served {
-        match self {
-            Self::Pipeline(pipeline) => pipeline.serve(ready_at, now),
-            Self::Switch(switch) => switch.serve(ready_at, now),
-            Self::Tc(tc) => tc.serve(ready_at, now),
-            Self::QosSched(threads) => threads.serve(ready_at, now),
+        if let Self::Pipeline(pipeline) = self {
+            return pipeline.serve(ready_at, now);
         }
+        self.serve_elsewhere(ready_at, now)
     }
 }
 

@@ -421,6 +421,9 @@ impl<F: Forwarding> Topology<F> {
             device.egress_of_flow.push(first.0);
             device.ingress_of_flow.push(first.0);
         }
+        let is_device = |(node, _): &&(Node, PortId)| matches!(node, Node::Device(_));
+        let (_, egress) = way.iter().find(is_device).unwrap_or(&way[0]);
+        let egress = egress.0;
         let mut from = first.0;
         for (node, port) in way {
             if let Some(used) = used.get_mut(port.0 as usize) {
@@ -449,6 +452,7 @@ impl<F: Forwarding> Topology<F> {
         Ok(Flow {
             id: flow.id,
             port: first.0,
+            egress,
             headers: flow.headers,
         })
     }
@@ -467,7 +471,7 @@ impl<F: Forwarding> Topology<F> {
             };
             let processing = self.devices[device as usize].processing;
             let place = places[port as usize].arrival;
-            Some(Chain::new(sources, link, (device, processing), place))
+            Some(Chain::new(sources, link, processing, place))
         };
         sources.into_iter().filter_map(chain).collect()
     }
