@@ -15,21 +15,41 @@ pub struct TokenBucket {
     /// By how much the credit is below the burst. Earning is then one subtraction that stops at zero.
     missing: u128,
     updated: Instant,
-    /// A frame, and what it costs: consecutive frames often have the same size.
-    last: (FrameLengths, Credit),
+    /// What the last frame costs: consecutive ones often have the same size.
+    last: Cost,
+}
+
+/// What a frame costs.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    frame: FrameLengths,
+    cost: Credit,
+    /// The largest [missing](TokenBucket::missing) credit with which it may leave.
+    enough: u128,
+}
+
+impl Cost {
+    fn new(frame: FrameLengths, rate: Rate, burst: u128) -> Self {
+        let cost = Credit::for_bytes(rate.accounting.count(frame));
+        Self {
+            frame,
+            cost,
+            enough: burst.saturating_sub(cost.nanobits().cast_unsigned()),
+        }
+    }
 }
 
 impl TokenBucket {
     /// A bucket that is full at `now`.
     #[must_use]
     pub fn full(rate: Rate, burst: ByteCount, now: Instant) -> Self {
-        let none = FrameLengths::NONE;
+        let burst = Credit::for_bytes(burst).nanobits().cast_unsigned();
         Self {
             rate,
-            burst: Credit::for_bytes(burst).nanobits().cast_unsigned(),
+            burst,
             missing: 0,
             updated: now,
-            last: (none, Credit::for_bytes(rate.accounting.count(none))),
+            last: Cost::new(FrameLengths::NONE, rate, burst),
         }
     }
 
@@ -49,7 +69,7 @@ impl TokenBucket {
         let earned = self.earn(now);
         let overflow = earned.saturating_sub(self.missing);
         self.missing = self.missing.saturating_sub(earned);
-        Credit::from_nanobits(overflow.cast_signed())
+        Credit::from_nanobits(i128::try_from(overflow).unwrap_or(i128::MAX))
     }
 
     /// Nanobits earned since the last call, not yet added.
@@ -57,8 +77,7 @@ impl TokenBucket {
     fn earn(&mut self, now: Instant) -> u128 {
         let passed = now.saturating_since(self.updated);
         self.updated = self.updated.max(now);
-        let earned = Credit::earned(self.rate.rate, passed);
-        earned.nanobits().cast_unsigned()
+        u128::from(self.rate.rate.bits_per_second()) * u128::from(passed.nanos())
     }
 
     /// Add credit explicitly, up to the burst.
@@ -88,11 +107,15 @@ impl TokenBucket {
     #[inline]
     #[must_use]
     pub fn cost(&mut self, frame: FrameLengths) -> Credit {
-        if frame != self.last.0 {
-            let cost = Credit::for_bytes(self.rate.accounting.count(frame));
-            self.last = (frame, cost);
+        self.price(frame).cost
+    }
+
+    #[inline]
+    fn price(&mut self, frame: FrameLengths) -> &Cost {
+        if frame != self.last.frame {
+            self.last = Cost::new(frame, self.rate, self.burst);
         }
-        self.last.1
+        &self.last
     }
 
     /// Credit as of the last refill.
@@ -140,7 +163,9 @@ impl TokenBucket {
         if cost > self.burst() {
             return None;
         }
-        let wait = self.short_of(cost).time_to_earn(self.rate.rate)?;
+        let enough = self.burst.saturating_sub(cost.nanobits().cast_unsigned());
+        let short = self.missing.saturating_sub(enough).cast_signed();
+        let wait = Credit::from_nanobits(short).time_to_earn(self.rate.rate)?;
         Some(self.updated.saturating_add(wait))
     }
 
@@ -149,20 +174,13 @@ impl TokenBucket {
     #[inline]
     pub fn wait_until(&mut self, frame: FrameLengths, now: Instant) -> Option<Instant> {
         self.refill(now);
-        let cost = self.cost(frame);
-        let short = self.short_of(cost);
-        if short == Credit::ZERO {
+        let enough = self.price(frame).enough;
+        let short = self.missing.saturating_sub(enough);
+        if short == 0 {
             return None;
         }
-        let wait = short.time_to_earn(self.rate.rate);
+        let wait = Credit::from_nanobits(short.cast_signed()).time_to_earn(self.rate.rate);
         Some(wait.map_or(Instant::MAX, |wait| self.updated.saturating_add(wait)))
-    }
-
-    /// Credit that is missing to cover `cost`, or all of the burst where that is less.
-    #[inline]
-    const fn short_of(&self, cost: Credit) -> Credit {
-        let enough = self.burst.saturating_sub(cost.nanobits().cast_unsigned());
-        Credit::from_nanobits(self.missing.saturating_sub(enough).cast_signed())
     }
 
     /// Rate and accounting.

@@ -1,39 +1,57 @@
 //! Log-linear histograms with three significant digits, in pages that many histograms share.
 //!
 //! The layout is that of HdrHistogram (Tene): 1,024 bins per octave, each as wide as 1/1,024 of the
-//! octave's lower end, and width 1 below 1,024; or another power of two instead of 1,024. Only octaves
-//! in use take memory (4 KiB each), which is what lets a run keep a histogram for each segment of time;
+//! octave's lower end, and width 1 below 2,048; or another power of two instead of 1,024. Only quarters of
+//! octaves in use take memory (1 KiB each), which is what lets a run keep a histogram for each segment of time;
 //! and one is counted with a shift, a table look-up and an addition.
 
 use crate::distribution::Distribution;
 
-/// Octaves of a histogram: one for each bit that may be the highest of a value. Values below the number of bins per octave
-/// are in one of them together.
-const OCTAVES: usize = 64;
+/// Most bins of a page.
+const PAGE: usize = 256;
+/// Most pages of a histogram: four for each bit that may be the highest of a value.
+const PAGES: usize = 64 * 4;
 const NO_PAGE: u32 = u32::MAX;
 
 /// A set of histograms with `SUB_BINS` bins per octave: a power of two.
 #[derive(Debug, Clone)]
 pub(super) struct Histograms<const SUB_BINS: usize = 1024> {
-    /// One page after the other.
+    /// The counts of one page after the other.
     pages: Vec<u32>,
-    /// Which page holds an octave of a histogram.
-    tables: Vec<[u32; OCTAVES]>,
+    tables: Vec<Table>,
     /// Free pages.
     free: Vec<u32>,
 }
 
+/// Where a histogram has its counts.
+#[derive(Debug, Clone)]
+struct Table {
+    /// Which page holds which bins.
+    pages: [u32; PAGES],
+    /// A bit for each octave that has pages.
+    octaves: u64,
+}
+
+impl Table {
+    const EMPTY: Self = Self {
+        pages: [NO_PAGE; PAGES],
+        octaves: 0,
+    };
+}
+
 impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     const SUB_BITS: u32 = {
-        // With one bin an octave, zero would have none.
-        assert!(SUB_BINS.is_power_of_two() && SUB_BINS > 1);
+        assert!(SUB_BINS.is_power_of_two() && SUB_BINS <= 4 * PAGE);
         SUB_BINS.ilog2()
     };
+    /// Bins of a page: of an octave, or a part of it.
+    const PAGE: usize = if SUB_BINS < PAGE { SUB_BINS } else { PAGE };
+    const PER_OCTAVE: usize = SUB_BINS / Self::PAGE;
 
     pub fn new(count: usize) -> Self {
         Self {
             pages: Vec::new(),
-            tables: vec![[NO_PAGE; OCTAVES]; count],
+            tables: vec![Table::EMPTY; count],
             free: Vec::new(),
         }
     }
@@ -42,7 +60,7 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     pub fn clear(&mut self) {
         self.pages.clear();
         self.free.clear();
-        self.tables.fill([NO_PAGE; OCTAVES]);
+        self.tables.fill(Table::EMPTY);
     }
 
     /// Use memory of other histograms, before the first value.
@@ -58,15 +76,12 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     /// Count `value` in a histogram; counters saturate.
     #[inline]
     pub fn record(&mut self, histogram: usize, value: u64) {
-        let octave = Self::octave_of(value);
-        #[expect(clippy::cast_possible_truncation, reason = "masked to fewer bits")]
-        let sub_bin = (value >> octave.saturating_sub(Self::SUB_BITS)) as usize & (SUB_BINS - 1);
-        let octave = octave as usize;
-        let page = self.tables[histogram][octave];
-        let count = match self.pages.get_mut(Self::place(page) + sub_bin) {
+        let bin = Self::bin_of(value);
+        let page = self.tables[histogram].pages[bin / Self::PAGE % PAGES];
+        let count = match self.pages.get_mut(Self::place(page) + bin % Self::PAGE) {
             Some(count) => count,
             // It is `NO_PAGE`.
-            None => self.add_page(histogram, octave, sub_bin),
+            None => self.add_page(histogram, bin),
         };
         *count = count.saturating_add(1);
     }
@@ -74,49 +89,51 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     /// Where a page begins.
     #[inline]
     const fn place(page: u32) -> usize {
-        (page as usize).saturating_mul(SUB_BINS)
+        (page as usize).saturating_mul(Self::PAGE)
     }
 
     /// The counts of a page; `None` for `NO_PAGE`.
     fn page(&self, page: u32) -> Option<&[u32]> {
-        self.pages.get(Self::place(page)..)?.get(..SUB_BINS)
+        self.pages.get(Self::place(page)..)?.get(..Self::PAGE)
     }
 
     #[cold]
-    fn add_page(&mut self, histogram: usize, octave: usize, sub_bin: usize) -> &mut u32 {
+    fn add_page(&mut self, histogram: usize, bin: usize) -> &mut u32 {
         let page = self.free.pop().unwrap_or_else(|| {
             let held = self.pages.len();
-            self.pages.resize(held + SUB_BINS, 0);
-            // 2³² pages would be 16 TiB.
-            u32::try_from(held / SUB_BINS).unwrap_or(NO_PAGE - 1)
+            self.pages.resize(held + Self::PAGE, 0);
+            // 2³² pages would be 4 TiB.
+            u32::try_from(held / Self::PAGE).unwrap_or(NO_PAGE - 1)
         });
-        self.tables[histogram][octave] = page;
-        &mut self.pages[Self::place(page) + sub_bin]
+        let table = &mut self.tables[histogram];
+        table.pages[bin / Self::PAGE] = page;
+        table.octaves |= 1 << (bin / SUB_BINS);
+        &mut self.pages[Self::place(page) + bin % Self::PAGE]
     }
 
     /// Add empty histograms at the end.
     pub fn add(&mut self, count: usize) {
-        self.tables
-            .extend(std::iter::repeat_n([NO_PAGE; OCTAVES], count));
+        self.tables.extend(std::iter::repeat_n(Table::EMPTY, count));
     }
 
     /// Regroup sets of `from` histograms into sets of `to`, each histogram of a set being the
     /// sum of `factor` old ones.
     pub fn regroup(&mut self, from: usize, to: usize, factor: usize) {
         let sets = self.tables.len() / from.max(1);
-        let mut tables = vec![[NO_PAGE; OCTAVES]; sets * to];
+        let mut tables = vec![Table::EMPTY; sets * to];
         for (index, old) in self.tables.iter().enumerate() {
             let table = &mut tables[regrouped(index, from, to, factor)];
-            for (octave, &page) in old.iter().enumerate().filter(|(_, page)| **page != NO_PAGE) {
-                let held = &mut table[octave];
+            table.octaves |= old.octaves;
+            let pages = table.pages.iter_mut().zip(&old.pages);
+            for (held, &page) in pages.filter(|(_, page)| **page != NO_PAGE) {
                 if *held == NO_PAGE {
                     *held = page;
                     continue;
                 }
                 let (held, page_at) = (Self::place(*held), Self::place(page));
-                for sub_bin in 0..SUB_BINS {
-                    let count = std::mem::take(&mut self.pages[page_at + sub_bin]);
-                    let sum = &mut self.pages[held + sub_bin];
+                for bin in 0..Self::PAGE {
+                    let count = std::mem::take(&mut self.pages[page_at + bin]);
+                    let sum = &mut self.pages[held + bin];
                     *sum = sum.saturating_add(count);
                 }
                 self.free.push(page);
@@ -127,47 +144,51 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
 
     /// Bytes held for pages.
     pub fn page_bytes(&self) -> usize {
-        size_of_val(&*self.pages) - self.free.len() * size_of::<[u32; SUB_BINS]>()
+        size_of_val(&*self.pages) - self.free.len() * Self::PAGE * size_of::<u32>()
     }
 
     /// The samples of a range of histograms together.
     pub fn distribution(&self, histograms: std::ops::Range<usize>) -> Distribution {
         let tables = self.tables.get(histograms).unwrap_or_default();
+        let octaves = tables.iter().fold(0, |all, table| all | table.octaves);
+        let of_octave = |octave| octave * Self::PER_OCTAVE..(octave + 1) * Self::PER_OCTAVE;
+        let used = (0..64).filter(|octave| octaves >> octave & 1 == 1);
         let mut merged = Distribution::default();
-        let mut sums = [0u64; SUB_BINS];
-        for octave in 0..OCTAVES {
-            let mut pages = tables
-                .iter()
-                .filter_map(|table| self.page(table[octave]))
-                .peekable();
+        let mut sums = vec![0u64; Self::PAGE];
+        for part in used.flat_map(of_octave) {
+            let pages = tables.iter().map(|table| table.pages[part]);
+            let mut pages = pages.filter(|page| *page != NO_PAGE).peekable();
             if pages.peek().is_none() {
                 continue;
             }
             sums.fill(0);
-            for page in pages {
+            for page in pages.filter_map(|page| self.page(page)) {
                 for (sum, &count) in sums.iter_mut().zip(page) {
                     *sum += u64::from(count);
                 }
             }
-            for (sub_bin, &count) in sums.iter().enumerate() {
-                merged.push(Self::upper_edge(octave, sub_bin), count);
+            for (bin, &sum) in (part * Self::PAGE..).zip(&sums) {
+                if sum > 0 {
+                    merged.push(Self::upper_edge(bin), sum);
+                }
             }
         }
         merged
     }
 
+    /// The bin that holds a value: bins of the same width are those of one octave, but for the smallest.
     #[inline]
-    fn octave_of(value: u64) -> u32 {
-        (value | (SUB_BINS as u64 - 1)).ilog2()
+    #[expect(clippy::cast_possible_truncation, reason = "less than 2¹⁶")]
+    fn bin_of(value: u64) -> usize {
+        let shift = (value | SUB_BINS as u64).ilog2() - Self::SUB_BITS;
+        shift as usize * SUB_BINS + (value >> shift) as usize
     }
 
     /// Largest value that a bin holds.
-    fn upper_edge(octave: usize, sub_bin: usize) -> u64 {
-        let Some(shift) = octave.checked_sub(Self::SUB_BITS as usize) else {
-            return sub_bin as u64;
-        };
+    fn upper_edge(bin: usize) -> u64 {
+        let shift = (bin / SUB_BINS).saturating_sub(1);
         // `x << shift` with all lower bits set, without overflow in the last bin.
-        ((SUB_BINS + sub_bin) as u64) << shift | ((1u64 << shift) - 1)
+        ((bin - shift * SUB_BINS) as u64) << shift | ((1u64 << shift) - 1)
     }
 }
 
@@ -229,12 +250,12 @@ mod tests {
         assert_eq!(bins(&histograms, 1), [(3, 1)]);
         assert_eq!(histograms.distribution(3..4).total(), 2);
         let held = histograms.page_bytes();
-        assert_eq!(held, 4 * 4096);
+        assert_eq!(held, 4 * 1024);
         histograms.record(5, 7);
         assert_eq!(bins(&histograms, 5), [(7, 1)]);
         assert_eq!(
             histograms.pages.len(),
-            5 * 1024,
+            5 * 256,
             "the page left is used again"
         );
     }
