@@ -131,7 +131,7 @@ impl<F> Port<F> {
 
 impl<F: Forwarding> Port<F> {
     /// Send the next frame of a device if the transmitter is ready and a frame may leave, and set the timer for the next one.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn serve<O: Observer>(&mut self, number: u32, wires: &mut Wires<O>, now: Instant) {
         let Egress::Forwarding(forwarding) = &mut self.egress else {
             debug_assert!(false, "it is a port of a device with a policy");
@@ -147,9 +147,7 @@ impl<F: Forwarding> Port<F> {
             ready_at = wires.forward(number, leaving, now);
         }
         self.wake(served.poll_at.max(ready_at), &mut wires.events);
-        if served.has_dropped {
-            self.lose_all_dropped(wires, now);
-        }
+        self.lose_dropped(wires, now);
     }
 
     /// Send what a port without a timer was to send before `end`. Returns when it last was to; zero if it was not.

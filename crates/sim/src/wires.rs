@@ -117,7 +117,7 @@ impl<O: Observer> Wires<O> {
     }
 
     /// The packet of a chain has arrived; the next one departs, if there is one.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn depart_chained(&mut self, chain: &mut Chain) {
         if chain.depart() {
             self.report_sent(&chain.packet);

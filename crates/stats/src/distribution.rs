@@ -128,6 +128,9 @@ impl Distribution {
     /// Both distributions' samples together.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
+        if self.bins.is_empty() {
+            return other.clone();
+        }
         let mut merged = Self::default();
         let (mut left, mut right) = (self.bins.as_slice(), other.bins.as_slice());
         while let (Some(&(a, count_a)), Some(&(b, count_b))) = (left.first(), right.first()) {

@@ -83,7 +83,7 @@ impl Iperf3 {
 
     /// Sleep until the next tick, or until the one after ticks that can owe nothing however late
     /// they are. Ticks missed while sending fire at once, as overdue timers do.
-    #[inline(never)]
+    #[inline(always)]
     fn wake(&mut self, random: &mut Random) {
         let owed_at = self.start.saturating_add(self.pace.due());
         let idle = owed_at.saturating_sub(self.next_tick.saturating_add(self.slack));

@@ -77,11 +77,10 @@ impl Pace {
     #[inline]
     pub fn advance(&mut self) {
         // Neither sum overflows: the parts are below the rate, and no rate is above 10¹⁴.
-        self.due_part += self.interval.part;
-        let carry = self.due_part >= self.rate;
-        if carry {
-            self.due_part -= self.rate;
-        }
+        let part = self.due_part + self.interval.part;
+        let (left, is_less) = part.overflowing_sub(self.rate);
+        let carry = !is_less;
+        self.due_part = if carry { left } else { part };
         self.due_whole = self
             .due_whole
             .saturating_add(self.interval.whole)

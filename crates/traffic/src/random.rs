@@ -21,26 +21,27 @@ impl Random {
     /// interval"); 0 for a bound of 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        let [high, low] = self.multiplied(bound);
+        let drawn = self.multiplied(bound);
+        let [high, low] = split(drawn);
         if low >= bound {
             return high;
         }
-        self.drawn_again([high, low], bound)
+        self.drawn_again(drawn, bound)
     }
 
     /// What is drawn, or the next where that would be biased.
     #[cold]
-    fn drawn_again(&mut self, mut drawn: [u64; 2], bound: u64) -> u64 {
+    fn drawn_again(&mut self, mut drawn: u128, bound: u64) -> u64 {
         let least = bound.wrapping_neg().checked_rem(bound).unwrap_or(0);
-        while drawn[1] < least {
+        while split(drawn)[1] < least {
             drawn = self.multiplied(bound);
         }
-        drawn[0]
+        split(drawn)[0]
     }
 
     #[inline]
-    fn multiplied(&mut self, bound: u64) -> [u64; 2] {
-        split(u128::from(self.0.next_u64()) * u128::from(bound))
+    fn multiplied(&mut self, bound: u64) -> u128 {
+        u128::from(self.0.next_u64()) * u128::from(bound)
     }
 
     /// True with this probability, from 0 to 1.

@@ -96,11 +96,7 @@ pub trait Forwarding {
             let later = now.saturating_add(Duration::from_nanos(1));
             poll_at = self.poll_at().max(later);
         }
-        Served {
-            leaving,
-            poll_at,
-            has_dropped: self.has_dropped(),
-        }
+        Served { leaving, poll_at }
     }
 }
 
@@ -120,8 +116,6 @@ pub struct Served {
     pub leaving: Option<Leaving>,
     /// See [`Forwarding::poll_at`].
     pub poll_at: Instant,
-    /// See [`Forwarding::has_dropped`].
-    pub has_dropped: bool,
 }
 
 /// A packet that leaves.
@@ -323,9 +317,12 @@ impl Forwarding for Plane {
 
     #[inline]
     fn has_dropped(&self) -> bool {
+        if let Self::Pipeline(pipeline) = self {
+            return pipeline.has_dropped();
+        }
         match self {
-            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => self.pipeline().has_dropped(),
             Self::QosSched(threads) => threads.has_dropped(),
+            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => self.pipeline().has_dropped(),
         }
     }
 

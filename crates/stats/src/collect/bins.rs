@@ -176,14 +176,24 @@ impl Bin {
 
 const _: () = assert!(size_of::<Bin>() == 80, "as the documentation says");
 
+/// One more, unless that is too many to count.
+#[inline]
+pub(super) const fn count(counter: &mut u32) {
+    if let Some(more) = counter.checked_add(1) {
+        *counter = more;
+    }
+}
+
 fn saturated(frames: u64) -> u32 {
     u32::try_from(frames).unwrap_or(u32::MAX)
 }
 
-/// Frames received since one of the bins changed that they count in, which are up to three: most frames are added here alone,
-/// and no bin is looked up for them.
+/// Frames sent and received since one of the bins changed that they count in, which are up to four: most frames are added here
+/// alone, and no bin is looked up for them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recent {
+    pub sent_frames: u64,
+    pub sent_bytes: u64,
     pub frames: u64,
     pub bytes: u64,
     delay_sum_ns: u64,
@@ -194,6 +204,8 @@ pub(super) struct Recent {
 
 impl Recent {
     pub const NONE: Self = Self {
+        sent_frames: 0,
+        sent_bytes: 0,
         frames: 0,
         bytes: 0,
         delay_sum_ns: 0,
@@ -202,9 +214,16 @@ impl Recent {
         late_frames: 0,
     };
 
+    /// A frame was sent.
+    #[inline]
+    pub fn count_sent(&mut self, bytes: u32) {
+        self.sent_frames += 1;
+        self.sent_bytes += u64::from(bytes);
+    }
+
     /// A frame was received.
     #[inline]
-    pub fn count(&mut self, bytes: u32, delay_ns: u64, is_late: bool) {
+    pub fn count_received(&mut self, bytes: u32, delay_ns: u64, is_late: bool) {
         self.frames += 1;
         self.bytes += u64::from(bytes);
         self.delay_sum_ns = self.delay_sum_ns.saturating_add(delay_ns);
@@ -213,12 +232,18 @@ impl Recent {
         self.late_frames += u64::from(is_late);
     }
 
-    /// Add them to the bins in which they were received, would have been without the smallest delay, and were sent.
-    pub fn settle(&mut self, bins: &mut [Bin], [received, served, origin]: [usize; 3]) {
-        bins[received].add_received(self.frames, self.bytes);
-        let served = &mut bins[served];
-        served.served_bytes = served.served_bytes.saturating_add(self.bytes);
-        bins[origin].add_delays(self);
+    /// Add those sent to their bin, and those received to the bins in which they were received, would have been without the
+    /// smallest delay, and were sent.
+    pub fn settle(&mut self, bins: &mut [Bin], [sent, received, served, origin]: [usize; 4]) {
+        let sent = &mut bins[sent];
+        sent.sent_frames = sent.sent_frames.saturating_add(saturated(self.sent_frames));
+        sent.sent_bytes = sent.sent_bytes.saturating_add(self.sent_bytes);
+        if self.frames > 0 {
+            bins[received].add_received(self.frames, self.bytes);
+            let served = &mut bins[served];
+            served.served_bytes = served.served_bytes.saturating_add(self.bytes);
+            bins[origin].add_delays(self);
+        }
         *self = Self::NONE;
     }
 }

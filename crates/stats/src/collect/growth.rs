@@ -54,7 +54,6 @@ impl RunCollector {
             },
             stride: grid.segments() + 1,
             grid,
-            sent: Cursor::START,
             slices: Vec::new(),
             delays: Histograms::new(0),
             ipdv: Ipdv::new(0),
@@ -192,17 +191,17 @@ impl RunCollector {
 
     /// Bins are `factor` times as wide, or segments are others.
     fn move_cursors(&mut self, factor: usize) {
-        let slices = self.slices.iter_mut();
-        let of_slices = slices.flat_map(|slice| {
-            [
+        for slice in &mut self.slices {
+            let cursors = [
+                &mut slice.sent,
                 &mut slice.received,
                 &mut slice.origin,
                 &mut slice.served,
                 &mut slice.lost,
-            ]
-        });
-        for cursor in of_slices.chain([&mut self.sent]) {
-            *cursor = Cursor::of_bin(&self.grid, cursor.bin / factor);
+            ];
+            for cursor in cursors {
+                *cursor = Cursor::of_bin(&self.grid, cursor.bin / factor);
+            }
         }
     }
 }

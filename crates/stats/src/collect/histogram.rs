@@ -5,6 +5,7 @@
 //! octaves in use take memory (1 KiB each), which is what lets a run keep a histogram for each segment of time;
 //! and one is counted with a shift, a table look-up and an addition.
 
+use super::bins::count;
 use crate::distribution::Distribution;
 
 /// Most bins of a page.
@@ -74,16 +75,15 @@ impl<const SUB_BINS: usize> Histograms<SUB_BINS> {
     }
 
     /// Count `value` in a histogram; counters saturate.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, histogram: usize, value: u64) {
         let bin = Self::bin_of(value);
         let page = self.tables[histogram].pages[bin / Self::PAGE % PAGES];
-        let count = match self.pages.get_mut(Self::place(page) + bin % Self::PAGE) {
-            Some(count) => count,
+        match self.pages.get_mut(Self::place(page) + bin % Self::PAGE) {
+            Some(counter) => count(counter),
             // It is `NO_PAGE`.
-            None => self.add_page(histogram, bin),
-        };
-        *count = count.saturating_add(1);
+            None => count(self.add_page(histogram, bin)),
+        }
     }
 
     /// Where a page begins.

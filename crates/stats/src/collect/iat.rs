@@ -37,7 +37,7 @@ impl IatState {
         };
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn on_sent(&mut self, now: Instant) {
         let Some(last) = self.last.replace(now) else {
             return;

@@ -121,8 +121,6 @@ pub enum CollectorError {
 pub struct RunCollector {
     params: CollectorParams,
     grid: Grid,
-    /// Bin of the packet last sent, of any slice.
-    sent: Cursor,
     slices: Vec<SliceState>,
     /// One per slice and segment; segment `grid.segments()` holds what was sent after the end.
     delays: Histograms,
@@ -140,6 +138,8 @@ pub struct RunCollector {
 struct SliceState {
     /// One per bin, and one for everything after the end of the run.
     bins: Vec<Bin>,
+    /// Bin of the packet last sent.
+    sent: Cursor,
     /// Bin of the packet last received.
     received: Cursor,
     /// Bin in which the packet last received was sent.
@@ -204,7 +204,6 @@ impl RunCollector {
         let stride = grid.segments() + 1;
         Ok(Self {
             grid,
-            sent: Cursor::START,
             slices: (params.slices.iter())
                 .map(|slice| SliceState::new(bins, slice.delay))
                 .collect(),
@@ -270,13 +269,12 @@ impl RunCollector {
     /// If `slice` is not the index of a slice.
     #[inline(always)]
     pub fn on_sent(&mut self, slice: usize, first_source: bool, now: Instant, bytes: u32) {
-        if !self.sent.holds(&self.grid, now) {
-            self.sent = self.find(now);
+        let mut state = &mut self.slices[slice];
+        if !state.sent.holds(&self.grid, now) {
+            self.seek_sent(slice, now);
+            state = &mut self.slices[slice];
         }
-        let state = &mut self.slices[slice];
-        let bin = &mut state.bins[self.sent.bin];
-        bin.sent_frames = bin.sent_frames.saturating_add(1);
-        bin.sent_bytes += u64::from(bytes);
+        state.recent.count_sent(bytes);
         if first_source {
             state.iat.on_sent(now);
         }
@@ -296,7 +294,7 @@ impl RunCollector {
         now: Instant,
         bytes: u32,
     ) {
-        let state = &mut self.slices[slice];
+        let mut state = &mut self.slices[slice];
         let delay_ns = now.saturating_since(sent_at).nanos();
         state.smallest_ns = delay_ns.min(state.smallest_ns);
         // Not negative: the delay is at most `now`.
@@ -306,11 +304,11 @@ impl RunCollector {
             && state.served.holds(&self.grid, served_at))
         {
             self.seek(slice, sent_at, now, served_at);
+            state = &mut self.slices[slice];
         }
 
-        let state = &mut self.slices[slice];
         let is_late = delay_ns > state.delay_limit_ns;
-        state.recent.count(bytes, delay_ns, is_late);
+        state.recent.count_received(bytes, delay_ns, is_late);
         let histogram = slice * self.stride + state.origin.segment;
         self.delays.record(histogram, delay_ns);
         let Some(FlowPosition { flow, sequence }) = position else {
@@ -322,7 +320,8 @@ impl RunCollector {
             delay_ns,
         };
         if !self.ipdv.on_successor(flow, packet, histogram) {
-            self.on_out_of_turn(slice, flow, packet, histogram);
+            let position = FlowPosition { flow, sequence };
+            self.on_out_of_turn(slice, position, (sent_at, delay_ns), histogram);
         }
     }
 
@@ -336,12 +335,24 @@ impl RunCollector {
 
     /// A frame was received that its flow did not send right after the one received before.
     #[inline(never)]
-    fn on_out_of_turn(&mut self, slice: usize, flow: u32, packet: Received, histogram: usize) {
+    fn on_out_of_turn(
+        &mut self,
+        slice: usize,
+        position: FlowPosition,
+        (sent_at, delay_ns): (Instant, u64),
+        histogram: usize,
+    ) {
+        let FlowPosition { flow, sequence } = position;
+        let packet = Received {
+            sequence,
+            sent_at,
+            delay_ns,
+        };
         let arrival = self.ipdv.on_out_of_turn(flow, packet, histogram);
         if arrival.is_reordered {
             let state = &mut self.slices[slice];
             let bin = &mut state.bins[state.received.bin];
-            bin.reordered_frames = bin.reordered_frames.saturating_add(1);
+            bins::count(&mut bin.reordered_frames);
         }
         if let Some((after, variation_ns)) = arrival.next {
             let segment = Cursor::at(&self.grid, after.sent_at).segment;
@@ -364,6 +375,13 @@ impl RunCollector {
         let state = &mut self.slices[slice];
         state.bins[state.received.bin].add_received(1, u64::from(bytes));
         state.bins[state.served.bin].served_bytes += u64::from(bytes);
+    }
+
+    #[cold]
+    fn seek_sent(&mut self, slice: usize, now: Instant) {
+        let sent = self.find(now);
+        self.slices[slice].settle();
+        self.slices[slice].sent = sent;
     }
 
     fn seek_received(&mut self, slice: usize, now: Instant) {
@@ -395,7 +413,7 @@ impl RunCollector {
         }
         let state = &mut self.slices[slice];
         let bin = &mut state.bins[state.lost.bin];
-        bin.lost_frames = bin.lost_frames.saturating_add(1);
+        bins::count(&mut bin.lost_frames);
         bin.lost_bytes += u64::from(bytes);
     }
 
@@ -441,10 +459,12 @@ impl RunCollector {
         };
         InFlight {
             frames: sum(|b| u64::from(b.sent_frames))
+                + i64::try_from(state.recent.sent_frames).unwrap_or(i64::MAX)
                 - sum(|b| u64::from(b.received_frames))
                 - i64::try_from(state.recent.frames).unwrap_or(i64::MAX)
                 - sum(|b| u64::from(b.lost_frames)),
             bytes: sum(|b| b.sent_bytes)
+                + i64::try_from(state.recent.sent_bytes).unwrap_or(i64::MAX)
                 - sum(|b| b.received_bytes)
                 - i64::try_from(state.recent.bytes).unwrap_or(i64::MAX)
                 - sum(|b| b.lost_bytes),
@@ -473,12 +493,12 @@ impl RunCollector {
         if self.forget_growth() {
             return;
         }
-        self.sent = Cursor::START;
         self.delays.clear();
         self.ipdv.clear();
         for slice in &mut self.slices {
             slice.bins.fill(Bin::EMPTY);
             slice.recent = Recent::NONE;
+            slice.sent = Cursor::START;
             slice.received = Cursor::START;
             slice.origin = Cursor::START;
             slice.lost = Cursor::START;
@@ -515,6 +535,7 @@ impl SliceState {
         Self {
             delay_limit_ns: limit_ns(delay),
             bins: vec![Bin::EMPTY; bins + 1],
+            sent: Cursor::START,
             received: Cursor::START,
             origin: Cursor::START,
             lost: Cursor::START,
@@ -527,8 +548,9 @@ impl SliceState {
 
     /// Add what is recent to the bins, before one of them is another, or is asked for.
     fn settle(&mut self) {
-        let places = [self.received.bin, self.served.bin, self.origin.bin];
-        self.recent.settle(&mut self.bins, places);
+        let cursors = [self.sent, self.received, self.served, self.origin];
+        self.recent
+            .settle(&mut self.bins, cursors.map(|cursor| cursor.bin));
     }
 }
 
