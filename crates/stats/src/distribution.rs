@@ -18,16 +18,19 @@ pub struct Moments {
 
 impl Default for Moments {
     fn default() -> Self {
-        Self {
-            samples: 0,
-            sum_ns: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Self::NONE
     }
 }
 
 impl Moments {
+    /// Those of no samples.
+    pub const NONE: Self = Self {
+        samples: 0,
+        sum_ns: 0,
+        min_ns: u64::MAX,
+        max_ns: 0,
+    };
+
     /// Count one sample.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {

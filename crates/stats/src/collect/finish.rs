@@ -50,10 +50,7 @@ pub(super) fn record(
     {
         let whole = Totals::of(&state.bins[..grid.bins]);
         let steady = Totals::of(&state.bins[steady_from..grid.bins]);
-        let between = |from: usize, to: usize| {
-            let first = index * collector.stride;
-            Samples::of(collector, first + from..first + to)
-        };
+        let between = |from: usize, to: usize| Samples::of(collector, state, from..to);
         let before = between(0, steady_segment);
         let (mut after, mut samples_from) = (between(steady_segment, segments), rounded_from);
         let all = before.merged(&after);
@@ -123,8 +120,7 @@ fn of_phase(collector: &RunCollector, phase: &MeasuredPhase) -> PhaseRecord {
     let slices = states.enumerate().map(|(index, (slice, state))| {
         let limit = phase.delays.get(index).copied().unwrap_or(slice.delay);
         let totals = Totals::of(&state.bins[from..ends]);
-        let first = index * collector.stride;
-        let samples = Samples::of(collector, first + segments.start..first + segments.end);
+        let samples = Samples::of(collector, state, segments.clone());
         aggregate.add(&totals);
         all = all.merged(&samples);
         smallest_ns = smallest_ns.min(state.smallest_ns);
@@ -201,11 +197,12 @@ struct Samples {
 }
 
 impl Samples {
-    /// Over a range of histograms.
-    fn of(collector: &RunCollector, histograms: std::ops::Range<usize>) -> Self {
-        let (variation, variations) = collector.ipdv.between(histograms.clone());
+    /// Over a range of segments.
+    fn of(collector: &RunCollector, state: &SliceState, segments: std::ops::Range<usize>) -> Self {
+        let segments = state.segments.get(segments).unwrap_or_default();
+        let (variation, variations) = collector.pages.variations(segments);
         Self {
-            delays: collector.delays.distribution(histograms),
+            delays: collector.pages.delays(segments),
             variations,
             variation,
         }

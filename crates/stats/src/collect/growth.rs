@@ -6,8 +6,8 @@
 //! of them are merged as well where they become too many or take too much memory.
 
 use super::bins::{Bin, Cursor, Grid};
-use super::histogram::Histograms;
-use super::ipdv::Ipdv;
+use super::ipdv::Flows;
+use super::segment::SegmentPages;
 use super::{
     CollectorError, CollectorParams, MAX_BINS, MAX_SEGMENTS, MeasuredSlice, RunCollector,
     SliceState,
@@ -52,11 +52,10 @@ impl RunCollector {
                 bin,
                 cycle,
             },
-            stride: grid.segments() + 1,
             grid,
             slices: Vec::new(),
-            delays: Histograms::new(0),
-            ipdv: Ipdv::new(0),
+            flows: Flows::default(),
+            pages: SegmentPages::default(),
             growth: Some(Growth { bin, last_bin: 0 }),
             phases: Vec::new(),
         })
@@ -66,11 +65,8 @@ impl RunCollector {
     pub fn add_slice(&mut self, slice: impl Into<MeasuredSlice>) -> usize {
         let index = self.slices.len();
         let slice = slice.into();
-        self.slices
-            .push(SliceState::new(self.grid.bins, slice.delay));
+        self.slices.push(SliceState::new(&self.grid, slice.delay));
         self.params.slices.push(slice);
-        self.delays.add(self.stride);
-        self.ipdv.add(self.stride);
         if self.growth.is_some() {
             while self.last_bin() >= self.most_bins() {
                 self.double_bin_width();
@@ -96,7 +92,7 @@ impl RunCollector {
         if let Some(growth) = &mut self.growth {
             growth.last_bin = growth.last_bin.max(bin);
         }
-        if self.page_bytes() > MAX_HELD_BYTES && self.last_bin() >= self.grid.bins_per_segment {
+        if self.pages.bytes() > MAX_HELD_BYTES && self.last_bin() >= self.grid.bins_per_segment {
             self.double_segment_width();
         }
         Instant::from_nanos(at_ns)
@@ -179,13 +175,13 @@ impl RunCollector {
         self.move_cursors(1);
     }
 
-    /// Give every slice one histogram per segment, each the sum of `factor` old ones.
+    /// Give every slice as many segments as the grid has, each the sum of `factor` old ones.
     fn lay_out(&mut self, factor: usize) {
-        let stride = self.grid.segments() + 1;
-        if (stride, 1) != (self.stride, factor) {
-            self.delays.regroup(self.stride, stride, factor);
-            self.ipdv.regroup(self.stride, stride, factor);
-            self.stride = stride;
+        let segments = self.grid.segments() + 1;
+        for slice in &mut self.slices {
+            if (segments, 1) != (slice.segments.len(), factor) {
+                self.pages.regroup(&mut slice.segments, segments, factor);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Inter-arrival times of one source: exact moments and a histogram.
 
-use super::histogram::Histograms;
+use super::histogram::{Histogram, Pages};
 use crate::record::IatFigures;
 use slicewise_units::Instant;
 
@@ -13,7 +13,8 @@ pub(super) struct IatState {
     sum_ns: u128,
     sum_of_squares_ns2: Wide,
     max_ns: u64,
-    histogram: Histograms,
+    histogram: Histogram,
+    pages: Pages,
 }
 
 impl IatState {
@@ -24,15 +25,16 @@ impl IatState {
             sum_ns: 0,
             sum_of_squares_ns2: Wide::ZERO,
             max_ns: 0,
-            histogram: Histograms::new(1),
+            histogram: Histogram::EMPTY,
+            pages: Pages::default(),
         }
     }
 
     pub fn reset(&mut self) {
-        let mut histogram = std::mem::replace(&mut self.histogram, Histograms::new(0));
-        histogram.clear();
+        let mut pages = std::mem::take(&mut self.pages);
+        pages.clear();
         *self = Self {
-            histogram,
+            pages,
             ..Self::new()
         };
     }
@@ -48,7 +50,7 @@ impl IatState {
         let square = u128::from(interval_ns) * u128::from(interval_ns);
         self.sum_of_squares_ns2 = self.sum_of_squares_ns2.plus(Wide::from(square));
         self.max_ns = self.max_ns.max(interval_ns);
-        self.histogram.record(0, interval_ns);
+        self.pages.record(&mut self.histogram, interval_ns);
     }
 
     pub fn figures(&self, max_points: usize) -> IatFigures {
@@ -60,8 +62,8 @@ impl IatState {
             mean_ns: self.sum_ns as f64 / self.samples as f64,
             variance_ns2: self.variance_ns2(),
             cdf: self
-                .histogram
-                .distribution(0..1)
+                .pages
+                .distribution(std::iter::once(&self.histogram))
                 .cdf(max_points, self.max_ns),
         }
     }

@@ -4,8 +4,6 @@
 //! been received, in either order; it counts at the send time of the later one. A pair with a lost
 //! packet is never measured, so losses need not be reported.
 
-use super::histogram::{Histograms, regrouped};
-use crate::distribution::{Distribution, Moments};
 use slicewise_units::Instant;
 
 /// Flow and sequence number of a frame.
@@ -96,11 +94,13 @@ impl Received {
     }
 }
 
-/// What the packets received before say about one.
+/// What the packets received before say about one that its flow did not send right after the one received before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrival {
     /// A packet that its flow sent later was received before it.
     pub is_reordered: bool,
+    /// Its variation relative to the packet before it, if that was received before it, ns.
+    pub variation_ns: Option<u64>,
     /// The packet after it, if that was received before it, and its variation relative to this one.
     pub next: Option<(Received, u64)>,
 }
@@ -110,114 +110,45 @@ const fn slot(sequence: u32) -> usize {
     sequence as usize % WINDOW
 }
 
-/// Variations of every slice, in a histogram and exact moments for each of its segments.
-#[derive(Debug, Clone)]
-pub(super) struct Ipdv {
-    flows: Vec<Flow>,
-    /// 128 bins per octave: variations are spread over more octaves than delays.
-    histograms: Histograms<128>,
-    moments: Vec<Moments>,
-}
+/// The flows of a run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Flows(Vec<Flow>);
 
-impl Ipdv {
-    pub fn new(count: usize) -> Self {
-        Self {
-            flows: Vec::new(),
-            histograms: Histograms::new(count),
-            moments: vec![Moments::default(); count],
-        }
-    }
-
-    /// Remove every packet and variation.
+impl Flows {
+    /// Forget every packet.
     pub fn clear(&mut self) {
-        self.flows.clear();
-        self.histograms.clear();
-        self.moments.fill(Moments::default());
+        self.0.clear();
     }
 
-    /// Use memory of others, before the first packet.
-    pub fn use_memory(&mut self, memory: Vec<u32>) {
-        self.histograms.use_memory(memory);
-    }
-
-    pub fn into_memory(self) -> Vec<u32> {
-        self.histograms.into_memory()
-    }
-
-    /// A packet was received; its variation relative to the previous one belongs into `histogram`. False if its flow did not
-    /// send it right after the one received before: then use [`Self::on_out_of_turn`].
+    /// A packet was received; returns its variation relative to the one before, ns. `None` if its flow did not send it right
+    /// after the one received before: then use [`Self::on_out_of_turn`].
     #[inline(always)]
-    pub fn on_successor(&mut self, flow: u32, packet: Received, histogram: usize) -> bool {
-        let flow = self.flows.get_mut(flow as usize);
-        let Some(before) = flow.and_then(|flow| flow.predecessor(packet)) else {
-            return false;
-        };
-        self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
-        true
+    pub fn on_successor(&mut self, flow: u32, packet: Received) -> Option<u64> {
+        let before = self.0.get_mut(flow as usize)?.predecessor(packet)?;
+        Some(packet.delay_ns.abs_diff(before.delay_ns))
     }
 
     /// The same with a packet that its flow did not send right after the one received before.
-    pub fn on_out_of_turn(&mut self, flow: u32, packet: Received, histogram: usize) -> Arrival {
+    pub fn on_out_of_turn(&mut self, flow: u32, packet: Received) -> Arrival {
         let index = flow as usize;
-        if index >= self.flows.len() {
-            self.flows.resize_with(index + 1, Flow::default);
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, Flow::default);
         }
-        let flow = &mut self.flows[index];
+        let flow = &mut self.0[index];
         let is_reordered = flow.is_overtaken(packet);
         let [before, after] = flow.neighbours(packet);
-        if let Some(before) = before {
-            self.record(histogram, packet.delay_ns.abs_diff(before.delay_ns));
-        }
+        let variation = |other: Received| other.delay_ns.abs_diff(packet.delay_ns);
         Arrival {
             is_reordered,
-            next: after.map(|after| (after, after.delay_ns.abs_diff(packet.delay_ns))),
+            variation_ns: before.map(variation),
+            next: after.map(|after| (after, variation(after))),
         }
     }
 
-    #[inline(always)]
-    pub fn record(&mut self, histogram: usize, variation_ns: u64) {
-        self.histograms.record(histogram, variation_ns);
-        self.moments[histogram].record(variation_ns);
-    }
-
-    /// Add empty histograms at the end.
-    pub fn add(&mut self, count: usize) {
-        self.histograms.add(count);
-        let all = self.moments.len() + count;
-        self.moments.resize(all, Moments::default());
-    }
-
-    /// As [`Histograms::regroup`].
-    pub fn regroup(&mut self, from: usize, to: usize, factor: usize) {
-        self.histograms.regroup(from, to, factor);
-        let mut moments = vec![Moments::default(); self.moments.len() / from.max(1) * to];
-        for (index, old) in self.moments.iter().enumerate() {
-            let sum = &mut moments[regrouped(index, from, to, factor)];
-            *sum = sum.merged(old);
-        }
-        self.moments = moments;
-    }
-
-    /// The variations of a range of histograms together.
-    pub fn between(&self, histograms: std::ops::Range<usize>) -> (Moments, Distribution) {
-        let moments = self.moments.get(histograms.clone()).unwrap_or_default();
-        let sum = |sum: Moments, one: &Moments| sum.merged(one);
-        (
-            moments.iter().fold(Moments::default(), sum),
-            self.histograms.distribution(histograms),
-        )
-    }
-
-    /// Bytes held for the pages of histograms.
-    pub fn page_bytes(&self) -> usize {
-        self.histograms.page_bytes()
-    }
-
-    /// Bytes held for flows.
-    pub fn flow_bytes(&self) -> usize {
-        let windows = self.flows.iter().filter(|flow| flow.window.is_some());
-        self.flows.len() * size_of::<Flow>()
-            + windows.count() * size_of::<[Option<Received>; WINDOW]>()
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let windows = self.0.iter().filter(|flow| flow.window.is_some());
+        self.0.len() * size_of::<Flow>() + windows.count() * size_of::<[Option<Received>; WINDOW]>()
     }
 }
 

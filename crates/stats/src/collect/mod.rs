@@ -11,15 +11,16 @@ mod growth;
 mod histogram;
 mod iat;
 mod ipdv;
+mod segment;
 
 use crate::objective::{DelayLimit, Objective};
 use crate::record::{DropCount, RunKey, RunRecord};
 use bins::{Bin, Cursor, Grid, Recent};
 use growth::Growth;
-use histogram::Histograms;
 use iat::IatState;
 pub use ipdv::FlowPosition;
-use ipdv::{Ipdv, Received};
+use ipdv::{Flows, Received};
+use segment::{Segment, SegmentPages};
 use slicewise_units::{Duration, Instant};
 use thiserror::Error;
 
@@ -122,12 +123,8 @@ pub struct RunCollector {
     params: CollectorParams,
     grid: Grid,
     slices: Vec<SliceState>,
-    /// One per slice and segment; segment `grid.segments()` holds what was sent after the end.
-    delays: Histograms,
-    /// Laid out like `delays`.
-    ipdv: Ipdv,
-    /// Histograms per slice: the first of slice `s` is `s * stride`.
-    stride: usize,
+    flows: Flows,
+    pages: SegmentPages,
     /// Of a run whose length is not known.
     growth: Option<Growth>,
     phases: Vec<MeasuredPhase>,
@@ -138,6 +135,8 @@ pub struct RunCollector {
 struct SliceState {
     /// One per bin, and one for everything after the end of the run.
     bins: Vec<Bin>,
+    /// One per segment; number `grid.segments()` is of what was sent after the end.
+    segments: Vec<Segment>,
     /// Bin of the packet last sent.
     sent: Cursor,
     /// Bin of the packet last received.
@@ -159,10 +158,7 @@ struct SliceState {
 
 /// What a [`RunCollector`] has allocated for its histograms: another can [use it](RunCollector::with_memory).
 #[derive(Debug)]
-pub struct CollectorMemory {
-    delays: Vec<u32>,
-    variations: Vec<u32>,
-}
+pub struct CollectorMemory(SegmentPages);
 
 /// Packets sent whose fate is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -201,15 +197,13 @@ impl RunCollector {
             bins_per_segment: bins.div_ceil(MAX_SEGMENTS),
             edges: Vec::new(),
         };
-        let stride = grid.segments() + 1;
         Ok(Self {
-            grid,
             slices: (params.slices.iter())
-                .map(|slice| SliceState::new(bins, slice.delay))
+                .map(|slice| SliceState::new(&grid, slice.delay))
                 .collect(),
-            delays: Histograms::new(params.slices.len() * stride),
-            ipdv: Ipdv::new(params.slices.len() * stride),
-            stride,
+            grid,
+            flows: Flows::default(),
+            pages: SegmentPages::default(),
             growth: None,
             phases: Vec::new(),
             params,
@@ -236,9 +230,9 @@ impl RunCollector {
             .iter()
             .flat_map(|p| [bin(p.measured_from), bin(p.ends)]);
         self.grid.split_at(edges);
-        self.stride = self.grid.segments() + 1;
-        self.delays = Histograms::new(self.slices.len() * self.stride);
-        self.ipdv = Ipdv::new(self.slices.len() * self.stride);
+        for slice in &mut self.slices {
+            slice.segments = vec![Segment::EMPTY; self.grid.segments() + 1];
+        }
         self.phases = phases;
         (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
         Ok(self)
@@ -247,19 +241,15 @@ impl RunCollector {
     /// The same collector with memory that another does not need any more. To be called before the first packet.
     #[must_use]
     pub fn with_memory(mut self, memory: CollectorMemory) -> Self {
-        let CollectorMemory { delays, variations } = memory;
-        self.delays.use_memory(delays);
-        self.ipdv.use_memory(variations);
+        self.pages = memory.0;
+        self.pages.clear();
         self
     }
 
     /// The memory of a collector whose run is over.
     #[must_use]
     pub fn into_memory(self) -> CollectorMemory {
-        CollectorMemory {
-            delays: self.delays.into_memory(),
-            variations: self.ipdv.into_memory(),
-        }
+        CollectorMemory(self.pages)
     }
 
     /// A frame of `bytes` bytes was sent. `first_source` says whether the slice's first source
@@ -309,8 +299,8 @@ impl RunCollector {
 
         let is_late = delay_ns > state.delay_limit_ns;
         state.recent.count_received(bytes, delay_ns, is_late);
-        let histogram = slice * self.stride + state.origin.segment;
-        self.delays.record(histogram, delay_ns);
+        let segment = &mut state.segments[state.origin.segment];
+        self.pages.record_delay(segment, delay_ns);
         let Some(FlowPosition { flow, sequence }) = position else {
             return;
         };
@@ -319,9 +309,11 @@ impl RunCollector {
             sent_at,
             delay_ns,
         };
-        if !self.ipdv.on_successor(flow, packet, histogram) {
+        if let Some(variation_ns) = self.flows.on_successor(flow, packet) {
+            self.pages.record_variation(segment, variation_ns);
+        } else {
             let position = FlowPosition { flow, sequence };
-            self.on_out_of_turn(slice, position, (sent_at, delay_ns), histogram);
+            self.on_out_of_turn(slice, position, (sent_at, delay_ns));
         }
     }
 
@@ -340,7 +332,6 @@ impl RunCollector {
         slice: usize,
         position: FlowPosition,
         (sent_at, delay_ns): (Instant, u64),
-        histogram: usize,
     ) {
         let FlowPosition { flow, sequence } = position;
         let packet = Received {
@@ -348,16 +339,19 @@ impl RunCollector {
             sent_at,
             delay_ns,
         };
-        let arrival = self.ipdv.on_out_of_turn(flow, packet, histogram);
+        let arrival = self.flows.on_out_of_turn(flow, packet);
+        let state = &mut self.slices[slice];
         if arrival.is_reordered {
-            let state = &mut self.slices[slice];
-            let bin = &mut state.bins[state.received.bin];
-            bins::count(&mut bin.reordered_frames);
+            bins::count(&mut state.bins[state.received.bin].reordered_frames);
         }
-        if let Some((after, variation_ns)) = arrival.next {
+        let next = arrival.next.map(|(after, variation_ns)| {
             let segment = Cursor::at(&self.grid, after.sent_at).segment;
-            let histogram = slice * self.stride + segment;
-            self.ipdv.record(histogram, variation_ns);
+            (segment, variation_ns)
+        });
+        let own = arrival.variation_ns.map(|ns| (state.origin.segment, ns));
+        for (segment, variation_ns) in own.into_iter().chain(next) {
+            self.pages
+                .record_variation(&mut state.segments[segment], variation_ns);
         }
     }
 
@@ -493,10 +487,11 @@ impl RunCollector {
         if self.forget_growth() {
             return;
         }
-        self.delays.clear();
-        self.ipdv.clear();
+        self.flows.clear();
+        self.pages.clear();
         for slice in &mut self.slices {
             slice.bins.fill(Bin::EMPTY);
+            slice.segments.fill(Segment::EMPTY);
             slice.recent = Recent::NONE;
             slice.sent = Cursor::START;
             slice.received = Cursor::START;
@@ -517,12 +512,7 @@ impl RunCollector {
             .iter()
             .map(|s| s.bins.len() * size_of::<Bin>())
             .sum();
-        bins + self.page_bytes() + self.ipdv.flow_bytes()
-    }
-
-    /// Bytes held for the pages of histograms.
-    fn page_bytes(&self) -> usize {
-        self.delays.page_bytes() + self.ipdv.page_bytes()
+        bins + self.pages.bytes() + self.flows.bytes()
     }
 }
 
@@ -531,10 +521,11 @@ fn limit_ns(delay: Option<DelayLimit>) -> u64 {
 }
 
 impl SliceState {
-    fn new(bins: usize, delay: Option<DelayLimit>) -> Self {
+    fn new(grid: &Grid, delay: Option<DelayLimit>) -> Self {
         Self {
             delay_limit_ns: limit_ns(delay),
-            bins: vec![Bin::EMPTY; bins + 1],
+            bins: vec![Bin::EMPTY; grid.bins + 1],
+            segments: vec![Segment::EMPTY; grid.segments() + 1],
             sent: Cursor::START,
             received: Cursor::START,
             origin: Cursor::START,

@@ -175,7 +175,7 @@ fn delays_of_many_slices_stay_within_their_limit() {
         collector.on_sent(slice, true, sent_at, 100);
         collector.on_received(slice, None, sent_at, sent_at.saturating_add(delay), 100);
     }
-    let bytes = collector.delays.page_bytes();
+    let bytes = collector.pages.bytes();
     assert!(bytes <= MAX_HELD_BYTES + (2 << 20), "{bytes}");
     assert!(collector.grid.bins_per_segment > 1);
     let record = finish(&mut collector);
