@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use slicewise_dataplane::Frame;
+use slicewise_dataplane::{Frame, TrafficClass};
 use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
@@ -83,8 +83,7 @@ fuzz_target!(|steps: Vec<Step>| {
                         l2_bytes: u32::from(bytes),
                         l3_offset: 14,
                     },
-                    dscp: 0,
-                    ecn: slicewise_dataplane::Ecn::NotEct,
+                    traffic_class: TrafficClass::DEFAULT,
                     colour: Colour::Green,
                 };
                 let queued = QueuedFrame::new(&frame, 0, at, 0);

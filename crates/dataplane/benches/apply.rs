@@ -26,6 +26,7 @@ use slicewise_model::{
     TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 
 const SLICES: u32 = 1_000_000;
 /// Stride between slices, so that each is as cold in the cache as in practice.
@@ -78,8 +79,7 @@ fn changes(criterion: &mut Criterion) {
                     l2_bytes: 1_500,
                     l3_offset: 14,
                 },
-                dscp: 0,
-                ecn: slicewise_dataplane::Ecn::NotEct,
+                traffic_class: TrafficClass::DEFAULT,
                 colour: Colour::Green,
             },
             0,

@@ -21,9 +21,9 @@ mod workload;
 
 use contender::Contender;
 use librte_sched::{LibrteSched, TrafficClass};
+use slicewise_dataplane::Frame;
 use slicewise_dataplane::hqos::{Hqos, HqosOffer, HqosPlace};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
-use slicewise_dataplane::{Ecn, Frame};
 use slicewise_model::hqos::{
     HqosPipeProfile, HqosPipeRange, HqosRates, HqosSubport, TRAFFIC_CLASSES,
 };
@@ -151,8 +151,7 @@ impl<const CLASS: usize, const ASKED: bool> Contender for Pipes<CLASS, ASKED> {
             let frame = Frame {
                 handle,
                 lengths,
-                dscp: 0,
-                ecn: Ecn::NotEct,
+                traffic_class: slicewise_wire::TrafficClass::DEFAULT,
                 colour: Colour::Green,
             };
             let queued = QueuedFrame::new(&frame, pipe, Instant::from_nanos(now_ns), 0);

@@ -23,7 +23,7 @@ use slicewise_dataplane::{
 };
 use slicewise_model::{Colour, PolicyParams};
 use slicewise_units::{BitRate, FrameLengths, Instant};
-use slicewise_wire::{Ecn, Headers};
+use slicewise_wire::{Headers, TrafficClass};
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -67,8 +67,7 @@ const fn frame(handle: u64) -> Frame {
             l2_bytes: 64,
             l3_offset: 22,
         },
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     }
 }

@@ -7,7 +7,7 @@ use slicewise_model::{
     WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
-use slicewise_wire::{Headers, IpVersion};
+use slicewise_wire::{Headers, IpVersion, TrafficClass};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
@@ -110,8 +110,7 @@ fn offered(vlan: u16) -> (Frame, Headers) {
             l2_bytes: 1494,
             l3_offset: 18,
         },
-        dscp: 0,
-        ecn: slicewise_wire::Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     };
     let headers = Headers {

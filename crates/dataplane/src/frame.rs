@@ -1,6 +1,6 @@
 use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::TrafficClass;
 
 /// A frame descriptor: the caller's handle and the fields needed for scheduling.
 ///
@@ -12,12 +12,9 @@ pub struct Frame {
     pub handle: u64,
     /// Lengths, for accounting.
     pub lengths: FrameLengths,
-    /// Code point to write into the frame at egress; differs from the incoming one if a policer or class
-    /// remarked it.
-    pub dscp: u8,
-    /// Congestion notification: the incoming value, and at egress the value to write. A queue that marks
-    /// instead of dropping sets [`Ecn::Ce`].
-    pub ecn: Ecn,
+    /// Code point and congestion notification: the incoming values, and at egress those to write. A policer or class may remark
+    /// the code point, and a queue that marks instead of dropping sets [`Ce`](slicewise_wire::Ecn::Ce).
+    pub traffic_class: TrafficClass,
     /// Colour from an upstream meter, or from this pipeline's.
     pub colour: Colour,
 }

@@ -38,4 +38,4 @@ pub use frame::{Departure, DropReason, Dropped, Frame, FrameOwner, Verdict};
 pub use link_clock::LinkClock;
 pub use pipeline::Pipeline;
 pub use slice_flows::{FlowsSeen, SliceFlows, Weighed};
-pub use slicewise_wire::{Ecn, Headers, IpVersion};
+pub use slicewise_wire::{Ecn, Headers, IpVersion, TrafficClass};

@@ -157,7 +157,7 @@ impl Pipeline {
         now: Instant,
         has_room: bool,
     ) -> Verdict {
-        let verdict = self.offer(frame, headers, class, now, |_, _| has_room);
+        let verdict = self.offer(frame, headers, class, now, move |_, _| has_room);
         self.count_dropped();
         verdict
     }

@@ -281,6 +281,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use slicewise_wire::TrafficClass;
 
     const fn at(micros: u64) -> Instant {
         Instant::from_nanos(micros * 1_000)
@@ -360,7 +361,7 @@ mod tests {
             l2_bytes: 60,
             flow: 0,
             l3_offset: 14,
-            traffic_class: 0,
+            traffic_class: TrafficClass::DEFAULT,
         }
     }
 

@@ -182,6 +182,7 @@ fn later_by(params: &DelayVariationParams, random: &mut Random) -> Duration {
 #[expect(clippy::cast_precision_loss, reason = "statistics")]
 mod tests {
     use super::*;
+    use slicewise_wire::TrafficClass;
 
     fn packet(flow: u16, l2_bytes: u32) -> Packet {
         Packet {
@@ -191,7 +192,7 @@ mod tests {
             l2_bytes,
             flow,
             l3_offset: 14,
-            traffic_class: 0,
+            traffic_class: TrafficClass::DEFAULT,
         }
     }
 

@@ -93,7 +93,7 @@ impl Observer for Measurement {
         };
         self.collector
             .on_received(slice, Some(position), packet.sent_at, at, packet.l2_bytes);
-        if packet.ecn() == Ecn::Ce {
+        if packet.traffic_class.ecn() == Ecn::Ce {
             self.marked_frames.add_one(flow.slice);
         }
     }

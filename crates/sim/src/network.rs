@@ -455,16 +455,15 @@ fn offer<F: Forwarding, O: Observer>(
     let frame = Frame {
         handle: u64::from(id),
         lengths: packet.lengths(),
-        dscp: packet.dscp(),
-        ecn: packet.ecn(),
+        traffic_class: packet.traffic_class,
         colour: Colour::Green,
     };
-    let is_remarked = frame.dscp != flow.headers.dscp;
+    let is_remarked = packet.traffic_class.dscp() != flow.headers.dscp;
     let remarked;
     let headers = if is_remarked {
         // By a device before this one.
         remarked = Headers {
-            dscp: frame.dscp,
+            dscp: packet.traffic_class.dscp(),
             ..flow.headers
         };
         &remarked

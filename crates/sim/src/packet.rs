@@ -3,7 +3,7 @@
 use prefetch_index::prefetch_index;
 use slicewise_transport::Segment;
 use slicewise_units::{FrameLengths, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::TrafficClass;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,8 @@ pub struct Packet {
     pub flow: u16,
     /// Bytes before the IP header.
     pub l3_offset: u8,
-    /// Code point and congestion notification, as the last device wrote them: the octet of RFC 2474
-    /// and RFC 3168.
-    pub traffic_class: u8,
+    /// Code point and congestion notification, as the last device wrote them.
+    pub traffic_class: TrafficClass,
 }
 
 impl Packet {
@@ -37,32 +36,11 @@ impl Packet {
         }
     }
 
-    /// Code point.
-    #[inline]
-    #[must_use]
-    pub const fn dscp(&self) -> u8 {
-        self.traffic_class >> 2
-    }
-
     /// Its priority (IEEE 802.1Q): the class selector of its code point (RFC 2474).
     #[inline]
     pub(crate) const fn priority(&self) -> u8 {
-        self.traffic_class >> 5
+        self.traffic_class.dscp() >> 3
     }
-
-    /// Congestion notification.
-    #[inline]
-    #[must_use]
-    pub const fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.traffic_class)
-    }
-}
-
-/// The octet that holds a code point and congestion notification.
-#[inline]
-#[must_use]
-pub const fn traffic_class(dscp: u8, ecn: Ecn) -> u8 {
-    dscp << 2 | ecn.bits()
 }
 
 /// Where a packet lies in its [`PacketStore`]; the data plane's frame handle.
@@ -226,7 +204,7 @@ mod tests {
             l2_bytes: 60,
             flow: 0,
             l3_offset: 14,
-            traffic_class: 0,
+            traffic_class: TrafficClass::DEFAULT,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::backend::{collector, failed, unsupported};
 use crate::link::Transmitter;
 use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
-use slicewise_dataplane::{DropReason, Ecn, Frame};
+use slicewise_dataplane::{DropReason, Frame};
 use slicewise_model::{
     Colour, DelayClasses, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
 };
@@ -18,6 +18,7 @@ use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord, SchedulerF
 use slicewise_study::{PopulationPatternParams, RunError, RunSpec, Study};
 use slicewise_traffic::Random;
 use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 use std::collections::BTreeMap;
 
 /// Frames that a backlogged slice has waiting.
@@ -194,8 +195,7 @@ impl Port {
                     l2_bytes: bytes,
                     l3_offset: L3_OFFSET,
                 },
-                dscp: 0,
-                ecn: Ecn::NotEct,
+                traffic_class: TrafficClass::DEFAULT,
                 colour: Colour::Green,
             },
             u32::try_from(number).unwrap_or(u32::MAX),

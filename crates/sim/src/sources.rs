@@ -2,10 +2,10 @@
 
 use crate::event::Place;
 use crate::link::{LinkParams, Transmitter};
-use crate::packet::{Packet, traffic_class};
+use crate::packet::Packet;
 use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::Headers;
+use slicewise_wire::{Headers, TrafficClass};
 
 /// Stands for none: it is never sent, and arrives nowhere.
 const NO_PACKET: Packet = Packet {
@@ -15,7 +15,7 @@ const NO_PACKET: Packet = Packet {
     l2_bytes: 0,
     flow: 0,
     l3_offset: 0,
-    traffic_class: 0,
+    traffic_class: TrafficClass::DEFAULT,
 };
 
 /// A source, and the packet that leaves it next.
@@ -36,7 +36,7 @@ impl Sending {
             next: Packet {
                 flow,
                 l3_offset: headers.l3_offset,
-                traffic_class: traffic_class(headers.dscp, headers.ecn),
+                traffic_class: TrafficClass::new(headers.dscp, headers.ecn),
                 ..NO_PACKET
             },
             place: Place::MAX,

@@ -12,6 +12,7 @@ use crate::packet::{Packet, PacketId, PacketStore};
 use crate::sources::Chain;
 use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
+use slicewise_wire::TrafficClass;
 
 /// One direction of a link and what it leads to.
 #[derive(Debug, Clone)]
@@ -167,7 +168,7 @@ impl<O: Observer> Wires<O> {
         &mut self,
         port: u32,
         id: PacketId,
-        written: Option<u8>,
+        written: Option<TrafficClass>,
         now: Instant,
     ) -> Instant {
         let wire = &mut self.wires[port as usize];

@@ -54,6 +54,57 @@ impl Ecn {
     }
 }
 
+/// Code point and congestion notification as they lie in the IP header: the octet of RFC 2474 and RFC 3168.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct TrafficClass(u8);
+
+impl TrafficClass {
+    /// Code point 0, and a transport that does not understand marks.
+    pub const DEFAULT: Self = Self(0);
+
+    /// From a code point, 0–63, and congestion notification.
+    #[inline]
+    #[must_use]
+    pub const fn new(dscp: u8, ecn: Ecn) -> Self {
+        Self(dscp << 2 | ecn.bits())
+    }
+
+    /// The octet.
+    #[inline]
+    #[must_use]
+    pub const fn from_octet(octet: u8) -> Self {
+        Self(octet)
+    }
+
+    /// The octet.
+    #[inline]
+    #[must_use]
+    pub const fn octet(self) -> u8 {
+        self.0
+    }
+
+    /// Code point (RFC 2474), 0–63.
+    #[inline]
+    #[must_use]
+    pub const fn dscp(self) -> u8 {
+        self.0 >> 2
+    }
+
+    /// Congestion notification (RFC 3168).
+    #[inline]
+    #[must_use]
+    pub const fn ecn(self) -> Ecn {
+        Ecn::from_bits(self.0)
+    }
+
+    /// The same congestion notification beside another code point.
+    #[inline]
+    #[must_use]
+    pub const fn with_dscp(self, dscp: u8) -> Self {
+        Self::new(dscp, self.ecn())
+    }
+}
+
 /// The fields of one frame's headers. Absent fields are zero; `vlan_tags`, `ip_version` and `has_ports`
 /// state which are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

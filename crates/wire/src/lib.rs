@@ -9,7 +9,7 @@
 mod headers;
 mod parse;
 
-pub use headers::{Ecn, Headers, IpVersion};
+pub use headers::{Ecn, Headers, IpVersion, TrafficClass};
 pub use parse::{
     ETHERTYPE_ARP, Fragment, GTP_U_PORT, Layer, LinkType, PROTOCOL_SCTP, PROTOCOL_TCP,
     PROTOCOL_UDP, ParseEnd, ParsedFrame, TcpFlags, TcpHeader, Tunnel, parse_frame,

@@ -10,7 +10,7 @@ use slicewise_dataplane::{
 };
 use slicewise_model::{ClassParams, Colour, Condition, PolicyParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, FrameLengths, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::TrafficClass;
 
 const KIND: Kind = Kind::VlanPair;
 const LINK: BitRate = BitRate::new(400_000_000_000);
@@ -103,8 +103,7 @@ impl Run {
                 l2_bytes: 64,
                 l3_offset: 22,
             },
-            dscp: 0,
-            ecn: Ecn::NotEct,
+            traffic_class: TrafficClass::DEFAULT,
             colour: Colour::Green,
         };
         let now = self.now();

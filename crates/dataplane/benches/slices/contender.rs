@@ -12,6 +12,7 @@ use slicewise_model::{
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 
 /// A scheduler under measurement.
 pub trait Contender {
@@ -118,8 +119,7 @@ impl Contender for GuaranteedSlices {
                 &Frame {
                     handle,
                     lengths: LENGTHS,
-                    dscp: 0,
-                    ecn: slicewise_wire::Ecn::NotEct,
+                    traffic_class: TrafficClass::DEFAULT,
                     colour: Colour::Green,
                 },
                 0,

@@ -76,7 +76,7 @@ impl PolicerState {
             Step::Transmit => PolicerVerdict::Transmit,
             Step::Drop => PolicerVerdict::Drop,
             Step::SetDscp(dscp) => {
-                frame.dscp = dscp;
+                frame.traffic_class = frame.traffic_class.with_dscp(dscp);
                 PolicerVerdict::Transmit
             }
             Step::SetQosGroup(group) => PolicerVerdict::TransmitInGroup(group),
@@ -95,6 +95,7 @@ mod tests {
     use super::*;
     use slicewise_model::{ColourMode, MeterAlgorithm, Rate};
     use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+    use slicewise_wire::{Ecn, TrafficClass};
 
     fn frame(bytes: u32) -> Frame {
         let lengths = FrameLengths {
@@ -104,8 +105,7 @@ mod tests {
         Frame {
             handle: 7,
             lengths,
-            dscp: 46,
-            ecn: slicewise_wire::Ecn::NotEct,
+            traffic_class: TrafficClass::new(46, Ecn::NotEct),
             colour: Colour::Green,
         }
     }
@@ -143,7 +143,7 @@ mod tests {
         for (verdict, colour, dscp) in expected {
             let mut frame = frame(100);
             assert_eq!(policer.on_frame(&mut frame, Instant::ZERO), verdict);
-            assert_eq!((frame.colour, frame.dscp), (colour, dscp));
+            assert_eq!((frame.colour, frame.traffic_class.dscp()), (colour, dscp));
             assert_eq!(frame.handle, 7);
         }
     }

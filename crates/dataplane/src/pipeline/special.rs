@@ -89,7 +89,9 @@ pub(super) fn condition(
 ) -> Result<(), DropReason> {
     for step in ingress {
         match *step {
-            Ingress::SetDscp(dscp) => frame.dscp = dscp,
+            Ingress::SetDscp(dscp) => {
+                frame.traffic_class = frame.traffic_class.with_dscp(dscp);
+            }
             Ingress::Removed => return Err(DropReason::SliceRemoved),
             Ingress::Police(index) => {
                 let Some((_, policer)) = policers.get_mut(index as usize) else {

@@ -159,7 +159,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use slicewise_model::{Colour, RedCurve};
     use slicewise_units::{ByteCount, Duration};
-    use slicewise_wire::Ecn;
+    use slicewise_wire::TrafficClass;
 
     fn queued(at: Instant) -> QueuedFrame {
         let frame = Frame {
@@ -168,8 +168,7 @@ mod tests {
                 l2_bytes: 100,
                 l3_offset: 14,
             },
-            dscp: 0,
-            ecn: Ecn::NotEct,
+            traffic_class: TrafficClass::DEFAULT,
             colour: Colour::Green,
         };
         QueuedFrame::new(&frame, 0, at, 0)

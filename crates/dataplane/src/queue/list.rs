@@ -154,7 +154,7 @@ mod tests {
     use crate::queue::{FramePool, QueuedFrame};
     use slicewise_model::Colour;
     use slicewise_units::{FrameLengths, Instant};
-    use slicewise_wire::Ecn;
+    use slicewise_wire::TrafficClass;
 
     fn queued(handle: u64) -> QueuedFrame {
         let lengths = FrameLengths {
@@ -164,8 +164,7 @@ mod tests {
         let frame = Frame {
             handle,
             lengths,
-            dscp: 0,
-            ecn: Ecn::NotEct,
+            traffic_class: TrafficClass::DEFAULT,
             colour: Colour::Green,
         };
         QueuedFrame::new(&frame, 0, Instant::ZERO, 0)

@@ -4,7 +4,7 @@ use crate::frame::{DropReason, Dropped, Frame};
 use prefetch_index::prefetch_index;
 use slicewise_model::Colour;
 use slicewise_units::{FrameLengths, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::{Ecn, TrafficClass};
 
 /// A frame in a queue, with the class it was counted under. 32 bytes, so that two share a cache line.
 #[derive(Debug, Clone, Copy)]
@@ -39,11 +39,10 @@ impl Tags {
     const FLOW_SHIFT: u32 = u32::BITS - FLOW_BITS;
 
     const fn new(frame: &Frame, flow: u16) -> Self {
-        let traffic_class = frame.dscp << 2 | frame.ecn.bits();
         Self(
             (flow as u32) << Self::FLOW_SHIFT
                 | (frame.colour as u32) << Self::COLOUR_SHIFT
-                | (traffic_class as u32) << Self::TRAFFIC_CLASS_SHIFT
+                | (frame.traffic_class.octet() as u32) << Self::TRAFFIC_CLASS_SHIFT
                 | frame.lengths.l3_offset as u32,
         )
     }
@@ -59,8 +58,8 @@ impl Tags {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "one octet")]
-    const fn traffic_class(self) -> u8 {
-        (self.0 >> Self::TRAFFIC_CLASS_SHIFT) as u8
+    const fn traffic_class(self) -> TrafficClass {
+        TrafficClass::from_octet((self.0 >> Self::TRAFFIC_CLASS_SHIFT) as u8)
     }
 
     const fn is_marked(self) -> bool {
@@ -113,8 +112,7 @@ impl QueuedFrame {
         Frame {
             handle: self.handle,
             lengths: self.lengths(),
-            dscp: self.dscp(),
-            ecn: self.ecn(),
+            traffic_class: self.tags.traffic_class(),
             colour: self.tags.colour(),
         }
     }
@@ -163,13 +161,13 @@ impl QueuedFrame {
     #[inline]
     #[must_use]
     pub const fn dscp(&self) -> u8 {
-        self.tags.traffic_class() >> 2
+        self.tags.traffic_class().dscp()
     }
 
     /// Its congestion notification.
     #[must_use]
     pub const fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.tags.traffic_class())
+        self.tags.traffic_class().ecn()
     }
 
     /// Hash of its flow.
@@ -444,8 +442,7 @@ mod tests {
                     l2_bytes: 1_518,
                     l3_offset,
                 },
-                dscp,
-                ecn,
+                traffic_class: TrafficClass::new(dscp, ecn),
                 colour,
             };
             let queued = QueuedFrame::new(&frame, 7, Instant::from_nanos(9), 0);

@@ -5,7 +5,7 @@ use crate::support::{frame, headers, policy, rate, shaped, vlan_class};
 use proptest::prelude::*;
 use slicewise_dataplane::{
     Change, ClassCounters, Departure, DropReason, Frame, FrameOwner, Pipeline, PipelineParams,
-    Verdict,
+    TrafficClass, Verdict,
 };
 use slicewise_model::{
     Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
@@ -197,7 +197,7 @@ fn offered(step: &Step, first: u64) -> (Vec<Frame>, Vec<Headers>) {
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
         let frame = Frame {
             handle,
-            ecn,
+            traffic_class: TrafficClass::new(0, ecn),
             ..frame(0, 0, bytes)
         };
         let headers = Headers {

@@ -69,7 +69,8 @@ fn exceeding_frames_leave_with_the_remarked_code_point() {
     }
     let left = std::iter::from_fn(|| pipeline.poll_egress(Instant::ZERO));
     assert_eq!(
-        left.map(|frame| frame.dscp).collect::<Vec<_>>(),
+        left.map(|frame| frame.traffic_class.dscp())
+            .collect::<Vec<_>>(),
         [46, 46, 8]
     );
 }

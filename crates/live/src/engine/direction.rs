@@ -17,7 +17,7 @@ use slicewise_dataplane::{
 };
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
-use slicewise_wire::{Headers, LinkType, parse_frame};
+use slicewise_wire::{Headers, LinkType, TrafficClass, parse_frame};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::ControlFlow;
@@ -209,8 +209,7 @@ impl Direction {
                 l2_bytes: length,
                 l3_offset: inspected.l3_offset,
             },
-            dscp: inspected.dscp,
-            ecn: inspected.ecn,
+            traffic_class: TrafficClass::new(inspected.dscp, inspected.ecn),
             colour: Colour::Green,
         });
         headers.push(inspected.headers);
@@ -342,8 +341,8 @@ impl Direction {
         if let Some(watched) = watched {
             watched.on_departure(memory.head(id), frame.lengths.l2_bytes);
         }
-        let traffic_class = frame.dscp << 2 | frame.ecn.bits();
-        rewrite::set_traffic_class(memory.head_mut(id), frame.lengths.l3_offset, traffic_class);
+        let (head, l3_offset) = (memory.head_mut(id), frame.lengths.l3_offset);
+        rewrite::set_traffic_class(head, l3_offset, frame.traffic_class.octet());
         // From here on it takes of what the interface may hold.
         memory.let_go(id);
         self.outgoing.push(id);

@@ -35,7 +35,7 @@ pub(super) fn write_frame(
     };
     let l3_bytes = packet.l2_bytes.saturating_sub(headers.l3_offset.into());
     let behind_ip = l3_bytes.saturating_sub(ip);
-    let traffic_class = packet.traffic_class;
+    let traffic_class = packet.traffic_class.octet();
     match headers.ip_version {
         IpVersion::V4 => write_ipv4(frame, headers, packet, l3_bytes, traffic_class, vantage.ttl),
         IpVersion::V6 => write_ipv6(frame, headers, behind_ip, traffic_class, vantage.ttl),
@@ -262,6 +262,7 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 mod tests {
     use super::*;
     use slicewise_units::Instant;
+    use slicewise_wire::TrafficClass;
 
     const VANTAGE: Vantage = Vantage {
         source_mac: [2, 0, 0, 0, 0, 1],
@@ -277,7 +278,7 @@ mod tests {
             l2_bytes,
             flow: 0,
             l3_offset: headers.l3_offset,
-            traffic_class: 46 << 2 | headers.ecn.bits(),
+            traffic_class: TrafficClass::new(46, headers.ecn),
         };
         let mut frame = vec![9; 5];
         write_frame(

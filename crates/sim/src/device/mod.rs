@@ -12,12 +12,12 @@ pub mod switch;
 pub mod tc;
 
 use crate::network::packet_of;
-use crate::packet::{PacketId, traffic_class};
+use crate::packet::PacketId;
 use qos_sched::QosSched;
 use slicewise_dataplane::{Classifier, Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::Headers;
+use slicewise_wire::{Headers, TrafficClass};
 use std::num::NonZero;
 use switch::Switch;
 use tc::Tc;
@@ -124,7 +124,7 @@ pub struct Leaving {
     /// One more than where it lies, so that there is a value left for no packet: an option of this fits registers.
     after_id: NonZero<PacketId>,
     /// What the device wrote into it.
-    pub traffic_class: u8,
+    pub traffic_class: TrafficClass,
 }
 
 impl Leaving {
@@ -141,7 +141,7 @@ impl From<Frame> for Leaving {
     fn from(frame: Frame) -> Self {
         Self {
             after_id: NonZero::<PacketId>::MIN.saturating_add(packet_of(&frame)),
-            traffic_class: traffic_class(frame.dscp, frame.ecn),
+            traffic_class: frame.traffic_class,
         }
     }
 }

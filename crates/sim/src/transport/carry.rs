@@ -6,12 +6,12 @@ use super::{FirstPlaces, Host, RECEIVER, Received, SENDER, Transports};
 use crate::device::Forwarding;
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::packet::{Packet, PacketId, traffic_class};
+use crate::packet::{Packet, PacketId};
 use crate::wires::Delivered;
 use slicewise_applications::Action;
 use slicewise_transport::{Connection, Flags, Segment, State};
 use slicewise_units::{Duration, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::{Ecn, TrafficClass};
 
 /// Most data that receive offload joins to one segment (Linux: 64 KiB of an IP packet).
 const JOINED_BYTES: u32 = 65_483;
@@ -46,7 +46,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             // Of an earlier connection of this number.
             return;
         }
-        let is_marked = packet.ecn() == Ecn::Ce;
+        let is_marked = packet.traffic_class.ecn() == Ecn::Ce;
         let (connection, _) = self.transports.place(flow);
         let host = &self.transports.applications[self.transports.application_of(connection)];
         if host.behaviour.receive_offload {
@@ -309,7 +309,7 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         } else {
             Ecn::NotEct
         };
-        let traffic_class = traffic_class(headers.dscp, ecn);
+        let traffic_class = TrafficClass::new(headers.dscp, ecn);
         let l3_offset = headers.l3_offset;
         for part in (0..).map_while(|index| segment.part(index, mss_bytes)) {
             let sequence = &mut self.transports.connections[number].ends[end].sent_packets;

@@ -10,7 +10,7 @@ use slicewise_sim::device::qos_sched::QosSched;
 use slicewise_stats::record::RunRecord;
 use slicewise_study::{Backend, QosSchedBursts, QosSchedParams, QosSchedRings, RunFilter, Study};
 use slicewise_units::{BitRate, Duration, FrameLengths, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::TrafficClass;
 use std::collections::VecDeque;
 
 /// 1000 packets a second from the thin slice alone.
@@ -203,8 +203,7 @@ fn frame(handle: u64) -> Frame {
             l2_bytes: 1000,
             l3_offset: 18,
         },
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     }
 }

@@ -10,7 +10,7 @@ use slicewise_sim::device::switch::Switch;
 use slicewise_stats::record::RunRecord;
 use slicewise_study::{Backend, RunFilter, Study};
 use slicewise_units::{FrameLengths, Instant};
-use slicewise_wire::Ecn;
+use slicewise_wire::TrafficClass;
 
 const STUDY: &str = "\
 name: switch
@@ -122,8 +122,7 @@ fn frame(handle: u64) -> Frame {
             l2_bytes: 1000,
             l3_offset: 18,
         },
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     }
 }

@@ -1,7 +1,7 @@
 //! Linux traffic control: one frame taken ahead of time, and a token bucket for a link.
 use crate::support::{headers, policy, vlan_class};
 use proptest::prelude::*;
-use slicewise_dataplane::{DropReason, Ecn, Frame, Verdict};
+use slicewise_dataplane::{DropReason, Frame, Verdict};
 use slicewise_model::{
     ClassSpec, Colour, Discipline, PolicyParams, PolicySpec, PrioritySpec, QueueLimitSpec, Rate,
     RateSpec, ShaperSpec,
@@ -9,6 +9,7 @@ use slicewise_model::{
 use slicewise_sim::device::Forwarding;
 use slicewise_sim::device::tc::Tc;
 use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 
 const LINK: Rate = Rate {
     rate: BitRate::new(100_000_000),
@@ -43,8 +44,7 @@ fn offer(plane: &mut impl Forwarding, handle: u64, (vlan, bytes): (u16, u32), na
             l2_bytes: bytes,
             l3_offset: 18,
         },
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     };
     let now = Instant::from_nanos(nanos);
@@ -138,8 +138,7 @@ fn accepted(policy: PolicySpec) -> usize {
                 l2_bytes: 1_000,
                 l3_offset: 18,
             },
-            dscp: 0,
-            ecn: Ecn::NotEct,
+            traffic_class: TrafficClass::DEFAULT,
             colour: Colour::Green,
         };
         let verdict = tc.on_frame(frame, &headers(BULK), Instant::ZERO);

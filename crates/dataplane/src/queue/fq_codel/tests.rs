@@ -3,7 +3,7 @@ use crate::frame::Frame;
 use proptest::prelude::*;
 use slicewise_model::{ClassSpec, Colour, FlowQueueSpec, PolicySpec};
 use slicewise_units::{BitRate, ByteCount, FrameLengths};
-use slicewise_wire::Ecn;
+use slicewise_wire::{Ecn, TrafficClass};
 use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
@@ -85,8 +85,7 @@ impl Rig {
                 l2_bytes: offer.bytes,
                 l3_offset: 14,
             },
-            dscp: offer.dscp,
-            ecn: offer.ecn,
+            traffic_class: TrafficClass::new(offer.dscp, offer.ecn),
             colour: Colour::Green,
         };
         let queued = QueuedFrame::new(&frame, 0, Instant::from_nanos(now), offer.flow << 3);

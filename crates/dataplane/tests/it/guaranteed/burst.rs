@@ -7,6 +7,7 @@ use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame};
 use slicewise_model::{Colour, QueueLimitParams};
 use slicewise_units::{ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 
 /// How long a frame takes, ns: bursts leave at once, as a device's ring takes them.
 const STEP: u64 = 12_000;
@@ -40,8 +41,7 @@ fn queued(handle: u64, arrival: Arrival) -> QueuedFrame {
                 l2_bytes: arrival.bytes as u32,
                 l3_offset: 14,
             },
-            dscp: 0,
-            ecn: slicewise_wire::Ecn::NotEct,
+            traffic_class: TrafficClass::DEFAULT,
             colour: Colour::Green,
         },
         arrival.slice,

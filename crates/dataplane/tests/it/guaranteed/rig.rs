@@ -8,6 +8,7 @@ use slicewise_model::{
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 
 pub const LARGEST_FRAME: u64 = 1518;
 
@@ -121,8 +122,7 @@ impl Rig {
                 l2_bytes: arrival.bytes as u32,
                 l3_offset: 14,
             },
-            dscp,
-            ecn: slicewise_wire::Ecn::NotEct,
+            traffic_class: TrafficClass::new(dscp, slicewise_wire::Ecn::NotEct),
             colour: Colour::Green,
         };
         self.handles += 1;

@@ -7,7 +7,7 @@ use slicewise_model::hqos::{
 };
 use slicewise_model::{ClassSpec, Colour, HqosSpec, PolicySpec};
 use slicewise_units::{BitRate, ByteCount, FrameLengths, Instant};
-use slicewise_wire::{Ecn, Headers, IpVersion};
+use slicewise_wire::{Headers, IpVersion, TrafficClass};
 
 pub(crate) const CLASSES: usize = TRAFFIC_CLASSES;
 pub(crate) const MS: u64 = 1_000_000;
@@ -97,8 +97,7 @@ pub(crate) fn frame(handle: u64, bytes: u32) -> Frame {
             l2_bytes: bytes,
             l3_offset: 22,
         },
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     }
 }

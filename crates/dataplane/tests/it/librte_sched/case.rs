@@ -2,15 +2,16 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use slicewise_dataplane::Frame;
 use slicewise_dataplane::hqos::{Hqos, HqosPlace};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
-use slicewise_dataplane::{Ecn, Frame};
 use slicewise_model::hqos::{
     BEST_EFFORT, HqosPipeProfile, HqosPipeRange, HqosRates, HqosRedCurve, HqosSubport, QUEUES,
     TRAFFIC_CLASSES,
 };
 use slicewise_model::{Colour, HqosParams, HqosSpec};
 use slicewise_units::{BitRate, FrameLengths, Instant};
+use slicewise_wire::TrafficClass;
 use std::fmt::Write;
 
 /// Most frames in all queues: the library's buffers in `peer.c`.
@@ -193,8 +194,7 @@ fn frame(handle: u64, l2_bytes: u32, now: Instant) -> QueuedFrame {
     let frame = Frame {
         handle,
         lengths,
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     };
     QueuedFrame::new(&frame, 0, now, 0)

@@ -41,7 +41,7 @@ fn another_mark_is_for_frames_that_arrive_from_then_on() {
         assert_eq!(offer(&mut port, 1), Verdict::Queued);
     }
     let left = std::iter::from_fn(|| port.pipeline.poll_egress(Instant::ZERO));
-    let marks: Vec<u8> = left.map(|frame| frame.dscp).collect();
+    let marks: Vec<u8> = left.map(|frame| frame.traffic_class.dscp()).collect();
     assert_eq!(marks, [0, 46, 46, 0, 0, 0]);
     assert_eq!(port.pipeline.version(), 3);
     let unknown = apply(&mut port, condition(2, marked(46))).unwrap_err();

@@ -252,7 +252,11 @@ fn conditioned(pipeline: &mut Pipeline, vlan: u16, now: Instant) -> (usize, Vec<
     let mut at = now;
     while pipeline.backlog() > 0 {
         at = pipeline.poll_at().map_or(at, |next| next.max(at));
-        marks.extend(pipeline.poll_egress(at).map(|frame| frame.dscp));
+        marks.extend(
+            pipeline
+                .poll_egress(at)
+                .map(|frame| frame.traffic_class.dscp()),
+        );
     }
     marks.dedup();
     (queued, marks)

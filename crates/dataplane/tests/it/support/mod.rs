@@ -11,7 +11,7 @@ use slicewise_model::{
     RateSpec, ShaperParams, ShaperSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
-use slicewise_wire::{Ecn, Headers, IpVersion};
+use slicewise_wire::{Ecn, Headers, IpVersion, TrafficClass};
 use std::collections::BTreeMap;
 
 /// A frame offered to the pipeline.
@@ -108,8 +108,7 @@ pub fn frame(sequence: u64, vlan: u16, bytes: u32) -> Frame {
             l2_bytes: bytes,
             l3_offset: 18,
         },
-        dscp: 0,
-        ecn: Ecn::NotEct,
+        traffic_class: TrafficClass::DEFAULT,
         colour: Colour::Green,
     }
 }
@@ -204,8 +203,7 @@ impl Port {
     pub fn offer_marked(&mut self, arrival: Arrival, dscp: u8, ecn: Ecn) -> Verdict {
         self.run_until(arrival.at);
         let frame = Frame {
-            dscp,
-            ecn,
+            traffic_class: TrafficClass::new(dscp, ecn),
             ..frame(self.sequence, arrival.vlan, arrival.bytes)
         };
         let headers = Headers {
