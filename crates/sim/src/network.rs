@@ -13,7 +13,7 @@ use crate::sources::{Chain, Sending};
 use crate::topology::PortId;
 use crate::transport::Transports;
 use crate::wires::{Delivered, Wires};
-use slicewise_dataplane::{Classifier, Frame, Verdict};
+use slicewise_dataplane::{Frame, Verdict};
 use slicewise_model::Colour;
 use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};
@@ -458,24 +458,19 @@ fn offer<F: Forwarding, O: Observer>(
         traffic_class: packet.traffic_class,
         colour: Colour::Green,
     };
-    let is_remarked = packet.traffic_class.dscp() != flow.headers.dscp;
     let remarked;
-    let headers = if is_remarked {
-        // By a device before this one.
-        remarked = Headers {
-            dscp: packet.traffic_class.dscp(),
-            ..flow.headers
-        };
-        &remarked
+    let mut headers = &flow.headers;
+    let classifier = forwarding.pipeline().classifier();
+    let class = if frame.traffic_class.dscp() == headers.dscp {
+        classes.of(number_of_flow, classifier, headers)
     } else {
-        &flow.headers
-    };
-    let class = |classifier: &Classifier| {
-        if is_remarked {
-            classifier.classify(headers)
-        } else {
-            classes.of(number_of_flow, classifier, headers)
-        }
+        // A device before this one remarked it.
+        remarked = Headers {
+            dscp: frame.traffic_class.dscp(),
+            ..*headers
+        };
+        headers = &remarked;
+        classifier.classify(headers)
     };
     let Offered { verdict, is_behind } = forwarding.offer(frame, headers, class, has_room, now);
     match verdict {

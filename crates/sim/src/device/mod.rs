@@ -14,7 +14,7 @@ pub mod tc;
 use crate::network::packet_of;
 use crate::packet::PacketId;
 use qos_sched::QosSched;
-use slicewise_dataplane::{Classifier, Frame, Pipeline, Verdict};
+use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;
 use slicewise_units::{Duration, Instant};
 use slicewise_wire::{Headers, TrafficClass};
@@ -49,17 +49,16 @@ pub trait Forwarding {
         pipeline.on_classified_frame(frame, headers, class, now, false)
     }
 
-    /// Offer a frame that has arrived, if there is `has_room` for it; `class` finds its class.
+    /// Offer a frame that has arrived, if there is `has_room` for it, and whose `class` the classifier of the policy has found.
     #[inline(always)]
     fn offer(
         &mut self,
         frame: Frame,
         headers: &Headers,
-        class: impl FnOnce(&Classifier) -> u32,
+        class: u32,
         has_room: bool,
         now: Instant,
     ) -> Offered {
-        let class = class(self.pipeline().classifier());
         let poll_at = self.poll_at();
         let verdict = if has_room {
             self.on_classified(frame, headers, class, now)
@@ -222,7 +221,18 @@ impl Plane {
         }
     }
 
-    /// [`offer`](Forwarding::offer) of any but the first kind, which most studies have alone.
+    /// The pipeline of any but the first kind, which most studies have alone.
+    #[inline(never)]
+    fn pipeline_elsewhere(&self) -> &Pipeline {
+        match self {
+            Self::Pipeline(pipeline) => pipeline,
+            Self::Switch(switch) => switch.pipeline(),
+            Self::Tc(tc) => tc.pipeline(),
+            Self::QosSched(threads) => threads.pipeline(),
+        }
+    }
+
+    /// [`offer`](Forwarding::offer) of any but the first kind.
     #[inline(never)]
     fn offer_elsewhere(
         &mut self,
@@ -232,12 +242,11 @@ impl Plane {
         has_room: bool,
         now: Instant,
     ) -> Offered {
-        let known = |_: &Classifier| class;
         match self {
-            Self::Pipeline(pipeline) => pipeline.offer(frame, headers, known, has_room, now),
-            Self::Switch(switch) => switch.offer(frame, headers, known, has_room, now),
-            Self::Tc(tc) => tc.offer(frame, headers, known, has_room, now),
-            Self::QosSched(threads) => threads.offer(frame, headers, known, has_room, now),
+            Self::Pipeline(pipeline) => pipeline.offer(frame, headers, class, has_room, now),
+            Self::Switch(switch) => switch.offer(frame, headers, class, has_room, now),
+            Self::Tc(tc) => tc.offer(frame, headers, class, has_room, now),
+            Self::QosSched(threads) => threads.offer(frame, headers, class, has_room, now),
         }
     }
 
@@ -256,12 +265,10 @@ impl Plane {
 impl Forwarding for Plane {
     #[inline]
     fn pipeline(&self) -> &Pipeline {
-        match self {
-            Self::Pipeline(pipeline) => pipeline,
-            Self::Switch(switch) => switch.pipeline(),
-            Self::Tc(tc) => tc.pipeline(),
-            Self::QosSched(threads) => threads.pipeline(),
+        if let Self::Pipeline(pipeline) = self {
+            return pipeline;
         }
+        self.pipeline_elsewhere()
     }
 
     fn pipeline_mut(&mut self) -> &mut Pipeline {
@@ -294,14 +301,13 @@ impl Forwarding for Plane {
         &mut self,
         frame: Frame,
         headers: &Headers,
-        class: impl FnOnce(&Classifier) -> u32,
+        class: u32,
         has_room: bool,
         now: Instant,
     ) -> Offered {
         if let Self::Pipeline(pipeline) = self {
             return pipeline.offer(frame, headers, class, has_room, now);
         }
-        let class = class(self.pipeline().classifier());
         self.offer_elsewhere(frame, headers, class, has_room, now)
     }
 
