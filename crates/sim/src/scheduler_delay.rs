@@ -29,10 +29,10 @@ pub struct SchedulerDelays {
 /// The longest times of a slice.
 #[derive(Debug, Clone, Copy, Default)]
 struct Longest {
+    /// Zero until a frame has left, each of which takes time.
     delay_ns: u64,
     /// [`UNKNOWN`] if that of any frame is.
     after_eligible_ns: u64,
-    has_left: bool,
 }
 
 /// No time, and longer than any: that of a class without a guarantee.
@@ -72,7 +72,6 @@ impl SchedulerDelays {
             None => self.add_slices(slice),
         };
         longest.delay_ns = longest.delay_ns.max(delay_ns);
-        longest.has_left = true;
         if !self.classes.is_empty() {
             self.on_eligible(slice, packet, left);
         }
@@ -104,7 +103,10 @@ impl SchedulerDelays {
     /// The longest times of a slice; `None` if none of its frames has left.
     #[must_use]
     pub fn of_slice(&self, slice: usize) -> Option<SchedulerFigures> {
-        let longest = self.slices.get(slice).filter(|longest| longest.has_left)?;
+        let longest = self
+            .slices
+            .get(slice)
+            .filter(|longest| longest.delay_ns > 0)?;
         let after_eligible_ns = longest.after_eligible_ns;
         let is_known = !self.classes.is_empty() && after_eligible_ns != UNKNOWN;
         Some(SchedulerFigures {

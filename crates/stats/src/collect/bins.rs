@@ -192,9 +192,10 @@ fn saturated(frames: u64) -> u32 {
 /// alone, and no bin is looked up for them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recent {
+    // Neighbours that are counted together would be added as a vector, which takes twice the instructions.
     pub sent_frames: u64,
-    pub sent_bytes: u64,
     pub frames: u64,
+    pub sent_bytes: u64,
     pub bytes: u64,
     delay_sum_ns: u64,
     delay_min_ns: u64,

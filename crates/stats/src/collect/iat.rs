@@ -8,7 +8,8 @@ use slicewise_units::Instant;
 /// for any length.
 #[derive(Debug, Clone)]
 pub(super) struct IatState {
-    last: Option<Instant>,
+    /// When the last packet was sent; [`Instant::MAX`] before the first.
+    last: Instant,
     samples: u64,
     sum_ns: u128,
     sum_of_squares_ns2: Wide,
@@ -20,7 +21,7 @@ pub(super) struct IatState {
 impl IatState {
     pub fn new() -> Self {
         Self {
-            last: None,
+            last: Instant::MAX,
             samples: 0,
             sum_ns: 0,
             sum_of_squares_ns2: Wide::ZERO,
@@ -41,9 +42,10 @@ impl IatState {
 
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant) {
-        let Some(last) = self.last.replace(now) else {
+        let last = std::mem::replace(&mut self.last, now);
+        if last == Instant::MAX {
             return;
-        };
+        }
         let interval_ns = now.saturating_since(last).nanos();
         self.samples += 1;
         self.sum_ns += u128::from(interval_ns);
