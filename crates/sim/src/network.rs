@@ -273,7 +273,10 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
     /// A source hands its next packet to its endpoint's adapter.
     fn depart(&mut self, index: usize, now: Instant) {
         let sending = &mut self.sources[index];
-        let packet = sending.next;
+        let packet = Packet {
+            queued_at: sending.next.sent_at,
+            ..sending.next
+        };
         let flow = &self.flows[usize::from(packet.flow)];
         let port = flow.port;
         let is_sent = match &self.ports[port as usize].egress {

@@ -50,8 +50,7 @@ impl Sending {
     pub(crate) fn prepare(&mut self, sequence: u64) {
         let Departure { at, l2_bytes } = self.source.depart();
         let next = &mut self.next;
-        (next.sent_at, next.queued_at) = (at, at);
-        (next.sequence, next.l2_bytes) = (sequence, l2_bytes);
+        (next.sent_at, next.sequence, next.l2_bytes) = (at, sequence, l2_bytes);
     }
 }
 

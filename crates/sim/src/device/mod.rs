@@ -92,7 +92,8 @@ pub trait Forwarding {
         if poll_at.max(ready_at) <= now {
             leaving = self.poll_egress(now);
             // Whatever it answers, it is not asked twice in one nanosecond.
-            let later = now.saturating_add(Duration::from_nanos(1));
+            // Nothing happens at `Instant::MAX`.
+            let later = Instant::from_nanos(now.nanos().wrapping_add(1));
             poll_at = self.poll_at().max(later);
         }
         Served { leaving, poll_at }

@@ -236,6 +236,9 @@ impl Recent {
     /// Add those sent to their bin, and those received to the bins in which they were received, would have been without the
     /// smallest delay, and were sent.
     pub fn settle(&mut self, bins: &mut [Bin], [sent, received, served, origin]: [usize; 4]) {
+        if self.sent_frames == 0 && self.frames == 0 {
+            return;
+        }
         let sent = &mut bins[sent];
         sent.sent_frames = sent.sent_frames.saturating_add(saturated(self.sent_frames));
         sent.sent_bytes = sent.sent_bytes.saturating_add(self.sent_bytes);
