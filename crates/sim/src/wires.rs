@@ -173,12 +173,12 @@ impl<O: Observer> Wires<O> {
     ) -> Instant {
         let wire = &mut self.wires[port as usize];
         let packet = self.packets.get_mut(id);
-        let flow = &self.flows[usize::from(packet.flow)];
+        let flow = self.flows[usize::from(packet.flow)];
         let (sent, mut at) = wire.link.transmit(packet.lengths(), now);
         if let Some(traffic_class) = written {
             packet.traffic_class = traffic_class;
             if flow.is_measured() {
-                self.observer.on_forwarded(flow, packet, sent);
+                self.observer.on_forwarded(&flow, packet, sent);
             }
         }
         let mut varies_delay = false;
@@ -209,7 +209,7 @@ impl<O: Observer> Wires<O> {
             } => {
                 let captured_at = receiver.on_arrival(at);
                 if flow.is_measured() {
-                    self.observer.on_received(flow, packet, captured_at);
+                    self.observer.on_received(&flow, packet, captured_at);
                 }
                 if packet.flow < self.first_of_connections {
                     self.packets.remove(id);
