@@ -1,7 +1,9 @@
 //! A running network: processes events in order and moves frames from node to node.
 //!
 //! What every packet passes is `inline(always)`, here and in what this calls: a call would save and restore registers for as
-//! many instructions as most of these functions have.
+//! many instructions as most of these functions have. What a packet of a [chain](Chain) passes is in four functions, each of which
+//! has enough to do, and needs the registers, for itself: that loop, the departure of the next packet, the pipeline's `offer`, and
+//! [`Port::serve`].
 
 use crate::device::{Forwarding, Offered};
 use crate::event::Event;

@@ -164,18 +164,15 @@ impl Leaf {
         random: &mut impl Rng,
         backlog: &mut u32,
     ) -> Result<Enqueued, DropReason> {
-        // Made in each arm, so that here it is written to its slot at once.
-        if let Self::Fifo(queue) = self {
-            let is_only = queue.try_enqueue(pool, queued(), random)?;
-            *backlog += 1;
-            return Ok(if is_only {
-                Enqueued::First
-            } else {
-                Enqueued::Behind
-            });
-        }
+        // Made in each arm, so that in the first it is written to its slot at once.
         let enqueued = match self {
-            Self::Fifo(_) => Enqueued::Behind,
+            Self::Fifo(queue) => {
+                if queue.try_enqueue(pool, queued(), random)? {
+                    Enqueued::First
+                } else {
+                    Enqueued::Behind
+                }
+            }
             Self::Flows(queue) => enqueue_by_flow(queue, queued(), pool, backlog)?,
             Self::Guaranteed(scheduler) => {
                 enqueue_by_slice(scheduler, slice, queued(), pool, backlog)?

@@ -17,7 +17,7 @@ use slicewise_dataplane::{
 };
 use slicewise_model::{Colour, PolicyParams, Rate};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
-use slicewise_wire::{Headers, LinkType, TrafficClass, parse_frame};
+use slicewise_wire::{Headers, LinkType, parse_frame};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::ControlFlow;
@@ -209,7 +209,7 @@ impl Direction {
                 l2_bytes: length,
                 l3_offset: inspected.l3_offset,
             },
-            traffic_class: TrafficClass::new(inspected.dscp, inspected.ecn),
+            traffic_class: inspected.traffic_class,
             colour: Colour::Green,
         });
         headers.push(inspected.headers);

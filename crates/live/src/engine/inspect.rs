@@ -1,8 +1,7 @@
 //! Inspection of a frame before it is offered to the pipeline.
 
 use crate::port::ETHERNET_BYTES;
-use slicewise_dataplane::Ecn;
-use slicewise_wire::{Headers, IpVersion, Layer, LinkType, ParseEnd, parse_frame};
+use slicewise_wire::{Headers, IpVersion, Layer, LinkType, ParseEnd, TrafficClass, parse_frame};
 
 /// Why a frame is not forwarded, other than by decision of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +56,7 @@ pub struct Inspected {
     /// The fields that classes match; for a packet in a GTP-U tunnel, those of the inner packet.
     pub headers: Headers,
     /// Of the outermost IP header, which is the one that would be rewritten.
-    pub dscp: u8,
-    /// Of the outermost IP header.
-    pub ecn: Ecn,
+    pub traffic_class: TrafficClass,
     /// Bytes before the outermost IP header.
     pub l3_offset: u8,
 }
@@ -89,11 +86,10 @@ pub fn inspect(head: &[u8], length: u32, own: &[[u8; 6]; 2]) -> Result<Inspected
         _ => {}
     }
     let headers = parsed.headers;
-    let traffic_class = traffic_class(head, headers.l3_offset, headers.ip_version);
+    let octet = traffic_class(head, headers.l3_offset, headers.ip_version);
     Ok(Inspected {
         headers,
-        dscp: traffic_class >> 2,
-        ecn: Ecn::from_bits(traffic_class),
+        traffic_class: TrafficClass::from_octet(octet),
         l3_offset: headers.l3_offset,
     })
 }

@@ -91,8 +91,7 @@ pub trait Forwarding {
         let mut leaving = None;
         if poll_at.max(ready_at) <= now {
             leaving = self.poll_egress(now);
-            // Whatever it answers, it is not asked twice in one nanosecond.
-            // Nothing happens at `Instant::MAX`.
+            // Whatever it answers, it is not asked twice in one nanosecond. Nothing happens at `Instant::MAX`.
             let later = Instant::from_nanos(now.nanos().wrapping_add(1));
             poll_at = self.poll_at().max(later);
         }

@@ -115,9 +115,9 @@ pub enum CollectorError {
 
 /// Collects one run.
 ///
-/// Where the length of the run is known, memory is set up once: 80 B a bin and slice, and for each octave that
-/// occurs in a segment of time 4 KiB of delay and 512 B of delay variation. A flow takes 40 B, and 2 KiB more
-/// once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
+/// Where the length of the run is known, memory is set up once: 80 B a bin and slice, 816 B a segment of time and slice, and
+/// of what occurs in a segment 2 KiB for half an octave of delay and 512 B for an octave of delay variation. A flow takes 40 B,
+/// and 2 KiB more once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
 #[derive(Debug, Clone)]
 pub struct RunCollector {
     params: CollectorParams,

@@ -20,6 +20,8 @@ impl Segment {
     };
 }
 
+const _: () = assert!(size_of::<Segment>() == 816, "as the documentation says");
+
 /// The counts of segments.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SegmentPages {
