@@ -15,26 +15,31 @@ pub struct TokenBucket {
     /// By how much the credit is below the burst. Earning is then one subtraction that stops at zero.
     missing: u128,
     updated: Instant,
-    /// What the last frame costs: consecutive ones often have the same size.
-    last: Cost,
+    /// The price of the last frame: consecutive ones often have the same size.
+    last: Price,
 }
 
-/// What a frame costs.
+/// The price of a frame in a bucket.
 #[derive(Debug, Clone, Copy)]
-struct Cost {
+struct Price {
     frame: FrameLengths,
     cost: Credit,
-    /// The largest [missing](TokenBucket::missing) credit with which it may leave.
-    enough: u128,
+    /// See [`most_missing`].
+    most_missing: u128,
 }
 
-impl Cost {
+/// How much credit may be [missing](TokenBucket::missing) when a frame leaves; it may leave a full bucket, whatever it costs.
+const fn most_missing(burst: u128, cost: Credit) -> u128 {
+    burst.saturating_sub(cost.nanobits().cast_unsigned())
+}
+
+impl Price {
     fn new(frame: FrameLengths, rate: Rate, burst: u128) -> Self {
         let cost = Credit::for_bytes(rate.accounting.count(frame));
         Self {
             frame,
             cost,
-            enough: burst.saturating_sub(cost.nanobits().cast_unsigned()),
+            most_missing: most_missing(burst, cost),
         }
     }
 }
@@ -49,7 +54,7 @@ impl TokenBucket {
             burst,
             missing: 0,
             updated: now,
-            last: Cost::new(FrameLengths::NONE, rate, burst),
+            last: Price::new(FrameLengths::NONE, rate, burst),
         }
     }
 
@@ -111,9 +116,9 @@ impl TokenBucket {
     }
 
     #[inline]
-    fn price(&mut self, frame: FrameLengths) -> &Cost {
+    fn price(&mut self, frame: FrameLengths) -> &Price {
         if frame != self.last.frame {
-            self.last = Cost::new(frame, self.rate, self.burst);
+            self.last = Price::new(frame, self.rate, self.burst);
         }
         &self.last
     }
@@ -163,9 +168,8 @@ impl TokenBucket {
         if cost > self.burst() {
             return None;
         }
-        let enough = self.burst.saturating_sub(cost.nanobits().cast_unsigned());
-        let short = self.missing.saturating_sub(enough).cast_signed();
-        let wait = Credit::from_nanobits(short).time_to_earn(self.rate.rate)?;
+        let short = (self.missing).saturating_sub(most_missing(self.burst, cost));
+        let wait = Credit::from_nanobits(short.cast_signed()).time_to_earn(self.rate.rate)?;
         Some(self.updated.saturating_add(wait))
     }
 
@@ -174,8 +178,8 @@ impl TokenBucket {
     #[inline]
     pub fn wait_until(&mut self, frame: FrameLengths, now: Instant) -> Option<Instant> {
         self.refill(now);
-        let enough = self.price(frame).enough;
-        let short = self.missing.saturating_sub(enough);
+        let most_missing = self.price(frame).most_missing;
+        let short = self.missing.saturating_sub(most_missing);
         if short == 0 {
             return None;
         }

@@ -157,6 +157,7 @@ impl Pipeline {
         now: Instant,
         has_room: bool,
     ) -> Verdict {
+        // Moved: in a register.
         let verdict = self.offer(frame, headers, class, now, move |_, _| has_room);
         self.count_dropped();
         verdict

@@ -29,10 +29,11 @@ pub struct SchedulerDelays {
 /// The longest times of a slice.
 #[derive(Debug, Clone, Copy, Default)]
 struct Longest {
-    /// Zero until a frame has left, each of which takes time.
     delay_ns: u64,
     /// [`UNKNOWN`] if that of any frame is.
     after_eligible_ns: u64,
+    /// On a link faster than a terabit per second a frame may leave in no time.
+    has_left: bool,
 }
 
 /// No time, and longer than any: that of a class without a guarantee.
@@ -72,6 +73,7 @@ impl SchedulerDelays {
             None => self.add_slices(slice),
         };
         longest.delay_ns = longest.delay_ns.max(delay_ns);
+        longest.has_left = true;
         if !self.classes.is_empty() {
             self.on_eligible(slice, packet, left);
         }
@@ -103,10 +105,7 @@ impl SchedulerDelays {
     /// The longest times of a slice; `None` if none of its frames has left.
     #[must_use]
     pub fn of_slice(&self, slice: usize) -> Option<SchedulerFigures> {
-        let longest = self
-            .slices
-            .get(slice)
-            .filter(|longest| longest.delay_ns > 0)?;
+        let longest = self.slices.get(slice).filter(|longest| longest.has_left)?;
         let after_eligible_ns = longest.after_eligible_ns;
         let is_known = !self.classes.is_empty() && after_eligible_ns != UNKNOWN;
         Some(SchedulerFigures {
@@ -161,6 +160,27 @@ mod tests {
     use slicewise_dataplane::TokenBucket;
     use slicewise_model::{DelayClasses, Rate};
     use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+    use slicewise_wire::TrafficClass;
+
+    #[test]
+    fn a_frame_that_leaves_in_no_time_has_left() {
+        let packet = Packet {
+            sent_at: Instant::ZERO,
+            queued_at: Instant::from_nanos(5),
+            sequence: 0,
+            l2_bytes: 60,
+            flow: 0,
+            l3_offset: 14,
+            traffic_class: TrafficClass::DEFAULT,
+        };
+        let mut delays = SchedulerDelays::default();
+        assert!(delays.of_slice(0).is_none());
+        delays.on_forwarded(0, &packet, Instant::from_nanos(5));
+        assert_eq!(
+            delays.of_slice(0).map(|figures| figures.delay_max_ns),
+            Some(0)
+        );
+    }
 
     proptest! {
         /// Compare with the data plane's token bucket, which stores credit instead.

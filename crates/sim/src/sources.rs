@@ -22,7 +22,7 @@ const NO_PACKET: Packet = Packet {
 #[derive(Debug, Clone)]
 pub(crate) struct Sending {
     source: Source,
-    /// The packet that leaves next, at [`Instant::MAX`] if none does.
+    /// The packet that leaves next, at [`Instant::MAX`] if none does. It is queued nowhere yet.
     pub(crate) next: Packet,
     /// Where that is scheduled; [nowhere](Place::MAX) in a [`Chain`].
     pub(crate) place: Place,

@@ -29,8 +29,8 @@ pub struct Iperf3 {
     /// When the next datagram is owed, from the start.
     pace: Pace,
     tick: u64,
-    /// One more than a wake-up is late at most.
-    slack: u64,
+    /// A wake-up is late by less than this.
+    lateness_bound: u64,
     send_cost: u64,
     start: u64,
     /// The tick to wake at next, without lateness.
@@ -48,7 +48,7 @@ impl Iperf3 {
         Self {
             pace,
             tick: params.tick.nanos().max(1),
-            slack: params.timer_slack.nanos().saturating_add(1),
+            lateness_bound: params.timer_slack.nanos().saturating_add(1),
             send_cost: params.send_cost.nanos(),
             start: 0,
             next_tick: 0,
@@ -87,11 +87,11 @@ impl Iperf3 {
     #[inline(always)]
     fn wake(&mut self, random: &mut Random) {
         let owed_at = self.start.saturating_add(self.pace.due());
-        let idle = owed_at.saturating_sub(self.next_tick.saturating_add(self.slack - 1));
+        let idle = owed_at.saturating_sub(self.next_tick.saturating_add(self.lateness_bound - 1));
         if idle >= self.tick && self.ready_at <= owed_at {
             self.next_tick = self.next_tick.saturating_add(idle - idle % self.tick);
         }
-        let late = random.below(self.slack);
+        let late = random.below(self.lateness_bound);
         self.read_at = self.next_tick.saturating_add(late).max(self.ready_at);
         self.ready_at = self.read_at;
         self.next_tick = self.next_tick.saturating_add(self.tick);

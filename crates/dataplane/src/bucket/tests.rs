@@ -34,6 +34,18 @@ fn earns_one_byte_a_nanosecond_at_8_gbit_per_second() {
 }
 
 #[test]
+fn a_bucket_that_goes_on_with_the_credit_of_another_knows_its_own_burst() {
+    let frame = FrameLengths {
+        l2_bytes: 1_000,
+        l3_offset: 14,
+    };
+    let (mut old, mut new) = (bucket(8_000_000_000, 1_000), bucket(8_000_000_000, 3_000));
+    old.charge(frame, Instant::ZERO);
+    new.resume_from(&old, Instant::ZERO);
+    assert_eq!(new.wait_until(frame, Instant::ZERO), Some(at(1_000)));
+}
+
+#[test]
 fn spends_only_its_credit_unless_debt_is_requested() {
     let mut bucket = bucket(8_000_000_000, 1_500);
     assert!(bucket.try_spend(bytes(1_500)));

@@ -91,8 +91,8 @@ pub trait Forwarding {
         let mut leaving = None;
         if poll_at.max(ready_at) <= now {
             leaving = self.poll_egress(now);
-            // Whatever it answers, it is not asked twice in one nanosecond. Nothing happens at `Instant::MAX`.
-            let later = Instant::from_nanos(now.nanos().wrapping_add(1));
+            // Whatever it answers, it is not asked twice in one nanosecond.
+            let later = now.saturating_add(Duration::from_nanos(1));
             poll_at = self.poll_at().max(later);
         }
         Served { leaving, poll_at }
@@ -326,10 +326,10 @@ impl Forwarding for Plane {
         if let Self::Pipeline(pipeline) = self {
             return pipeline.has_dropped();
         }
-        match self {
-            Self::QosSched(threads) => threads.has_dropped(),
-            Self::Pipeline(_) | Self::Switch(_) | Self::Tc(_) => self.pipeline().has_dropped(),
+        if let Self::QosSched(threads) = self {
+            return threads.has_dropped();
         }
+        self.pipeline().has_dropped()
     }
 
     #[inline]

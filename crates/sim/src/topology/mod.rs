@@ -421,9 +421,7 @@ impl<F: Forwarding> Topology<F> {
             device.egress_of_flow.push(first.0);
             device.ingress_of_flow.push(first.0);
         }
-        let is_device = |(node, _): &&(Node, PortId)| matches!(node, Node::Device(_));
-        let (_, egress) = way.iter().find(is_device).unwrap_or(&way[0]);
-        let egress = egress.0;
+        let mut egress = None;
         let mut from = first.0;
         for (node, port) in way {
             if let Some(used) = used.get_mut(port.0 as usize) {
@@ -433,6 +431,7 @@ impl<F: Forwarding> Topology<F> {
             let Node::Device(index) = node else {
                 continue;
             };
+            egress.get_or_insert(port.0);
             let forwarding = self.ports.get(port.0 as usize);
             if forwarding.is_some_and(|(_, forwarding)| forwarding.is_none())
                 && self.is_controlled(port, peers)
@@ -452,7 +451,7 @@ impl<F: Forwarding> Topology<F> {
         Ok(Flow {
             id: flow.id,
             port: first.0,
-            egress,
+            egress: egress.unwrap_or(first.0),
             headers: flow.headers,
         })
     }

@@ -136,7 +136,9 @@ impl Bin {
 
     /// Frames that were sent in this bin were received.
     fn add_delays(&mut self, of: &Recent) {
-        self.delay_samples = self.delay_samples.saturating_add(saturated(of.frames));
+        self.delay_samples = self
+            .delay_samples
+            .saturating_add(saturated(of.received_frames));
         self.delay_sum_ns = self.delay_sum_ns.saturating_add(of.delay_sum_ns);
         self.delay_min_ns = self.delay_min_ns.min(of.delay_min_ns);
         self.delay_max_ns = self.delay_max_ns.max(of.delay_max_ns);
@@ -194,9 +196,9 @@ fn saturated(frames: u64) -> u32 {
 pub(super) struct Recent {
     // Neighbours that are counted together would be added as a vector, which takes twice the instructions.
     pub sent_frames: u64,
-    pub frames: u64,
+    pub received_frames: u64,
     pub sent_bytes: u64,
-    pub bytes: u64,
+    pub received_bytes: u64,
     delay_sum_ns: u64,
     delay_min_ns: u64,
     delay_max_ns: u64,
@@ -207,8 +209,8 @@ impl Recent {
     pub const NONE: Self = Self {
         sent_frames: 0,
         sent_bytes: 0,
-        frames: 0,
-        bytes: 0,
+        received_frames: 0,
+        received_bytes: 0,
         delay_sum_ns: 0,
         delay_min_ns: u64::MAX,
         delay_max_ns: 0,
@@ -225,8 +227,8 @@ impl Recent {
     /// A frame was received.
     #[inline]
     pub fn count_received(&mut self, bytes: u32, delay_ns: u64, is_late: bool) {
-        self.frames += 1;
-        self.bytes += u64::from(bytes);
+        self.received_frames += 1;
+        self.received_bytes += u64::from(bytes);
         self.delay_sum_ns = self.delay_sum_ns.saturating_add(delay_ns);
         self.delay_min_ns = self.delay_min_ns.min(delay_ns);
         self.delay_max_ns = self.delay_max_ns.max(delay_ns);
@@ -236,16 +238,16 @@ impl Recent {
     /// Add those sent to their bin, and those received to the bins in which they were received, would have been without the
     /// smallest delay, and were sent.
     pub fn settle(&mut self, bins: &mut [Bin], [sent, received, served, origin]: [usize; 4]) {
-        if self.sent_frames == 0 && self.frames == 0 {
+        if self.sent_frames == 0 && self.received_frames == 0 {
             return;
         }
         let sent = &mut bins[sent];
         sent.sent_frames = sent.sent_frames.saturating_add(saturated(self.sent_frames));
         sent.sent_bytes = sent.sent_bytes.saturating_add(self.sent_bytes);
-        if self.frames > 0 {
-            bins[received].add_received(self.frames, self.bytes);
+        if self.received_frames > 0 {
+            bins[received].add_received(self.received_frames, self.received_bytes);
             let served = &mut bins[served];
-            served.served_bytes = served.served_bytes.saturating_add(self.bytes);
+            served.served_bytes = served.served_bytes.saturating_add(self.received_bytes);
             bins[origin].add_delays(self);
         }
         *self = Self::NONE;

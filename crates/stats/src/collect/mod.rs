@@ -325,7 +325,8 @@ impl RunCollector {
         self.seek_served(slice, served_at);
     }
 
-    /// A frame was received that its flow did not send right after the one received before.
+    /// A frame was received that its flow did not send right after the one received before. Its arguments fit registers: a
+    /// [`Received`] would be written to memory for every frame.
     #[inline(never)]
     fn on_out_of_turn(
         &mut self,
@@ -455,12 +456,12 @@ impl RunCollector {
             frames: sum(|b| u64::from(b.sent_frames))
                 + i64::try_from(state.recent.sent_frames).unwrap_or(i64::MAX)
                 - sum(|b| u64::from(b.received_frames))
-                - i64::try_from(state.recent.frames).unwrap_or(i64::MAX)
+                - i64::try_from(state.recent.received_frames).unwrap_or(i64::MAX)
                 - sum(|b| u64::from(b.lost_frames)),
             bytes: sum(|b| b.sent_bytes)
                 + i64::try_from(state.recent.sent_bytes).unwrap_or(i64::MAX)
                 - sum(|b| b.received_bytes)
-                - i64::try_from(state.recent.bytes).unwrap_or(i64::MAX)
+                - i64::try_from(state.recent.received_bytes).unwrap_or(i64::MAX)
                 - sum(|b| b.lost_bytes),
         }
     }
@@ -545,7 +546,7 @@ impl SliceState {
     }
 }
 
-/// Most bins of a run, of all slices together: 80 MiB.
+/// Most bins of a run, of all slices together: 80 MiB, beside what segments take.
 pub const MAX_BINS: u64 = 1 << 20;
 /// Segments of time with a delay histogram each. The start of the steady state is rounded up to a
 /// segment for percentiles: to 1/64 of the run at most.

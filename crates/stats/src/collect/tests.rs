@@ -474,3 +474,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_run_knows_nothing_of_the_delays_of_the_one_before() {
+    let run = |collector: &mut RunCollector, order: [usize; 2]| {
+        for slice in order {
+            collector.on_sent(slice, true, at(0), 100);
+            collector.on_received(slice, None, at(0), at(10 + slice as u64), 100);
+        }
+        finish(collector).slices
+    };
+    let mut fresh = RunCollector::new(params(100, 50)).unwrap();
+    let expected = run(&mut fresh, [1, 0]);
+    let mut used = RunCollector::new(params(100, 50)).unwrap();
+    run(&mut used, [0, 1]);
+    assert_eq!(run(&mut used, [1, 0]), expected);
+}
+
+#[test]
+fn memory_of_a_collector_that_has_merged_segments_is_used_again() {
+    let mut open = RunCollector::open_ended(Duration::from_nanos(1), Duration::ZERO).unwrap();
+    open.add_slice("a");
+    for sent_at in 0..3_000 {
+        open.on_sent(0, true, at(sent_at), 100);
+        open.on_received(0, None, at(sent_at), at(sent_at + 7), 100);
+    }
+    let collector = RunCollector::new(params(100, 50)).unwrap();
+    let mut collector = collector.with_memory(open.into_memory());
+    collector.on_sent(0, true, at(0), 100);
+    collector.on_received(0, None, at(0), at(7), 100);
+    assert_eq!(finish(&mut collector).slices[0].whole.delay.p50_ns, 7);
+}
