@@ -1,7 +1,7 @@
 //! The controller is killed at random moments while changes are made: nothing that was acknowledged is lost, and nothing is promised twice.
 
 use crate::promises::check_promises;
-use crate::support::{TestStore, announcement, client, slice};
+use crate::support::{TestStore, announcement, client, slice, wait_for_sessions};
 use slicewise_api::{Acknowledgement, Client, Precondition, Slice, SliceState};
 use slicewise_controller::{Location, ServeParams, run};
 use std::net::TcpListener;
@@ -123,6 +123,7 @@ fn killed_again_and_again(store: &TestStore, times: u32) {
             process.wait().unwrap();
             stop.store(true, Ordering::Relaxed);
         });
+        wait_for_sessions(store);
         process = start(store, &listen);
         wait(&client);
         for (index, known) in known.iter_mut().enumerate() {

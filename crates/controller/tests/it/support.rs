@@ -274,6 +274,19 @@ pub fn slice_json(name: &str, vlan: u16, rate_mbps: u64) -> Value {
     json!(slice(name, vlan, rate_mbps))
 }
 
+/// Wait until the sessions of a controller that was killed have ended: PostgreSQL completes what it had been told to commit.
+pub fn wait_for_sessions(store: &TestStore) {
+    if let Location::Postgres(_) = store.location {
+        let others = "SELECT FROM pg_stat_activity WHERE datname = current_database() \
+                      AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        let wait = format!(
+            "DO $$ BEGIN WHILE EXISTS ({others}) LOOP \
+             PERFORM pg_sleep(0.005), pg_stat_clear_snapshot(); END LOOP; END $$"
+        );
+        execute(store, wait).unwrap();
+    }
+}
+
 /// Carry out statements of SQL, beside the controller.
 pub fn execute(store: &TestStore, sql: String) -> Result<(), sqlx::Error> {
     let url = match &store.location {
