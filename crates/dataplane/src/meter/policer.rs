@@ -105,7 +105,7 @@ mod tests {
         Frame {
             handle: 7,
             lengths,
-            traffic_class: TrafficClass::new(46, Ecn::NotEct),
+            traffic_class: TrafficClass::new(46, Ecn::Ect0),
             colour: Colour::Green,
         }
     }
@@ -144,6 +144,7 @@ mod tests {
             let mut frame = frame(100);
             assert_eq!(policer.on_frame(&mut frame, Instant::ZERO), verdict);
             assert_eq!((frame.colour, frame.traffic_class.dscp()), (colour, dscp));
+            assert_eq!(frame.traffic_class.ecn(), Ecn::Ect0, "as it was");
             assert_eq!(frame.handle, 7);
         }
     }

@@ -421,7 +421,8 @@ impl<F: Forwarding> Topology<F> {
             device.egress_of_flow.push(first.0);
             device.ingress_of_flow.push(first.0);
         }
-        let mut egress = None;
+        // Behind the first node there are devices.
+        let egress = way.get(1).map_or(first.0, |(_, port)| port.0);
         let mut from = first.0;
         for (node, port) in way {
             if let Some(used) = used.get_mut(port.0 as usize) {
@@ -431,7 +432,6 @@ impl<F: Forwarding> Topology<F> {
             let Node::Device(index) = node else {
                 continue;
             };
-            egress.get_or_insert(port.0);
             let forwarding = self.ports.get(port.0 as usize);
             if forwarding.is_some_and(|(_, forwarding)| forwarding.is_none())
                 && self.is_controlled(port, peers)
@@ -451,7 +451,7 @@ impl<F: Forwarding> Topology<F> {
         Ok(Flow {
             id: flow.id,
             port: first.0,
-            egress: egress.unwrap_or(first.0),
+            egress,
             headers: flow.headers,
         })
     }

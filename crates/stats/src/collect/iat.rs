@@ -191,6 +191,22 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_the_run_before_are_forgotten() {
+        let figures = |state: &mut IatState, times: [u64; 3]| {
+            for at in times {
+                state.on_sent(Instant::from_nanos(at));
+            }
+            let figures = state.figures(200);
+            state.reset();
+            figures
+        };
+        let mut used = IatState::new();
+        drop(figures(&mut used, [0, 5_000, 5_001]));
+        let expected = figures(&mut IatState::new(), [0, 1, 5_001]);
+        assert_eq!(figures(&mut used, [0, 1, 5_001]), expected);
+    }
+
+    #[test]
     fn one_packet_has_no_interval() {
         assert_eq!(figures_of(&[5]), IatFigures::default());
     }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regrouping_adds_neighbours_and_keeps_the_last_apart() {
+    fn regrouping_adds_neighbours() {
         let (mut pages, mut segments) = (SegmentPages::default(), vec![Segment::EMPTY; 4]);
         for (segment, value) in [(0, 1), (1, 2), (3, 3)] {
             pages.record_delay(&mut segments[segment], value);
