@@ -140,9 +140,9 @@ fn admission() {
         .unwrap();
     let times = (0..2_000).map(|_| {
         let started = Instant::now();
-        let classes = params.delay_classes.classes();
-        let reserved = classes.map(|(class, _)| ClassReserved {
-            class,
+        let delays = params.delay_classes.delays().iter();
+        let reserved = delays.map(|&delay| ClassReserved {
+            delay,
             count: 1,
             rate: BitRate::new(1_000_000),
             burst: ByteCount::new(1_522),

@@ -40,10 +40,10 @@ fn slice(rate: u64) -> SliceParams {
     SliceParams {
         guarantee: classes()
             .within(Duration::from_millis(1))
-            .map(|class| GuaranteeParams {
+            .map(|delay| GuaranteeParams {
                 rate: BitRate::new(rate),
                 burst: ByteCount::new(3_044),
-                class,
+                delay,
             }),
         maximum: None,
         weight: 1,

@@ -21,9 +21,9 @@ pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, Matc
 pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
 pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
-    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayClass, DelayClasses,
-    GuaranteeParams, GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal,
-    Reservation, Reservations, SliceParams, TenantParams,
+    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayClasses, GuaranteeParams,
+    GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, Reservation,
+    Reservations, SliceParams, TenantParams,
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};

@@ -194,7 +194,7 @@ mod tests {
             let guarantee = GuaranteeParams {
                 rate: BitRate::new(rate),
                 burst: ByteCount::new(burst),
-                class: delays.within(Duration::from_millis(1)).unwrap(),
+                delay: delays.within(Duration::from_millis(1)).unwrap(),
             };
             let rate = Rate { rate: guarantee.rate, accounting: Accounting::L2 };
             let mut bucket = TokenBucket::full(rate, guarantee.burst, Instant::ZERO);

@@ -309,9 +309,8 @@ impl Situation<'_> {
 
     /// From the moment a frame is eligible to its last bit, ns.
     fn in_scheduler(&self, guarantee: &GuaranteeParams) -> u64 {
-        let delays = &self.guaranteed.delay_classes;
-        let delay = delays.delay(guarantee.class).nanos();
-        delay.saturating_add(delays.bucket_width().nanos())
+        let bucket_width = self.guaranteed.delay_classes.bucket_width();
+        guarantee.delay.nanos().saturating_add(bucket_width.nanos())
     }
 
     /// The class of packets with these headers.

@@ -99,11 +99,9 @@ impl Plan {
             .map(|slice| match &slice.request {
                 None => SliceOutcome::BestEffort,
                 Some(request) => match admission.try_admit_many(request, slice.count) {
-                    Ok(admitted) => {
-                        let class = admitted.params().class;
-                        let bound = self.link.delay_classes.delay(class);
-                        SliceOutcome::Admitted { bound }
-                    }
+                    Ok(admitted) => SliceOutcome::Admitted {
+                        bound: admitted.params().delay,
+                    },
                     Err(refusal) => SliceOutcome::Refused(refusal),
                 },
             })

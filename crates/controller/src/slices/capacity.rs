@@ -66,9 +66,9 @@ impl DirectionState {
     pub(crate) fn admission(&mut self) -> &mut Admission {
         let (params, sums) = (&self.params, &self.sums);
         self.admission.get_or_insert_with(|| {
-            let classes = params.delay_classes.classes().zip(sums);
-            let reserved = classes.map(|((class, _), sums)| ClassReserved {
-                class,
+            let classes = params.delay_classes.delays().iter().zip(sums);
+            let reserved = classes.map(|(&delay, sums)| ClassReserved {
+                delay,
                 count: sums.slices,
                 rate: BitRate::new(sums.rate_bps),
                 burst: ByteCount::new(sums.burst_bytes),
@@ -82,7 +82,9 @@ impl DirectionState {
         &mut self,
         request: &GuaranteeRequest,
     ) -> Result<usize, slicewise_model::Refusal> {
-        let class = self.admission().try_admit(request)?.params().class.index();
+        let delay = self.admission().try_admit(request)?.params().delay;
+        let class = self.params.delay_classes.position(delay);
+        let class = class.unwrap_or(usize::MAX);
         if let Some(sums) = self.sums.get_mut(class) {
             sums.slices += 1;
             sums.rate_bps += request.rate.bits_per_second();

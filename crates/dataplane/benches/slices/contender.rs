@@ -57,10 +57,10 @@ fn slice_params(slices: u32, scenario: Scenario, classes: &DelayClasses) -> Slic
     SliceParams {
         guarantee: classes
             .within(Duration::from_millis(10))
-            .map(|class| GuaranteeParams {
+            .map(|delay| GuaranteeParams {
                 rate: BitRate::new(promised.max(1)),
                 burst: ByteCount::new(u64::from(PACKET_BYTES)),
-                class,
+                delay,
             }),
         maximum: (maximum < LINK_BITS_PER_SECOND).then_some(MaximumParams {
             rate: BitRate::new(maximum),

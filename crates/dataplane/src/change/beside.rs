@@ -47,9 +47,8 @@ pub(super) fn policy_with(
         let Some(position) = position else {
             return Err(not_kept(name, "there are too many tenants"));
         };
-        let delays = (&old.delay_classes, &common.delay_classes);
         let guarantee = slice.guarantee.map(|guarantee| {
-            let guarantee = with_class_of(guarantee, delays)?;
+            let guarantee = with_delay_of(guarantee, &common.delay_classes)?;
             let reserved = reservations.try_reserve(guarantee);
             reserved.map_err(|refusal| refusal.to_string())?;
             Ok(guarantee)
@@ -67,17 +66,17 @@ pub(super) fn policy_with(
     Ok(policy)
 }
 
-/// The guarantee with the delay class for its delay among others.
-fn with_class_of(
+/// The guarantee with the delay of a class that keeps its own.
+fn with_delay_of(
     guarantee: GuaranteeParams,
-    (old, new): (&DelayClasses, &DelayClasses),
+    classes: &DelayClasses,
 ) -> Result<GuaranteeParams, String> {
-    let delay = old.delay(guarantee.class);
-    let class = new.within(delay).ok_or_else(|| {
-        let shortest = new.shortest();
+    let GuaranteeParams { delay, .. } = guarantee;
+    let delay = classes.within(delay).ok_or_else(|| {
+        let shortest = classes.shortest();
         format!("its delay is {delay}, below {shortest}, the shortest of the new policy")
     })?;
-    Ok(GuaranteeParams { class, ..guarantee })
+    Ok(GuaranteeParams { delay, ..guarantee })
 }
 
 fn not_kept(slice: &str, problem: &str) -> BuildError {

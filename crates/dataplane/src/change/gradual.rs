@@ -38,7 +38,7 @@ pub struct GradualSteps {
 
 impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
-    /// than its name, the rate and buffer of its links, the largest frame, the longest delay, tenants, and slices that come, go or
+    /// than its name, the rate and buffer of its links, the largest frame, the delays, tenants, and slices that come, go or
     /// have other names, parameters, marks, policers, flow queues or class maps, or a class map that moves, comes or goes has a
     /// frame in common with another.
     /// Where a link has a limited buffer, also if it has no room for both delays of slices that get another one.
@@ -251,7 +251,7 @@ impl GradualSteps {
         };
         let with = |guarantee| SliceParams { guarantee, ..from };
         let both = from.guarantee.zip(to.guarantee);
-        let other_delay = both.filter(|(from, to)| from.class != to.class);
+        let other_delay = both.filter(|(from, to)| from.delay != to.delay);
         if let (Some(delays), Some((before, after))) = (delays, other_delay) {
             let either = with_either_delay(before, after);
             let [kept, moved] = either.map(|guarantee| with(Some(guarantee)));
@@ -286,21 +286,16 @@ fn step(before: &PolicyParams, after: &PolicyParams) -> Option<GradualStep> {
 /// not have, the links are those of the other policy. `None` if the policies differ otherwise.
 fn meanwhile(before: &PolicyParams, after: &PolicyParams) -> Option<[PolicyParams; 3]> {
     let (old, new) = before.guaranteed.as_ref().zip(after.guaranteed.as_ref())?;
-    let mut delays = [&old.delay_classes, &new.delay_classes];
-    delays.sort_by_key(|classes| classes.delays().len());
-    let [fewer, more] = delays;
-    // Slices know their class by its number.
-    let are_same = more.delays().starts_with(fewer.delays());
-    are_same.then_some(())?;
+    let delays = old.delay_classes.union(&new.delay_classes)?;
     let largest_frame = old.largest_frame.min(new.largest_frame);
     let [accepted, given] = [before, after].map(|policy| {
         let mut policy = policy.clone();
         if let Some(common) = &mut policy.guaranteed {
             common.largest_frame = largest_frame;
-            common.delay_classes.clone_from(more);
+            common.delay_classes.clone_from(&delays);
         }
         let classes = policy.links.iter_mut().map(|link| &mut link.delay_classes);
-        classes.for_each(|classes| classes.clone_from(more));
+        classes.for_each(|classes| classes.clone_from(&delays));
         policy
     });
     let mut admitted = accepted.clone();
@@ -324,7 +319,7 @@ fn hold_both_delays(links: &[AdmissionParams], old: &[ClassParams], new: &[Class
     let both = after.filter_map(|(name, after)| Some((*before.get(&name)?, after)));
     if both
         .clone()
-        .all(|(before, after)| before.class == after.class)
+        .all(|(before, after)| before.delay == after.delay)
     {
         return true;
     }
@@ -384,12 +379,12 @@ fn common(one: GuaranteeParams, other: GuaranteeParams) -> GuaranteeParams {
     GuaranteeParams {
         rate: one.rate.min(other.rate),
         burst: one.burst.min(other.burst),
-        class: one.class.max(other.class),
+        delay: one.delay.max(other.delay),
     }
 }
 
 /// The rate and burst that both guarantees promise, with the delay of one and with that of the other.
 fn with_either_delay(one: GuaranteeParams, other: GuaranteeParams) -> [GuaranteeParams; 2] {
     let common = common(one, other);
-    [one.class, other.class].map(|class| GuaranteeParams { class, ..common })
+    [one.delay, other.delay].map(|delay| GuaranteeParams { delay, ..common })
 }

@@ -8,7 +8,7 @@
 //! waited for the frames under the old guarantee, and would then wait for those under the new one, too.
 
 use slicewise_model::{
-    AdmissionParams, GuaranteeParams, Problem, Refusal, Reservation, Reservations,
+    AdmissionParams, DelayClasses, GuaranteeParams, Problem, Refusal, Reservation, Reservations,
 };
 use std::collections::{BTreeMap, LinkedList};
 
@@ -84,9 +84,9 @@ impl Reserved {
         self.is_incomplete = true;
     }
 
-    /// Delay classes up to the longest in which something is reserved.
-    pub(crate) fn classes_reserved(&self) -> usize {
-        self.reservations.classes_reserved()
+    /// Whether nothing is reserved in other delay classes than these; beside [what has ended](Self::has_ended).
+    pub(crate) fn is_within(&self, classes: &DelayClasses) -> bool {
+        self.reservations.is_within(classes)
     }
 
     /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].

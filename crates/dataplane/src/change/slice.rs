@@ -492,13 +492,14 @@ impl Changing<'_> {
         })
     }
 
-    /// These parameters, with the longest delay there is in place of one that is longer: who asks for it may not know yet that
-    /// longer ones have gone.
+    /// These parameters, with the longest delay of a class within theirs: who asks for another may not know yet that it has gone.
+    /// If all are longer, the admission test will refuse them.
     fn with_known_delay(&self, params: &SliceParams) -> SliceParams {
         let mut params = *params;
         let common = self.pipeline.params.policy.guaranteed.as_ref();
         if let (Some(guarantee), Some(common)) = (&mut params.guarantee, common) {
-            guarantee.class = common.delay_classes.at_most(guarantee.class);
+            let within = common.delay_classes.within(guarantee.delay);
+            guarantee.delay = within.unwrap_or(guarantee.delay);
         }
         params
     }

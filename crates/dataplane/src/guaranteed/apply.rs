@@ -1,9 +1,7 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or, unless its slice gets less, due later than it was.
 
-use super::slice::{Life, SliceState, Tier, class_of};
-use super::{
-    COARSER, Guaranteed, Removal, SliceError, SliceId, largest_frame_of, nanos_of, shift_of,
-};
+use super::slice::{Life, SliceState, Tier};
+use super::{COARSER, Guaranteed, Removal, SliceError, SliceId, largest_frame_of, shift_of};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::{GuaranteedParams, SliceParams};
 use slicewise_units::Instant;
@@ -22,7 +20,7 @@ impl Guaranteed {
     pub(crate) fn set_common(&mut self, params: &GuaranteedParams) {
         self.largest_frame = largest_frame_of(params);
         self.excess.set_largest_frame(self.largest_frame);
-        self.delays = nanos_of(&params.delay_classes);
+        self.delays.set(&params.delay_classes);
         let shift = shift_of(&params.delay_classes);
         if shift != self.shift {
             self.shift = shift;
@@ -53,7 +51,7 @@ impl Guaranteed {
             self.slices[index].tier = Tier::Idle;
         }
         if let Some(guarantee) = &params.guarantee {
-            self.change_class(id, class_of(guarantee));
+            self.change_delay(id, self.delays.number(guarantee.delay));
         }
         let slice = &mut self.slices[index];
         slice.change(params, now.nanos());

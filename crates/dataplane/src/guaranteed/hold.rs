@@ -168,19 +168,20 @@ impl Guaranteed {
         }
     }
 
-    /// The delay class of a slice becomes `class`. If it is shorter and a frame is eligible, that keeps its deadline, and those behind
+    /// A slice gets the delay of this number. If that is shorter and a frame is eligible, that keeps its deadline, and those behind
     /// it are due no earlier.
-    pub(super) fn change_class(&mut self, id: SliceId, class: u8) {
+    pub(super) fn change_delay(&mut self, id: SliceId, delay: u8) {
         let slice = &mut self.slices[id.0 as usize];
         let is_eligible = slice.tier == Tier::Eligible;
         let eligible = slice.committed.clock();
-        let before = std::mem::replace(&mut slice.class, class);
+        let before = std::mem::replace(&mut slice.delay, delay);
+        let [before, after] = [before, delay].map(|delay| self.delays.nanos(delay));
         if !is_eligible {
             if let Some(watch) = self.holds.watched.get_mut(&id.0) {
                 watch.floor = None;
             }
-        } else if class < before {
-            let deadline = eligible.saturating_add(self.delays[usize::from(before)]);
+        } else if after < before {
+            let deadline = eligible.saturating_add(before);
             let (_, watch) = self.watch(id);
             watch.floor = watch.floor.max(Some(deadline));
         }
@@ -258,7 +259,7 @@ impl Guaranteed {
         let (lengths, arrival) = (slice.head != NIL).then(|| pool.head(slice.head))?;
         let price = cost(self.counted(lengths));
         let eligible = slice.committed.ready_at(arrival.nanos(), price);
-        Some(eligible.saturating_add(self.delays[usize::from(slice.class)]))
+        Some(eligible.saturating_add(self.delays.nanos(slice.delay)))
     }
 
     fn release_held(&mut self, id: u32, pool: &FramePool, now: u64) {

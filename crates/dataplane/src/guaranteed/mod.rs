@@ -17,6 +17,7 @@ mod apply;
 mod batch;
 mod bitmap;
 mod calendar;
+mod delays;
 mod excess;
 mod flow_queues;
 mod hold;
@@ -31,6 +32,7 @@ use crate::queue::{FramePool, QueuedFrame};
 use crate::slots::Slots;
 use bitmap::BucketSet;
 use calendar::{Calendar, NUMBER_MAX, ParkedChain, TimerChain};
+use delays::Delays;
 use excess::ExcessTier;
 pub(crate) use flow_queues::Effects;
 use flow_queues::FlowQueues;
@@ -136,7 +138,7 @@ pub enum Selection {
 pub struct Guaranteed {
     counting: Counting,
     largest_frame: u64,
-    delays: Box<[u64]>,
+    delays: Delays,
     slices: Slots<SliceState>,
     /// First free slot in `slices`.
     free: u32,
@@ -167,7 +169,7 @@ impl Guaranteed {
         Self {
             counting: Counting(params.accounting),
             largest_frame,
-            delays: nanos_of(&params.delay_classes),
+            delays: Delays::new(&params.delay_classes),
             slices: Slots::with_capacity(slices),
             free: NIL,
             live: 0,
@@ -229,7 +231,11 @@ impl Guaranteed {
     /// Where its tenant does not exist or there are too many slices; nothing is changed then.
     pub fn add_slice(&mut self, params: &SliceParams, now: Instant) -> Result<SliceId, SliceError> {
         self.check_slice(params)?;
-        Ok(self.insert(SliceState::new(params, now.nanos())))
+        let mut slice = SliceState::new(params, now.nanos());
+        if let Some(guarantee) = &params.guarantee {
+            slice.delay = self.delays.number(guarantee.delay);
+        }
+        Ok(self.insert(slice))
     }
 
     /// Add a tenant without slices; returns its number.
@@ -486,11 +492,6 @@ impl Guaranteed {
 /// Buckets of deadlines are 2^n ns wide.
 fn shift_of(classes: &DelayClasses) -> u32 {
     classes.bucket_width().nanos().trailing_zeros()
-}
-
-fn nanos_of(classes: &DelayClasses) -> Box<[u64]> {
-    let delays = classes.delays().iter();
-    delays.map(|delay| delay.nanos()).collect()
 }
 
 fn largest_frame_of(params: &GuaranteedParams) -> u64 {

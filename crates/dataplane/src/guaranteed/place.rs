@@ -57,7 +57,7 @@ impl Guaranteed {
         // Less than a bucket too early is harmless: the deadline does not change.
         if number <= self.wheel.number(now) {
             slice.tier = Tier::Eligible;
-            let mut deadline = eligible.saturating_add(self.delays[usize::from(slice.class)]);
+            let mut deadline = eligible.saturating_add(self.delays.nanos(slice.delay));
             if self.holds.is_watching() {
                 deadline = deadline.max(self.floor(id));
             }

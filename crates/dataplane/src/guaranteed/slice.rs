@@ -2,7 +2,7 @@
 
 use super::calendar::Links;
 use crate::queue::{FrameList, FramePool, QueuedFrame};
-use slicewise_model::{GuaranteeParams, QueueLimitParams, SliceParams};
+use slicewise_model::{QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
 /// No slice, no frame.
@@ -138,11 +138,6 @@ pub(super) fn cost(bytes: u64) -> i64 {
     i64::try_from(bytes.saturating_mul(NANOBITS_PER_BYTE)).unwrap_or(i64::MAX)
 }
 
-/// The position of the delay class of a guarantee.
-pub(super) fn class_of(guarantee: &GuaranteeParams) -> u8 {
-    u8::try_from(guarantee.class.index()).unwrap_or(u8::MAX)
-}
-
 /// Which calendar of the guarantee tier a slice is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tier {
@@ -202,7 +197,8 @@ pub(super) struct SliceState {
     pub(super) turn: u32,
     pub(super) weight: u16,
     pub(super) tenant: u16,
-    pub(super) class: u8,
+    /// The number of its delay, if it has a guarantee.
+    pub(super) delay: u8,
     pub(super) tier: Tier,
     pub(super) excess: Excess,
     pub(super) life: Life,
@@ -236,7 +232,7 @@ impl SliceState {
             turn: 0,
             weight: weight(params.weight),
             tenant: u16::try_from(params.tenant).unwrap_or(u16::MAX),
-            class: params.guarantee.as_ref().map_or(0, class_of),
+            delay: 0,
             tier: Tier::Idle,
             excess: Excess::Out,
             life: Life::Live,

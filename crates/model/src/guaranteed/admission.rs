@@ -18,7 +18,7 @@
 //! - beyond the longest class in use the line keeps falling, because Σ ρ_k ≤ C.
 
 use super::counting::{Inflation, largest_as};
-use super::{DelayClass, DelayClasses, GuaranteeParams, Problem, Refusal, Reservation};
+use super::{DelayClasses, GuaranteeParams, Problem, Refusal, Reservation};
 use crate::Rate;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
 
@@ -70,10 +70,10 @@ pub struct GuaranteeRequest {
 }
 
 impl GuaranteeRequest {
-    /// Its class: the objective rounded down; without one, the time that the rate takes to send the burst, rounded down (at
+    /// The delay of its class: the objective rounded down; without one, the time that the rate takes to send the burst, rounded down (at
     /// least the shortest class). `None` if the objective is shorter than every class.
     #[must_use]
-    pub fn delay_class(&self, classes: &DelayClasses) -> Option<DelayClass> {
+    pub fn delay_class(&self, classes: &DelayClasses) -> Option<Duration> {
         match self.delay {
             Some(objective) => classes.within(objective),
             None => {
@@ -114,7 +114,7 @@ impl Admitted {
     }
 }
 
-/// Guarantees admitted on one link, as sums per delay class: each operation is one pass over at most 64
+/// Guarantees admitted on one link, as sums per delay class: each operation is one pass over the delay
 /// classes, however many slices there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
@@ -134,7 +134,6 @@ pub struct Admission {
 /// One class. All amounts are exact: bit/s, and nanobits (bit/s × ns), as the guarantees count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClassSums {
-    pub(super) class: DelayClass,
     pub(super) delay: Duration,
     /// What the link sends within the delay in addition to one largest frame.
     pub(super) limit: u128,
@@ -146,7 +145,8 @@ pub(super) struct ClassSums {
 /// Resources of some equal slices together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    pub(super) class: DelayClass,
+    /// Of their class.
+    pub(super) delay: Duration,
     pub(super) count: u64,
     pub(super) rate: u128,
     pub(super) burst: u128,
@@ -155,8 +155,6 @@ pub(super) struct Load {
 /// Usage of a delay class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassUse {
-    /// The class.
-    pub class: DelayClass,
     /// Its delay.
     pub delay: Duration,
     /// Slices in it.
@@ -173,8 +171,8 @@ pub struct ClassUse {
 /// What is reserved in one delay class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassReserved {
-    /// The class.
-    pub class: DelayClass,
+    /// Its delay.
+    pub delay: Duration,
     /// Slices in it.
     pub count: u64,
     /// Sum of their guaranteed rates.
@@ -204,11 +202,9 @@ impl Admission {
                 .saturating_add(rest * denominator / u128::from(inflation.numerator))
         };
         let link_frame = largest_as(accounting, link.accounting, params.largest_frame);
-        let classes = params
-            .delay_classes
-            .classes()
-            .map(|(class, delay)| ClassSums {
-                class,
+        let delays = params.delay_classes.delays().iter();
+        let classes = delays
+            .map(|&delay| ClassSums {
                 delay,
                 // Below 2^128 - 2^64: a sum that saturates is above it, and so rejected.
                 limit: deflated(earned(link.rate, delay).saturating_sub(nanobits(link_frame))),
@@ -237,7 +233,7 @@ impl Admission {
         let mut admission = Self::new(params);
         for sums in reserved {
             let load = Load {
-                class: sums.class,
+                delay: sums.delay,
                 count: sums.count,
                 rate: u128::from(sums.rate.bits_per_second()),
                 burst: nanobits(sums.burst),
@@ -247,22 +243,22 @@ impl Admission {
         admission
     }
 
-    /// Delay classes up to the longest in which something is reserved.
-    pub(super) fn classes_reserved(&self) -> usize {
-        let longest = self.classes.iter().rposition(|sums| sums.count > 0);
-        longest.map_or(0, |longest| longest + 1)
+    /// Whether nothing is reserved in other classes than these.
+    pub(super) fn is_within(&self, classes: &DelayClasses) -> bool {
+        let mut in_use = self.classes.iter().filter(|sums| sums.count > 0);
+        in_use.all(|sums| classes.position(sums.delay).is_some())
     }
 
-    /// The same guarantees on another link with the same accounting and delay classes, but for longer ones that are not in use.
+    /// The same guarantees on another link with the same accounting, and the delay classes that are in use.
     pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
         let mut moved = Self::new(params);
         debug_assert!(
-            self.classes_reserved() <= moved.classes.len(),
+            self.is_within(&moved.params.delay_classes),
             "what is reserved has a class"
         );
         for sums in &self.classes {
             let load = Load {
-                class: sums.class,
+                delay: sums.delay,
                 count: sums.count,
                 rate: sums.rate,
                 burst: sums.burst,
@@ -312,12 +308,12 @@ impl Admission {
         request: &GuaranteeRequest,
         count: u64,
     ) -> Result<Admitted, Refusal> {
-        let class = self.test(request, count)?;
+        let delay = self.test(request, count)?;
         let admitted = Admitted {
             params: GuaranteeParams {
                 rate: request.rate,
                 burst: request.burst,
-                class,
+                delay,
             },
             count,
         };
@@ -349,8 +345,8 @@ impl Admission {
     /// What it takes of the buffer beyond its guarantee, nanobits.
     fn held(&self, reservation: &Reservation) -> u128 {
         let Reservation { guarantee, longest } = reservation;
-        let [delay, longest] = [guarantee.class, *longest].map(|class| self.delay(class).nanos());
-        u128::from(guarantee.rate.bits_per_second()) * u128::from(longest.saturating_sub(delay))
+        let longer = longest.nanos().saturating_sub(guarantee.delay.nanos());
+        u128::from(guarantee.rate.bits_per_second()) * u128::from(longer)
     }
 
     /// Replace an admitted guarantee. Only the change is tested: lowering a guarantee never fails.
@@ -398,7 +394,6 @@ impl Admission {
         self.demands()
             .filter(|(sums, _)| sums.count > 0)
             .map(|(sums, demand)| ClassUse {
-                class: sums.class,
                 delay: sums.delay,
                 count: sums.count,
                 rate: rate(sums.rate),
@@ -407,31 +402,27 @@ impl Admission {
             })
     }
 
-    /// The class of a request: its objective rounded down; without one, the time its rate takes to send
+    /// The delay of the class of a request: its objective rounded down; without one, the time its rate takes to send
     /// its burst, rounded down (at least the shortest class). `None` if the objective is shorter than
     /// every class.
     #[must_use]
-    pub fn delay_class(&self, request: &GuaranteeRequest) -> Option<DelayClass> {
+    pub fn delay_class(&self, request: &GuaranteeRequest) -> Option<Duration> {
         request.delay_class(&self.params.delay_classes)
     }
 
-    pub(super) fn test(
-        &self,
-        request: &GuaranteeRequest,
-        count: u64,
-    ) -> Result<DelayClass, Refusal> {
+    pub(super) fn test(&self, request: &GuaranteeRequest, count: u64) -> Result<Duration, Refusal> {
         self.try_class(request, count).map_err(|problem| Refusal {
             offer: self.offer(request, count),
             problem,
         })
     }
 
-    /// The class that `count` such slices would be in, or the violated condition.
+    /// The delay of the class that `count` such slices would be in, or the violated condition.
     pub(super) fn try_class(
         &self,
         request: &GuaranteeRequest,
         count: u64,
-    ) -> Result<DelayClass, Problem> {
+    ) -> Result<Duration, Problem> {
         if request.rate == BitRate::ZERO {
             return Err(Problem::ZeroRate);
         }
@@ -441,14 +432,14 @@ impl Admission {
                 largest_frame: self.params.largest_frame,
             });
         }
-        let Some(class) = self.delay_class(request) else {
+        let Some(delay) = self.delay_class(request) else {
             return Err(Problem::DelayBelowShortest {
                 delay: request.delay.unwrap_or_default(),
                 shortest: self.params.delay_classes.shortest(),
             });
         };
-        self.try_load(&Load::new(request.rate, request.burst, class, count))?;
-        Ok(class)
+        self.try_load(&Load::new(request.rate, request.burst, delay, count))?;
+        Ok(delay)
     }
 
     pub(super) fn try_load(&self, load: &Load) -> Result<(), Problem> {
@@ -462,7 +453,7 @@ impl Admission {
         let (mut demand, mut rate_before, mut delay_before) = (0u128, 0u128, 0u64);
         for sums in &self.classes {
             let mut sums = *sums;
-            if sums.class == load.class {
+            if sums.delay == load.delay {
                 sums.count = sums.count.saturating_add(load.count);
                 sums.rate += load.rate;
                 sums.burst = sums.burst.saturating_add(load.burst);
@@ -479,8 +470,8 @@ impl Admission {
             rate_before += sums.rate;
         }
         match self.nanobits_left() {
-            Some(left) if load.waiting(self.delay(load.class)) > left => Err(Problem::Buffer {
-                asked: bytes_up(load.waiting(self.delay(load.class))),
+            Some(left) if load.waiting() > left => Err(Problem::Buffer {
+                asked: bytes_up(load.waiting()),
                 left: bytes(left),
             }),
             _ => Ok(()),
@@ -519,20 +510,14 @@ impl Admission {
         Some(buffer.saturating_sub(self.waiting))
     }
 
-    pub(super) fn delay(&self, class: DelayClass) -> Duration {
-        self.params.delay_classes.delay(class)
-    }
-
     fn add(&mut self, admitted: &Admitted) {
         self.add_load(&Load::of(admitted));
     }
 
     fn add_load(&mut self, load: &Load) {
         self.rate = self.rate.saturating_add(load.rate);
-        self.waiting = self
-            .waiting
-            .saturating_add(load.waiting(self.delay(load.class)));
-        if let Some(sums) = self.classes.get_mut(load.class.index()) {
+        self.waiting = self.waiting.saturating_add(load.waiting());
+        if let Some(sums) = self.class_mut(load.delay) {
             sums.count = sums.count.saturating_add(load.count);
             sums.rate = sums.rate.saturating_add(load.rate);
             sums.burst = sums.burst.saturating_add(load.burst);
@@ -543,21 +528,24 @@ impl Admission {
     fn subtract(&mut self, admitted: &Admitted) {
         let load = Load::of(admitted);
         self.rate = self.rate.saturating_sub(load.rate);
-        self.waiting = self
-            .waiting
-            .saturating_sub(load.waiting(self.delay(load.class)));
-        if let Some(sums) = self.classes.get_mut(load.class.index()) {
+        self.waiting = self.waiting.saturating_sub(load.waiting());
+        if let Some(sums) = self.class_mut(load.delay) {
             sums.count = sums.count.saturating_sub(load.count);
             sums.rate = sums.rate.saturating_sub(load.rate);
             sums.burst = sums.burst.saturating_sub(load.burst);
         }
     }
+
+    fn class_mut(&mut self, delay: Duration) -> Option<&mut ClassSums> {
+        let position = self.params.delay_classes.position(delay)?;
+        self.classes.get_mut(position)
+    }
 }
 
 impl Load {
-    pub(super) fn new(rate: BitRate, burst: ByteCount, class: DelayClass, count: u64) -> Self {
+    pub(super) fn new(rate: BitRate, burst: ByteCount, delay: Duration, count: u64) -> Self {
         Self {
-            class,
+            delay,
             count,
             rate: u128::from(rate.bits_per_second()) * u128::from(count),
             burst: nanobits(burst).saturating_mul(u128::from(count)),
@@ -565,14 +553,14 @@ impl Load {
     }
 
     fn of(admitted: &Admitted) -> Self {
-        let GuaranteeParams { rate, burst, class } = admitted.params;
-        Self::new(rate, burst, class, admitted.count)
+        let GuaranteeParams { rate, burst, delay } = admitted.params;
+        Self::new(rate, burst, delay, admitted.count)
     }
 
     /// Its largest backlog, nanobits: the bursts, plus the rates times the delay.
-    fn waiting(&self, delay: Duration) -> u128 {
+    fn waiting(&self) -> u128 {
         self.rate
-            .saturating_mul(u128::from(delay.nanos()))
+            .saturating_mul(u128::from(self.delay.nanos()))
             .saturating_add(self.burst)
     }
 }

@@ -2,19 +2,7 @@
 
 use slicewise_units::Duration;
 
-/// A position in [`DelayClasses`], shortest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DelayClass(u8);
-
-impl DelayClass {
-    /// Its position.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// At most 64 delays, four per doubling: an objective is rounded down to one of them, so that
+/// At most 64 delays, four per doubling (those of two while one replaces the other): an objective is rounded down to one of them, so that
 /// the admission test and the data plane handle classes, however many slices there are. Rounding
 /// costs at most 16 % of the objective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +22,10 @@ impl DelayClasses {
     pub fn geometric(shortest: Duration, longest: Duration) -> Self {
         let shortest = shortest.nanos().max(1_000);
         let delays = (0..MAX_CLASSES)
-            .map(|class| {
+            .map_while(|class| {
                 let doubled = u128::from(shortest) << (class / 4);
                 let nanos = doubled * u128::from(STEPS[class % 4]) / u128::from(STEPS[0]);
-                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+                u64::try_from(nanos).ok().map(Duration::from_nanos)
             })
             .enumerate()
             .take_while(|&(class, delay)| class == 0 || delay <= longest)
@@ -52,34 +40,25 @@ impl DelayClasses {
         &self.delays
     }
 
-    /// Every class with its delay, shortest first.
-    pub fn classes(&self) -> impl DoubleEndedIterator<Item = (DelayClass, Duration)> + '_ {
-        self.delays.iter().enumerate().map(|(index, &delay)| {
-            // There are at most 64.
-            (DelayClass(u8::try_from(index).unwrap_or(u8::MAX)), delay)
-        })
+    /// The classes of both; `None` if these are more than 128, as two that are [geometric](Self::geometric) never have.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Option<Self> {
+        let mut delays = [&self.delays[..], &other.delays[..]].concat();
+        delays.sort_unstable();
+        delays.dedup();
+        (delays.len() <= 2 * MAX_CLASSES).then_some(Self { delays })
+    }
+
+    /// The position of the class with this delay.
+    #[must_use]
+    pub fn position(&self, delay: Duration) -> Option<usize> {
+        self.delays.binary_search(&delay).ok()
     }
 
     /// The shortest delay.
     #[must_use]
     pub fn shortest(&self) -> Duration {
         self.delays.first().copied().unwrap_or(Duration::ZERO)
-    }
-
-    /// The delay of a class; that of the longest if there is no such class.
-    #[must_use]
-    pub fn delay(&self, class: DelayClass) -> Duration {
-        self.delays
-            .get(class.index())
-            .copied()
-            .unwrap_or_else(|| self.longest())
-    }
-
-    /// A class, or the longest there is where that is a longer one.
-    #[must_use]
-    pub fn at_most(&self, class: DelayClass) -> DelayClass {
-        let longest = self.delays.len().saturating_sub(1);
-        class.min(DelayClass(u8::try_from(longest).unwrap_or(u8::MAX)))
     }
 
     /// The longest delay.
@@ -101,13 +80,10 @@ impl DelayClasses {
         Duration::from_nanos(1 << (u64::BITS - buckets.leading_zeros()))
     }
 
-    /// The longest class within `objective`; `None` if even the shortest is longer.
+    /// The longest delay of a class within `objective`; `None` if even the shortest is longer.
     #[must_use]
-    pub fn within(&self, objective: Duration) -> Option<DelayClass> {
+    pub fn within(&self, objective: Duration) -> Option<Duration> {
         let classes = self.delays.partition_point(|&delay| delay <= objective);
-        classes
-            .checked_sub(1)
-            .and_then(|class| u8::try_from(class).ok())
-            .map(DelayClass)
+        self.delays[..classes].last().copied()
     }
 }

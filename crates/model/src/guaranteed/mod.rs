@@ -10,14 +10,14 @@ mod reservations;
 pub use admission::{
     Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, GuaranteeRequest,
 };
-pub use delay_classes::{DelayClass, DelayClasses};
+pub use delay_classes::DelayClasses;
 pub use refusal::{Offer, Problem, Refusal};
 pub use reservations::{Reservation, Reservations};
 
 use crate::QueueLimitParams;
-use slicewise_units::{Accounting, BitRate, ByteCount};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
-/// An admitted guarantee: frames within (rate, burst) wait no longer than their delay class, plus the
+/// An admitted guarantee: frames within (rate, burst) wait no longer than the delay, plus the
 /// granularity of the data plane (one bucket) and what the underlying device adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuaranteeParams {
@@ -25,8 +25,8 @@ pub struct GuaranteeParams {
     pub rate: BitRate,
     /// Committed burst (CBS), at least one largest frame.
     pub burst: ByteCount,
-    /// The delay class the objective was rounded down to.
-    pub class: DelayClass,
+    /// The delay of the class that the objective was rounded down to.
+    pub delay: Duration,
 }
 
 /// The most a slice may send, even if the link is idle.

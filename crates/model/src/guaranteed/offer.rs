@@ -4,8 +4,8 @@
 //! A request without objective changes its class with its rate and burst; then every class is
 //! examined with the rates or bursts that belong to it.
 
+use super::Offer;
 use super::admission::{Admission, GuaranteeRequest, Load, bytes, nanobits, rate};
-use super::{DelayClass, Offer};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// How much more a class and those longer than it bear.
@@ -49,36 +49,34 @@ impl Admission {
         }
         let most = u128::from(most);
         if request.delay.is_some() {
-            let class = self.delay_class(request)?;
-            return self.rate_in(class, request.burst, count, most).map(rate);
+            let delay = self.delay_class(request)?;
+            return self.rate_in(delay, request.burst, count, most).map(rate);
         }
         // The shorter the class, the higher the rates that send the burst within its delay.
-        self.params
-            .delay_classes
-            .classes()
-            .find_map(|(class, delay)| {
-                let bound = if class.index() == 0 {
-                    most
-                } else {
-                    most.min(nanobits(request.burst) / u128::from(delay.nanos().max(1)))
-                };
-                let rate = rate(self.rate_in(class, request.burst, count, bound)?);
-                let offered = GuaranteeRequest { rate, ..*request };
-                (self.delay_class(&offered) == Some(class)).then_some(rate)
-            })
+        let delay_classes = &self.params.delay_classes;
+        delay_classes.delays().iter().find_map(|&delay| {
+            let bound = if delay == delay_classes.shortest() {
+                most
+            } else {
+                most.min(nanobits(request.burst) / u128::from(delay.nanos().max(1)))
+            };
+            let rate = rate(self.rate_in(delay, request.burst, count, bound)?);
+            let offered = GuaranteeRequest { rate, ..*request };
+            (self.delay_class(&offered) == Some(delay)).then_some(rate)
+        })
     }
 
-    fn rate_in(&self, class: DelayClass, burst: ByteCount, count: u64, most: u128) -> Option<u128> {
+    fn rate_in(&self, delay: Duration, burst: ByteCount, count: u64, most: u128) -> Option<u128> {
         let count = u128::from(count.max(1));
         let burst = nanobits(burst);
         let mut most = most.min(self.rate_limit.saturating_sub(self.rate) / count);
-        for &(gap, left) in &self.headroom(class)?.classes {
+        for &(gap, left) in &self.headroom(delay)?.classes {
             let beside_burst = (left / count).checked_sub(burst)?;
             most = most.min(beside_burst.checked_div(gap).unwrap_or(most));
         }
         if let Some(left) = self.nanobits_left() {
             let beside_burst = (left / count).checked_sub(burst)?;
-            let delay = u128::from(self.delay(class).nanos());
+            let delay = u128::from(delay.nanos());
             most = most.min(beside_burst.checked_div(delay).unwrap_or(most));
         }
         (most > 0).then_some(most)
@@ -94,33 +92,29 @@ impl Admission {
             return None;
         }
         if request.delay.is_some() {
-            let class = self.delay_class(request)?;
-            return self.burst_in(class, request.rate, count, most);
+            let delay = self.delay_class(request)?;
+            return self.burst_in(delay, request.rate, count, most);
         }
         // The longer the class, the larger the bursts that the rate sends within its delay.
-        let classes: Vec<(DelayClass, Duration)> = self.params.delay_classes.classes().collect();
-        classes
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(index, &(class, _))| {
-                let bound = match classes.get(index + 1) {
-                    Some((_, next)) => {
-                        let sent =
-                            u128::from(request.rate.bits_per_second()) * u128::from(next.nanos());
-                        most.min(bytes(sent.saturating_sub(1)))
-                    }
-                    None => most,
-                };
-                let burst = self.burst_in(class, request.rate, count, bound)?;
-                let offered = GuaranteeRequest { burst, ..*request };
-                (self.delay_class(&offered) == Some(class)).then_some(burst)
-            })
+        let delays = self.params.delay_classes.delays();
+        delays.iter().enumerate().rev().find_map(|(index, &delay)| {
+            let bound = match delays.get(index + 1) {
+                Some(next) => {
+                    let sent =
+                        u128::from(request.rate.bits_per_second()) * u128::from(next.nanos());
+                    most.min(bytes(sent.saturating_sub(1)))
+                }
+                None => most,
+            };
+            let burst = self.burst_in(delay, request.rate, count, bound)?;
+            let offered = GuaranteeRequest { burst, ..*request };
+            (self.delay_class(&offered) == Some(delay)).then_some(burst)
+        })
     }
 
     fn burst_in(
         &self,
-        class: DelayClass,
+        delay: Duration,
         rate: BitRate,
         count: u64,
         most: ByteCount,
@@ -131,11 +125,11 @@ impl Admission {
             return None;
         }
         let mut most = nanobits(most);
-        for &(gap, left) in &self.headroom(class)?.classes {
+        for &(gap, left) in &self.headroom(delay)?.classes {
             most = most.min((left / count).checked_sub(rate.saturating_mul(gap))?);
         }
         if let Some(left) = self.nanobits_left() {
-            let at_rate = rate.saturating_mul(u128::from(self.delay(class).nanos()));
+            let at_rate = rate.saturating_mul(u128::from(delay.nanos()));
             most = most.min((left / count).checked_sub(at_rate)?);
         }
         let burst = bytes(most);
@@ -143,24 +137,21 @@ impl Admission {
     }
 
     fn delay_offer(&self, request: &GuaranteeRequest, count: u64) -> Option<Duration> {
-        self.params
-            .delay_classes
-            .classes()
-            .map(|(_, delay)| delay)
-            .find(|&delay| {
-                let delayed = GuaranteeRequest {
-                    delay: Some(delay),
-                    ..*request
-                };
-                self.try_class(&delayed, count).is_ok()
-            })
+        let mut delays = self.params.delay_classes.delays().iter().copied();
+        delays.find(|&delay| {
+            let delayed = GuaranteeRequest {
+                delay: Some(delay),
+                ..*request
+            };
+            self.try_class(&delayed, count).is_ok()
+        })
     }
 
     /// How many of `count` equal slices would be admitted; `None` for one, or where none would.
     fn count_offer(&self, request: &GuaranteeRequest, count: u64) -> Option<u64> {
-        let class = self.delay_class(request)?;
+        let delay = self.delay_class(request)?;
         let fits = |count| {
-            let load = Load::new(request.rate, request.burst, class, count);
+            let load = Load::new(request.rate, request.burst, delay, count);
             self.try_load(&load).is_ok()
         };
         let is_sound = request.rate != BitRate::ZERO && request.burst >= self.params.largest_frame;
@@ -179,12 +170,11 @@ impl Admission {
         Some(fitting)
     }
 
-    /// `None` where the class bears nothing at all.
-    fn headroom(&self, class: DelayClass) -> Option<Headroom> {
-        let first = self.delay(class);
+    /// From the class with delay `first` on; `None` where that bears nothing at all.
+    fn headroom(&self, first: Duration) -> Option<Headroom> {
         let classes = self
             .demands()
-            .filter(|(sums, _)| sums.class == class || (sums.class > class && sums.count > 0))
+            .filter(|(sums, _)| sums.delay == first || (sums.delay > first && sums.count > 0))
             .map(|(sums, demand)| {
                 let gap = u128::from(sums.delay.nanos().saturating_sub(first.nanos()));
                 Some((gap, sums.limit.checked_sub(demand)?))

@@ -1,24 +1,25 @@
 //! The guarantees of one policy, on every link that has to admit them.
 
 use super::{
-    Admission, AdmissionParams, DelayClass, GuaranteeParams, GuaranteeRequest, Problem, Refusal,
+    Admission, AdmissionParams, DelayClasses, GuaranteeParams, GuaranteeRequest, Problem, Refusal,
 };
+use slicewise_units::Duration;
 
 /// What one slice has reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation {
     /// Its guarantee.
     pub guarantee: GuaranteeParams,
-    /// The class of the longest delay of its frames, which is that of the guarantee unless this has just changed. Buffers have room for
+    /// The longest delay of its frames, which is that of the guarantee unless this has just changed. Buffers have room for
     /// what waits so long.
-    pub longest: DelayClass,
+    pub longest: Duration,
 }
 
 impl From<GuaranteeParams> for Reservation {
     fn from(guarantee: GuaranteeParams) -> Self {
         Self {
             guarantee,
-            longest: guarantee.class,
+            longest: guarantee.delay,
         }
     }
 }
@@ -32,9 +33,9 @@ impl Reservation {
             guarantee: GuaranteeParams {
                 rate: own.rate.max(guarantee.rate),
                 burst: own.burst.max(guarantee.burst),
-                class: own.class.min(guarantee.class),
+                delay: own.delay.min(guarantee.delay),
             },
-            longest: self.longest.max(guarantee.class),
+            longest: self.longest.max(guarantee.delay),
         }
     }
 }
@@ -94,13 +95,18 @@ impl Reservations {
     pub fn try_reserve(&mut self, reservation: impl Into<Reservation>) -> Result<(), Refusal> {
         let reservation = reservation.into();
         let Reservation { guarantee, longest } = reservation;
-        self.try_admit(&self.request(&guarantee, guarantee.class))?;
-        if longest == guarantee.class {
+        let request = |delay| GuaranteeRequest {
+            rate: guarantee.rate,
+            burst: guarantee.burst,
+            delay: Some(delay),
+        };
+        self.try_admit(&request(guarantee.delay))?;
+        if longest == guarantee.delay {
             return Ok(());
         }
         self.release(guarantee);
         // Only the buffer may be too small for it.
-        let waiting = self.request(&guarantee, longest);
+        let waiting = request(longest);
         let mut admissions = self.admissions.iter();
         match admissions.find_map(|admission| admission.test(&waiting, 1).err()) {
             Some(refusal) => Err(refusal),
@@ -108,15 +114,6 @@ impl Reservations {
                 self.restore(reservation);
                 Ok(())
             }
-        }
-    }
-
-    fn request(&self, guarantee: &GuaranteeParams, class: DelayClass) -> GuaranteeRequest {
-        let mut links = self.links();
-        GuaranteeRequest {
-            rate: guarantee.rate,
-            burst: guarantee.burst,
-            delay: links.next().map(|link| link.delay_classes.delay(class)),
         }
     }
 
@@ -128,15 +125,15 @@ impl Reservations {
         }
     }
 
-    /// Delay classes up to the longest in which something is reserved.
+    /// Whether nothing is reserved in other delay classes than these.
     #[must_use]
-    pub fn classes_reserved(&self) -> usize {
-        let classes = self.admissions.iter().map(Admission::classes_reserved);
-        classes.max().unwrap_or(0)
+    pub fn is_within(&self, classes: &DelayClasses) -> bool {
+        let mut admissions = self.admissions.iter();
+        admissions.all(|admission| admission.is_within(classes))
     }
 
-    /// Let other links admit what is reserved: as many, with the same accounting and delay classes, but for longer ones of which
-    /// none is [reserved](Self::classes_reserved). O(delay classes).
+    /// Let other links admit what is reserved: as many, with the same accounting, and with the delay classes
+    /// in which something is [reserved](Self::is_within). O(delay classes).
     ///
     /// # Errors
     /// The first condition that fails on one of them. Nothing is changed then.
@@ -164,9 +161,9 @@ impl Reservations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DelayClasses, Rate};
+    use crate::Rate;
     use proptest::prelude::*;
-    use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+    use slicewise_units::{Accounting, BitRate, ByteCount};
 
     fn link(mbit: u64) -> AdmissionParams {
         AdmissionParams {
@@ -216,7 +213,7 @@ mod tests {
         let shorter = reserved.try_admit(&sooner).unwrap().unwrap();
         reserved.release(shorter);
         let both = Reservation::from(guarantee).covering(shorter);
-        assert_eq!((both.guarantee, both.longest), (shorter, guarantee.class));
+        assert_eq!((both.guarantee, both.longest), (shorter, guarantee.delay));
         reserved.try_reserve(both).unwrap();
         let full = reserved.clone();
         assert!(reserved.try_reserve(shorter).is_err());

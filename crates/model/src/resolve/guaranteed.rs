@@ -262,24 +262,21 @@ impl SliceParams {
         let params = |request: &GuaranteeRequest| {
             let shortest = common.delay_classes.shortest();
             let class = request.delay_class(&common.delay_classes);
-            let class = class.ok_or_else(|| {
+            let delay = class.ok_or_else(|| {
                 let delay = request.delay.unwrap_or_default();
                 format!("asks for a delay of {delay}, below {shortest}, the shortest of the link")
             })?;
             Ok::<_, String>(GuaranteeParams {
                 rate: request.rate,
                 burst: kept(request.burst)?,
-                class,
+                delay,
             })
         };
         let guarantee = guarantee.map(params).transpose()?;
         let of_guarantee = guarantee.map(|guarantee| guarantee.rate);
         let own_rate = maximum.map(|maximum| maximum.rate).or(of_guarantee);
         let limit = default_limit(own_rate.unwrap_or(link));
-        let queue_limit = guarantee.map_or(limit, |guarantee| {
-            let delay = common.delay_classes.delay(guarantee.class);
-            room_for(&guarantee, delay, limit)
-        });
+        let queue_limit = guarantee.map_or(limit, |guarantee| room_for(&guarantee, limit));
         Ok(Self {
             guarantee,
             maximum,
@@ -373,8 +370,7 @@ impl ClassResolver<'_> {
             .unwrap_or(self.port.rate.rate);
         let mut queue_limit = self.queue_limit(own_rate)?;
         if let (Some(guarantee), None) = (guarantee, spec.queue_limit) {
-            let delay = shared.params.delay_classes.delay(guarantee.class);
-            queue_limit = room_for(&guarantee, delay, queue_limit);
+            queue_limit = room_for(&guarantee, queue_limit);
         }
         Ok(SliceParams {
             guarantee,
@@ -432,12 +428,8 @@ fn kept(burst: ByteCount) -> Result<ByteCount, String> {
 }
 
 /// At least `limit`, and the largest backlog of a guarantee even if all frames are small.
-fn room_for(
-    guarantee: &GuaranteeParams,
-    delay: Duration,
-    limit: QueueLimitParams,
-) -> QueueLimitParams {
-    let waiting = guarantee.burst + guarantee.rate.bytes_in(delay);
+fn room_for(guarantee: &GuaranteeParams, limit: QueueLimitParams) -> QueueLimitParams {
+    let waiting = guarantee.burst + guarantee.rate.bytes_in(guarantee.delay);
     let packets = waiting.bytes().div_ceil(SMALLEST_FRAME);
     QueueLimitParams {
         packets: limit

@@ -95,10 +95,11 @@ impl Changing<'_> {
         if needs_none && frames > 0 {
             return Err(SliceChangeError::FramesWait { frames });
         }
-        let (reserved, left) = (&self.ledger.reserved, after.delays().len());
-        let loses_some = left < before.delays().len();
-        // What was replaced may have a longer one for a while.
-        if loses_some && (reserved.has_ended() || reserved.classes_reserved() > left) {
+        let reserved = &self.ledger.reserved;
+        let is_left = |delay: &Duration| after.position(*delay).is_some();
+        let loses_some = !before.delays().iter().all(is_left);
+        // What was replaced may have another one for a while.
+        if loses_some && (reserved.has_ended() || !reserved.is_within(after)) {
             return Err(SliceChangeError::DelayReserved);
         }
         Ok(())

@@ -35,7 +35,8 @@ impl Admission {
         };
         let rate = u128::from(guarantee.rate.bits_per_second());
         let burst = u128::from(guarantee.burst.bits()) * 1_000_000_000;
-        let own = guarantee.class.index();
+        let classes = params(&[1]).delay_classes;
+        let own = classes.position(guarantee.delay).unwrap();
         self.classes[own].1 += rate;
         self.classes[own].2 += burst;
         let rates: u128 = self.classes.iter().map(|class| class.1).sum();
@@ -160,7 +161,7 @@ fn check(seed: u64, count: usize, link: u64) {
     for &id in conforming.iter().take(64) {
         let slice = &slices[id as usize];
         let frames = greedy(&mut random, id, slice, 40);
-        let delay = classes.delay(slice.guarantee.unwrap().class).nanos();
+        let delay = slice.guarantee.unwrap().delay.nanos();
         deadlines.extend(frames.iter().map(|frame| frame.at + delay));
         arrivals.extend(frames);
     }
@@ -182,8 +183,8 @@ fn check(seed: u64, count: usize, link: u64) {
         .iter()
         .filter(|sent| conforming.contains(&sent.slice))
     {
-        let class = slices[sent.slice as usize].guarantee.unwrap().class;
-        let bound = classes.delay(class).nanos() + granularity;
+        let guarantee = slices[sent.slice as usize].guarantee.unwrap();
+        let bound = guarantee.delay.nanos() + granularity;
         let delay = sent.end - sent.arrival;
         assert!(
             delay <= bound,
@@ -261,9 +262,7 @@ fn a_frame_that_waited_does_not_penalise_those_behind_it() {
     arrivals.sort();
     let mut rig = Rig::new(&params(&[1]), &slices, link);
     rig.run(&arrivals);
-    let classes = params(&[1]).delay_classes;
-    let class = slices[0].guarantee.unwrap().class;
-    let bound = classes.delay(class) + rig.scheduler.granularity();
+    let bound = slices[0].guarantee.unwrap().delay + rig.scheduler.granularity();
     let guaranteed = rig.sent.iter().filter(|sent| sent.slice < 9);
     let largest = guaranteed
         .map(|sent| sent.end - sent.arrival)
@@ -281,7 +280,7 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
     let frame_time = LARGEST_FRAME * 80;
     let classes = params(&[1]).delay_classes;
     let objective = Duration::from_millis(1);
-    let delay = classes.delay(classes.within(objective).unwrap());
+    let delay = classes.within(objective).unwrap();
     // As large a burst as is admitted.
     let burst = delay.nanos() / 80 - LARGEST_FRAME;
     let slices = [

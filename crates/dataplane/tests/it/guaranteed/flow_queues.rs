@@ -115,7 +115,7 @@ proptest! {
         rig.run(&all);
 
         let classes = params(&[1]).delay_classes;
-        let delay = classes.delay(classes.within(OBJECTIVE).unwrap());
+        let delay = classes.within(OBJECTIVE).unwrap();
         let slack = rig.scheduler.granularity().nanos();
         let (mut left, mut arrived) = (0, 0);
         let mut arrivals = own.iter();

@@ -50,7 +50,7 @@ pub fn guaranteed(rate: u64, burst: u64, objective: Duration) -> SliceParams {
         guarantee: Some(GuaranteeParams {
             rate: BitRate::new(rate),
             burst: ByteCount::new(burst),
-            class: params(&[1]).delay_classes.within(objective).unwrap(),
+            delay: params(&[1]).delay_classes.within(objective).unwrap(),
         }),
         ..best_effort(1)
     }

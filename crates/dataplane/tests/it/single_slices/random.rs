@@ -323,8 +323,8 @@ proptest! {
         model.port = Port::new(&spec(&[(OWN..=OWN, own)]), Some(LINK));
         let classes = spec(&[(OWN..=OWN, own)]).resolve(LINK).unwrap();
         let delays = classes.guaranteed.unwrap().delay_classes;
-        let class = classes.classes[0].slice.unwrap().guarantee.unwrap().class;
-        let bound = delays.delay(class) + delays.bucket_width();
+        let guarantee = classes.classes[0].slice.unwrap().guarantee.unwrap();
+        let bound = guarantee.delay + delays.bucket_width();
         let (mut conforming, mut arrivals) = (0u64, Vec::new());
         for (step, bursts, gap) in churn {
             model.step(step);

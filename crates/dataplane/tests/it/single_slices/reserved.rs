@@ -35,7 +35,7 @@ const IDLE: u64 = 9 * FRAME + 1;
 fn due(port: &Port, delay: Duration) -> u64 {
     let policy = spec(&[]).resolve(LINK).unwrap();
     let delays = policy.guaranteed.unwrap().delay_classes;
-    let bound = delays.delay(delays.within(delay).unwrap()) + delays.bucket_width();
+    let bound = delays.within(delay).unwrap() + delays.bucket_width();
     port.now() + bound.nanos()
 }
 

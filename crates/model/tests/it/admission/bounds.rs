@@ -42,10 +42,7 @@ const LINK: u64 = 100_000_000;
 fn overloads(admission: &Admission, slices: &[GuaranteeRequest], grid: u64) -> bool {
     let delays: Vec<u64> = slices
         .iter()
-        .map(|slice| {
-            let class = admission.delay_class(slice).unwrap();
-            admission.params().delay_classes.delay(class).nanos()
-        })
+        .map(|slice| admission.delay_class(slice).unwrap().nanos())
         .collect();
     let longest = delays.iter().copied().max().unwrap_or(0);
     let intervals = (1..=grid).map(|step| 2 * longest / grid * step);

@@ -21,12 +21,10 @@ fn four_classes_to_a_doubling_as_far_as_the_longest() {
     assert_eq!(nanos, expected);
     assert_eq!(classes.shortest(), Duration::from_micros(10));
     assert_eq!(classes.longest(), Duration::from_micros(40));
-    let indices: Vec<(usize, u64)> = classes
-        .classes()
-        .map(|(class, delay)| (class.index(), delay.nanos()))
-        .collect();
-    let numbered: Vec<(usize, u64)> = expected.into_iter().enumerate().collect();
-    assert_eq!(indices, numbered);
+    let position = |nanos| classes.position(Duration::from_nanos(nanos));
+    let positions = expected.map(|nanos| position(nanos).unwrap());
+    assert!(positions.into_iter().eq(0..9));
+    assert_eq!(position(20_001), None);
 }
 
 #[test]
@@ -37,24 +35,42 @@ fn there_are_one_to_sixty_four_classes() {
     let all = DelayClasses::geometric(Duration::from_micros(1), Duration::MAX);
     assert_eq!(all.delays().len(), 64);
     assert_eq!(all.longest(), Duration::from_nanos(55_109_222));
-    // A class that does not exist has the longest delay.
-    let (last, _) = all.classes().next_back().unwrap();
-    assert_eq!(all.delay(last), all.longest());
-    assert_eq!(one.delay(last), Duration::from_micros(10));
+    let endless = DelayClasses::geometric(Duration::MAX, Duration::MAX);
+    assert_eq!(endless.delays(), [Duration::MAX]);
+}
+
+#[test]
+fn two_have_the_delays_of_both_once() {
+    let nanos = |classes: &DelayClasses| -> Vec<u64> {
+        let delays = classes.delays().iter();
+        delays.map(|delay| delay.nanos()).collect()
+    };
+    let (one, other) = (micros(10, 20), micros(12, 24));
+    let both = one.union(&other).unwrap();
+    assert_eq!(other.union(&one).unwrap(), both);
+    let expected = [
+        10_000, 11_892, 12_000, 14_142, 14_270, 16_818, 16_970, 20_000, 20_181, 24_000,
+    ];
+    assert_eq!(nanos(&both), expected);
+    assert_eq!(one.union(&micros(10, 40)), Some(micros(10, 40)));
+    let many = |nanos| DelayClasses::geometric(Duration::from_nanos(nanos), Duration::MAX);
+    let most = many(1_000).union(&many(1_001)).unwrap();
+    assert_eq!(most.delays().len(), 128);
+    assert_eq!(most.union(&many(1_003)), None);
 }
 
 #[test]
 fn an_objective_is_rounded_down_to_a_class() {
     let classes = micros(10, 40);
     let within = |nanos| {
-        let class = classes.within(Duration::from_nanos(nanos))?;
-        Some((class.index(), classes.delay(class).nanos()))
+        let delay = classes.within(Duration::from_nanos(nanos));
+        delay.map(Duration::nanos)
     };
     assert_eq!(within(9_999), None);
-    assert_eq!(within(10_000), Some((0, 10_000)));
-    assert_eq!(within(19_999), Some((3, 16_818)));
-    assert_eq!(within(20_000), Some((4, 20_000)));
-    assert_eq!(within(u64::MAX), Some((8, 40_000)));
+    assert_eq!(within(10_000), Some(10_000));
+    assert_eq!(within(19_999), Some(16_818));
+    assert_eq!(within(20_000), Some(20_000));
+    assert_eq!(within(u64::MAX), Some(40_000));
 }
 
 #[test]
@@ -93,7 +109,6 @@ fn usage_is_reported_by_class() {
     let usage: Vec<_> = link
         .classes_in_use()
         .map(|class| {
-            assert_eq!(link.params().delay_classes.delay(class.class), class.delay);
             let ClassUse {
                 delay,
                 count,

@@ -75,10 +75,7 @@ fn reports_how_many_equal_slices_fit() {
 #[test]
 fn a_slice_without_objective_gets_the_time_its_rate_takes_for_its_burst() {
     let link = link("1 Gbit/s");
-    let delay = |request| {
-        let class = link.delay_class(&request).unwrap();
-        link.params().delay_classes.delay(class).to_string()
-    };
+    let delay = |request| link.delay_class(&request).unwrap().to_string();
     // 2.4 ms, rounded down to a class.
     assert_eq!(delay(without_objective("10 Mbit/s", "3 kB")), "2152.704 µs");
     assert_eq!(
