@@ -172,6 +172,30 @@ fn longer_delays_come_before_slices_have_them_and_go_when_none_has() {
     assert_eq!(change_to(&mut port, &before), [0, 5]);
 }
 
+/// What is released with one change is bounded.
+#[test]
+fn no_delay_goes_that_a_slice_has_or_had_until_all_is_released_that_ended() {
+    let of = |delay| guaranteed(1_000, 15_000, ms(delay));
+    let shorter = resolved(
+        &[],
+        &Common {
+            longest: 60,
+            ..COMMON
+        },
+    );
+    let mut port = Port::new(&with(&[(1..=1, of(90))], &COMMON), Some(LINK));
+    let step = GradualStep::Common(Box::new(shorter));
+    let reserved = Err(SliceChangeError::DelayReserved);
+    assert_eq!(carry_out(&mut port, step.clone()), reserved);
+    burst(&mut port, 1, 5);
+    for delay in [50, 70].repeat(35).into_iter().chain([50]) {
+        apply(&mut port, change(&(1..=1), of(delay))).unwrap();
+    }
+    port.run_until(u64::MAX / 2);
+    assert_eq!(carry_out(&mut port, step.clone()), reserved);
+    assert_eq!(carry_out(&mut port, step), Ok(()));
+}
+
 /// Frames beyond the burst of the slice, which has a maximum, leave as they become eligible.
 #[test]
 fn a_delay_goes_when_frames_of_a_removed_slice_have_left_that_had_it() {
@@ -252,6 +276,94 @@ fn much_longer_delays_wait_until_no_frame_does() {
     burst(&mut port, 1, 1);
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 11);
+}
+
+/// Classes of 47.6 and 18.9 ms become classes of 42.8 and 18.0 ms. One slice has five frames under its guarantee, and the other none.
+#[test]
+fn another_shortest_delay_comes_slice_by_slice() {
+    let slices = [
+        (1..=1, guaranteed(1_000, 15_000, ms(50))),
+        (2..=2, guaranteed(1_000, 3_000, ms(20))),
+    ];
+    let finer = Common {
+        shortest: 9,
+        ..COMMON
+    };
+    let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
+    burst(&mut port, 1, 5);
+    let after = resolved(&slices, &finer);
+    let steps = steps_to(&port, &after).unwrap();
+    assert!(
+        matches!(
+            &steps[..],
+            [
+                GradualStep::Common(_),
+                GradualStep::Slice(SliceChange::Change { .. }),
+                GradualStep::Slice(SliceChange::Change { .. }),
+                GradualStep::Common(_)
+            ]
+        ),
+        "{steps:?}"
+    );
+    assert_eq!(change_to(&mut port, &after), [5, 5, 5, 5]);
+    // The shorter delay stays reserved while frames wait that came under it.
+    let later = port.now() + 1_000_000_000;
+    port.run_until(later);
+    let before = resolved(&slices, &COMMON);
+    let steps = steps_to(&port, &before).unwrap();
+    carry_out(&mut port, steps[0].clone()).unwrap();
+    burst(&mut port, 1, 5);
+    for step in &steps[1..3] {
+        carry_out(&mut port, step.clone()).unwrap();
+    }
+    let last = carry_out(&mut port, steps[3].clone());
+    assert_eq!(last, Err(SliceChangeError::DelayReserved));
+    let later = port.now() + 5 * FRAME;
+    port.run_until(later);
+    carry_out(&mut port, steps[3].clone()).unwrap();
+    assert_eq!(steps_to(&port, &before), Some(vec![]));
+}
+
+/// Who asks for a slice may not know yet that its delay class has gone.
+#[test]
+fn a_delay_that_has_gone_is_the_longest_within_it_or_refused() {
+    let coarser = Common {
+        shortest: 30_000,
+        ..COMMON
+    };
+    let slices = [(1..=1, guaranteed(1_000, 3_000, ms(90)))];
+    let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
+    change_to(&mut port, &resolved(&slices, &coarser));
+    let refused = apply(&mut port, add(&(2..=2), guaranteed(1_000, 3_000, ms(29)))).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("is shorter than the shortest delay class, of 30 ms"),
+        "{refused}"
+    );
+    // 51.5 kB beside the largest frame fit in 42.4 ms, the class that there is, and 57.9 kB in 47.6 ms.
+    let most = guaranteed(8_000, 51_000, ms(50));
+    let larger = guaranteed(8_000, 52_000, ms(50));
+    apply(&mut port, add(&(2..=2), larger)).unwrap_err();
+    apply(&mut port, add(&(2..=2), most)).unwrap();
+    apply(&mut port, remove(&(2..=2))).unwrap();
+    apply(&mut port, add(&(3..=3), most)).unwrap();
+}
+
+/// A reload is given up when the delays of two policies are there; a third one would have too many.
+#[test]
+fn delays_of_three_policies_are_not_there_at_the_same_time() {
+    let slices = [(1..=1, guaranteed(1_000, 3_000, ms(50)))];
+    let [second, third] = [11, 13].map(|shortest| {
+        let common = Common { shortest, ..COMMON };
+        resolved(&slices, &common)
+    });
+    let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
+    let steps = steps_to(&port, &second).unwrap();
+    carry_out(&mut port, steps[0].clone()).unwrap();
+    assert_eq!(steps_to(&port, &third), None);
+    change_to(&mut port, &resolved(&slices, &COMMON));
+    change_to(&mut port, &third);
 }
 
 /// Its deadline was promised on the faster link.
