@@ -8,8 +8,8 @@ use slicewise_dataplane::{
     Change, Conditioning, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange,
     Verdict,
 };
-use slicewise_model::{ClassParams, Colour, Condition, PolicyParams, SliceParams};
-use slicewise_units::{BitRate, ByteCount, FrameLengths, Instant};
+use slicewise_model::{ClassParams, Colour, Condition, DelayClasses, PolicyParams, SliceParams};
+use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::TrafficClass;
 
 const KIND: Kind = Kind::VlanPair;
@@ -85,7 +85,8 @@ impl Run {
         let done = match step {
             GradualStep::ClassMaps(maps) => self.pipeline.exchange_class_maps(&maps, now),
             GradualStep::Slice(change) => self.pipeline.change_slice(change, now).map(drop),
-            _ => Ok(()),
+            GradualStep::Common(policy) => self.pipeline.change_common(&policy, now),
+            GradualStep::Tenant(_) | GradualStep::FlowsApart(_) => Ok(()),
         };
         done.inspect_err(|error| assert!(error.is_temporary(), "{error}"))
             .is_ok()
@@ -117,6 +118,16 @@ impl Run {
             self.offer(random.below(SLICES as usize) as u32);
             let now = self.now();
             let _: Option<Frame> = self.pipeline.poll_egress(now);
+        }
+    }
+
+    /// Until no frame waits.
+    fn drain(&mut self) {
+        while self.pipeline.backlog() > 0 || self.pipeline.is_removing() {
+            self.now += GAP;
+            let now = self.now();
+            let _: Option<Frame> = self.pipeline.poll_egress(now);
+            while self.pipeline.poll_removed(now).is_some() {}
         }
     }
 
@@ -206,6 +217,9 @@ fn slice_by_slice() {
             map.name.clone_from(&class.name);
         }
     }
+    let mut delays = before.clone();
+    set_delay_classes(&mut delays);
+    time_steps("delays", [&delays, &before], SLICES as usize + 2);
     time_steps("names", [&renamed, &before], EXCHANGED);
     time_steps("rates", [&slower, &before], SLICES as usize);
     time_steps("slices come and go", [&others, &before], 2 * EXCHANGED);
@@ -290,10 +304,27 @@ fn set_conditions(class: &mut ClassParams, conditions: Vec<Condition>) {
     }
 }
 
+/// Another shortest delay, and with it another one for each slice.
+fn set_delay_classes(policy: &mut PolicyParams) {
+    let [shortest, longest] = [12, 100_000].map(Duration::from_micros);
+    let classes = DelayClasses::geometric(shortest, longest);
+    let slices = policy.classes.iter_mut();
+    let slices = slices.filter_map(|class| class.slice.as_mut()?.guarantee.as_mut());
+    for guarantee in slices {
+        guarantee.delay = classes.within(guarantee.delay).expect("all are longer");
+    }
+    for link in &mut policy.links {
+        link.delay_classes = classes.clone();
+    }
+    if let Some(common) = &mut policy.guaranteed {
+        common.delay_classes = classes;
+    }
+}
+
 /// Steps to each of two policies in turn.
 fn time_steps(what: &str, policies: [&PolicyParams; 2], expected: usize) {
     let (mut run, mut random) = (Run::new(SLICES), Random(1));
-    let (mut prepared_in, mut changed_in) = (Vec::new(), Vec::new());
+    let [mut prepared_in, mut changed_in, mut common_in] = [const { Vec::new() }; 3];
     for policy in policies {
         let basis = run.pipeline.basis();
         let (steps, took) = beside(move || {
@@ -302,30 +333,38 @@ fn time_steps(what: &str, policies: [&PolicyParams; 2], expected: usize) {
         });
         prepared_in.push(took);
         assert_eq!(steps.len(), expected);
-        for some in steps.chunks(AT_ONCE) {
-            run.forward(&mut random);
-            let now = run.now();
-            std::hint::black_box(clock());
-            let start = clock();
-            for step in some {
-                let GradualStep::Slice(change) = step else {
-                    continue;
-                };
-                let changed = run.pipeline.change_slice(change.clone(), now);
-                assert!(changed.is_ok(), "the link has room for both: {changed:?}");
+        let is_common = |step: &GradualStep| matches!(step, GradualStep::Common(_));
+        for alike in steps.chunk_by(|one, next| is_common(one) == is_common(next)) {
+            let is_common = is_common(&alike[0]);
+            if is_common {
+                run.drain();
             }
-            changed_in.push(clock() - start);
-            while run.pipeline.poll_removed(now).is_some() {}
+            for some in alike.chunks(AT_ONCE) {
+                run.forward(&mut random);
+                let some = some.to_vec();
+                std::hint::black_box(clock());
+                let start = clock();
+                for step in some {
+                    assert!(run.carry_out(step), "the link has room for both");
+                }
+                let took = clock() - start;
+                let times = if is_common {
+                    &mut common_in
+                } else {
+                    &mut changed_in
+                };
+                times.push(took);
+                let now = run.now();
+                while run.pipeline.poll_removed(now).is_some() {}
+            }
         }
-        while run.pipeline.backlog() > 0 || run.pipeline.is_removing() {
-            run.now += GAP;
-            let now = run.now();
-            let _: Option<Frame> = run.pipeline.poll_egress(now);
-            while run.pipeline.poll_removed(now).is_some() {}
-        }
+        run.drain();
     }
     print(&format!("{what}: prepare"), prepared_in);
     print(&format!("{what}: {AT_ONCE} at once"), changed_in);
+    if !common_in.is_empty() {
+        print(&format!("{what}: what slices share"), common_in);
+    }
 }
 
 fn single_changes() {

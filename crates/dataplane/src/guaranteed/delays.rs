@@ -15,27 +15,35 @@ impl Delays {
 
     /// Have those of `classes`, in place of those that are not among them, which no slice has.
     pub(super) fn set(&mut self, classes: &DelayClasses) {
+        let wanted: Vec<u64> = nanos_of(classes).collect();
+        if wanted == self.0 {
+            return;
+        }
         let known: BTreeSet<u64> = self.0.iter().copied().collect();
-        let wanted: BTreeSet<u64> = nanos_of(classes).collect();
-        let numbers = self.0.iter_mut();
-        let mut free = numbers.filter(|nanos| !wanted.contains(nanos));
-        let mut more = Vec::new();
-        for &nanos in wanted.difference(&known) {
-            match free.next() {
-                Some(place) => *place = nanos,
-                None => more.push(nanos),
+        let mut missing = wanted.iter().filter(|nanos| !known.contains(nanos));
+        for nanos in &mut self.0 {
+            if wanted.binary_search(nanos).is_err()
+                && let Some(missing) = missing.next()
+            {
+                *nanos = *missing;
             }
         }
-        self.0.append(&mut more);
+        self.0.extend(missing);
     }
 
     /// The number of a delay, or of the longest within it that there is.
     pub(super) fn number(&self, delay: Duration) -> u8 {
-        let delays = (0..=u8::MAX).zip(&self.0);
-        let within = delays.filter(|(_, nanos)| **nanos <= delay.nanos());
-        within
-            .max_by_key(|(_, nanos)| **nanos)
-            .map_or(0, |(number, _)| number)
+        let nanos = delay.nanos();
+        let known = self.0.iter().position(|known| *known == nanos);
+        known.map_or_else(|| self.within(nanos), to_number)
+    }
+
+    #[cold]
+    fn within(&self, nanos: u64) -> u8 {
+        let delays = self.0.iter().enumerate();
+        let within = delays.filter(|(_, known)| **known <= nanos);
+        let longest = within.max_by_key(|(_, known)| **known);
+        longest.map_or(0, |(position, _)| to_number(position))
     }
 
     /// A delay, ns.
@@ -43,6 +51,11 @@ impl Delays {
     pub(super) fn nanos(&self, number: u8) -> u64 {
         self.0[usize::from(number)]
     }
+}
+
+/// There are at most 128.
+fn to_number(position: usize) -> u8 {
+    u8::try_from(position).unwrap_or(u8::MAX)
 }
 
 fn nanos_of(classes: &DelayClasses) -> impl Iterator<Item = u64> {
