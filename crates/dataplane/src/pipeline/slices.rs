@@ -36,8 +36,8 @@ impl Pipeline {
 
     /// Let the slices have in common what those of `policy` have: the name, links, largest frame and delay classes. Its classes and
     /// tenants do not count. Links are as many as before and count the same. What was replaced must fit them as long as it is reserved;
-    /// the caller paces what leaves to the new rate from now on. Of the delay classes, longer ones may come or go. The largest frame
-    /// accepted is at most that of the links: it becomes smaller before theirs, and larger after theirs.
+    /// the caller paces what leaves to the new rate from now on. Delay classes may come, and those may go in which nothing is reserved.
+    /// The largest frame accepted is at most that of the links: it becomes smaller before theirs, and larger after theirs.
     ///
     /// # Errors
     /// If there are no slices, or what is reserved does not fit. While a frame waits that is to leave under a guarantee, also for links
