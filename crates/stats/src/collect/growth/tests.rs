@@ -108,6 +108,20 @@ fn a_frame_is_lost_where_it_was_sent_also_once_bins_are_wider() {
     assert_eq!(record.slices[0].series.lost_frames[..6], [0, 0, 2, 0, 0, 0]);
 }
 
+/// The second slice makes segments wider between two packets of the first, which are in one bin.
+#[test]
+fn a_frame_is_in_the_segment_of_its_bin_also_once_segments_are_wider() {
+    let bin = Duration::from_millis(1);
+    let last = 2 * MAX_HELD_SEGMENTS as u64 - 1;
+    let early = (0, 700 * MS, Some(100));
+    let late = (1, last * MS, Some(100));
+    let packets = [[early; 3], [late; 3], [early; 3]].concat();
+    let mut collector = open_ended(bin, 2);
+    feed(&mut collector, &packets);
+    let record = finish(&mut collector);
+    assert!(record.slices == known(&packets, 2, bin).slices);
+}
+
 #[test]
 fn a_slice_added_late_also_has_the_earlier_bins() {
     let mut collector = open_ended(Duration::from_millis(1), 1);
