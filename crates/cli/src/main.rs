@@ -38,6 +38,10 @@ use slicewise_study::Diagnostics;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// No thread waits until pieces of memory are joined that others have freed, so a gateway forwards meanwhile.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -32,6 +32,9 @@ const SLICES: u32 = 1_000_000;
 /// Stride between slices, so that each is as cold in the cache as in practice.
 const STRIDE: u32 = 7_919;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn classes() -> DelayClasses {
     DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(10))
 }

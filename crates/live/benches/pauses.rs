@@ -25,9 +25,12 @@ use slicewise_units::{BitRate, Duration, Instant};
 const LINK: BitRate = BitRate::new(400_000_000_000);
 const ROUNDS: usize = 5;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     // As in the gateway.
-    heap::join_at_once();
+    heap::keep_what_is_freed();
     println!("ms that forwarding stops, median and most of {ROUNDS} rounds");
     println!("{:<10} {:>17} {:>17}", "slices", "commit", "metrics");
     for slices in [1_000, 10_000, 100_000] {

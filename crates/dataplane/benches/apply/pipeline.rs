@@ -166,20 +166,17 @@ fn print(what: &str, mut times: Vec<u64>) {
     );
 }
 
-/// As in the gateway: whoever asks for memory does not wait until small pieces that others have freed are joined.
-fn join_at_once() {
-    unsafe extern "C" {
-        fn mallopt(parameter: i32, value: i32) -> i32;
-    }
-    const M_MXFAST: i32 = 1;
-    // SAFETY: takes no pointers.
-    let done = unsafe { mallopt(M_MXFAST, 0) };
-    assert_eq!(done, 1, "the C library is glibc");
+/// As in the gateway: no thread waits until the kernel has what was freed.
+fn keep_what_is_freed() {
+    /// `mi_option_purge_delay`.
+    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+    // SAFETY: sets a number.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
 /// Times of single changes, and of whole policies.
 pub fn report() {
-    join_at_once();
+    keep_what_is_freed();
     println!("\nµs per change of a pipeline with {SLICES} slices, each with a frame that waits");
     println!(
         "{:<34} {:>8} {:>8} {:>8} {:>8}",

@@ -119,7 +119,7 @@ pub fn run(
     load: &mut (dyn FnMut() -> Result<GatewayParams, String> + Send),
     controller: Option<Controller>,
 ) -> Result<Stopped, GatewayError> {
-    heap::join_at_once();
+    heap::keep_what_is_freed();
     let outcome = Gateway::start(params, wait, controller.is_some()).and_then(|mut gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
         if let Some(controller) = controller {
