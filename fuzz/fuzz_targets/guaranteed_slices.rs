@@ -40,7 +40,7 @@ fn slice(promise: &Promise, classes: &DelayClasses) -> SliceParams {
             Some(GuaranteeParams {
                 rate: BitRate::new(rate.clamp(1, BitRate::MAX.bits_per_second())),
                 burst: burst(bytes),
-                class: classes.within(Duration::from_micros(u64::from(micros)))?,
+                delay: classes.within(Duration::from_micros(u64::from(micros)))?,
             })
         }),
         maximum: promise.maximum.map(|(rate, bytes)| MaximumParams {

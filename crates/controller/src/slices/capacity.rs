@@ -83,8 +83,8 @@ impl DirectionState {
         request: &GuaranteeRequest,
     ) -> Result<usize, slicewise_model::Refusal> {
         let delay = self.admission().try_admit(request)?.params().delay;
-        let class = self.params.delay_classes.position(delay);
-        let class = class.unwrap_or(usize::MAX);
+        let delays = self.params.delay_classes.delays();
+        let class = delays.partition_point(|shorter| *shorter < delay);
         if let Some(sums) = self.sums.get_mut(class) {
             sums.slices += 1;
             sums.rate_bps += request.rate.bits_per_second();

@@ -84,7 +84,8 @@ impl Reserved {
         self.is_incomplete = true;
     }
 
-    /// Whether nothing is reserved in other delay classes than these; beside [what has ended](Self::has_ended).
+    /// Whether no guarantee is reserved in other delay classes than these. Until [nothing counts that has ended](Self::has_ended), frames may
+    /// have longer delays than these guarantees.
     pub(crate) fn is_within(&self, classes: &DelayClasses) -> bool {
         self.reservations.is_within(classes)
     }

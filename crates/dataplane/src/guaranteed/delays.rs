@@ -31,19 +31,13 @@ impl Delays {
         self.0.extend(missing);
     }
 
-    /// The number of a delay, or of the longest within it that there is.
+    /// The number of a delay, which is one of those.
     pub(super) fn number(&self, delay: Duration) -> u8 {
         let nanos = delay.nanos();
-        let known = self.0.iter().position(|known| *known == nanos);
-        known.map_or_else(|| self.within(nanos), to_number)
-    }
-
-    #[cold]
-    fn within(&self, nanos: u64) -> u8 {
-        let delays = self.0.iter().enumerate();
-        let within = delays.filter(|(_, known)| **known <= nanos);
-        let longest = within.max_by_key(|(_, known)| **known);
-        longest.map_or(0, |(position, _)| to_number(position))
+        let mut numbers = (0..=u8::MAX).zip(&self.0);
+        let found = numbers.find(|(_, known)| **known == nanos);
+        debug_assert!(found.is_some(), "{delay} is the delay of a class");
+        found.map_or(0, |(number, _)| number)
     }
 
     /// A delay, ns.
@@ -51,11 +45,6 @@ impl Delays {
     pub(super) fn nanos(&self, number: u8) -> u64 {
         self.0[usize::from(number)]
     }
-}
-
-/// There are at most 128.
-fn to_number(position: usize) -> u8 {
-    u8::try_from(position).unwrap_or(u8::MAX)
 }
 
 fn nanos_of(classes: &DelayClasses) -> impl Iterator<Item = u64> {

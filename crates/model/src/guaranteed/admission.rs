@@ -245,18 +245,18 @@ impl Admission {
 
     /// Whether nothing is reserved in other classes than these.
     pub(super) fn is_within(&self, classes: &DelayClasses) -> bool {
-        let mut in_use = self.classes.iter().filter(|sums| sums.count > 0);
-        in_use.all(|sums| classes.position(sums.delay).is_some())
+        let mut classes_in_use = self.classes_of_slices();
+        classes_in_use.all(|sums| classes.position(sums.delay).is_some())
+    }
+
+    fn classes_of_slices(&self) -> impl Iterator<Item = &ClassSums> {
+        self.classes.iter().filter(|sums| sums.count > 0)
     }
 
     /// The same guarantees on another link with the same accounting, and the delay classes that are in use.
     pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
         let mut moved = Self::new(params);
-        debug_assert!(
-            self.is_within(&moved.params.delay_classes),
-            "what is reserved has a class"
-        );
-        for sums in &self.classes {
+        for sums in self.classes_of_slices() {
             let load = Load {
                 delay: sums.delay,
                 count: sums.count,
@@ -537,8 +537,9 @@ impl Admission {
     }
 
     fn class_mut(&mut self, delay: Duration) -> Option<&mut ClassSums> {
-        let position = self.params.delay_classes.position(delay)?;
-        self.classes.get_mut(position)
+        let position = self.params.delay_classes.position(delay);
+        debug_assert!(position.is_some(), "{delay} is the delay of a class");
+        self.classes.get_mut(position?)
     }
 }
 

@@ -88,7 +88,7 @@ impl Reservations {
         Ok(given)
     }
 
-    /// Reserve a guarantee with a delay class, as [`try_admit`](Self::try_admit), or more.
+    /// Reserve a guarantee with the delay of a class, as [`try_admit`](Self::try_admit), or more.
     ///
     /// # Errors
     /// As [`try_admit`](Self::try_admit).
@@ -125,7 +125,8 @@ impl Reservations {
         }
     }
 
-    /// Whether nothing is reserved in other delay classes than these.
+    /// Whether no guarantee is reserved in other delay classes than these. The [longest](Reservation::longest) delay of a reservation does not
+    /// count.
     #[must_use]
     pub fn is_within(&self, classes: &DelayClasses) -> bool {
         let mut admissions = self.admissions.iter();

@@ -224,7 +224,7 @@ fn a_delay_goes_when_frames_of_a_removed_slice_have_left_that_had_it() {
 
 /// Who asks for it knows of longer delays, which have gone meanwhile.
 #[test]
-fn a_slice_whose_delay_has_gone_gets_the_longest_there_is() {
+fn a_slice_whose_delay_has_gone_gets_the_longest_within_it() {
     let longer = Common {
         longest: 120,
         ..COMMON
@@ -350,9 +350,9 @@ fn a_delay_that_has_gone_is_the_longest_within_it_or_refused() {
     apply(&mut port, add(&(3..=3), most)).unwrap();
 }
 
-/// A reload is given up when the delays of two policies are there; a third one would have too many.
+/// A reload is given up when the delays of two policies are there. Those of the third would be more than 128.
 #[test]
-fn delays_of_three_policies_are_not_there_at_the_same_time() {
+fn too_many_delays_are_not_there_at_the_same_time() {
     let slices = [(1..=1, guaranteed(1_000, 3_000, ms(50)))];
     let [second, third] = [11, 13].map(|shortest| {
         let common = Common { shortest, ..COMMON };
