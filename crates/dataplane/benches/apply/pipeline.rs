@@ -437,10 +437,8 @@ fn time_common(what: &str, waits: bool, change: impl Fn(&mut PolicyParams, u32))
     let mut changed_in = Vec::new();
     for round in 0..CHANGES {
         run.forward(&mut random);
-        while !waits && run.pipeline.backlog() > 0 {
-            run.now += GAP;
-            let now = run.now();
-            let _: Option<Frame> = run.pipeline.poll_egress(now);
+        if !waits {
+            run.drain();
         }
         change(&mut policy, round);
         let now = run.now();
@@ -458,12 +456,10 @@ fn whole_policies() {
         let (mut prepared_in, mut committed_in) = (Vec::new(), Vec::new());
         for _ in 0..5 {
             let mut run = Run::new(SLICES);
-            let mut now = run.now();
-            while !waiting && run.pipeline.backlog() > 0 {
-                run.now += GAP;
-                now = run.now();
-                let _: Option<Frame> = run.pipeline.poll_egress(now);
+            if !waiting {
+                run.drain();
             }
+            let now = run.now();
             let basis = run.pipeline.basis();
             let (mut policy, _) = beside(|| policy(SLICES));
             policy.name = "another".into();
