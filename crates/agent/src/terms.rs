@@ -68,8 +68,8 @@ fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
         slices_count: Counts::from(common.accounting.layer),
         largest_frame_bytes: common.largest_frame.bytes(),
         buffer_bytes: buffer.map(ByteCount::bytes),
-        shortest_delay_ns: common.delay_classes.shortest().nanos(),
-        longest_delay_ns: common.delay_classes.longest().nanos(),
+        shortest_delay_ns: common.delays.shortest().nanos(),
+        longest_delay_ns: common.delays.longest().nanos(),
     })
 }
 
@@ -135,6 +135,7 @@ pub(crate) fn slice_params(
         rate: BitRate::new(guarantee.rate_bps),
         burst: ByteCount::new(guarantee.burst_bytes),
         delay: guarantee.delay_ns.map(Duration::from_nanos),
+        smallest_frame: ByteCount::new(guarantee.smallest_frame_bytes.unwrap_or(0)),
     });
     let maximum = terms.maximum.as_ref().map(|maximum| MaximumSpec {
         rate: RateSpec::Absolute(BitRate::new(maximum.rate_bps)),
@@ -193,6 +194,7 @@ pub(crate) fn lesser(here: &GatewayTerms, wanted: &GatewayTerms) -> Option<Gatew
             rate_bps: here.rate_bps.min(other.rate_bps),
             burst_bytes: here.burst_bytes.min(other.burst_bytes),
             delay_ns: Some(delay_ns(&here).max(delay_ns(&other))),
+            smallest_frame_bytes: here.smallest_frame_bytes.max(other.smallest_frame_bytes),
         }),
         ..wanted.clone()
     })

@@ -2,7 +2,7 @@
 
 use crate::{Invalid, check_name};
 use serde::{Deserialize, Serialize};
-use slicewise_model::{AdmissionParams, DelayClasses, GuaranteedSpec, Rate};
+use slicewise_model::{AdmissionParams, DelayRange, GuaranteedSpec, Rate};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer};
 use utoipa::ToSchema;
 
@@ -130,7 +130,7 @@ impl LinkDirection {
             accounting: spec.accounting,
             largest_frame: spec.largest_frame(),
             buffer: spec.buffer,
-            delay_classes: DelayClasses::geometric(spec.shortest_delay, spec.longest_delay),
+            delays: DelayRange::new(spec.shortest_delay, spec.longest_delay),
         })
     }
 }
@@ -213,12 +213,14 @@ pub struct Promised {
     pub rate_bps: u64,
     /// Sum of their bursts, bytes.
     pub burst_bytes: u64,
+    /// What the rates take of the link if all frames are as small as they may be, bit/s as the link counts.
+    pub link_rate_bps: u64,
 }
 
 /// What is left of one direction of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Left {
-    /// The largest rate that may still be guaranteed, bit/s (subject to burst and delay).
+    /// Rate of the link that is not reserved, bit/s as the link counts.
     pub rate_bps: u64,
     /// Buffer that is not reserved, bytes; `None` if it is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +241,8 @@ pub struct DelayClassUse {
     pub rate_bps: u64,
     /// Sum of their bursts, bytes.
     pub burst_bytes: u64,
+    /// What the rates take of the link if all frames are as small as they may be, bit/s as the link counts.
+    pub link_rate_bps: u64,
     /// How much more burst the class could admit before its own condition fails, bytes.
     pub slack_bytes: u64,
 }

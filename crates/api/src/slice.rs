@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 
 /// The largest burst, bytes.
 pub const BURST_MAX_BYTES: u64 = 1_000_000_000;
+/// The longest frame of an IP packet as L1 counts it, bytes.
+const FRAME_MAX_BYTES: u64 = 65_581;
 /// The largest weight.
 pub const WEIGHT_MAX: u32 = 65_535;
 /// The largest rate, bit/s.
@@ -100,6 +102,11 @@ pub struct Guarantee {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
     pub delay_ns: Option<u64>,
+    /// The smallest frame, bytes as the link's slices count: smaller ones are charged as this, so that less of the link has to be
+    /// reserved where that counts more bytes of each frame. `None`: any frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 65_581)]
+    pub smallest_frame_bytes: Option<u64>,
 }
 
 /// The most that a slice may send, even if the link is idle.
@@ -308,6 +315,9 @@ impl Terms {
             if let Some(delay) = guarantee.delay_ns {
                 within(delay, DELAY_MAX_NS, "/guarantee/delay_ns")?;
             }
+            if let Some(bytes) = guarantee.smallest_frame_bytes {
+                within(bytes, FRAME_MAX_BYTES, "/guarantee/smallest_frame_bytes")?;
+            }
         }
         if let Some(maximum) = &self.maximum {
             within(maximum.rate_bps, RATE_MAX_BPS, "/maximum/rate_bps")?;
@@ -354,6 +364,7 @@ impl Guarantee {
             delay: self
                 .delay_ns
                 .map(|delay| Duration::from_nanos(delay / hops)),
+            smallest_frame: ByteCount::new(self.smallest_frame_bytes.unwrap_or(0)),
         }
     }
 }

@@ -36,10 +36,7 @@ pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
 /// For people: what is promised and taken rounded up and what is left rounded down, to four digits. The exact
 /// numbers are in JSON.
 fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
-    let mut lines = vec![
-        heading(plan, outcome),
-        slices_table(plan, outcome).to_string(),
-    ];
+    let mut lines = vec![heading(plan), slices_table(plan, outcome).to_string()];
     let refused = plan
         .slices
         .iter()
@@ -53,11 +50,19 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
         lines.push(String::new());
         lines.push(classes_table(&outcome.classes).to_string());
     }
-    let mut left = format!("unreserved: {}", outcome.rate_left.rounded_down());
+    let layer = plan.link.link.accounting.layer;
+    let mut left = format!("unreserved: {} ({layer})", outcome.rate_left.rounded_down());
     if let (Some(buffer), Some(all)) = (outcome.buffer_left, plan.link.buffer) {
         left.push_str(&format!(", {} of {all} buffer", buffer.rounded_down()));
     }
     lines.push(left);
+    if outcome.held_for_small_frames > BitRate::ZERO {
+        lines.push(format!(
+            "{} of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count {layer}, to \
+             free some of it",
+            outcome.held_for_small_frames.rounded_down()
+        ));
+    }
     if !plan.end_to_end.is_empty() {
         let bounds = plan.end_to_end.iter();
         let bounds: Vec<String> = bounds
@@ -71,7 +76,7 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
     lines.join("\n")
 }
 
-fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
+fn heading(plan: &Plan) -> String {
     let link = plan.link.link;
     let counted = plan.link.accounting;
     let mut heading = plan.name.clone();
@@ -89,11 +94,7 @@ fn heading(plan: &Plan, outcome: &PlanOutcome) -> String {
         link.rate, link.accounting.layer
     ));
     if link.accounting != counted {
-        heading.push_str(&format!(
-            "; guarantees count {}; it carries {} of that if all frames are small",
-            counted.layer,
-            outcome.rate_limit.rounded_down()
-        ));
+        heading.push_str(&format!("; guarantees count {}", counted.layer));
     }
     heading
 }
@@ -154,10 +155,10 @@ fn classes_table(classes: &[ClassUse]) -> Table {
     let mut table = table(&["Delay class", "Slices", "CIR", "CBS", "Unreserved burst"]);
     for class in classes {
         table.add_row(vec![
-            number(class.delay.rounded_up()),
-            number(class.count),
-            number(class.rate.rounded_up()),
-            number(class.burst.rounded_up()),
+            number(class.reserved.delay.rounded_up()),
+            number(class.reserved.count),
+            number(class.reserved.rate.rounded_up()),
+            number(class.reserved.burst.rounded_up()),
             number(class.slack.rounded_down()),
         ]);
     }
@@ -169,6 +170,7 @@ fn condition(problem: &Problem) -> &'static str {
     match problem {
         Problem::ZeroRate | Problem::Rate { .. } => "rate",
         Problem::BurstBelowFrame { .. } => "burst",
+        Problem::SmallestAboveLargest { .. } => "smallest_frame",
         Problem::DelayBelowShortest { .. } | Problem::Delay { .. } => "delay",
         Problem::Buffer { .. } => "buffer",
     }
@@ -190,10 +192,11 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
         .iter()
         .map(|class| {
             json!({
-                "delay_ns": class.delay.nanos(),
-                "slices": class.count,
-                "rate_bits_per_second": class.rate.bits_per_second(),
-                "burst_bytes": class.burst.bytes(),
+                "delay_ns": class.reserved.delay.nanos(),
+                "slices": class.reserved.count,
+                "rate_bits_per_second": class.reserved.rate.bits_per_second(),
+                "burst_bytes": class.reserved.burst.bytes(),
+                "link_rate_bits_per_second": class.reserved.link_rate.bits_per_second(),
                 "burst_left_bytes": class.slack.bytes(),
             })
         })
@@ -208,7 +211,7 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
         "link_bits_per_second": plan.link.link.rate.bits_per_second(),
         "link_counts": plan.link.link.accounting.layer.to_string(),
         "guarantees_count": plan.link.accounting.layer.to_string(),
-        "rate_limit_bits_per_second": outcome.rate_limit.bits_per_second(),
+        "held_for_small_frames_bits_per_second": outcome.held_for_small_frames.bits_per_second(),
         "rate_left_bits_per_second": outcome.rate_left.bits_per_second(),
         "buffer_left_bytes": outcome.buffer_left.map(|left| left.bytes()),
         "slices": slices,
@@ -228,6 +231,7 @@ fn slice_json(slice: &PlannedSlice, outcome: &SliceOutcome) -> Value {
         "count": slice.count,
         "rate_bits_per_second": request.map(|request| request.rate.bits_per_second()),
         "burst_bytes": request.map(|request| request.burst.bytes()),
+        "smallest_frame_bytes": request.map(|request| request.smallest_frame.bytes()).filter(|bytes| *bytes > 0),
         "delay_asked_ns": request.and_then(|request| request.delay).map(|delay| delay.nanos()),
         "verdict": verdict,
         "delay_bound_ns": bound,
@@ -238,6 +242,7 @@ fn slice_json(slice: &PlannedSlice, outcome: &SliceOutcome) -> Value {
             "largest_burst_bytes": refusal.offer.burst.map(|burst| burst.bytes()),
             "smallest_delay_ns": refusal.offer.delay.map(|delay| delay.nanos()),
             "largest_count": refusal.offer.count,
+            "least_smallest_frame_bytes": refusal.offer.smallest_frame.map(|frame| frame.bytes()),
         })),
     })
 }

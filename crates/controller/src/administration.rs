@@ -2,7 +2,7 @@
 
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::slices::{Stored, TenantState, gateway_slice};
+use crate::slices::{Hop, Stored, TenantState, gateway_slice};
 use crate::store::{EventNote, Failed, Row, RowExt, Tx, number};
 use sha2::{Digest, Sha256};
 use slicewise_api::{
@@ -93,7 +93,8 @@ async fn reweigh(
     tenant: &TenantState,
     reason: &str,
 ) -> Result<(), Failed> {
-    let select = "SELECT s.*, h.link AS hop_link, h.gateway AS hop_gateway FROM slices s JOIN slice_hops h ON h.slice = s.name \
+    let select = "SELECT s.*, h.link AS hop_link, h.gateway AS hop_gateway, \
+                  h.delay_forward_ns, h.delay_backward_ns FROM slices s JOIN slice_hops h ON h.slice = s.name \
                   WHERE s.tenant = $1 AND s.state <> 'draining' ORDER BY s.name, h.hop";
     let select = sqlx::query(select).bind(tenant.name.clone());
     let rows = select.fetch_all(tx.connection()).await?;
@@ -106,6 +107,7 @@ async fn reweigh(
         let body = gateway_slice(
             &stored.slice,
             &row.text("hop_link")?,
+            Hop::delays(row)?,
             stored.generation,
             tenant.weight,
         );

@@ -468,6 +468,7 @@ mod tests {
             rate_bps: 10_000_000,
             burst_bytes: 3_000,
             delay_ns: None,
+            smallest_frame_bytes: None,
         };
         Slice {
             name: "a".to_owned(),

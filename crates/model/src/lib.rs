@@ -21,7 +21,7 @@ pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, Matc
 pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
 pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
-    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayClasses, GuaranteeParams,
+    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayRange, GuaranteeParams,
     GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, Reservation,
     Reservations, SliceParams, TenantParams,
 };

@@ -147,6 +147,8 @@ pub struct GuaranteeSpec {
     pub burst: Option<BurstSpec>,
     /// Delay bound of frames within both; default the time the rate takes to send the burst.
     pub delay: Option<Duration>,
+    /// The smallest frame, as `counts` counts it: smaller ones are charged as this. Default any.
+    pub smallest_frame: Option<ByteCount>,
 }
 
 impl From<RateSpec> for GuaranteeSpec {
@@ -156,6 +158,7 @@ impl From<RateSpec> for GuaranteeSpec {
             rate,
             burst: None,
             delay: None,
+            smallest_frame: None,
         }
     }
 }

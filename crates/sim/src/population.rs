@@ -11,7 +11,7 @@ use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame};
 use slicewise_model::{
-    Colour, DelayClasses, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
+    Colour, DelayRange, Discipline, GuaranteedParams, PolicyParams, SliceParams, TenantParams,
 };
 use slicewise_stats::collect::RunCollector;
 use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord, SchedulerFigures};
@@ -334,10 +334,7 @@ fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
         (Discipline::DeficitRoundRobin, _) => Ok(GuaranteedParams {
             accounting: Accounting::L2,
             largest_frame: ByteCount::new(1522),
-            delay_classes: DelayClasses::geometric(
-                Duration::from_micros(10),
-                Duration::from_millis(10),
-            ),
+            delays: DelayRange::new(Duration::from_micros(10), Duration::from_millis(10)),
             tenants: vec![TenantParams {
                 name: "all".to_owned(),
                 weight: 1,

@@ -122,6 +122,8 @@ struct Eligibility {
     rate: u128,
     /// Nanobits.
     burst: u128,
+    /// Cost of the smallest frame, nanobits.
+    smallest: u128,
     /// The time at which the rate will have paid for all frames so far, times the rate, nanobits.
     paid_at: u128,
 }
@@ -131,6 +133,7 @@ impl Eligibility {
         Self {
             rate: u128::from(guarantee.rate.bits_per_second().max(1)),
             burst: nanobits(guarantee.burst.bytes()),
+            smallest: nanobits(guarantee.smallest_frame.bytes()),
             paid_at: 0,
         }
     }
@@ -138,7 +141,7 @@ impl Eligibility {
     /// When the next frame of the class is eligible, which was queued at `queued_at`.
     #[inline]
     fn on_frame(&mut self, queued_at: Instant, bytes: u64) -> Instant {
-        let cost = nanobits(bytes);
+        let cost = nanobits(bytes).max(self.smallest);
         // A frame longer than the burst waits for all of it.
         let due = (self.paid_at + cost.min(self.burst)).saturating_sub(self.burst);
         let due = u64::try_from(due.div_ceil(self.rate)).unwrap_or(u64::MAX);

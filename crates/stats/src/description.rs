@@ -164,19 +164,15 @@ pub struct PolicyDescription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayBound {
-    /// The scheduler's part, ns: from the moment a frame is eligible, which one within the
-    /// guarantee is when it is queued, to the moment its last bit has left the port.
+    /// The part of the scheduler, ns: from the moment a frame is eligible, which one within the
+    /// guarantee is when it is queued, to the moment its last bit has left the port. On a path of several devices that of all
+    /// schedulers together.
     pub scheduler_ns: u64,
     /// Upper bound of the other components of the measured one-way delay, ns: waiting behind other
-    /// sources' frames in the sending adapter, transmission on the link to the device, propagation
+    /// sources' frames in the sending adapter and for tokens that frames of other hosts or classes have used, transmission on the link to the device, propagation
     /// on all links, processing in the devices, transmission on the link behind the last one where that is
     /// not the port itself, and the wait of the receiving adapter before it stamps the frame.
     pub outside_ns: u64,
-    /// On a path of several devices, where `scheduler_ns` is the part of all schedulers together: the sum of the
-    /// bounds of the hops, ns, each for itself and for the burst that the hops before it may have made of the slice's
-    /// traffic. It is never smaller than the bound, in which a burst is paid for only once. Zero for one device.
-    #[serde(default, skip_serializing_if = "crate::record::is_zero")]
-    pub sum_of_hops_ns: u64,
 }
 
 /// A slice with a guarantee from which no bound of one-way delay follows in one scenario: it may send

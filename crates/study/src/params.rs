@@ -365,12 +365,6 @@ impl ScenarioParams {
         hosts.filter(|host| known.insert(*host)).collect()
     }
 
-    /// The hosts that send packets of a slice.
-    pub(crate) fn hosts_of(&self, slice: usize) -> BTreeSet<Option<&str>> {
-        let own = self.slices_and_hosts().filter(|(of, _)| *of == slice);
-        own.map(|(_, host)| host).collect()
-    }
-
     fn slices_and_hosts(&self) -> impl Iterator<Item = (usize, Option<&str>)> {
         let of_applications = self.applications.iter();
         let of_applications = of_applications.map(|s| (s.slice, s.host.as_deref()));

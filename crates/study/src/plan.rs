@@ -52,10 +52,10 @@ pub struct PlannedSlice {
 pub struct PlanOutcome {
     /// For each slice of the plan, in order.
     pub slices: Vec<SliceOutcome>,
-    /// What guaranteed rates may add up to, as the guarantees count.
-    pub rate_limit: BitRate,
-    /// What is left of it, as the guarantees count.
+    /// What is left of the link's rate, as the link counts.
     pub rate_left: BitRate,
+    /// What of the link is reserved only because frames may be small.
+    pub held_for_small_frames: BitRate,
     /// What is left of the buffer, where one is stated.
     pub buffer_left: Option<ByteCount>,
     /// The delay classes in use.
@@ -69,9 +69,8 @@ pub enum SliceOutcome {
     BestEffort,
     /// Its guarantee is given, with this delay bound.
     Admitted {
-        /// The delay that frames within its guarantee have at most, from their arrival to their
-        /// last bit on the link: that of its class. What a data plane adds for its granularity
-        /// and a device for what it has already taken comes on top.
+        /// The delay D + δ that frames within its guarantee have at most, from their arrival to their
+        /// last bit on the link. What a device adds for what it has already taken comes on top.
         bound: Duration,
     },
     /// Its guarantee is refused.
@@ -108,8 +107,8 @@ impl Plan {
             .collect();
         PlanOutcome {
             slices,
-            rate_limit: admission.rate_limit(),
             rate_left: admission.rate_left(),
+            held_for_small_frames: admission.held_for_small_frames(),
             buffer_left: admission.buffer_left(),
             classes: admission.classes_in_use().collect(),
         }
@@ -218,7 +217,7 @@ fn plan_on(spec: &PolicySpec, params: &PolicyParams, dut: &DutParams) -> Option<
             accounting: common.accounting,
             largest_frame: common.largest_frame,
             buffer,
-            delay_classes: common.delay_classes.clone(),
+            delays: common.delays,
         },
         tenants: common
             .tenants
@@ -244,6 +243,7 @@ fn slices_of(spec: &PolicySpec, params: &PolicyParams) -> Vec<PlannedSlice> {
                     rate: guarantee.rate,
                     burst: guarantee.burst,
                     delay: asked.and_then(|asked| asked.delay),
+                    smallest_frame: guarantee.smallest_frame,
                 }),
                 maximum: slice.maximum,
                 weight: slice.weight,

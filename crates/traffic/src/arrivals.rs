@@ -3,7 +3,8 @@
 //! The curve of a source is the smaller of at most two lines: packets cannot follow each other
 //! closer than some spacing, and cannot be ahead of their pace by more than a jitter. What a server
 //! of constant rate has waiting at most is the largest distance between the sum of the curves and
-//! its own line (J.-Y. Le Boudec, P. Thiran, *Network Calculus*, Springer 2001, section 1.4).
+//! its own line (J.-Y. Le Boudec, P. Thiran, *Network Calculus*, Springer 2001, section 1.4). Traffic that was
+//! delayed by between 0 and J has the curve that it had, J further (ibid., section 1.5).
 
 use crate::{HostTiming, PatternParams, Periods, SourceParams};
 use slicewise_units::{Accounting, BitRate, ByteCount, FrameLengths, NANOS_PER_SECOND};
@@ -29,20 +30,21 @@ pub struct ArrivalCurve {
     spacing: Option<Line>,
     /// The longest interval at which the spacing is what limits, ns.
     crossing: u64,
+    /// By how much packets may have been delayed more than others, ns.
+    variation: u64,
 }
 
 /// Why a source has no arrival curve, to follow its name.
 pub type Boundless = &'static str;
 
 impl ArrivalCurve {
-    /// The curve of a source, from what its pattern may do at worst, in the bytes that `accounting`
-    /// counts.
+    /// The curve of a source, from what its pattern may do at worst, in the bytes that are counted.
     pub fn of(
         source: &SourceParams,
         hosts: &HostTiming,
-        accounting: Accounting,
+        counting: Counting,
     ) -> Result<Self, Boundless> {
-        let sizes = Extremes::of(source, accounting)?;
+        let sizes = Extremes::of(source, counting)?;
         let rate = u128::from(source.rate.bits_per_second());
         // Pace rounds each departure down to a whole nanosecond.
         let pace = |jitter: u64| Line {
@@ -57,6 +59,7 @@ impl ArrivalCurve {
                 pace: Some(pace(0)),
                 spacing: None,
                 crossing: 0,
+                variation: 0,
             },
             PatternParams::Iperf3 => {
                 // A packet owed waits for the next tick of its own machine, which comes up to the
@@ -82,6 +85,7 @@ impl ArrivalCurve {
                         }
                         _ => 0,
                     },
+                    variation: 0,
                 }
             }
             PatternParams::Poisson => {
@@ -108,6 +112,31 @@ impl ArrivalCurve {
         }
     }
 
+    /// The curve of what a token bucket lets through.
+    #[must_use]
+    pub fn of_bucket(rate: BitRate, burst: ByteCount) -> Self {
+        Self {
+            largest: u128::from(burst.bytes()) * NANOBITS_PER_BYTE,
+            pace: Some(Line {
+                jitter: 0,
+                num: u128::from(rate.bits_per_second()),
+                den: 1,
+            }),
+            spacing: None,
+            crossing: 0,
+            variation: 0,
+        }
+    }
+
+    /// The curve after a delay that varies by at most `nanos` from packet to packet.
+    #[must_use]
+    pub const fn delayed(self, nanos: u64) -> Self {
+        Self {
+            variation: self.variation.saturating_add(nanos),
+            ..self
+        }
+    }
+
     fn lines(&self) -> impl Iterator<Item = Line> {
         self.pace.into_iter().chain(self.spacing)
     }
@@ -117,7 +146,7 @@ impl ArrivalCurve {
     fn amount(&self, window: u64) -> Option<u128> {
         let mut least = None::<u128>;
         for line in self.lines() {
-            let time = u128::from(window) + u128::from(line.jitter);
+            let time = u128::from(window) + u128::from(self.variation) + u128::from(line.jitter);
             let more = time.checked_mul(line.num)?.div_ceil(line.den);
             let amount = self.largest.checked_add(more)?;
             least = Some(least.map_or(amount, |least| least.min(amount)));
@@ -129,6 +158,24 @@ impl ArrivalCurve {
     fn rate(&self) -> Option<u128> {
         let rates = self.lines().map(|line| line.num.div_ceil(line.den));
         rates.min()
+    }
+}
+
+/// How a server counts frames.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting {
+    /// The layer.
+    pub accounting: Accounting,
+    /// Smaller frames count as this; zero if each counts as what it is.
+    pub smallest_frame: ByteCount,
+}
+
+impl From<Accounting> for Counting {
+    fn from(accounting: Accounting) -> Self {
+        Self {
+            accounting,
+            smallest_frame: ByteCount::ZERO,
+        }
     }
 }
 
@@ -146,7 +193,7 @@ struct Extremes {
 }
 
 impl Extremes {
-    fn of(source: &SourceParams, accounting: Accounting) -> Result<Self, Boundless> {
+    fn of(source: &SourceParams, counting: Counting) -> Result<Self, Boundless> {
         if source.rate == BitRate::ZERO {
             return Err("has no rate");
         }
@@ -161,7 +208,8 @@ impl Extremes {
                 l2_bytes: sized.size.l2_bytes,
                 l3_offset: source.headers.l3_offset(),
             };
-            let bytes = u128::from(accounting.count(frame).bytes());
+            let counted_frame = counting.accounting.count(frame);
+            let bytes = u128::from(counted_frame.max(counting.smallest_frame).bytes());
             let counted = u128::from(sized.size.counted_bytes);
             if counted == 0 {
                 return Err("has packets without a byte that its rate counts");
@@ -206,7 +254,8 @@ pub fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog> {
         return Some(Backlog::Grows(offered));
     }
     // The distance is concave: over whole nanoseconds it is largest at one beside a crossing.
-    let crossings = sources.iter().map(|curve| curve.crossing);
+    let crossings = sources.iter();
+    let crossings = crossings.map(|curve| curve.crossing.saturating_sub(curve.variation));
     let mut most = 0u128;
     for window in crossings
         .flat_map(|at| [at, at.saturating_add(1)])
@@ -219,6 +268,14 @@ pub fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog> {
         most = most.max(sum.saturating_sub(served * u128::from(window)));
     }
     Some(Backlog::AtMost(most))
+}
+
+/// What sources send at most in `window` ns, both ends included, nanobits; `None` where that is too much to tell.
+pub fn amount(sources: &[ArrivalCurve], window: u64) -> Option<u128> {
+    let amounts = sources.iter().map(|curve| curve.amount(window));
+    amounts
+        .reduce(|sum, amount| sum?.checked_add(amount?))
+        .unwrap_or(Some(0))
 }
 
 /// Whole bytes, rounded up.

@@ -148,6 +148,9 @@ pub struct ForwardOptions {
     /// Delay objective from end to end, as "2 ms".
     #[arg(long, value_name = "TIME")]
     pub delay: Option<OrNone<Duration>>,
+    /// Smallest frame: smaller ones are charged as this, so that less of a link that counts preambles has to be reserved.
+    #[arg(long, value_name = "SIZE")]
+    pub smallest_frame: Option<ByteCount>,
     /// The most it may send, as "20 Mbit/s".
     #[arg(long, value_name = "RATE")]
     pub maximum: Option<OrNone<BitRate>>,
@@ -174,6 +177,9 @@ pub struct BackwardOptions {
     /// Its delay objective.
     #[arg(long, value_name = "TIME")]
     pub backward_delay: Option<OrNone<Duration>>,
+    /// Its smallest frame.
+    #[arg(long, value_name = "SIZE")]
+    pub backward_smallest_frame: Option<ByteCount>,
     /// The most it may send in the backward direction.
     #[arg(long, value_name = "RATE")]
     pub backward_maximum: Option<OrNone<BitRate>>,

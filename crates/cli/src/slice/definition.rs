@@ -98,6 +98,7 @@ struct WantedTerms {
     rate: Option<OrNone<BitRate>>,
     burst: Option<ByteCount>,
     delay: Option<OrNone<Duration>>,
+    smallest_frame: Option<ByteCount>,
     maximum: Option<OrNone<BitRate>>,
     maximum_burst: Option<ByteCount>,
     weight: Option<u32>,
@@ -109,6 +110,7 @@ impl From<&ForwardOptions> for WantedTerms {
             rate: options.rate,
             burst: options.burst,
             delay: options.delay,
+            smallest_frame: options.smallest_frame,
             maximum: options.maximum,
             maximum_burst: options.maximum_burst,
             weight: options.weight,
@@ -122,6 +124,7 @@ impl From<&BackwardOptions> for WantedTerms {
             rate: options.backward_rate,
             burst: options.backward_burst,
             delay: options.backward_delay,
+            smallest_frame: options.backward_smallest_frame,
             maximum: options.backward_maximum,
             maximum_burst: options.backward_maximum_burst,
             weight: options.backward_weight,
@@ -136,6 +139,7 @@ impl WantedTerms {
             rate: self.rate.or(other.rate),
             burst: self.burst.or(other.burst),
             delay: self.delay.or(other.delay),
+            smallest_frame: self.smallest_frame.or(other.smallest_frame),
             maximum: self.maximum.or(other.maximum),
             maximum_burst: self.maximum_burst.or(other.maximum_burst),
             weight: self.weight.or(other.weight),
@@ -146,6 +150,7 @@ impl WantedTerms {
         self.rate.is_none()
             && self.burst.is_none()
             && self.delay.is_none()
+            && self.smallest_frame.is_none()
             && self.maximum.is_none()
             && self.maximum_burst.is_none()
             && self.weight.is_none()
@@ -167,6 +172,7 @@ impl WantedTerms {
                     rate_bps: 0,
                     burst_bytes: usual,
                     delay_ns: None,
+                    smallest_frame_bytes: None,
                 });
                 guarantee.rate_bps = rate.bits_per_second();
             }
@@ -187,6 +193,11 @@ impl WantedTerms {
                 OrNone::Some(delay) => Some(delay.nanos()),
                 OrNone::None => None,
             };
+        }
+        if let Some(frame) = self.smallest_frame {
+            let guarantee = terms.guarantee.as_mut();
+            let guarantee = guarantee.ok_or_else(|| needs("smallest-frame", "rate"))?;
+            guarantee.smallest_frame_bytes = Some(frame.bytes());
         }
         let burst = terms.guarantee.map_or(usual, |one| one.burst_bytes);
         match self.maximum {
@@ -288,6 +299,7 @@ mod tests {
             rate: None,
             burst: None,
             delay: None,
+            smallest_frame: None,
             maximum: None,
             maximum_burst: None,
             weight: None,

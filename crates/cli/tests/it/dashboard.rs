@@ -217,6 +217,7 @@ fn slice(name: &str, port: u16, mbit: u64) -> Slice {
                 rate_bps: mbit * 1_000_000,
                 burst_bytes: 15_140,
                 delay_ns: Some(20_000_000),
+                smallest_frame_bytes: None,
             }),
             ..Terms::default()
         }),
@@ -423,6 +424,7 @@ fn many(number: usize) -> Change {
                 rate_bps: 10_000,
                 burst_bytes: 1514,
                 delay_ns: Some(2_000_000_000),
+                smallest_frame_bytes: None,
             }),
             ..Terms::default()
         }),

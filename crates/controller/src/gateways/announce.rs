@@ -3,9 +3,10 @@
 use super::desired::is_recent;
 use super::instance::Instance;
 use crate::refusal::Refusal;
-use crate::slices::{Capacity, Hop, Stored, requests};
+use crate::slices::{Capacity, Hop, Stored, bounds, requests};
 use crate::store::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement, Problem};
+use slicewise_units::Duration;
 use std::collections::BTreeMap;
 
 /// Note the links of a gateway. Links that changed must still hold what is promised of them.
@@ -239,12 +240,12 @@ async fn admit(
     stored: &Stored,
 ) -> Result<(), Failed> {
     let requests = requests(&stored.slice);
-    let mut classes = [None, None];
+    let mut delays = [None, None];
     if let Some(state) = capacity.link_mut(&link.name) {
         for (index, request) in requests.iter().enumerate() {
             let Some(request) = request else { continue };
             let added = state.directions[index].try_add(request);
-            classes[index] = Some(added.map_err(|refusal| {
+            delays[index] = Some(added.map_err(|refusal| {
                 Refusal::conflict(format!(
                     "link `{}` as announced no longer holds what is promised: slice `{}`: {}; announce it as before, or change slices first",
                     link.name, stored.slice.name, refusal.problem
@@ -252,26 +253,19 @@ async fn admit(
             })?);
         }
     }
-    let class = |index: usize| {
-        classes[index]
-            .and_then(|class| i64::try_from(class).ok())
-            .unwrap_or(-1)
-    };
-    let update = "UPDATE slice_hops SET class_forward = $1, class_backward = $2 WHERE slice = $3 AND link = $4";
-    let update = sqlx::query(update).bind(class(0)).bind(class(1));
+    let [forward, backward] = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
+    let update = "UPDATE slice_hops SET delay_forward_ns = $1, delay_backward_ns = $2 WHERE slice = $3 AND link = $4";
+    let update = sqlx::query(update).bind(forward).bind(backward);
     let name = stored.slice.name.clone();
     update
         .bind(name.clone())
         .bind(link.name.clone())
         .execute(tx.connection())
         .await?;
-    // Bounds from end to end, with the classes of the other links as they are.
-    let others = stored.slice.path.iter().cloned().collect();
-    let mut all = Capacity::load(tx.connection(), &others).await?;
-    all.insert(link, "")?;
+    // Bounds from end to end, with the delays of the other links as they are.
     let hops = Hop::load(tx.connection(), &name).await?;
-    let classes: Vec<[Option<usize>; 2]> = hops.iter().map(|hop| hop.classes).collect();
-    let bounds = all.bounds(&stored.slice, &classes);
+    let delays: Vec<[Option<Duration>; 2]> = hops.iter().map(|hop| hop.delays).collect();
+    let bounds = bounds(&delays);
     let update = "UPDATE slices SET bound_forward_ns = $1, bound_backward_ns = $2 WHERE name = $3";
     let update = sqlx::query(update).bind(bounds.forward.map_or(-1, number));
     let update = update.bind(bounds.backward.map_or(-1, number)).bind(name);

@@ -377,7 +377,7 @@ mod tests {
             slice: "gold".to_owned(),
             link: "uplink".to_owned(),
             gateway: gateway.to_owned(),
-            classes: [None, None],
+            delays: [None, None],
             acknowledged: true,
             problem: None,
         }

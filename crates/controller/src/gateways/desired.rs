@@ -2,7 +2,7 @@
 
 use super::instance::Instance;
 use crate::refusal::Refusal;
-use crate::slices::{Stored, gateway_slice};
+use crate::slices::{Hop, Stored, gateway_slice};
 use crate::store::{CHANGES_KEPT, Failed, RowExt, Store, number};
 use slicewise_api::{Desired, GatewayChange, GatewaySlice, SliceState};
 use sqlx::AnyConnection;
@@ -109,7 +109,8 @@ async fn snapshot(
     gateway: &str,
     generation: u64,
 ) -> Result<Desired, sqlx::Error> {
-    let select = "SELECT s.*, h.link AS hop_link, h.acknowledged AS hop_gone, t.weight AS tenant_weight FROM slice_hops h \
+    let select = "SELECT s.*, h.link AS hop_link, h.acknowledged AS hop_gone, h.delay_forward_ns, \
+                  h.delay_backward_ns, t.weight AS tenant_weight FROM slice_hops h \
                   JOIN slices s ON s.name = h.slice JOIN tenants t ON t.name = s.tenant WHERE h.gateway = $1 ORDER BY h.slice";
     let rows = sqlx::query(select).bind(gateway.to_owned());
     let (mut slices, mut draining): (Vec<GatewaySlice>, Vec<String>) = (Vec::new(), Vec::new());
@@ -126,6 +127,7 @@ async fn snapshot(
         slices.push(gateway_slice(
             &stored.slice,
             &link,
+            Hop::delays(&row)?,
             stored.generation,
             weight,
         ));

@@ -33,9 +33,9 @@ pub(crate) async fn link(
     let announcement: LinkAnnouncement = row.json("announcement")?;
     let disputed = row.integer("disputed")? != 0;
     let names = std::iter::once(name.to_owned()).collect();
-    let mut capacity = Capacity::load(connection, &names).await?;
-    let record = capacity.link_mut(name).map(|state| {
-        let [forward, backward] = &mut state.directions;
+    let capacity = Capacity::load(connection, &names).await?;
+    let record = capacity.link(name).map(|state| {
+        let [forward, backward] = &state.directions;
         LinkRecord {
             name: name.to_owned(),
             gateway: state.gateway.clone(),
@@ -47,22 +47,25 @@ pub(crate) async fn link(
     Ok(record)
 }
 
-fn direction(announced: &LinkDirection, state: &mut DirectionState) -> LinkDirectionRecord {
-    let (slices, rate_bps, burst_bytes) = state.totals();
+fn direction(announced: &LinkDirection, state: &DirectionState) -> LinkDirectionRecord {
     let admission = state.admission();
     // The least that can be guaranteed: whatever is asked for needs as much at least.
     let smallest = GuaranteeRequest {
         rate: BitRate::new(1),
         burst: ByteCount::new(announced.largest_frame_bytes),
         delay: None,
+        smallest_frame: ByteCount::new(announced.largest_frame_bytes),
     };
-    let delay_classes = admission.classes_in_use().map(|class| DelayClassUse {
-        delay_ns: class.delay.nanos(),
-        slices: class.count,
-        rate_bps: class.rate.bits_per_second(),
-        burst_bytes: class.burst.bytes(),
+    let classes = admission.classes_in_use().map(|class| DelayClassUse {
+        delay_ns: class.reserved.delay.nanos(),
+        slices: class.reserved.count,
+        rate_bps: class.reserved.rate.bits_per_second(),
+        burst_bytes: class.reserved.burst.bytes(),
+        link_rate_bps: class.reserved.link_rate.bits_per_second(),
         slack_bytes: class.slack.bytes(),
     });
+    let delay_classes: Vec<DelayClassUse> = classes.collect();
+    let sum = |of: fn(&DelayClassUse) -> u64| delay_classes.iter().map(of).sum();
     LinkDirectionRecord {
         rate_bps: announced.rate_bps,
         counts: announced.counts,
@@ -72,15 +75,16 @@ fn direction(announced: &LinkDirection, state: &mut DirectionState) -> LinkDirec
         shortest_delay_ns: announced.shortest_delay_ns,
         longest_delay_ns: announced.longest_delay_ns,
         promised: Promised {
-            slices,
-            rate_bps,
-            burst_bytes,
+            slices: sum(|class| class.slices),
+            rate_bps: sum(|class| class.rate_bps),
+            burst_bytes: sum(|class| class.burst_bytes),
+            link_rate_bps: sum(|class| class.link_rate_bps),
         },
         left: Left {
             rate_bps: admission.rate_left().bits_per_second(),
             buffer_bytes: admission.buffer_left().map(ByteCount::bytes),
             smallest_delay_ns: admission.smallest_delay(&smallest).map(Duration::nanos),
         },
-        delay_classes: delay_classes.collect(),
+        delay_classes,
     }
 }

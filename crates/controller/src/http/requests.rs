@@ -105,6 +105,7 @@ fn slice(
             rate_bps: rate(police.cir),
             burst_bytes: burst(police.cbs),
             delay_ns: None,
+            smallest_frame_bytes: None,
         }),
         maximum: police.pir.map(|pir| Maximum {
             rate_bps: rate(pir),

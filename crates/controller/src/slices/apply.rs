@@ -1,6 +1,6 @@
 //! A batch of changes: admitted whole or not at all, and written down.
 
-use super::capacity::Capacity;
+use super::capacity::{Capacity, bounds};
 use super::overlap;
 use super::stored::{Hop, Hops, Stored, TenantState, guaranteed};
 use super::write::{Writing, write};
@@ -8,7 +8,7 @@ use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::store::{Failed, RowExt, Tx};
 use slicewise_api::{Bounds, Change, Slice, SliceState, check_name};
-use slicewise_units::BitRate;
+use slicewise_units::{BitRate, Duration};
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ pub(super) struct Planned {
     pub(super) hops: Vec<Hop>,
     /// `None`: it is removed.
     pub(super) after: Option<Slice>,
-    pub(super) classes: Vec<[Option<usize>; 2]>,
+    pub(super) delays: Vec<[Option<Duration>; 2]>,
     pub(super) bounds: Bounds,
 }
 
@@ -303,7 +303,7 @@ async fn plan(
         before,
         hops: known.hops.remove(&name).unwrap_or_default(),
         after,
-        classes: Vec::new(),
+        delays: Vec::new(),
         bounds: Bounds::default(),
     }))
 }
@@ -508,9 +508,9 @@ async fn admit(
         }
         overlap::save(&mut *connection, after).await?;
         check_classes(&capacity, after).map_err(noted)?;
-        let classes = capacity.try_admit(after);
-        one.classes = classes.map_err(|offer| noted(Refusal::admission(*offer)))?;
-        one.bounds = capacity.bounds(after, &one.classes);
+        let delays = capacity.try_admit(after);
+        one.delays = delays.map_err(|offer| noted(Refusal::admission(*offer)))?;
+        one.bounds = bounds(&one.delays);
     }
     Ok(capacity)
 }

@@ -1,13 +1,14 @@
-//! The capacity of links: sums for each direction and delay class, and the admission test on them.
+//! The capacity of links: sums for each direction and delay, and the admission test on them.
 
 use super::stored::Hop;
 use crate::store::{RowExt, number};
 use slicewise_api::{
     Bounds, Direction, LinkAnnouncement, LinkDirection, OfferAnswer, RefusedOn, Slice, Terms,
 };
-use slicewise_model::{Admission, AdmissionParams, ClassReserved, GuaranteeRequest, Problem};
+use slicewise_model::{Admission, ClassReserved, GuaranteeRequest, Problem};
 use slicewise_units::{BitRate, ByteCount, Duration, Rounded};
 use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The links that a transaction is about.
@@ -33,19 +34,9 @@ pub(crate) struct LinkState {
 /// One direction of a link.
 #[derive(Debug, Clone)]
 pub(crate) struct DirectionState {
-    params: AdmissionParams,
-    sums: Vec<Sums>,
-    changed: BTreeSet<usize>,
-    /// Of the sums, once something is tested.
-    admission: Option<Admission>,
-}
-
-/// What the slices of one delay class have together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Sums {
-    slices: u64,
-    rate_bps: u64,
-    burst_bytes: u64,
+    admission: Admission,
+    /// Delays of which the sums changed.
+    changed: BTreeSet<Duration>,
 }
 
 impl DirectionState {
@@ -54,88 +45,43 @@ impl DirectionState {
         // It was validated when it was announced.
         let params = direction.admission();
         let params = params.map_err(|invalid| sqlx::Error::Decode(Box::new(invalid)))?;
-        let sums = vec![Sums::default(); params.delay_classes.delays().len()];
         Ok(Self {
-            params,
-            sums,
+            admission: Admission::new(params),
             changed: BTreeSet::new(),
-            admission: None,
         })
     }
 
-    pub(crate) fn admission(&mut self) -> &mut Admission {
-        let (params, sums) = (&self.params, &self.sums);
-        self.admission.get_or_insert_with(|| {
-            let classes = params.delay_classes.delays().iter().zip(sums);
-            let reserved = classes.map(|(&delay, sums)| ClassReserved {
-                delay,
-                count: sums.slices,
-                rate: BitRate::new(sums.rate_bps),
-                burst: ByteCount::new(sums.burst_bytes),
-            });
-            Admission::resume(params.clone(), reserved)
-        })
+    pub(crate) const fn admission(&self) -> &Admission {
+        &self.admission
     }
 
-    /// Admit one guarantee, and count it. The position of its delay class.
+    /// Admit one guarantee, and count it. Returns its delay.
     pub(crate) fn try_add(
         &mut self,
         request: &GuaranteeRequest,
-    ) -> Result<usize, slicewise_model::Refusal> {
-        let delay = self.admission().try_admit(request)?.params().delay;
-        let delays = self.params.delay_classes.delays();
-        let class = delays.partition_point(|shorter| *shorter < delay);
-        if let Some(sums) = self.sums.get_mut(class) {
-            sums.slices += 1;
-            sums.rate_bps += request.rate.bits_per_second();
-            sums.burst_bytes += request.burst.bytes();
-            self.changed.insert(class);
-        }
-        Ok(class)
+    ) -> Result<Duration, slicewise_model::Refusal> {
+        let delay = self.admission.try_admit(request)?.params().delay;
+        self.changed.insert(delay);
+        Ok(delay)
+    }
+
+    /// Count a guarantee that was admitted before, with this delay.
+    pub(crate) fn restore(&mut self, request: &GuaranteeRequest, delay: Duration) {
+        self.admission.restore(&request.with_delay(delay));
+        self.changed.insert(delay);
     }
 
     /// `None` if the sums are less than what was promised: they are wrong, and nothing may be promised by them.
     #[must_use]
-    fn subtract(&mut self, class: usize, terms: &Terms) -> Option<()> {
-        self.admission = None;
-        if let (Some(sums), Some(guarantee)) = (self.sums.get_mut(class), terms.guarantee) {
-            *sums = Sums {
-                slices: sums.slices.checked_sub(1)?,
-                rate_bps: sums.rate_bps.checked_sub(guarantee.rate_bps)?,
-                burst_bytes: sums.burst_bytes.checked_sub(guarantee.burst_bytes)?,
-            };
-            self.changed.insert(class);
-        }
-        Some(())
+    fn subtract(&mut self, request: &GuaranteeRequest, delay: Duration) -> Option<()> {
+        self.changed.insert(delay);
+        self.admission.try_release(&request.with_delay(delay))
     }
 
-    /// The bound of a class at this link: its delay, and the width of a bucket.
-    fn bound(&self, class: usize) -> u64 {
-        let classes = &self.params.delay_classes;
-        let delay = classes
-            .delays()
-            .get(class)
-            .copied()
-            .unwrap_or_else(|| classes.longest());
-        delay.nanos().saturating_add(classes.bucket_width().nanos())
-    }
-
-    /// Every class counts as changed.
+    /// Every delay counts as changed.
     pub(crate) fn save_all(&mut self) {
-        self.changed = (0..self.sums.len()).collect();
-    }
-
-    /// Slices, rate and burst of all classes together.
-    pub(crate) fn totals(&self) -> (u64, u64, u64) {
-        self.sums
-            .iter()
-            .fold((0, 0, 0), |(slices, rate, burst), sums| {
-                (
-                    slices + sums.slices,
-                    rate + sums.rate_bps,
-                    burst + sums.burst_bytes,
-                )
-            })
+        let classes = self.admission.classes_in_use();
+        self.changed = classes.map(|class| class.reserved.delay).collect();
     }
 
     async fn load_sums(
@@ -144,20 +90,25 @@ impl DirectionState {
         link: &str,
         direction: usize,
     ) -> Result<(), sqlx::Error> {
-        let select = "SELECT class, slices, rate_bps, burst_bytes FROM class_sums \
-                      WHERE link = $1 AND direction = $2";
+        let select = "SELECT * FROM class_sums WHERE link = $1 AND direction = $2";
         let direction = i64::try_from(direction).unwrap_or_default();
         let rows = sqlx::query(select).bind(link.to_owned()).bind(direction);
-        for row in rows.fetch_all(connection).await? {
-            let class = usize::try_from(row.natural("class")?).unwrap_or(usize::MAX);
-            if let Some(sums) = self.sums.get_mut(class) {
-                *sums = Sums {
-                    slices: row.natural("slices")?,
-                    rate_bps: row.natural("rate_bps")?,
-                    burst_bytes: row.natural("burst_bytes")?,
-                };
-            }
-        }
+        let rows = rows.fetch_all(connection).await?;
+        let reserved = |row: &AnyRow| {
+            Ok(ClassReserved {
+                delay: Duration::from_nanos(row.natural("delay_ns")?),
+                count: row.natural("slices")?,
+                rate: BitRate::new(row.natural("rate_bps")?),
+                burst: ByteCount::new(row.natural("burst_bytes")?),
+                link_rate: BitRate::new(row.natural("link_rate_bps")?),
+                link_burst: ByteCount::new(row.natural("link_burst_bytes")?),
+            })
+        };
+        let reserved: Vec<_> = rows
+            .iter()
+            .map(reserved)
+            .collect::<Result<_, sqlx::Error>>()?;
+        self.admission = Admission::resume(self.admission.params().clone(), reserved);
         Ok(())
     }
 }
@@ -232,10 +183,10 @@ impl Capacity {
         self.released.insert(slice.name.clone(), requests(slice));
         for hop in hops {
             if let Some(link) = self.links.get_mut(&hop.link) {
-                let terms = [&slice.forward, &slice.backward];
+                let requests = requests(slice);
                 for (index, direction) in link.directions.iter_mut().enumerate() {
-                    if let (Some(class), Some(terms)) = (hop.classes[index], terms[index]) {
-                        let left = direction.subtract(class, terms);
+                    if let (Some(delay), Some(request)) = (hop.delays[index], &requests[index]) {
+                        let left = direction.subtract(request, delay);
                         left.ok_or_else(|| wrong_sums("link", &hop.link, &slice.name))?;
                     }
                 }
@@ -244,14 +195,14 @@ impl Capacity {
         Ok(())
     }
 
-    /// Admit both directions on every link of the path, or nothing. For each link the delay classes.
+    /// Admit both directions on every link of the path, or nothing. For each link the delays.
     ///
     /// # Errors
     /// What would be accepted.
     pub(crate) fn try_admit(
         &mut self,
         slice: &Slice,
-    ) -> Result<Vec<[Option<usize>; 2]>, Box<OfferAnswer>> {
+    ) -> Result<Vec<[Option<Duration>; 2]>, Box<OfferAnswer>> {
         let requests = requests(slice);
         let before = self.released.get(&slice.name).copied().unwrap_or_default();
         // Nothing is counted before every link was tested: each is on the path once.
@@ -277,7 +228,7 @@ impl Capacity {
                 }
             }
         }
-        let mut classes = Vec::with_capacity(slice.path.len());
+        let mut delays = Vec::with_capacity(slice.path.len());
         for name in &slice.path {
             let mut own = [None, None];
             if let Some(link) = self.links.get_mut(name) {
@@ -287,9 +238,9 @@ impl Capacity {
                     }
                 }
             }
-            classes.push(own);
+            delays.push(own);
         }
-        Ok(classes)
+        Ok(delays)
     }
 
     fn refused(
@@ -346,42 +297,47 @@ impl Capacity {
 
     /// Save the sums that changed.
     pub(crate) async fn save(&self, connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-        let insert = "INSERT INTO class_sums (link, direction, class, slices, rate_bps, burst_bytes) \
-                      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (link, direction, class) DO UPDATE SET \
-                      slices = excluded.slices, rate_bps = excluded.rate_bps, burst_bytes = excluded.burst_bytes";
+        let insert = "INSERT INTO class_sums (link, direction, delay_ns, slices, rate_bps, burst_bytes, link_rate_bps, link_burst_bytes) \
+                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (link, direction, delay_ns) DO UPDATE SET \
+                      slices = excluded.slices, rate_bps = excluded.rate_bps, burst_bytes = excluded.burst_bytes, \
+                      link_rate_bps = excluded.link_rate_bps, link_burst_bytes = excluded.link_burst_bytes";
+        let delete = "DELETE FROM class_sums WHERE link = $1 AND direction = $2 AND delay_ns = $3";
         for (name, link) in &self.links {
             for (direction, state) in (0i64..).zip(&link.directions) {
-                for &class in &state.changed {
-                    let sums = state.sums.get(class).copied().unwrap_or_default();
-                    let insert = sqlx::query(insert)
-                        .bind(name.clone())
-                        .bind(direction)
-                        .bind(i64::try_from(class).unwrap_or_default())
-                        .bind(number(sums.slices))
-                        .bind(number(sums.rate_bps))
-                        .bind(number(sums.burst_bytes));
-                    insert.execute(&mut *connection).await?;
+                for &delay in &state.changed {
+                    let class = state.admission.class(delay);
+                    let query = sqlx::query(if class.is_some() { insert } else { delete });
+                    let query = query.bind(name.clone()).bind(direction);
+                    let query = query.bind(number(delay.nanos()));
+                    let query = match class {
+                        None => query,
+                        Some(class) => query
+                            .bind(number(class.count))
+                            .bind(number(class.rate.bits_per_second()))
+                            .bind(number(class.burst.bytes()))
+                            .bind(number(class.link_rate.bits_per_second()))
+                            .bind(number(class.link_burst.bytes())),
+                    };
+                    query.execute(&mut *connection).await?;
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Bounds from end to end of a slice with these delay classes.
-    pub(crate) fn bounds(&self, slice: &Slice, classes: &[[Option<usize>; 2]]) -> Bounds {
-        let sum = |index: usize| {
-            let mut sum = None;
-            for (name, own) in slice.path.iter().zip(classes) {
-                let (class, link) = (own[index]?, self.links.get(name)?);
-                let before: u64 = sum.unwrap_or(0);
-                sum = Some(before.saturating_add(link.directions[index].bound(class)));
-            }
-            sum
-        };
-        Bounds {
-            forward: sum(0),
-            backward: sum(1),
-        }
+/// Bounds from end to end of a slice that has these delays on the links of its path: D + δ of each.
+///
+/// The sum holds although frames are shaped anew at each link, because every link of the path shapes all packets of the slice to
+/// the same rate and burst, wherever they join (docs/mechanisms/guaranteed-bound.md, step 9).
+pub(crate) fn bounds(delays: &[[Option<Duration>; 2]]) -> Bounds {
+    let sum = |index: usize| {
+        let own = delays.iter().map(|own| Some(own[index]?.nanos()));
+        own.reduce(|sum, delay| Some(sum?.saturating_add(delay?)))?
+    };
+    Bounds {
+        forward: sum(0),
+        backward: sum(1),
     }
 }
 
@@ -471,12 +427,12 @@ mod tests {
         let slice: Slice = serde_json::from_value(slice).unwrap();
         let mut capacity = Capacity::default();
         capacity.insert(&link, "gw").unwrap();
-        let classes = capacity.try_admit(&slice).unwrap();
+        let delays = capacity.try_admit(&slice).unwrap();
         let hops = [Hop {
             slice: "gold".to_owned(),
             link: "uplink".to_owned(),
             gateway: "gw".to_owned(),
-            classes: classes[0],
+            delays: delays[0],
             acknowledged: true,
             problem: None,
         }];

@@ -1,20 +1,21 @@
 //! Slices as gateways carry them out.
 
 use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match, Slice, Terms};
+use slicewise_units::Duration;
 
-/// A slice as the gateway of `link` carries it out.
+/// A slice as the gateway of `link`, where it was admitted with `delays`, carries it out.
 pub(crate) fn gateway_slice(
     slice: &Slice,
     link: &str,
+    delays: [Option<Duration>; 2],
     generation: u64,
     tenant_weight: u32,
 ) -> GatewaySlice {
-    let hops = u64::try_from(slice.path.len().max(1)).unwrap_or(1);
-    let terms = |terms: &Option<Terms>, matches: Vec<Match>| {
+    let terms = |terms: &Option<Terms>, delay: Option<Duration>, matches: Vec<Match>| {
         terms.as_ref().map(|terms| GatewayTerms {
             matches,
             guarantee: terms.guarantee.map(|guarantee| Guarantee {
-                delay_ns: guarantee.delay_ns.map(|delay| delay / hops),
+                delay_ns: delay.map(Duration::nanos),
                 ..guarantee
             }),
             maximum: terms.maximum,
@@ -27,9 +28,10 @@ pub(crate) fn gateway_slice(
         link: link.to_owned(),
         tenant: slice.tenant.clone(),
         tenant_weight,
-        forward: terms(&slice.forward, slice.matches.clone()),
+        forward: terms(&slice.forward, delays[0], slice.matches.clone()),
         backward: terms(
             &slice.backward,
+            delays[1],
             slice.matches.iter().map(Match::mirrored).collect(),
         ),
         version: generation,

@@ -6,12 +6,14 @@ mod for_gateway;
 mod list;
 mod offer;
 mod overlap;
+mod recount;
 mod stored;
 mod write;
 
 pub(crate) use apply::{Applied, Guard, apply, apply_any};
-pub(crate) use capacity::{Capacity, DirectionState, requests};
+pub(crate) use capacity::{Capacity, DirectionState, bounds, requests};
 pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;
+pub(crate) use recount::recount;
 pub(crate) use stored::{Hop, Hops, Stored, TenantState, record, records};

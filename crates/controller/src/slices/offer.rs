@@ -3,7 +3,7 @@
 use super::apply::{
     check_change, check_classes, check_quota, overlapping, resolve_path, tenant_of,
 };
-use super::capacity::{Capacity, requests};
+use super::capacity::{Capacity, bounds, requests};
 use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
@@ -95,7 +95,7 @@ async fn considered(
     }
     match capacity.try_admit(slice) {
         Err(refused) => return Ok(*refused),
-        Ok(classes) => offer.bound_ns = Some(capacity.bounds(slice, &classes)),
+        Ok(delays) => offer.bound_ns = Some(bounds(&delays)),
     }
     offer.accepted = true;
     Ok(offer)

@@ -3,6 +3,7 @@
 use super::capacity::wrong_sums;
 use crate::store::{NAMES_TOGETHER, Row, RowExt, named, number};
 use slicewise_api::{Bounds, Slice, SliceProblem, SliceRecord, SliceState};
+use slicewise_units::Duration;
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::BTreeMap;
 
@@ -24,8 +25,8 @@ pub(crate) struct Hop {
     pub(crate) slice: String,
     pub(crate) link: String,
     pub(crate) gateway: String,
-    /// Delay classes, forward and backward; `None` without a guarantee.
-    pub(crate) classes: [Option<usize>; 2],
+    /// Delays, forward and backward; `None` without a guarantee.
+    pub(crate) delays: [Option<Duration>; 2],
     pub(crate) acknowledged: bool,
     pub(crate) problem: Option<String>,
 }
@@ -112,18 +113,22 @@ impl Stored {
 
 impl Hop {
     pub(crate) fn of(row: &Row) -> Result<Self, sqlx::Error> {
-        let class = |column: &str| -> Result<Option<usize>, sqlx::Error> {
-            let class = row.maybe_natural(column)?;
-            Ok(class.and_then(|class| usize::try_from(class).ok()))
-        };
         Ok(Self {
             slice: row.text("slice")?,
             link: row.text("link")?,
             gateway: row.text("gateway")?,
-            classes: [class("class_forward")?, class("class_backward")?],
+            delays: Self::delays(row)?,
             acknowledged: row.integer("acknowledged")? != 0,
             problem: row.maybe_text("problem")?,
         })
+    }
+
+    /// The delays of a row that has those of a hop.
+    pub(crate) fn delays(row: &Row) -> Result<[Option<Duration>; 2], sqlx::Error> {
+        let delay = |column: &str| -> Result<Option<Duration>, sqlx::Error> {
+            Ok(row.maybe_natural(column)?.map(Duration::from_nanos))
+        };
+        Ok([delay("delay_forward_ns")?, delay("delay_backward_ns")?])
     }
 
     /// The hops of a slice, in the order of its path.

@@ -28,10 +28,10 @@ impl Rows {
                  bound_backward_ns = excluded.bound_backward_ns, changed_at_ms = excluded.changed_at_ms",
             ),
             hops: Insert::new(
-                "INSERT INTO slice_hops (slice, hop, link, gateway, generation, class_forward, class_backward, draining, \
+                "INSERT INTO slice_hops (slice, hop, link, gateway, generation, delay_forward_ns, delay_backward_ns, draining, \
                  acknowledged, problem)",
                 "ON CONFLICT (slice, hop) DO UPDATE SET generation = excluded.generation, \
-                 class_forward = excluded.class_forward, class_backward = excluded.class_backward, draining = 0, \
+                 delay_forward_ns = excluded.delay_forward_ns, delay_backward_ns = excluded.delay_backward_ns, draining = 0, \
                  acknowledged = 0, problem = ''",
             ),
             changes: Insert::new(
@@ -119,13 +119,10 @@ fn put(
     ]);
     let weight = writing.weights.get(&after.tenant).copied().unwrap_or(1);
     let mut gateways = Vec::with_capacity(after.path.len());
-    for (hop, (link, classes)) in (0i64..).zip(after.path.iter().zip(&one.classes)) {
+    for (hop, (link, delays)) in (0i64..).zip(after.path.iter().zip(&one.delays)) {
         let gateway = writing.capacity.link(link);
         let gateway = gateway.map(|link| link.gateway.clone()).unwrap_or_default();
-        let [forward, backward] = classes.map(|class| {
-            let class = class.and_then(|class| i64::try_from(class).ok());
-            class.unwrap_or(-1)
-        });
+        let [forward, backward] = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
         rows.hops.push([
             after.name.as_str().into(),
             hop.into(),
@@ -138,7 +135,7 @@ fn put(
             0i64.into(),
             "".into(),
         ]);
-        let body = gateway_slice(after, link, generation, weight);
+        let body = gateway_slice(after, link, *delays, generation, weight);
         let body = serde_json::to_string(&body).map_err(Failed::encoding)?;
         gateways.push((gateway, body));
     }

@@ -1,6 +1,7 @@
 //! The schema goes forward on its own: numbered files, each carried out once.
 
 use super::{Dialect, Location, RowExt, StoreError};
+use crate::slices::recount;
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Executor};
 
 /// One step of the schema.
@@ -30,7 +31,7 @@ impl Migration {
 }
 
 /// In order. A file that was released never changes: to alter the schema, add one.
-const MIGRATIONS: [Migration; 5] = [
+const MIGRATIONS: [Migration; 6] = [
     Migration::same(1, include_str!("../../migrations/0001_first.sql")),
     Migration {
         version: 2,
@@ -40,7 +41,11 @@ const MIGRATIONS: [Migration; 5] = [
     Migration::same(3, include_str!("../../migrations/0003_rules.sql")),
     Migration::same(4, include_str!("../../migrations/0004_age.sql")),
     Migration::same(5, include_str!("../../migrations/0005_gateways.sql")),
+    Migration::same(RECOUNTED, include_str!("../../migrations/0006_delays.sql")),
 ];
+
+/// The version whose sums are counted anew.
+const RECOUNTED: i64 = 6;
 
 /// The version that this program writes.
 pub(super) const NEWEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -91,6 +96,10 @@ async fn migrate_to(
             .execute(sqlx::raw_sql(sql))
             .await
             .map_err(failed)?;
+        if migration.version == RECOUNTED {
+            let recounted = recount(&mut transaction, true).await;
+            recounted.map_err(failed)?;
+        }
         let set = sqlx::query("UPDATE schema_version SET version = $1").bind(migration.version);
         set.execute(&mut *transaction).await.map_err(failed)?;
     }

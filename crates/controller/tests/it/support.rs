@@ -243,6 +243,7 @@ pub fn guarantee(rate_mbps: u64, delay_ms: Option<u64>) -> Terms {
             rate_bps: rate_mbps * 1_000_000,
             burst_bytes: 3_044,
             delay_ns: delay_ms.map(|delay| delay * 1_000_000),
+            smallest_frame_bytes: None,
         }),
         ..Terms::default()
     }

@@ -2,7 +2,7 @@
 
 use crate::build::BuildError;
 use slicewise_model::{
-    ClassParams, DelayClasses, GuaranteeParams, PolicyParams, Reservations, SliceParams,
+    ClassParams, DelayRange, GuaranteeParams, PolicyParams, Reservations, SliceParams,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -48,7 +48,7 @@ pub(super) fn policy_with(
             return Err(not_kept(name, "there are too many tenants"));
         };
         let guarantee = slice.guarantee.map(|guarantee| {
-            let guarantee = with_delay_of(guarantee, &common.delay_classes)?;
+            let guarantee = with_delay_within(guarantee, common.delays)?;
             let reserved = reservations.try_reserve(guarantee);
             reserved.map_err(|refusal| refusal.to_string())?;
             Ok(guarantee)
@@ -66,16 +66,18 @@ pub(super) fn policy_with(
     Ok(policy)
 }
 
-/// The guarantee with the delay of a class that keeps its own.
-fn with_delay_of(
+/// The guarantee with a delay that the new policy has, at most its own.
+fn with_delay_within(
     guarantee: GuaranteeParams,
-    classes: &DelayClasses,
+    delays: DelayRange,
 ) -> Result<GuaranteeParams, String> {
-    let GuaranteeParams { delay, .. } = guarantee;
-    let delay = classes.within(delay).ok_or_else(|| {
-        let shortest = classes.shortest();
-        format!("its delay is {delay}, below {shortest}, the shortest of the new policy")
-    })?;
+    let (delay, shortest) = (guarantee.delay, delays.shortest());
+    if delay < shortest {
+        return Err(format!(
+            "its delay is {delay}, below {shortest}, the shortest of the new policy"
+        ));
+    }
+    let delay = delay.min(delays.longest());
     Ok(GuaranteeParams { delay, ..guarantee })
 }
 

@@ -38,7 +38,7 @@ pub struct GradualSteps {
 
 impl Basis {
     /// The steps after which `policy` is in force beside slices that were added one by one; `None` if it differs in more
-    /// than its name, the rate and buffer of its links, the largest frame, the delays, tenants, and slices that come, go or
+    /// than its name, the rate and buffer of its links, the largest frame, the delays of one resolution, tenants, and slices that come, go or
     /// have other names, parameters, marks, policers, flow queues or class maps, or a class map that moves, comes or goes has a
     /// frame in common with another.
     /// Where a link has a limited buffer, also if it has no room for both delays of slices that get another one.
@@ -282,20 +282,25 @@ fn step(before: &PolicyParams, after: &PolicyParams) -> Option<GradualStep> {
 }
 
 /// What slices have in common on the way from one policy to another, in three steps: frames up to the smaller of both largest are
-/// accepted, and the delays of both policies exist; the links know of smaller frames; and once slices have given up what they will
+/// accepted; the links know of smaller frames; and once slices have given up what they will
 /// not have, the links are those of the other policy. `None` if the policies differ otherwise.
 fn meanwhile(before: &PolicyParams, after: &PolicyParams) -> Option<[PolicyParams; 3]> {
     let (old, new) = before.guaranteed.as_ref().zip(after.guaranteed.as_ref())?;
-    let delays = old.delay_classes.union(&new.delay_classes)?;
+    if old.delays.bucket_width() != new.delays.bucket_width() {
+        return None;
+    }
+    let delays = new.delays;
     let largest_frame = old.largest_frame.min(new.largest_frame);
     let [accepted, given] = [before, after].map(|policy| {
         let mut policy = policy.clone();
         if let Some(common) = &mut policy.guaranteed {
             common.largest_frame = largest_frame;
-            common.delay_classes.clone_from(&delays);
+            common.delays = delays;
         }
-        let classes = policy.links.iter_mut().map(|link| &mut link.delay_classes);
-        classes.for_each(|classes| classes.clone_from(&delays));
+        policy
+            .links
+            .iter_mut()
+            .for_each(|link| link.delays = delays);
         policy
     });
     let mut admitted = accepted.clone();
@@ -380,6 +385,7 @@ fn common(one: GuaranteeParams, other: GuaranteeParams) -> GuaranteeParams {
         rate: one.rate.min(other.rate),
         burst: one.burst.min(other.burst),
         delay: one.delay.max(other.delay),
+        smallest_frame: one.smallest_frame.max(other.smallest_frame),
     }
 }
 

@@ -8,7 +8,7 @@
 //! waited for the frames under the old guarantee, and would then wait for those under the new one, too.
 
 use slicewise_model::{
-    AdmissionParams, DelayClasses, GuaranteeParams, Problem, Refusal, Reservation, Reservations,
+    AdmissionParams, GuaranteeParams, Problem, Refusal, Reservation, Reservations,
 };
 use std::collections::{BTreeMap, LinkedList};
 
@@ -82,12 +82,6 @@ impl Reserved {
     /// The policy was committed while frames waited, before any busy period of its own.
     pub(crate) const fn on_committed(&mut self) {
         self.is_incomplete = true;
-    }
-
-    /// Whether no guarantee is reserved in other delay classes than these. Until [nothing counts that has ended](Self::has_ended), frames may
-    /// have longer delays than these guarantees.
-    pub(crate) fn is_within(&self, classes: &DelayClasses) -> bool {
-        self.reservations.is_within(classes)
     }
 
     /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].

@@ -127,14 +127,8 @@ pub(crate) fn change(
     on_slices(pipeline, now, |changing| {
         changing.settle();
         match change {
-            SliceChange::Add(mut slice) => {
-                slice.params = changing.with_known_delay(&slice.params);
-                changing.add(*slice)
-            }
-            SliceChange::Change { name, params } => {
-                let params = changing.with_known_delay(&params);
-                changing.change(name, &params)
-            }
+            SliceChange::Add(slice) => changing.add(*slice),
+            SliceChange::Change { name, params } => changing.change(name, &params),
             SliceChange::Conditioning { name, conditioning } => {
                 changing.change_conditioning(&name, *conditioning)
             }
@@ -294,7 +288,7 @@ impl Changing<'_> {
     }
 
     fn check_add(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
-        let (name, params) = (&new.name, self.with_known_delay(&new.params));
+        let (name, params) = (&new.name, &new.params);
         self.check_name(name)?;
         self.check_still(name, &Part::whole(&new.matches), None)?;
         if let Some(guarantee) = &params.guarantee {
@@ -306,7 +300,7 @@ impl Changing<'_> {
         let inserted = self.pipeline.classifier.check(0, class);
         inserted.map_err(|error| SliceChangeError::from((name, error)))?;
         let (scheduler, _) = self.scheduler(name)?;
-        let added = scheduler.check_slice(&params);
+        let added = scheduler.check_slice(params);
         added.map_err(|error| (name, error).into())
     }
 
@@ -315,8 +309,7 @@ impl Changing<'_> {
         name: &String,
         params: &SliceParams,
     ) -> Result<(), SliceChangeError> {
-        let params = self.with_known_delay(params);
-        let (class, _) = self.find_for(name, &params)?;
+        let (class, _) = self.find_for(name, params)?;
         let old = self.ledger.params(class);
         let guarantee = old.and_then(|old| old.guarantee);
         let busy_period = self.busy_period();
@@ -492,18 +485,6 @@ impl Changing<'_> {
         })
     }
 
-    /// These parameters, with the longest delay of a class within theirs: who asks for another may not know yet that it has gone.
-    /// If all are longer, the admission test will refuse them.
-    fn with_known_delay(&self, params: &SliceParams) -> SliceParams {
-        let mut params = *params;
-        let common = self.pipeline.params.policy.guaranteed.as_ref();
-        if let (Some(guarantee), Some(common)) = (&mut params.guarantee, common) {
-            let within = common.delay_classes.within(guarantee.delay);
-            guarantee.delay = within.unwrap_or(guarantee.delay);
-        }
-        params
-    }
-
     /// The same, if it may have these parameters.
     fn find_for(
         &mut self,
@@ -512,7 +493,7 @@ impl Changing<'_> {
     ) -> Result<(u32, SliceId), SliceChangeError> {
         let found = self.find(name)?;
         let (scheduler, _) = self.scheduler(name)?;
-        let tenant = scheduler.check_tenant(params);
+        let tenant = scheduler.check_params(params);
         tenant.map_err(|error| (name, error))?;
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or, unless its slice gets less, due later than it was.
 
 use super::slice::{Life, SliceState, Tier};
-use super::{COARSER, Guaranteed, Removal, SliceError, SliceId, largest_frame_of, shift_of};
+use super::{Guaranteed, Removal, SliceError, SliceId, largest_frame_of, shift_of};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::{GuaranteedParams, SliceParams};
 use slicewise_units::Instant;
@@ -15,26 +15,22 @@ impl Guaranteed {
         }
     }
 
-    /// Accept frames up to another size, and have other delay classes: those that are in use stay the same. No frame waits if
-    /// the size is smaller or the width of buckets another.
+    /// Accept frames up to another size. No frame waits if it is smaller.
     pub(crate) fn set_common(&mut self, params: &GuaranteedParams) {
         self.largest_frame = largest_frame_of(params);
         self.excess.set_largest_frame(self.largest_frame);
-        self.delays.set(&params.delay_classes);
-        let shift = shift_of(&params.delay_classes);
-        if shift != self.shift {
-            self.shift = shift;
-            self.deadlines.set_shift(shift);
-            self.wheel.set_shift(shift + COARSER);
-            self.parked.set_shift(shift + COARSER);
-        }
+        debug_assert_eq!(
+            shift_of(params.delays),
+            self.shift,
+            "a policy is committed whole"
+        );
     }
 
     /// Change the parameters of a slice. Its frames, tokens and debt stay; its first frame is
     /// rescheduled. O(1).
     ///
     /// # Errors
-    /// Where there is no such slice, or its tenant does not exist.
+    /// Where there is no such slice, its tenant does not exist, or there are too many delays.
     pub fn change_slice(
         &mut self,
         id: SliceId,
@@ -43,16 +39,14 @@ impl Guaranteed {
         now: Instant,
     ) -> Result<(), SliceError> {
         let index = self.live(id)?;
-        self.check_tenant(params)?;
+        self.check_params(params)?;
         self.excess
             .change_tenant(&mut self.slices[index], id.0, params);
         if self.slices[index].tier == Tier::Waiting {
             self.wheel.remove(&mut self.slices, id.0);
             self.slices[index].tier = Tier::Idle;
         }
-        if let Some(guarantee) = &params.guarantee {
-            self.change_delay(id, self.delays.number(guarantee.delay));
-        }
+        self.change_delay(id, params.guarantee.as_ref());
         let slice = &mut self.slices[index];
         slice.change(params, now.nanos());
         if let Some(queue) = slice.flow_queue()
@@ -103,6 +97,9 @@ impl Guaranteed {
         }
         self.holds.forget(id);
         let slice = &mut self.slices[id as usize];
+        if slice.committed.exists() {
+            self.delays.release(slice.delay);
+        }
         slice.life = Life::Free;
         slice.head = self.free;
         self.excess.remove_slice(slice, id);

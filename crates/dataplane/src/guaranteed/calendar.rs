@@ -115,12 +115,6 @@ impl<C: Chain> Calendar<C> {
         }
     }
 
-    /// Have buckets of another width while no slice is in any.
-    pub(super) fn set_shift(&mut self, shift: u32) {
-        debug_assert_eq!(self.first, EMPTY, "numbers of buckets change");
-        self.shift = shift;
-    }
-
     /// Number of the bucket of `time`.
     #[inline]
     pub(super) const fn number(&self, time: u64) -> u64 {

@@ -1,54 +1,50 @@
 //! Delays of slices, by numbers of eight bits.
 
-use slicewise_model::DelayClasses;
-use slicewise_units::Duration;
-use std::collections::BTreeSet;
-
-/// The delays that slices may have, ns, by numbers that stay the same while others come and go.
-#[derive(Debug, Clone)]
-pub(super) struct Delays(Vec<u64>);
+/// The delays until a deadline that slices have, ns, by numbers that stay the same while others come and go.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Delays {
+    nanos: Vec<u64>,
+    /// Slices with each.
+    slices: Vec<u32>,
+}
 
 impl Delays {
-    pub(super) fn new(classes: &DelayClasses) -> Self {
-        Self(nanos_of(classes).collect())
+    /// The number that a delay has or would be given; `None` where all are in use.
+    pub(super) fn find(&self, nanos: u64) -> Option<u8> {
+        let in_use = |number: &usize| self.slices[*number] > 0;
+        let mut numbers = 0..self.nanos.len();
+        let same = numbers
+            .clone()
+            .find(|&number| self.nanos[number] == nanos && in_use(&number));
+        let number = same.or_else(|| numbers.find(|number| !in_use(number)));
+        u8::try_from(number.unwrap_or(self.nanos.len())).ok()
     }
 
-    /// Have those of `classes`, in place of those that are not among them, which no slice has.
-    pub(super) fn set(&mut self, classes: &DelayClasses) {
-        let wanted: Vec<u64> = nanos_of(classes).collect();
-        if wanted == self.0 {
-            return;
+    /// One slice more has this delay. Returns its number.
+    pub(super) fn acquire(&mut self, nanos: u64) -> u8 {
+        let number = self.find(nanos);
+        debug_assert!(number.is_some(), "looked for before");
+        let number = number.unwrap_or(0);
+        let index = usize::from(number);
+        if index == self.nanos.len() {
+            self.nanos.push(nanos);
+            self.slices.push(0);
         }
-        let known: BTreeSet<u64> = self.0.iter().copied().collect();
-        let mut missing = wanted.iter().filter(|nanos| !known.contains(nanos));
-        for nanos in &mut self.0 {
-            if wanted.binary_search(nanos).is_err()
-                && let Some(missing) = missing.next()
-            {
-                *nanos = *missing;
-            }
-        }
-        self.0.extend(missing);
+        self.nanos[index] = nanos;
+        self.slices[index] += 1;
+        number
     }
 
-    /// The number of a delay, which is one of those.
-    pub(super) fn number(&self, delay: Duration) -> u8 {
-        let nanos = delay.nanos();
-        let mut numbers = (0..=u8::MAX).zip(&self.0);
-        let found = numbers.find(|(_, known)| **known == nanos);
-        debug_assert!(found.is_some(), "{delay} is the delay of a class");
-        found.map_or(0, |(number, _)| number)
+    /// One slice less has this delay.
+    pub(super) fn release(&mut self, number: u8) {
+        self.slices[usize::from(number)] -= 1;
     }
 
     /// A delay, ns.
     #[inline]
     pub(super) fn nanos(&self, number: u8) -> u64 {
-        self.0[usize::from(number)]
+        self.nanos[usize::from(number)]
     }
-}
-
-fn nanos_of(classes: &DelayClasses) -> impl Iterator<Item = u64> {
-    classes.delays().iter().map(|delay| delay.nanos())
 }
 
 #[cfg(test)]
@@ -56,35 +52,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn geometric(shortest: u64, longest: u64) -> DelayClasses {
-        let [shortest, longest] = [shortest, longest].map(Duration::from_micros);
-        DelayClasses::geometric(shortest, longest)
-    }
-
     proptest! {
         #[test]
-        fn delays_that_stay_keep_their_numbers(
-            grids in prop::collection::vec((1u64..50, 1u64..100_000), 1..8),
-        ) {
-            let mut before = geometric(10, 1_000);
-            let mut delays = Delays::new(&before);
-            for (shortest, longest) in grids {
-                let after = geometric(shortest, longest);
-                let both = before.union(&after).unwrap();
-                for classes in [&both, &after] {
-                    let numbered: Vec<(Duration, u8)> =
-                        before.delays().iter().map(|&delay| (delay, delays.number(delay))).collect();
-                    delays.set(classes);
-                    for &delay in classes.delays() {
-                        prop_assert_eq!(delays.nanos(delays.number(delay)), delay.nanos());
-                    }
-                    let stay = numbered.iter().filter(|(delay, _)| classes.position(*delay).is_some());
-                    for &(delay, number) in stay {
-                        prop_assert_eq!(delays.number(delay), number);
-                    }
-                    prop_assert!(delays.0.len() <= 128);
+        fn delays_in_use_keep_their_numbers(changes in prop::collection::vec((any::<bool>(), 0u64..400), 1..2_000)) {
+            let mut delays = Delays::default();
+            let mut slices: Vec<(u64, u8)> = Vec::new();
+            for (comes, which) in changes {
+                if comes && delays.find(which).is_some() {
+                    slices.push((which, delays.acquire(which)));
+                } else if !slices.is_empty() {
+                    let (_, number) = slices.swap_remove(usize::try_from(which).unwrap() % slices.len());
+                    delays.release(number);
                 }
-                before = after;
+                for &(nanos, number) in &slices {
+                    prop_assert_eq!(delays.nanos(number), nanos);
+                }
+                let mut distinct: Vec<u64> = slices.iter().map(|slice| slice.0).collect();
+                distinct.sort_unstable();
+                distinct.dedup();
+                prop_assert!(distinct.len() <= 256);
+                let is_full = delays.find(u64::MAX).is_none();
+                prop_assert_eq!(is_full, distinct.len() == 256);
             }
         }
     }

@@ -7,6 +7,7 @@
 use super::slice::{Life, NIL, Tier, cost};
 use super::{Guaranteed, SliceId};
 use crate::queue::{FrameList, FramePool};
+use slicewise_model::GuaranteeParams;
 use slicewise_units::Instant;
 use std::collections::{BTreeMap, LinkedList};
 
@@ -168,14 +169,23 @@ impl Guaranteed {
         }
     }
 
-    /// A slice gets the delay of this number. If that is shorter and a frame is eligible, that keeps its deadline, and those behind
+    /// A slice gets the delay of this guarantee. If that is shorter and a frame is eligible, that keeps its deadline, and those behind
     /// it are due no earlier.
-    pub(super) fn change_delay(&mut self, id: SliceId, delay: u8) {
+    pub(super) fn change_delay(&mut self, id: SliceId, guarantee: Option<&GuaranteeParams>) {
+        let after = guarantee.map(|guarantee| self.until_deadline(guarantee));
+        let number = after.map(|nanos| self.delays.acquire(nanos));
         let slice = &mut self.slices[id.0 as usize];
         let is_eligible = slice.tier == Tier::Eligible;
         let eligible = slice.committed.clock();
-        let before = std::mem::replace(&mut slice.delay, delay);
-        let [before, after] = [before, delay].map(|delay| self.delays.nanos(delay));
+        let before = slice.committed.exists().then(|| {
+            let before = self.delays.nanos(slice.delay);
+            self.delays.release(slice.delay);
+            before
+        });
+        slice.delay = number.unwrap_or(slice.delay);
+        let (Some(before), Some(after)) = (before, after) else {
+            return;
+        };
         if !is_eligible {
             if let Some(watch) = self.holds.watched.get_mut(&id.0) {
                 watch.floor = None;

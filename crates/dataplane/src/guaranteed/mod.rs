@@ -2,7 +2,7 @@
 //!
 //! One queue per slice, served in two modes. In the *guarantee* tier a token bucket (CIR, CBS)
 //! makes each frame eligible at a time that depends on nothing but the slice's own arrivals; an
-//! eligible frame has the deadline `eligible + D`, D the slice's delay class, and the earliest
+//! eligible frame has the deadline `eligible + D`, D the slice's delay less one bucket, and the earliest
 //! deadline goes first. If nothing is eligible, the *excess* tier gives the link to tenants and their
 //! slices by weight, up to each slice's maximum (PIR, PBS), without consuming the guarantee's tokens, as
 //! in HFSC (Stoica, Zhang & Ng, SIGCOMM 1997).
@@ -39,7 +39,7 @@ use flow_queues::FlowQueues;
 use hold::Holds;
 pub(crate) use hold::Place;
 use slice::{Life, NIL, SliceState, Tier, cost};
-use slicewise_model::{DelayClasses, GuaranteedParams, SliceParams};
+use slicewise_model::{DelayRange, GuaranteeParams, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 
 /// Identifies a slice of a [`Guaranteed`] scheduler.
@@ -67,6 +67,9 @@ pub enum SliceError {
     /// There is no such slice, or it is being drained.
     #[error("there is no slice {0}")]
     Unknown(u32),
+    /// Slices have too many distinct delays.
+    #[error("slices have 256 distinct delays, the maximum: use one of those")]
+    TooManyDelays,
     /// Its tenant is not one of the scheduler's.
     #[error("unknown tenant {0}")]
     UnknownTenant(u32),
@@ -96,7 +99,7 @@ pub enum Removal {
 const MAX_SLICES: u32 = 1 << 30;
 // From now to the deadline of the longest class: half of the buckets, so that late and early deadlines
 // also fit.
-const _: () = assert!(DelayClasses::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
+const _: () = assert!(DelayRange::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
 /// Most tenants.
 const MAX_TENANTS: u32 = 1 << 16;
 /// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
@@ -164,12 +167,12 @@ impl Guaranteed {
     /// A scheduler without slices. Memory for `slices` of them is reserved.
     #[must_use]
     pub fn new(params: &GuaranteedParams, slices: usize) -> Self {
-        let shift = shift_of(&params.delay_classes);
+        let shift = shift_of(params.delays);
         let largest_frame = largest_frame_of(params);
         Self {
             counting: Counting(params.accounting),
             largest_frame,
-            delays: Delays::new(&params.delay_classes),
+            delays: Delays::default(),
             slices: Slots::with_capacity(slices),
             free: NIL,
             live: 0,
@@ -233,7 +236,7 @@ impl Guaranteed {
         self.check_slice(params)?;
         let mut slice = SliceState::new(params, now.nanos());
         if let Some(guarantee) = &params.guarantee {
-            slice.delay = self.delays.number(guarantee.delay);
+            slice.delay = self.delays.acquire(self.until_deadline(guarantee));
         }
         Ok(self.insert(slice))
     }
@@ -256,17 +259,28 @@ impl Guaranteed {
         self.excess.set_weight(tenant, weight);
     }
 
-    /// Whether a slice may belong to its tenant.
-    pub(crate) fn check_tenant(&self, params: &SliceParams) -> Result<(), SliceError> {
+    /// Whether a slice may belong to its tenant, and have its delay.
+    pub(crate) fn check_params(&self, params: &SliceParams) -> Result<(), SliceError> {
         if params.tenant as usize >= self.excess.tenants() {
             return Err(SliceError::UnknownTenant(params.tenant));
+        }
+        let until_deadline = params
+            .guarantee
+            .map(|guarantee| self.until_deadline(&guarantee));
+        if until_deadline.is_some_and(|nanos| self.delays.find(nanos).is_none()) {
+            return Err(SliceError::TooManyDelays);
         }
         Ok(())
     }
 
+    /// D of a guarantee, ns: its delay is D and the width of a bucket.
+    fn until_deadline(&self, guarantee: &GuaranteeParams) -> u64 {
+        (guarantee.delay - self.granularity()).nanos()
+    }
+
     /// Whether [`add_slice`](Self::add_slice) would succeed.
     pub(crate) fn check_slice(&self, params: &SliceParams) -> Result<(), SliceError> {
-        self.check_tenant(params)?;
+        self.check_params(params)?;
         if self.live >= MAX_SLICES {
             return Err(SliceError::TooMany(MAX_SLICES));
         }
@@ -490,8 +504,8 @@ impl Guaranteed {
 }
 
 /// Buckets of deadlines are 2^n ns wide.
-fn shift_of(classes: &DelayClasses) -> u32 {
-    classes.bucket_width().nanos().trailing_zeros()
+fn shift_of(delays: DelayRange) -> u32 {
+    delays.bucket_width().nanos().trailing_zeros()
 }
 
 fn largest_frame_of(params: &GuaranteedParams) -> u64 {

@@ -14,13 +14,15 @@ const NANOBITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
 const BURST_MAX: u64 = i64::MAX.unsigned_abs() / NANOBITS_PER_BYTE;
 
 /// A token bucket in 32 bytes: as exact as [`TokenBucket`](crate::bucket::TokenBucket), but with a burst
-/// of at most 1.15 GB, so that credit fits in 64 bits.
+/// of at most 1.15 GB, so that credit fits in 64 bits. Frames that cost less than the smallest are charged as that.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmallBucket {
     /// bit/s; zero where there is no such bucket.
     rate: u64,
-    /// Most credit, nanobits.
-    burst: i64,
+    /// Most credit, bytes.
+    burst_bytes: u32,
+    /// The smallest frame, bytes.
+    smallest_bytes: u32,
     /// Credit at `clock`, nanobits; negative is debt.
     credit: i64,
     /// ns.
@@ -30,19 +32,35 @@ pub(super) struct SmallBucket {
 impl SmallBucket {
     const ABSENT: Self = Self {
         rate: 0,
-        burst: 0,
+        burst_bytes: 0,
+        smallest_bytes: 0,
         credit: 0,
         clock: 0,
     };
 
-    fn full(rate: BitRate, burst: ByteCount, now: u64) -> Self {
-        let burst = cost(burst.bytes().min(BURST_MAX));
+    fn full(rate: BitRate, burst: ByteCount, smallest_frame: ByteCount, now: u64) -> Self {
+        let bytes =
+            |size: ByteCount| u32::try_from(size.bytes().min(BURST_MAX)).unwrap_or(u32::MAX);
+        let burst_bytes = bytes(burst);
         Self {
             rate: rate.bits_per_second(),
-            burst,
-            credit: burst,
+            burst_bytes,
+            smallest_bytes: bytes(smallest_frame),
+            credit: nanobits(burst_bytes),
             clock: now,
         }
+    }
+
+    /// Most credit, nanobits.
+    #[inline]
+    fn burst(&self) -> i64 {
+        nanobits(self.burst_bytes)
+    }
+
+    /// Nanobits that a frame of this cost is charged.
+    #[inline]
+    fn charge(&self, price: i64) -> i64 {
+        price.max(nanobits(self.smallest_bytes))
     }
 
     pub(super) const fn exists(&self) -> bool {
@@ -61,7 +79,11 @@ impl SmallBucket {
         if time <= self.clock {
             return;
         }
-        let room = self.burst.saturating_sub(self.credit).max(0).unsigned_abs();
+        let room = self
+            .burst()
+            .saturating_sub(self.credit)
+            .max(0)
+            .unsigned_abs();
         // What does not fit in 64 bits exceeds every bucket.
         let earned = self.rate.checked_mul(time - self.clock);
         let earned = earned.map_or(room, |earned| earned.min(room));
@@ -82,7 +104,10 @@ impl SmallBucket {
     #[inline]
     pub(super) fn advance(&mut self, time: u64, cost: i64) -> u64 {
         self.refill(time);
-        let missing = cost.min(self.burst).saturating_sub(self.credit);
+        let missing = self
+            .charge(cost)
+            .min(self.burst())
+            .saturating_sub(self.credit);
         if missing > 0 {
             let wait = missing.unsigned_abs().div_ceil(self.rate.max(1));
             self.clock = self.clock.saturating_add(wait);
@@ -108,7 +133,10 @@ impl SmallBucket {
     /// Pay `cost` where its clock is.
     #[inline]
     pub(super) fn pay(&mut self, cost: i64) {
-        self.credit = self.credit.min(self.burst).saturating_sub(cost);
+        self.credit = self
+            .credit
+            .min(self.burst())
+            .saturating_sub(self.charge(cost));
     }
 
     /// Pay `cost` at `time`, into debt if need be.
@@ -127,10 +155,16 @@ impl SmallBucket {
             if !eligible {
                 old.rewind(now);
             }
-            self.credit = old.credit.min(self.burst);
+            self.credit = old.credit.min(self.burst());
             self.clock = old.clock;
         }
     }
+}
+
+/// What a bucket keeps in bytes: at most [`BURST_MAX`], so that the product fits.
+#[inline]
+fn nanobits(bytes: u32) -> i64 {
+    i64::from(bytes) * NANOBITS_PER_BYTE.cast_signed()
 }
 
 /// Cost of a frame that counts as `bytes`, in nanobits.
@@ -237,10 +271,10 @@ impl SliceState {
             excess: Excess::Out,
             life: Life::Live,
             committed: params.guarantee.map_or(SmallBucket::ABSENT, |g| {
-                SmallBucket::full(g.rate, g.burst, now)
+                SmallBucket::full(g.rate, g.burst, g.smallest_frame, now)
             }),
             peak: params.maximum.map_or(SmallBucket::ABSENT, |m| {
-                SmallBucket::full(m.rate, m.burst, now)
+                SmallBucket::full(m.rate, m.burst, ByteCount::ZERO, now)
             }),
         }
     }

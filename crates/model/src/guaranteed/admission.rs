@@ -1,24 +1,26 @@
 //! The admission test: whether every delay bound can be kept at once.
 //!
-//! With σ_k and ρ_k the sums of bursts and rates of delay class k, whose delay is D_k, on a link
+//! With σ_k and ρ_k the sums of bursts and rates of the slices with delay D_k, as the link counts them, on a link
 //! of rate C whose largest frame is L, every bound is met by serving the earliest deadline first
 //! if and only if, whatever the slices send within their guarantees,
 //!
-//! > Σ ρ_k ≤ C, and for every class m that holds a slice:
+//! > Σ ρ_k ≤ C, and for every delay D_m of a slice:
 //! > Σ_{k≤m} (σ_k + ρ_k (D_m − D_k)) + L ≤ C D_m.
 //!
 //! That is the condition of Liebeherr, Wrege and Ferrari (IEEE/ACM Transactions on Networking 4(6),
 //! 1996) for arrivals bounded by leaky buckets, with one largest frame always counted as being
-//! transmitted, because it may be a frame of the excess. The left side less C t is, as a function of the
-//! interval t, a line of slope Σ_{k≤m} ρ_k − C ≤ 0 between two delays and jumps up only where a class
-//! has a burst. So it is enough to test the delays of classes that hold slices:
-//! - a class without slices adds no burst, so the line only falls since the class before it;
-//! - below the shortest class in use nothing has to be sent, so nothing is tested (even L ≤ C t may fail
+//! transmitted, because it may be a frame of the excess (step 3 of the proof, docs/mechanisms/guaranteed-bound.md). The left side
+//! less C t is, as a function of the interval t, a line of slope Σ_{k≤m} ρ_k − C ≤ 0 between two delays and jumps up only where
+//! a slice has its burst. So it is enough to test the delays of slices:
+//! - below the shortest delay nothing has to be sent, so nothing is tested (even L ≤ C t may fail
 //!   there, harmlessly);
-//! - beyond the longest class in use the line keeps falling, because Σ ρ_k ≤ C.
+//! - beyond the longest delay the line keeps falling, because Σ ρ_k ≤ C.
+//!
+//! Slices with the same delay are one *delay class*. Up to [`MAX_EXACT`] delays are classes as they were asked for. A further delay is rounded
+//! down to a class in use or to a [step](DelayRange::steps), so that a test takes a bounded time.
 
 use super::counting::{Inflation, largest_as};
-use super::{DelayClasses, GuaranteeParams, Problem, Refusal, Reservation};
+use super::{DelayRange, GuaranteeParams, Problem, Refusal, Reservation};
 use crate::Rate;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, NANOS_PER_SECOND};
 
@@ -28,15 +30,15 @@ pub struct AdmissionParams {
     /// The link's rate, or the part of it that may be guaranteed, and what it counts.
     pub link: Rate,
     /// Accounting of guaranteed rates and bursts, and of `largest_frame` and `buffer`. If the link
-    /// counts more bytes per frame, guarantees are tested as if all their frames had the size for which
-    /// the difference matters most: the smallest.
+    /// counts more bytes per frame, a guarantee is tested as if all its frames had the size for which
+    /// the difference matters most: its [smallest](GuaranteeRequest::smallest_frame).
     pub accounting: Accounting,
     /// The largest frame of any traffic on the link, guaranteed or not.
     pub largest_frame: ByteCount,
     /// Buffer size, if limited: no guaranteed frame may then be lost because it is full.
     pub buffer: Option<ByteCount>,
-    /// The delay classes.
-    pub delay_classes: DelayClasses,
+    /// The delays that may be guaranteed.
+    pub delays: DelayRange,
 }
 
 impl AdmissionParams {
@@ -65,23 +67,38 @@ pub struct GuaranteeRequest {
     pub rate: BitRate,
     /// Committed burst (CBS).
     pub burst: ByteCount,
-    /// Delay bound of frames within both; `None` for the time the rate takes to send the burst.
+    /// Largest delay D + δ of frames within both; `None` for the time the rate takes to send the burst.
     pub delay: Option<Duration>,
+    /// The smallest frame: smaller ones are charged as this, so that less of the link has to be reserved where that counts
+    /// more bytes per frame. Zero if any frame may be sent.
+    pub smallest_frame: ByteCount,
 }
 
 impl GuaranteeRequest {
-    /// The delay of its class: the objective rounded down; without one, the time that the rate takes to send the burst, rounded down (at
-    /// least the shortest class). `None` if the objective is shorter than every class.
+    /// The delay that it asks for, at most the longest; without an objective, the longest
+    /// [step](DelayRange::steps) within the time that its rate takes to send its burst. `None` if the objective is below the shortest.
     #[must_use]
-    pub fn delay_class(&self, classes: &DelayClasses) -> Option<Duration> {
+    pub fn wanted_delay(&self, delays: DelayRange) -> Option<Duration> {
         match self.delay {
-            Some(objective) => classes.within(objective),
+            Some(objective) => {
+                (objective >= delays.shortest()).then_some(objective.min(delays.longest()))
+            }
             None => {
                 let rate = u128::from(self.rate.bits_per_second()).max(1);
                 let nanos = u64::try_from(nanobits(self.burst) / rate).unwrap_or(u64::MAX);
-                let own = Duration::from_nanos(nanos).max(classes.shortest());
-                classes.within(own)
+                delays.step_within(Duration::from_nanos(nanos).max(delays.shortest()))
             }
+        }
+    }
+
+    /// The guarantee if it is given this delay.
+    #[must_use]
+    pub const fn with_delay(&self, delay: Duration) -> GuaranteeParams {
+        GuaranteeParams {
+            rate: self.rate,
+            burst: self.burst,
+            delay,
+            smallest_frame: self.smallest_frame,
         }
     }
 }
@@ -94,14 +111,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    const fn one(params: &GuaranteeParams) -> Self {
-        Self {
-            params: *params,
-            count: 1,
-        }
-    }
-
-    /// The guarantee, with its delay class.
+    /// The guarantee, with its delay.
     #[must_use]
     pub const fn params(&self) -> GuaranteeParams {
         self.params
@@ -114,57 +124,47 @@ impl Admitted {
     }
 }
 
+/// Number of delays that are classes as they were asked for.
+pub const MAX_EXACT: usize = 128;
+
 /// Guarantees admitted on one link, as sums per delay class: each operation is one pass over the delay
 /// classes, however many slices there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     pub(super) params: AdmissionParams,
+    /// Classes with slices, the shortest delay first.
     pub(super) classes: Vec<ClassSums>,
-    /// Largest sum of guaranteed rates, bit/s as the guarantees count.
-    pub(super) rate_limit: u128,
+    /// Sum of guaranteed rates as the link counts them, bit/s.
     pub(super) rate: u128,
-    /// Largest backlog of all guarantees, nanobits.
+    /// Largest backlog of all guarantees, nanobits as the guarantees count.
     pub(super) waiting: u128,
-    /// Conversion of the guarantees' bytes to those of the link.
-    inflation: Inflation,
     /// The largest frame as the link counts it.
-    link_frame: ByteCount,
+    pub(super) link_frame: ByteCount,
 }
 
-/// One class. All amounts are exact: bit/s, and nanobits (bit/s × ns), as the guarantees count.
+/// One class. All amounts are exact: bit/s, and nanobits (bit/s × ns).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClassSums {
     pub(super) delay: Duration,
-    /// What the link sends within the delay in addition to one largest frame.
-    pub(super) limit: u128,
     pub(super) count: u64,
+    /// Rates and bursts as the guarantees count.
     pub(super) rate: u128,
     pub(super) burst: u128,
+    /// The same as the link counts at most.
+    pub(super) link_rate: u128,
+    pub(super) link_burst: u128,
 }
 
 /// Resources of some equal slices together.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Load {
-    /// Of their class.
-    pub(super) delay: Duration,
-    pub(super) count: u64,
-    pub(super) rate: u128,
-    pub(super) burst: u128,
-}
+pub(super) type Load = ClassSums;
 
 /// Usage of a delay class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassUse {
-    /// Its delay.
-    pub delay: Duration,
-    /// Slices in it.
-    pub count: u64,
-    /// Sum of their guaranteed rates.
-    pub rate: BitRate,
-    /// Sum of their bursts.
-    pub burst: ByteCount,
-    /// How much more burst this class could admit before its own condition fails, as the guarantees
-    /// count (longer classes may allow less).
+    /// What is reserved in it.
+    pub reserved: ClassReserved,
+    /// How much more burst this class could admit before its own condition fails, as the link
+    /// counts it (longer classes may allow less).
     pub slack: ByteCount,
 }
 
@@ -179,6 +179,23 @@ pub struct ClassReserved {
     pub rate: BitRate,
     /// Sum of their bursts.
     pub burst: ByteCount,
+    /// What the rates take of the link at most, as it counts.
+    pub link_rate: BitRate,
+    /// What the bursts take of the link at most, as it counts.
+    pub link_burst: ByteCount,
+}
+
+impl ClassReserved {
+    fn of(sums: &ClassSums) -> Self {
+        Self {
+            delay: sums.delay,
+            count: sums.count,
+            rate: rate(sums.rate),
+            burst: bytes(sums.burst),
+            link_rate: rate(sums.link_rate),
+            link_burst: bytes(sums.link_burst),
+        }
+    }
 }
 
 /// Nanobits in a byte.
@@ -192,34 +209,11 @@ impl Admission {
         let AdmissionParams {
             link, accounting, ..
         } = params;
-        let inflation = Inflation::between(accounting, link.accounting, params.largest_frame);
-        let deflated = |amount: u128| {
-            let whole = amount / u128::from(inflation.numerator);
-            let rest = amount % u128::from(inflation.numerator);
-            let denominator = u128::from(inflation.denominator);
-            whole
-                .saturating_mul(denominator)
-                .saturating_add(rest * denominator / u128::from(inflation.numerator))
-        };
-        let link_frame = largest_as(accounting, link.accounting, params.largest_frame);
-        let delays = params.delay_classes.delays().iter();
-        let classes = delays
-            .map(|&delay| ClassSums {
-                delay,
-                // Below 2^128 - 2^64: a sum that saturates is above it, and so rejected.
-                limit: deflated(earned(link.rate, delay).saturating_sub(nanobits(link_frame))),
-                count: 0,
-                rate: 0,
-                burst: 0,
-            })
-            .collect();
         Self {
-            classes,
-            rate_limit: deflated(u128::from(link.rate.bits_per_second())),
+            classes: Vec::new(),
             rate: 0,
             waiting: 0,
-            inflation,
-            link_frame,
+            link_frame: largest_as(accounting, link.accounting, params.largest_frame),
             params,
         }
     }
@@ -232,47 +226,32 @@ impl Admission {
     ) -> Self {
         let mut admission = Self::new(params);
         for sums in reserved {
-            let load = Load {
+            admission.add(&ClassSums {
                 delay: sums.delay,
                 count: sums.count,
                 rate: u128::from(sums.rate.bits_per_second()),
                 burst: nanobits(sums.burst),
-            };
-            admission.add_load(&load);
+                link_rate: u128::from(sums.link_rate.bits_per_second()),
+                link_burst: nanobits(sums.link_burst),
+            });
         }
         admission
     }
 
-    /// Whether nothing is reserved in other classes than these.
-    pub(super) fn is_within(&self, classes: &DelayClasses) -> bool {
-        let mut classes_in_use = self.classes_of_slices();
-        classes_in_use.all(|sums| classes.position(sums.delay).is_some())
-    }
-
-    fn classes_of_slices(&self) -> impl Iterator<Item = &ClassSums> {
-        self.classes.iter().filter(|sums| sums.count > 0)
-    }
-
-    /// The same guarantees on another link with the same accounting, and the delay classes that are in use.
+    /// The same guarantees on another link with the same accounting.
     pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
         let mut moved = Self::new(params);
-        for sums in self.classes_of_slices() {
-            let load = Load {
-                delay: sums.delay,
-                count: sums.count,
-                rate: sums.rate,
-                burst: sums.burst,
-            };
-            moved.add_load(&load);
-        }
+        self.classes.iter().for_each(|sums| moved.add(sums));
         moved.waiting = self.waiting;
-        if moved.rate > moved.rate_limit {
+        let rate_limit = moved.rate_limit();
+        if moved.rate > u128::from(rate_limit.bits_per_second()) {
             return Err(Problem::Rate {
                 asked: rate(moved.rate),
-                left: moved.rate_limit(),
+                on_link: rate(moved.rate),
+                left: rate_limit,
             });
         }
-        let fails = |(sums, demand): &(ClassSums, u128)| sums.count > 0 && *demand > sums.limit;
+        let fails = |(sums, demand): &(ClassSums, u128)| *demand > moved.limit(sums.delay);
         if let Some((sums, demand)) = moved.demands().find(fails) {
             return Err(moved.too_much(demand, sums.delay));
         }
@@ -309,16 +288,9 @@ impl Admission {
         count: u64,
     ) -> Result<Admitted, Refusal> {
         let delay = self.test(request, count)?;
-        let admitted = Admitted {
-            params: GuaranteeParams {
-                rate: request.rate,
-                burst: request.burst,
-                delay,
-            },
-            count,
-        };
-        self.add(&admitted);
-        Ok(admitted)
+        let params = request.with_delay(delay);
+        self.add(&self.load(&params, count));
+        Ok(Admitted { params, count })
     }
 
     /// Release a guarantee.
@@ -327,18 +299,43 @@ impl Admission {
         reason = "a guarantee can be released only once"
     )]
     pub fn release(&mut self, admitted: Admitted) {
-        self.subtract(&admitted);
+        self.subtract(&self.load(&admitted.params, admitted.count));
+    }
+
+    /// Count a guarantee that was admitted before, without another test.
+    pub fn restore(&mut self, guarantee: &GuaranteeParams) {
+        self.add(&self.load(guarantee, 1));
+    }
+
+    /// Release a guarantee that was counted before. `None`, and nothing is changed, if less is counted with its delay.
+    #[must_use]
+    pub fn try_release(&mut self, guarantee: &GuaranteeParams) -> Option<()> {
+        let load = self.load(guarantee, 1);
+        let sums = self.classes.get(self.position(load.delay).ok()?)?;
+        let is_counted = sums.count >= load.count
+            && sums.rate >= load.rate
+            && sums.burst >= load.burst
+            && sums.link_rate >= load.link_rate
+            && sums.link_burst >= load.link_burst;
+        is_counted.then(|| self.subtract(&load))
+    }
+
+    /// What is reserved with a delay.
+    #[must_use]
+    pub fn class(&self, delay: Duration) -> Option<ClassReserved> {
+        let at = self.position(delay).ok()?;
+        self.classes.get(at).map(ClassReserved::of)
     }
 
     /// Reserve for one slice what was admitted before, without another test.
-    pub(super) fn restore(&mut self, reservation: &Reservation) {
-        self.add(&Admitted::one(&reservation.guarantee));
+    pub(super) fn take(&mut self, reservation: &Reservation) {
+        self.restore(&reservation.guarantee);
         self.waiting = self.waiting.saturating_add(self.held(reservation));
     }
 
     /// Release what one slice has reserved here.
     pub(super) fn give_back(&mut self, reservation: &Reservation) {
-        self.subtract(&Admitted::one(&reservation.guarantee));
+        self.subtract(&self.load(&reservation.guarantee, 1));
         self.waiting = self.waiting.saturating_sub(self.held(reservation));
     }
 
@@ -358,29 +355,44 @@ impl Admission {
         admitted: &mut Admitted,
         request: &GuaranteeRequest,
     ) -> Result<(), Refusal> {
-        self.subtract(admitted);
+        let before = self.load(&admitted.params, admitted.count);
+        self.subtract(&before);
         match self.try_admit_many(request, admitted.count) {
             Ok(changed) => {
                 *admitted = changed;
                 Ok(())
             }
             Err(refusal) => {
-                self.add(admitted);
+                self.add(&before);
                 Err(refusal)
             }
         }
     }
 
-    /// Largest sum of guaranteed rates, as the guarantees count.
+    /// Rate of the link: the largest sum of guaranteed rates, as the link counts them.
     #[must_use]
-    pub fn rate_limit(&self) -> BitRate {
-        rate(self.rate_limit)
+    pub const fn rate_limit(&self) -> BitRate {
+        self.params.link.rate
     }
 
-    /// Unreserved rate of the link, as the guarantees count.
+    /// Unreserved rate of the link, as it counts.
     #[must_use]
     pub fn rate_left(&self) -> BitRate {
-        rate(self.rate_limit.saturating_sub(self.rate))
+        rate(self.bit_rate_left())
+    }
+
+    /// How much of the link is reserved only because frames may be small: what guarantees would not take if all
+    /// frames were the largest.
+    #[must_use]
+    pub fn held_for_small_frames(&self) -> BitRate {
+        let large = self.inflation(self.params.largest_frame);
+        let rates = self.classes.iter().map(|sums| sums.rate).sum::<u128>();
+        let rates = u64::try_from(rates).unwrap_or(u64::MAX);
+        rate(self.rate.saturating_sub(large.inflate(rates)))
+    }
+
+    pub(super) fn bit_rate_left(&self) -> u128 {
+        u128::from(self.rate_limit().bits_per_second()).saturating_sub(self.rate)
     }
 
     /// Unreserved buffer; `None` if unlimited.
@@ -389,25 +401,33 @@ impl Admission {
         self.nanobits_left().map(bytes)
     }
 
-    /// The delay classes that hold slices, shortest first.
+    /// The delay classes, shortest first.
     pub fn classes_in_use(&self) -> impl Iterator<Item = ClassUse> {
-        self.demands()
-            .filter(|(sums, _)| sums.count > 0)
-            .map(|(sums, demand)| ClassUse {
-                delay: sums.delay,
-                count: sums.count,
-                rate: rate(sums.rate),
-                burst: bytes(sums.burst),
-                slack: bytes(sums.limit.saturating_sub(demand)),
-            })
+        self.demands().map(|(sums, demand)| ClassUse {
+            reserved: ClassReserved::of(&sums),
+            slack: bytes(self.limit(sums.delay).saturating_sub(demand)),
+        })
     }
 
-    /// The delay of the class of a request: its objective rounded down; without one, the time its rate takes to send
-    /// its burst, rounded down (at least the shortest class). `None` if the objective is shorter than
-    /// every class.
+    /// The delay that a request would be given: the one it [wants](GuaranteeRequest::wanted_delay), rounded down where there
+    /// are too many others. `None` if it asks for less than the shortest.
     #[must_use]
-    pub fn delay_class(&self, request: &GuaranteeRequest) -> Option<Duration> {
-        request.delay_class(&self.params.delay_classes)
+    pub fn delay_of(&self, request: &GuaranteeRequest) -> Option<Duration> {
+        let wanted = request.wanted_delay(self.params.delays)?;
+        let at = self.position(wanted);
+        if at.is_ok() || self.classes.len() < MAX_EXACT {
+            return Some(wanted);
+        }
+        let in_use = at.unwrap_or_else(|at| at).checked_sub(1);
+        let in_use = in_use.and_then(|at| Some(self.classes.get(at)?.delay));
+        in_use.max(self.params.delays.step_within(wanted))
+    }
+
+    /// What the link sends until a deadline in addition to one largest frame, nanobits.
+    pub(super) fn limit(&self, delay: Duration) -> u128 {
+        let until_deadline = self.params.delays.to_deadline(delay);
+        // Below 2^128 - 2^64: a sum that saturates is above it, and so rejected.
+        earned(self.rate_limit(), until_deadline).saturating_sub(nanobits(self.link_frame))
     }
 
     pub(super) fn test(&self, request: &GuaranteeRequest, count: u64) -> Result<Duration, Refusal> {
@@ -417,57 +437,76 @@ impl Admission {
         })
     }
 
-    /// The delay of the class that `count` such slices would be in, or the violated condition.
+    /// Whether one slice would be admitted with just this delay.
+    pub(super) fn test_exactly(&self, guarantee: &GuaranteeParams) -> Result<(), Refusal> {
+        let request = GuaranteeRequest {
+            rate: guarantee.rate,
+            burst: guarantee.burst,
+            delay: Some(guarantee.delay),
+            smallest_frame: guarantee.smallest_frame,
+        };
+        let tested = match self.check(&request) {
+            Ok(()) => self.try_load(&self.load(guarantee, 1)),
+            Err(problem) => Err(problem),
+        };
+        tested.map_err(|problem| Refusal {
+            offer: self.offer(&request, 1),
+            problem,
+        })
+    }
+
+    /// The delay that `count` such slices would be given, or the violated condition.
     pub(super) fn try_class(
         &self,
         request: &GuaranteeRequest,
         count: u64,
     ) -> Result<Duration, Problem> {
-        if request.rate == BitRate::ZERO {
-            return Err(Problem::ZeroRate);
-        }
-        if request.burst < self.params.largest_frame {
-            return Err(Problem::BurstBelowFrame {
-                burst: request.burst,
-                largest_frame: self.params.largest_frame,
-            });
-        }
-        let Some(delay) = self.delay_class(request) else {
+        self.check(request)?;
+        let Some(delay) = self.delay_of(request) else {
             return Err(Problem::DelayBelowShortest {
                 delay: request.delay.unwrap_or_default(),
-                shortest: self.params.delay_classes.shortest(),
+                shortest: self.params.delays.shortest(),
             });
         };
-        self.try_load(&Load::new(request.rate, request.burst, delay, count))?;
+        self.try_load(&self.load(&request.with_delay(delay), count))?;
         Ok(delay)
     }
 
+    /// Whether a request makes sense by itself.
+    fn check(&self, request: &GuaranteeRequest) -> Result<(), Problem> {
+        let largest_frame = self.params.largest_frame;
+        if request.rate == BitRate::ZERO {
+            return Err(Problem::ZeroRate);
+        }
+        if request.burst < largest_frame {
+            return Err(Problem::BurstBelowFrame {
+                burst: request.burst,
+                largest_frame,
+            });
+        }
+        if request.smallest_frame > largest_frame {
+            return Err(Problem::SmallestAboveLargest {
+                smallest_frame: request.smallest_frame,
+                largest_frame,
+            });
+        }
+        Ok(())
+    }
+
     pub(super) fn try_load(&self, load: &Load) -> Result<(), Problem> {
-        let rate_sum = self.rate.saturating_add(load.rate);
-        if rate_sum > self.rate_limit {
+        if self.rate.saturating_add(load.link_rate)
+            > u128::from(self.rate_limit().bits_per_second())
+        {
             return Err(Problem::Rate {
                 asked: rate(load.rate),
+                on_link: rate(load.link_rate),
                 left: self.rate_left(),
             });
         }
-        let (mut demand, mut rate_before, mut delay_before) = (0u128, 0u128, 0u64);
-        for sums in &self.classes {
-            let mut sums = *sums;
-            if sums.delay == load.delay {
-                sums.count = sums.count.saturating_add(load.count);
-                sums.rate += load.rate;
-                sums.burst = sums.burst.saturating_add(load.burst);
-            }
-            let gap = sums.delay.nanos() - delay_before;
-            // Rates add up to at most the link's, a u64: the product fits.
-            demand = demand
-                .saturating_add(rate_before * u128::from(gap))
-                .saturating_add(sums.burst);
-            if sums.count > 0 && demand > sums.limit {
+        for (sums, demand) in demands(self.with(load)) {
+            if demand > self.limit(sums.delay) {
                 return Err(self.too_much(demand, sums.delay));
             }
-            delay_before = sums.delay.nanos();
-            rate_before += sums.rate;
         }
         match self.nanobits_left() {
             Some(left) if load.waiting() > left => Err(Problem::Buffer {
@@ -478,30 +517,63 @@ impl Admission {
         }
     }
 
+    /// The classes as they would be with a load.
+    pub(super) fn with<'a>(&'a self, load: &'a Load) -> impl Iterator<Item = ClassSums> + 'a {
+        let (before, own, after) = match self.position(load.delay) {
+            Ok(at) => (
+                &self.classes[..at],
+                self.classes[at].plus(load),
+                &self.classes[at + 1..],
+            ),
+            Err(at) => (&self.classes[..at], *load, &self.classes[at..]),
+        };
+        let own = std::iter::once(own);
+        before
+            .iter()
+            .copied()
+            .chain(own)
+            .chain(after.iter().copied())
+    }
+
     fn too_much(&self, demand: u128, within: Duration) -> Problem {
-        let inflated = demand.saturating_mul(u128::from(self.inflation.numerator))
-            / u128::from(self.inflation.denominator);
+        let until_deadline = self.params.delays.to_deadline(within);
         Problem::Delay {
             within,
-            demand: bytes_up(inflated.saturating_add(nanobits(self.link_frame))),
-            supply: self.params.link.rate.bytes_in(within),
+            demand: bytes_up(demand.saturating_add(nanobits(self.link_frame))),
+            supply: self.params.link.rate.bytes_in(until_deadline),
         }
     }
 
-    /// Every class with the demand within its delay.
+    /// Every class with the demand until its deadline.
     pub(super) fn demands(&self) -> impl Iterator<Item = (ClassSums, u128)> {
-        self.classes.iter().scan(
-            (0u128, 0u128, 0u64),
-            |(demand, rate_before, delay_before), &sums| {
-                let gap = sums.delay.nanos() - *delay_before;
-                *demand = demand
-                    .saturating_add(*rate_before * u128::from(gap))
-                    .saturating_add(sums.burst);
-                *delay_before = sums.delay.nanos();
-                *rate_before += sums.rate;
-                Some((sums, *demand))
-            },
-        )
+        demands(self.classes.iter().copied())
+    }
+
+    /// What equal slices with a guarantee take.
+    pub(super) fn load(&self, guarantee: &GuaranteeParams, count: u64) -> Load {
+        let inflation = self.inflation(guarantee.smallest_frame);
+        let many = u128::from(count);
+        let link_burst = inflation.inflate(guarantee.burst.bytes());
+        ClassSums {
+            delay: guarantee.delay,
+            count,
+            rate: u128::from(guarantee.rate.bits_per_second()) * many,
+            burst: nanobits(guarantee.burst).saturating_mul(many),
+            link_rate: inflation
+                .inflate(guarantee.rate.bits_per_second())
+                .saturating_mul(many),
+            link_burst: link_burst
+                .saturating_mul(NANOBITS_PER_BYTE)
+                .saturating_mul(many),
+        }
+    }
+
+    pub(super) fn inflation(&self, smallest_frame: ByteCount) -> Inflation {
+        let AdmissionParams {
+            link, accounting, ..
+        } = self.params;
+        let largest = self.params.largest_frame.max(smallest_frame);
+        Inflation::between(accounting, link.accounting, smallest_frame, largest)
     }
 
     /// Unreserved buffer, nanobits.
@@ -510,52 +582,67 @@ impl Admission {
         Some(buffer.saturating_sub(self.waiting))
     }
 
-    fn add(&mut self, admitted: &Admitted) {
-        self.add_load(&Load::of(admitted));
-    }
-
-    fn add_load(&mut self, load: &Load) {
-        self.rate = self.rate.saturating_add(load.rate);
+    fn add(&mut self, load: &Load) {
+        self.rate = self.rate.saturating_add(load.link_rate);
         self.waiting = self.waiting.saturating_add(load.waiting());
-        if let Some(sums) = self.class_mut(load.delay) {
-            sums.count = sums.count.saturating_add(load.count);
-            sums.rate = sums.rate.saturating_add(load.rate);
-            sums.burst = sums.burst.saturating_add(load.burst);
+        match self.position(load.delay) {
+            Ok(at) => self.classes[at] = self.classes[at].plus(load),
+            Err(at) if load.count > 0 => self.classes.insert(at, *load),
+            Err(_) => {}
         }
     }
 
-    /// The inverse of [`add`](Self::add); only for guarantees admitted here.
-    fn subtract(&mut self, admitted: &Admitted) {
-        let load = Load::of(admitted);
-        self.rate = self.rate.saturating_sub(load.rate);
+    /// The inverse of [`add`](Self::add); only for what was added here.
+    fn subtract(&mut self, load: &Load) {
+        self.rate = self.rate.saturating_sub(load.link_rate);
         self.waiting = self.waiting.saturating_sub(load.waiting());
-        if let Some(sums) = self.class_mut(load.delay) {
-            sums.count = sums.count.saturating_sub(load.count);
-            sums.rate = sums.rate.saturating_sub(load.rate);
-            sums.burst = sums.burst.saturating_sub(load.burst);
+        let found = self.position(load.delay);
+        debug_assert!(found.is_ok(), "nothing is reserved within {}", load.delay);
+        let Ok(at) = found else { return };
+        let sums = &mut self.classes[at];
+        sums.count = sums.count.saturating_sub(load.count);
+        sums.rate = sums.rate.saturating_sub(load.rate);
+        sums.burst = sums.burst.saturating_sub(load.burst);
+        sums.link_rate = sums.link_rate.saturating_sub(load.link_rate);
+        sums.link_burst = sums.link_burst.saturating_sub(load.link_burst);
+        if sums.count == 0 {
+            self.classes.remove(at);
         }
     }
 
-    fn class_mut(&mut self, delay: Duration) -> Option<&mut ClassSums> {
-        let position = self.params.delay_classes.position(delay);
-        debug_assert!(position.is_some(), "{delay} is the delay of a class");
-        self.classes.get_mut(position?)
+    /// The position of a class, or where it would be.
+    fn position(&self, delay: Duration) -> Result<usize, usize> {
+        self.classes.binary_search_by_key(&delay, |sums| sums.delay)
     }
 }
 
-impl Load {
-    pub(super) fn new(rate: BitRate, burst: ByteCount, delay: Duration, count: u64) -> Self {
-        Self {
-            delay,
-            count,
-            rate: u128::from(rate.bits_per_second()) * u128::from(count),
-            burst: nanobits(burst).saturating_mul(u128::from(count)),
-        }
-    }
+/// Classes in the order of their delays, each with the demand until its deadline, nanobits.
+pub(super) fn demands(
+    classes: impl Iterator<Item = ClassSums>,
+) -> impl Iterator<Item = (ClassSums, u128)> {
+    let (mut demand, mut rate_before, mut delay_before) = (0u128, 0u128, 0u64);
+    classes.map(move |sums| {
+        let gap = sums.delay.nanos() - delay_before;
+        // Rates add up to at most the link's, a u64: the product fits.
+        demand = demand
+            .saturating_add(rate_before * u128::from(gap))
+            .saturating_add(sums.link_burst);
+        delay_before = sums.delay.nanos();
+        rate_before += sums.link_rate;
+        (sums, demand)
+    })
+}
 
-    fn of(admitted: &Admitted) -> Self {
-        let GuaranteeParams { rate, burst, delay } = admitted.params;
-        Self::new(rate, burst, delay, admitted.count)
+impl ClassSums {
+    fn plus(&self, load: &Load) -> Self {
+        Self {
+            delay: self.delay,
+            count: self.count.saturating_add(load.count),
+            rate: self.rate.saturating_add(load.rate),
+            burst: self.burst.saturating_add(load.burst),
+            link_rate: self.link_rate.saturating_add(load.link_rate),
+            link_burst: self.link_burst.saturating_add(load.link_burst),
+        }
     }
 
     /// Its largest backlog, nanobits: the bursts, plus the rates times the delay.

@@ -2,7 +2,7 @@
 
 mod admission;
 mod counting;
-mod delay_classes;
+mod delay_range;
 mod offer;
 mod refusal;
 mod reservations;
@@ -10,23 +10,43 @@ mod reservations;
 pub use admission::{
     Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, GuaranteeRequest,
 };
-pub use delay_classes::DelayClasses;
+pub use delay_range::DelayRange;
 pub use refusal::{Offer, Problem, Refusal};
 pub use reservations::{Reservation, Reservations};
+
+use counting::smallest_as;
 
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
-/// An admitted guarantee: frames within (rate, burst) wait no longer than the delay, plus the
-/// granularity of the data plane (one bucket) and what the underlying device adds.
+/// An admitted guarantee: a frame within (rate, burst) leaves, last bit included, no later than its delay after it
+/// arrived, plus what the underlying device adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuaranteeParams {
     /// Committed rate (CIR), at least 1 bit/s.
     pub rate: BitRate,
     /// Committed burst (CBS), at least one largest frame.
     pub burst: ByteCount,
-    /// The delay of the class that the objective was rounded down to.
+    /// The delay D + δ, at most the objective.
     pub delay: Duration,
+    /// The smallest frame it was admitted for: smaller ones are charged as this. Zero where none is stated.
+    pub smallest_frame: ByteCount,
+}
+
+impl GuaranteeParams {
+    /// The most that a slice within its guarantee has waiting: σ + ρ (D + δ), rounded up.
+    #[must_use]
+    pub fn largest_backlog(&self) -> ByteCount {
+        self.burst + self.rate.bytes_in(self.delay) + ByteCount::new(1)
+    }
+
+    /// The same in packets, where all are as small as they may be.
+    #[must_use]
+    pub fn largest_backlog_packets(&self, accounting: Accounting) -> u64 {
+        let smallest = smallest_as(accounting).max(self.smallest_frame);
+        let backlog = self.largest_backlog().bytes();
+        backlog.div_ceil(smallest.bytes().max(1))
+    }
 }
 
 /// The most a slice may send, even if the link is idle.
@@ -69,8 +89,8 @@ pub struct GuaranteedParams {
     pub accounting: Accounting,
     /// The largest possible frame, as `accounting` counts it.
     pub largest_frame: ByteCount,
-    /// The delay classes.
-    pub delay_classes: DelayClasses,
+    /// The delays that may be guaranteed.
+    pub delays: DelayRange,
     /// Tenants; never empty (a policy that names none has one).
     pub tenants: Vec<TenantParams>,
 }

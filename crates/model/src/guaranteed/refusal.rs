@@ -24,27 +24,36 @@ pub enum Problem {
         /// The largest possible frame.
         largest_frame: ByteCount,
     },
-    /// The objective is shorter than the shortest delay class.
+    /// No frame is as large as the smallest.
+    SmallestAboveLargest {
+        /// The stated smallest frame.
+        smallest_frame: ByteCount,
+        /// The largest possible frame.
+        largest_frame: ByteCount,
+    },
+    /// The objective is shorter than the shortest delay of the link.
     DelayBelowShortest {
         /// The requested objective.
         delay: Duration,
-        /// The shortest class.
+        /// The shortest delay.
         shortest: Duration,
     },
     /// The guaranteed rates together exceed the link's.
     Rate {
         /// The requested rate, of all slices of the request.
         asked: BitRate,
-        /// The unreserved rate of the link.
+        /// What it takes of the link if all frames are small, as the link counts it.
+        on_link: BitRate,
+        /// The unreserved rate of the link, as it counts.
         left: BitRate,
     },
     /// The demand within some delay exceeds what the link can send in it.
     Delay {
-        /// The delay: that of the request's class, or of a longer class whose bound would be violated.
+        /// The delay: that of the request, or a longer one of other slices whose bound would be violated.
         within: Duration,
         /// The demand within it, including one frame already being transmitted, as the link counts it.
         demand: ByteCount,
-        /// What the link sends in it.
+        /// What the link sends until the deadline.
         supply: ByteCount,
     },
     /// The largest backlog of all slices exceeds the buffer.
@@ -68,13 +77,19 @@ pub struct Offer {
     pub delay: Option<Duration>,
     /// If several equal slices are requested: how many are accepted.
     pub count: Option<u64>,
+    /// The smallest accepted [`smallest_frame`](crate::GuaranteeRequest::smallest_frame), where that decides.
+    pub smallest_frame: Option<ByteCount>,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problem {
             // These texts already say what to do.
-            Problem::ZeroRate | Problem::BurstBelowFrame { .. } => write!(f, "{}", self.problem),
+            Problem::ZeroRate
+            | Problem::BurstBelowFrame { .. }
+            | Problem::SmallestAboveLargest { .. } => {
+                write!(f, "{}", self.problem)
+            }
             _ => write!(f, "{}: {}", self.problem, self.offer.text(&self.problem)),
         }
     }
@@ -96,14 +111,34 @@ impl fmt::Display for Problem {
             ),
             Self::DelayBelowShortest { delay, shortest } => write!(
                 f,
-                "a delay of {delay} is shorter than the shortest delay class, of {shortest}"
+                "a delay of {delay} is shorter than {shortest}, the shortest of the link"
             ),
-            Self::Rate { asked, left } => write!(
+            Self::SmallestAboveLargest {
+                smallest_frame,
+                largest_frame,
+            } => write!(
                 f,
-                "guarantees {}, but only {} of the link is unreserved",
-                asked.rounded_up(),
-                left.rounded_down()
+                "a smallest frame of {smallest_frame} is larger than the largest frame, of {largest_frame}"
             ),
+            Self::Rate {
+                asked,
+                on_link,
+                left,
+            } => {
+                write!(f, "guarantees {}", asked.rounded_up())?;
+                if on_link != asked {
+                    write!(
+                        f,
+                        ", which in small frames takes {} of the link",
+                        on_link.rounded_up()
+                    )?;
+                }
+                write!(
+                    f,
+                    ", but only {} of the link is unreserved",
+                    left.rounded_down()
+                )
+            }
             Self::Delay {
                 within,
                 demand,
@@ -142,6 +177,8 @@ impl Offer {
             self.delay
                 .map(|delay| format!("a delay of {at_least}{}", delay.rounded_up())),
             self.count.map(|count| format!("{count} such slices")),
+            self.smallest_frame
+                .map(|frame| format!("a smallest frame of at least {}", frame.rounded_up())),
         ];
         let texts: Vec<String> = texts.into_iter().flatten().collect();
         match texts.split_last() {

@@ -1,8 +1,6 @@
 //! The guarantees of one policy, on every link that has to admit them.
 
-use super::{
-    Admission, AdmissionParams, DelayClasses, GuaranteeParams, GuaranteeRequest, Problem, Refusal,
-};
+use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Problem, Refusal};
 use slicewise_units::Duration;
 
 /// What one slice has reserved.
@@ -34,6 +32,7 @@ impl Reservation {
                 rate: own.rate.max(guarantee.rate),
                 burst: own.burst.max(guarantee.burst),
                 delay: own.delay.min(guarantee.delay),
+                smallest_frame: own.smallest_frame.min(guarantee.smallest_frame),
             },
             longest: self.longest.max(guarantee.delay),
         }
@@ -88,53 +87,37 @@ impl Reservations {
         Ok(given)
     }
 
-    /// Reserve a guarantee with the delay of a class, as [`try_admit`](Self::try_admit), or more.
+    /// Reserve a guarantee with just its delay on every link, or more, or nothing.
     ///
     /// # Errors
     /// As [`try_admit`](Self::try_admit).
     pub fn try_reserve(&mut self, reservation: impl Into<Reservation>) -> Result<(), Refusal> {
         let reservation = reservation.into();
         let Reservation { guarantee, longest } = reservation;
-        let request = |delay| GuaranteeRequest {
-            rate: guarantee.rate,
-            burst: guarantee.burst,
-            delay: Some(delay),
+        // A longer delay takes no more of the link, but more of the buffer.
+        let waiting = GuaranteeParams {
+            delay: longest,
+            ..guarantee
         };
-        self.try_admit(&request(guarantee.delay))?;
-        if longest == guarantee.delay {
-            return Ok(());
-        }
-        self.release(guarantee);
-        // Only the buffer may be too small for it.
-        let waiting = request(longest);
-        let mut admissions = self.admissions.iter();
-        match admissions.find_map(|admission| admission.test(&waiting, 1).err()) {
-            Some(refusal) => Err(refusal),
-            None => {
-                self.restore(reservation);
-                Ok(())
+        for admission in &self.admissions {
+            admission.test_exactly(&guarantee)?;
+            if longest != guarantee.delay {
+                admission.test_exactly(&waiting)?;
             }
         }
+        self.restore(reservation);
+        Ok(())
     }
 
     /// Reserve what has been admitted before, without another test.
     pub fn restore(&mut self, reservation: impl Into<Reservation>) {
         let reservation = reservation.into();
         for admission in &mut self.admissions {
-            admission.restore(&reservation);
+            admission.take(&reservation);
         }
     }
 
-    /// Whether no guarantee is reserved in other delay classes than these. The [longest](Reservation::longest) delay of a reservation does not
-    /// count.
-    #[must_use]
-    pub fn is_within(&self, classes: &DelayClasses) -> bool {
-        let mut admissions = self.admissions.iter();
-        admissions.all(|admission| admission.is_within(classes))
-    }
-
-    /// Let other links admit what is reserved: as many, with the same accounting, and with the delay classes
-    /// in which something is [reserved](Self::is_within). O(delay classes).
+    /// Let other links admit what is reserved: as many, with the same accounting. O(delay classes).
     ///
     /// # Errors
     /// The first condition that fails on one of them. Nothing is changed then.
@@ -162,7 +145,7 @@ impl Reservations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rate;
+    use crate::{DelayRange, Rate};
     use proptest::prelude::*;
     use slicewise_units::{Accounting, BitRate, ByteCount};
 
@@ -172,10 +155,7 @@ mod tests {
             accounting: Accounting::L2,
             largest_frame: ByteCount::new(1_522),
             buffer: None,
-            delay_classes: DelayClasses::geometric(
-                Duration::from_micros(10),
-                Duration::from_millis(100),
-            ),
+            delays: DelayRange::new(Duration::from_micros(10), Duration::from_millis(100)),
         }
     }
 
@@ -184,6 +164,7 @@ mod tests {
             rate: BitRate::new(mbit * 1_000_000),
             burst: ByteCount::new(3_044),
             delay: Some(Duration::from_millis(50)),
+            smallest_frame: ByteCount::ZERO,
         }
     }
 
@@ -262,6 +243,7 @@ mod tests {
                     rate: BitRate::new(mbit * 1_000_000),
                     burst: ByteCount::new(kilobytes * 1_000),
                     delay: Some(Duration::from_millis(ms)),
+                    smallest_frame: ByteCount::ZERO,
                 });
                 let guarantee = guarantee.unwrap().unwrap();
                 if let Ok(fits) = &mut anew

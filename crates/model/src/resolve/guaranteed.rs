@@ -3,11 +3,11 @@
 use super::queue::default_limit;
 use super::{ClassResolver, Part, PolicyError, PortParams};
 use crate::{
-    AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayClasses, Discipline, GuaranteeParams,
+    AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayRange, Discipline, GuaranteeParams,
     GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec, MaximumParams, MaximumSpec,
     PolicySpec, QueueLimitParams, Reservations, SliceParams, TenantParams,
 };
-use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
 
 /// Time at the rate that the burst of a guarantee or of a maximum covers by default.
 const BURST: Duration = Duration::from_millis(4);
@@ -22,8 +22,6 @@ const L3_OFFSET_MAX: u8 = 22;
 const BURST_MAX: ByteCount = ByteCount::new(1_000_000_000);
 /// The largest weight of a slice.
 const WEIGHT_MAX: u32 = 65_535;
-/// The smallest frame without FCS that fills a queue, bytes.
-const SMALLEST_FRAME: u64 = 60;
 
 /// State shared by the classes of a guaranteed policy during resolution.
 pub(super) struct Shared {
@@ -73,7 +71,7 @@ impl PolicySpec {
         if let Err((field, problem)) = spec.check() {
             return fail(field, problem);
         }
-        let delay_classes = DelayClasses::geometric(spec.shortest_delay, spec.longest_delay);
+        let delays = DelayRange::new(spec.shortest_delay, spec.longest_delay);
         let mut links = vec![port.rate];
         if port.admissible != port.rate {
             links.push(port.admissible);
@@ -83,13 +81,13 @@ impl PolicySpec {
             accounting: spec.accounting,
             largest_frame: spec.largest_frame(),
             buffer: spec.buffer,
-            delay_classes: delay_classes.clone(),
+            delays,
         });
         let links: Vec<AdmissionParams> = links.collect();
         let params = GuaranteedParams {
             accounting: spec.accounting,
             largest_frame: spec.largest_frame(),
-            delay_classes,
+            delays,
             tenants: self.tenants(&spec),
         };
         Ok(Some(Shared {
@@ -187,6 +185,7 @@ impl GuaranteeSpec {
             rate,
             burst: kept(burst(self.burst, rate, largest_frame))?,
             delay: self.delay,
+            smallest_frame: self.smallest_frame.unwrap_or_default(),
         })
     }
 }
@@ -260,9 +259,8 @@ impl SliceParams {
             |maximum: &MaximumSpec| maximum.resolve(guarantee, link, common.largest_frame);
         let maximum = maximum.map(resolve).transpose()?;
         let params = |request: &GuaranteeRequest| {
-            let shortest = common.delay_classes.shortest();
-            let class = request.delay_class(&common.delay_classes);
-            let delay = class.ok_or_else(|| {
+            let shortest = common.delays.shortest();
+            let delay = request.wanted_delay(common.delays).ok_or_else(|| {
                 let delay = request.delay.unwrap_or_default();
                 format!("asks for a delay of {delay}, below {shortest}, the shortest of the link")
             })?;
@@ -270,13 +268,16 @@ impl SliceParams {
                 rate: request.rate,
                 burst: kept(request.burst)?,
                 delay,
+                smallest_frame: request.smallest_frame,
             })
         };
         let guarantee = guarantee.map(params).transpose()?;
         let of_guarantee = guarantee.map(|guarantee| guarantee.rate);
         let own_rate = maximum.map(|maximum| maximum.rate).or(of_guarantee);
         let limit = default_limit(own_rate.unwrap_or(link));
-        let queue_limit = guarantee.map_or(limit, |guarantee| room_for(&guarantee, limit));
+        let queue_limit = guarantee.map_or(limit, |guarantee| {
+            room_for(&guarantee, common.accounting, limit)
+        });
         Ok(Self {
             guarantee,
             maximum,
@@ -370,7 +371,7 @@ impl ClassResolver<'_> {
             .unwrap_or(self.port.rate.rate);
         let mut queue_limit = self.queue_limit(own_rate)?;
         if let (Some(guarantee), None) = (guarantee, spec.queue_limit) {
-            queue_limit = room_for(&guarantee, queue_limit);
+            queue_limit = room_for(&guarantee, shared.params.accounting, queue_limit);
         }
         Ok(SliceParams {
             guarantee,
@@ -428,9 +429,12 @@ fn kept(burst: ByteCount) -> Result<ByteCount, String> {
 }
 
 /// At least `limit`, and the largest backlog of a guarantee even if all frames are small.
-fn room_for(guarantee: &GuaranteeParams, limit: QueueLimitParams) -> QueueLimitParams {
-    let waiting = guarantee.burst + guarantee.rate.bytes_in(guarantee.delay);
-    let packets = waiting.bytes().div_ceil(SMALLEST_FRAME);
+fn room_for(
+    guarantee: &GuaranteeParams,
+    accounting: Accounting,
+    limit: QueueLimitParams,
+) -> QueueLimitParams {
+    let packets = guarantee.largest_backlog_packets(accounting);
     QueueLimitParams {
         packets: limit
             .packets

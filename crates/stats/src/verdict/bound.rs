@@ -106,7 +106,6 @@ fn check_slice(
                     let bound = DelayBound {
                         scheduler_ns,
                         outside_ns: 0,
-                        sum_of_hops_ns: 0,
                     };
                     (bound, &mut at_scheduler, Some(unbounded.why.clone()))
                 }

@@ -361,17 +361,11 @@ impl BoundCheck {
                 format!(" (the path to the device has no bound, because {why})"),
             ),
             (None, 0) => ("", "", String::new()),
-            (None, ns) => {
-                let outside = format!("{} of it outside the scheduler", time(ns));
-                let remark = match self.bound.sum_of_hops_ns {
-                    0 => format!(" ({outside})"),
-                    sum => format!(
-                        " ({outside}s; the bounds of the hops add up to {})",
-                        time(sum)
-                    ),
-                };
-                ("", "", remark)
-            }
+            (None, ns) => (
+                "",
+                "",
+                format!(" ({} of it outside the scheduler)", time(ns)),
+            ),
         };
         format!(
             "{place}largest delay of {} {}{since} in scenario {}, {compared} its proved bound of {}{remark}",

@@ -119,6 +119,9 @@ settings! {
         /// Delay bound of frames within rate and burst. Default: the time the rate takes
         /// to send the burst.
         delay,
+        /// Smallest frame, as `counts` counts it: smaller ones are charged as this, so that less is reserved of a link
+        /// that counts more bytes of each frame. Default: any frame.
+        smallest_frame,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::file::{Placed, Span};
 use crate::plan::{Plan, PlannedSlice};
 use crate::settings;
 use crate::spec::{At, AtLeastOne, Named, Reference};
-use slicewise_model::{AdmissionParams, DelayClasses, GuaranteedSpec, Rate};
+use slicewise_model::{AdmissionParams, DelayRange, GuaranteedSpec, Rate};
 
 /// A plan as it is written.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,7 @@ impl Checker<'_> {
                 accounting: common.accounting,
                 largest_frame: common.largest_frame(),
                 buffer: common.buffer,
-                delay_classes: DelayClasses::geometric(common.shortest_delay, common.longest_delay),
+                delays: DelayRange::new(common.shortest_delay, common.longest_delay),
             },
             tenants: common.tenants.clone(),
             slices,

@@ -95,17 +95,15 @@ pub enum SliceChangeError {
          this one, or a larger one may still be on it: repeat it later"
     )]
     LinkLowered,
-    /// Smaller frames are to be the largest, or deadlines are to have another resolution, and frames wait.
-    #[error(
-        "a smaller largest frame, or delays of another resolution: {frames} frames wait: repeat it later"
-    )]
+    /// Smaller frames are to be the largest, and frames wait.
+    #[error("a smaller largest frame: {frames} frames wait: repeat it later")]
     FramesWait {
         /// How many.
         frames: u32,
     },
-    /// A delay class that is to go is reserved.
-    #[error("a delay class that is to go is still reserved: repeat it later")]
-    DelayReserved,
+    /// Deadlines are to have another resolution.
+    #[error("another longest delay gives deadlines another resolution: commit the policy whole")]
+    OtherResolution,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until no frame waits that is to leave under a guarantee, the old guarantee \
@@ -157,7 +155,6 @@ impl SliceChangeError {
                 | Self::NotByFlow { .. }
                 | Self::LinkLowered
                 | Self::FramesWait { .. }
-                | Self::DelayReserved
                 | Self::Committed { .. }
                 | Self::Refused {
                     still_reserved: true,

@@ -76,31 +76,24 @@ impl Changing<'_> {
         params.policy.name.clone_from(&policy.name);
         if let Some(common) = &mut params.policy.guaranteed {
             common.largest_frame = new.largest_frame;
-            common.delay_classes.clone_from(&new.delay_classes);
+            common.delays = new.delays;
         }
         self.pipeline.version += 1;
         Ok(())
     }
 
-    /// Refuse smaller frames and other buckets while frames wait, and to lose delay classes that are reserved.
+    /// Refuse smaller frames while frames wait, and delays of another resolution.
     fn check_common(
         &self,
         old: &GuaranteedParams,
         new: &GuaranteedParams,
     ) -> Result<(), SliceChangeError> {
-        let [before, after] = [old, new].map(|common| &common.delay_classes);
-        let frames = self.pipeline.backlog();
-        let needs_none =
-            new.largest_frame < old.largest_frame || before.bucket_width() != after.bucket_width();
-        if needs_none && frames > 0 {
-            return Err(SliceChangeError::FramesWait { frames });
+        if old.delays.bucket_width() != new.delays.bucket_width() {
+            return Err(SliceChangeError::OtherResolution);
         }
-        let reserved = &self.ledger.reserved;
-        let is_left = |delay: &Duration| after.position(*delay).is_some();
-        let loses_some = !before.delays().iter().all(is_left);
-        // What was replaced may have another one for a while.
-        if loses_some && (reserved.has_ended() || !reserved.is_within(after)) {
-            return Err(SliceChangeError::DelayReserved);
+        let frames = self.pipeline.backlog();
+        if new.largest_frame < old.largest_frame && frames > 0 {
+            return Err(SliceChangeError::FramesWait { frames });
         }
         Ok(())
     }

@@ -1,0 +1,83 @@
+//! Delays that guarantees may ask for, and the resolution of deadlines that follows from the longest.
+
+use slicewise_units::Duration;
+
+/// The shortest and the longest delay that can be guaranteed on a link.
+///
+/// A delay is the whole bound D + δ of the theorem: from the eligible time of a frame to its last bit.
+/// D is what the admission test and the deadlines use, δ the [resolution](Self::bucket_width) of deadlines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayRange {
+    shortest: Duration,
+    longest: Duration,
+}
+
+/// Largest number of steps.
+const MAX_STEPS: usize = 64;
+/// The fourth roots of two, in ten-thousandths: the steps within a doubling.
+const STEPS: [u64; 4] = [10_000, 11_892, 14_142, 16_818];
+
+impl DelayRange {
+    /// Most buckets from now to the latest deadline.
+    pub const BUCKETS_AHEAD: u64 = 1 << 17;
+
+    /// Delays from `shortest`, at least 1 µs and one [bucket width](Self::bucket_width), up to `longest`.
+    #[must_use]
+    pub fn new(shortest: Duration, longest: Duration) -> Self {
+        let longest = longest.max(Duration::from_micros(1));
+        let range = Self {
+            shortest: Duration::ZERO,
+            longest,
+        };
+        let shortest = shortest.max(Duration::from_micros(1));
+        let shortest = shortest.max(range.bucket_width()).min(longest);
+        Self { shortest, longest }
+    }
+
+    /// The shortest delay.
+    #[must_use]
+    pub const fn shortest(self) -> Duration {
+        self.shortest
+    }
+
+    /// The longest delay.
+    #[must_use]
+    pub const fn longest(self) -> Duration {
+        self.longest
+    }
+
+    /// Width of the buckets that a data plane keeps deadlines in: a power of two nanoseconds, the
+    /// narrowest with which the longest delay ends within [`BUCKETS_AHEAD`](Self::BUCKETS_AHEAD)
+    /// of them. It is δ of the theorem: a frame may leave this much after its deadline.
+    #[must_use]
+    pub fn bucket_width(self) -> Duration {
+        let buckets = self.longest.nanos() / Self::BUCKETS_AHEAD;
+        // At most 2^47: the longest delay has 64 bits.
+        Duration::from_nanos(1 << (u64::BITS - buckets.leading_zeros()))
+    }
+
+    /// D of a delay: the time from the eligible time of a frame to its deadline.
+    #[must_use]
+    pub fn to_deadline(self, delay: Duration) -> Duration {
+        delay - self.bucket_width()
+    }
+
+    /// At most 64 delays from the shortest to the longest, four per doubling (a factor of 55,109): a delay is
+    /// rounded down to one of them where no further distinct delay can be had, and by default.
+    pub fn steps(self) -> impl Iterator<Item = Duration> {
+        let shortest = self.shortest.nanos();
+        (0..MAX_STEPS)
+            .map_while(move |step| {
+                let doubled = u128::from(shortest) << (step / STEPS.len());
+                let nanos = doubled * u128::from(STEPS[step % STEPS.len()]) / u128::from(STEPS[0]);
+                u64::try_from(nanos).ok().map(Duration::from_nanos)
+            })
+            .take_while(move |delay| *delay <= self.longest)
+    }
+
+    /// The longest [step](Self::steps) within `delay`; `None` if even the shortest is longer.
+    #[must_use]
+    pub fn step_within(self, delay: Duration) -> Option<Duration> {
+        self.steps().take_while(|step| *step <= delay).last()
+    }
+}

@@ -1,0 +1,487 @@
+//! How late frames are eligible on a path of devices that each guarantee their class a rate, a burst and a delay.
+//!
+//! Step numbers are those of the proof in `docs/mechanisms/guaranteed-bound.md`. Frames of one host that have been in the same class on
+//! each device so far are a *stream*: they arrive in the order in which they were sent. A frame of stream o, sent at t, arrives at the
+//! i-th device at the latest at t + A_i(o), and is eligible there at the latest at t + E_i(o):
+//!
+//! - A_1(o) is the longest wait in the host's adapter, and A_{i+1}(o) = E_i(o) + D + δ of its class (step 6);
+//! - E_i(o) = A_i(o) where its class has no other stream: a token bucket behind a system that keeps the order delays nothing that it would
+//!   not have delayed in front of it (step 7; J.-Y. Le Boudec, *A Theory of Traffic Regulators for Deterministic Networks*, ToN 2018);
+//! - with other streams, E_i(o) = A_i(o) + \[sup_u Σ_s α_s(u + J_s) − ρ u − σ\]⁺ / ρ, where J_s is 0 for o itself, E_{i−1}(s) for streams that
+//!   were in its class on the device before, and A_i(s) for all others: frames of these may have overtaken it, and have used the tokens
+//!   that its own source left (step 8). Traffic that left one class of the device before may also be counted as σ' + ρ' u.
+
+use super::{TOO_MUCH, reacts};
+use crate::params::{DutParams, ScenarioParams, SourceHeaders, SourceParams};
+use crate::study::Study;
+use slicewise_model::{Action, ClassParams, GuaranteeParams, GuaranteedParams, PolicyParams, Rate};
+use slicewise_traffic::arrivals::{ArrivalCurve, Backlog, Counting, amount, backlog, bytes_up};
+use slicewise_units::{Accounting, ByteCount, Duration, NANOS_PER_SECOND};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Departures and link times are whole nanoseconds, rounded: a source may be ahead of its rate by
+/// as much without sending more than it may.
+pub(super) const ROUNDING: Duration = Duration::from_nanos(2);
+/// Most streams of a class that are each looked at; of more, each counts as if it was behind all others.
+const MAX_STREAMS: usize = 64;
+
+/// How far frames of one flow have come.
+#[derive(Debug, Clone)]
+pub(super) struct Progress {
+    /// The slice of the flow.
+    pub(super) slice: usize,
+    /// Number of devices so far that guarantee it something.
+    pub(super) guarantees: usize,
+    /// Sum of D + δ of its classes so far, ns, or why its time in a device has no bound.
+    pub(super) schedulers_ns: Result<u64, String>,
+    /// A: the latest arrival at the next device after the moment it was sent, beside what is the same for all frames, ns; or why that
+    /// has no bound.
+    pub(super) late_ns: Result<u64, String>,
+    /// Frames of one stream stay in order.
+    stream: usize,
+    /// Its class on the last device, if that guarantees it something.
+    class: Option<Passed>,
+    /// E on the last device, ns.
+    eligible_ns: u64,
+    headers: SourceHeaders,
+}
+
+/// A class with a guarantee that a flow has passed.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    class: usize,
+    guarantee: GuaranteeParams,
+    accounting: Accounting,
+}
+
+/// The flows of a scenario, device by device.
+pub(super) struct Walk<'a> {
+    study: &'a Study,
+    scenario: &'a ScenarioParams,
+    /// Of each source, then of each application.
+    pub(super) flows: Vec<Progress>,
+}
+
+impl<'a> Walk<'a> {
+    /// All flows behind the adapters of their hosts.
+    pub(super) fn begin(study: &'a Study, scenario: &'a ScenarioParams) -> Self {
+        let hosts: Vec<Option<&str>> = flows(scenario).map(|(_, host, _)| host).collect();
+        let streams: BTreeSet<Option<&str>> = hosts.iter().copied().collect();
+        let streams: Vec<Option<&str>> = streams.into_iter().collect();
+        let late: Vec<Result<u64, String>> = streams
+            .iter()
+            .map(|host| on_link_of(study, scenario, *host))
+            .collect();
+        let flows = flows(scenario).map(|(slice, host, headers)| {
+            let stream = streams.binary_search(&host).unwrap_or_default();
+            Progress {
+                slice,
+                guarantees: 0,
+                schedulers_ns: Ok(0),
+                late_ns: late[stream].clone(),
+                stream,
+                class: None,
+                eligible_ns: 0,
+                headers,
+            }
+        });
+        Self {
+            study,
+            scenario,
+            flows: flows.collect(),
+        }
+    }
+
+    /// All flows pass a device.
+    pub(super) fn pass(&mut self, device: &DutParams, policy: &PolicyParams) {
+        let classes: Vec<Option<usize>> = self.flows.iter().map(|f| class(policy, f)).collect();
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (flow, class) in classes.iter().enumerate() {
+            match class {
+                Some(class) => members.entry(*class).or_default().push(flow),
+                None => self.flows[flow].leave_guarantees(),
+            }
+        }
+        let mut after = self.flows.clone();
+        for (index, members) in members {
+            let Some(class) = policy.classes.get(index) else {
+                continue;
+            };
+            let guaranteed = policy.guaranteed.as_ref();
+            let guarantee = class.slice.and_then(|slice| slice.guarantee);
+            let (Some(guaranteed), Some(guarantee)) = (guaranteed, guarantee) else {
+                members
+                    .iter()
+                    .for_each(|flow| after[*flow].leave_guarantees());
+                continue;
+            };
+            let shared = Shared {
+                walk: self,
+                class,
+                guaranteed,
+                guarantee,
+                members: &members,
+            };
+            shared.pass(device, index, &mut after);
+        }
+        let mut streams = BTreeMap::new();
+        for (flow, class) in after.iter_mut().zip(classes) {
+            let next = streams.len();
+            flow.stream = *streams.entry((flow.stream, class)).or_insert(next);
+        }
+        self.flows = after;
+    }
+
+    fn source(&self, flow: usize) -> Option<&'a SourceParams> {
+        self.scenario.sources.get(flow)
+    }
+
+    fn curve(&self, flow: usize, counting: Counting) -> Result<ArrivalCurve, String> {
+        let Some(source) = self.source(flow) else {
+            let application = flow - self.scenario.sources.len();
+            let application = self.scenario.applications.get(application);
+            return Err(application.map_or_else(|| TOO_MUCH.to_owned(), reacts));
+        };
+        ArrivalCurve::of(source, &self.study.hosts, counting)
+            .map_err(|why| format!("source `{}` {why}", source.name))
+    }
+}
+
+/// Slice, host and headers of every source of a scenario, then of every application.
+fn flows(scenario: &ScenarioParams) -> impl Iterator<Item = (usize, Option<&str>, SourceHeaders)> {
+    let of_sources = scenario.sources.iter();
+    let of_sources = of_sources.map(|s| (s.slice, s.host.as_deref(), s.headers.clone()));
+    let of_applications = scenario.applications.iter();
+    let of_applications = of_applications.map(|s| (s.slice, s.host.as_deref(), s.headers.clone()));
+    of_sources.chain(of_applications)
+}
+
+/// The class of the frames of a flow.
+fn class(policy: &PolicyParams, flow: &Progress) -> Option<usize> {
+    policy.classes.iter().position(|class| {
+        let map = class.matches.as_ref();
+        map.is_none_or(|map| map.matches(&(&flow.headers).into()))
+    })
+}
+
+/// How long a frame of a host takes at most until its last bit, and all that was sent before it, is on the link, ns.
+fn on_link_of(study: &Study, scenario: &ScenarioParams, host: Option<&str>) -> Result<u64, String> {
+    if study.link.impairments.ingress.delay_variation.is_some() {
+        // Frames that follow each other closer than they were sent may be above the burst.
+        return Err("delay varies on it (`link.impairments.ingress`)".to_owned());
+    }
+    let mut reacting = scenario.applications.iter();
+    if let Some(source) = reacting.find(|source| source.host.as_deref() == host) {
+        return Err(reacts(source));
+    }
+    let Rate { rate, accounting } = study.link.rate;
+    let sources = scenario.sources.iter();
+    let of_host = sources.filter(|source| source.host.as_deref() == host);
+    let curves = of_host.map(|source| {
+        ArrivalCurve::of(source, &study.hosts, accounting.into())
+            .map_err(|why| format!("source `{}` {why}", source.name))
+    });
+    let curves: Vec<ArrivalCurve> = curves.collect::<Result<_, _>>()?;
+    let waiting = match backlog(&curves, rate).ok_or(TOO_MUCH)? {
+        Backlog::AtMost(most) => most,
+        Backlog::Grows(offered) => {
+            return Err(format!(
+                "all sources together send {} on a link of {rate}",
+                super::bit_rate(offered)
+            ));
+        }
+    };
+    let sent = waiting.div_ceil(u128::from(rate.bits_per_second().max(1)));
+    u64::try_from(sent).map_err(|_| TOO_MUCH.to_owned())
+}
+
+impl Progress {
+    /// It is in a class that guarantees nothing: how long it stays there has no bound.
+    fn leave_guarantees(&mut self) {
+        self.class = None;
+        let why = "not every device on its path gives it a guarantee";
+        self.late_ns = Err(why.to_owned());
+        if self.schedulers_ns.is_ok() {
+            self.schedulers_ns = Err(why.to_owned());
+        }
+    }
+}
+
+/// The flows that share a class with a guarantee.
+struct Shared<'a> {
+    walk: &'a Walk<'a>,
+    class: &'a ClassParams,
+    guaranteed: &'a GuaranteedParams,
+    guarantee: GuaranteeParams,
+    /// Positions of flows.
+    members: &'a [usize],
+}
+
+impl Shared<'_> {
+    fn pass(&self, device: &DutParams, class: usize, after: &mut [Progress]) {
+        let delay_ns = self.guarantee.delay.nanos();
+        let in_class = self.check(device);
+        let eligible = in_class.clone().and_then(|()| self.eligible());
+        let room = match &in_class {
+            Ok(()) => self.check_room(eligible.as_deref().unwrap_or_default()),
+            Err(_) => Ok(()),
+        };
+        let in_class = in_class.and(room);
+        let marks = self.marks();
+        for (position, &flow) in self.members.iter().enumerate() {
+            let progress = &mut after[flow];
+            progress.guarantees += 1;
+            progress.schedulers_ns = match (&progress.schedulers_ns, &in_class) {
+                (Ok(before), Ok(())) => Ok(before.saturating_add(delay_ns)),
+                (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+            };
+            let eligible = eligible.as_ref().map(|eligible| eligible[position]);
+            let eligible = eligible.map_err(Clone::clone);
+            progress.eligible_ns = *eligible.as_ref().unwrap_or(&0);
+            let late = eligible.map(|eligible| eligible.saturating_add(delay_ns));
+            progress.late_ns = in_class.clone().and(late);
+            progress.class = Some(Passed {
+                class,
+                guarantee: self.guarantee,
+                accounting: self.guaranteed.accounting,
+            });
+            match &marks {
+                Ok(Some(dscp)) => progress.headers.dscp = *dscp,
+                Ok(None) => {}
+                // Its class on the next device is not known.
+                Err(why) => progress.late_ns = Err(why.clone()),
+            }
+        }
+    }
+
+    fn counting(&self) -> Counting {
+        Counting {
+            accounting: self.guaranteed.accounting,
+            smallest_frame: self.guarantee.smallest_frame,
+        }
+    }
+
+    fn curves(&self) -> Result<Vec<ArrivalCurve>, String> {
+        let curve = |flow: &usize| self.walk.curve(*flow, self.counting());
+        self.members.iter().map(curve).collect()
+    }
+
+    /// The code point that leaves the device with its frames, if that is another.
+    fn marks(&self) -> Result<Option<u8>, String> {
+        let police = self.class.police.as_ref();
+        let actions = police.map(|p| [&p.conform, &p.exceed, &p.violate]);
+        let mut actions = actions.into_iter().flatten();
+        if actions.any(|action| !matches!(action, Action::Transmit | Action::Drop)) {
+            return Err(format!(
+                "the policer of class `{}` marks some frames, which may be in other classes from there on",
+                self.class.name
+            ));
+        }
+        Ok(self.class.set_dscp)
+    }
+
+    /// Whether all that is sent to the class fits its guarantee, and leaves it in order.
+    fn check(&self, device: &DutParams) -> Result<(), String> {
+        let name = &self.class.name;
+        if self.class.flow_queue.is_some() {
+            return Err(format!(
+                "frames of class `{name}` overtake each other in its flow queue: only their \
+                 service as a whole is bounded"
+            ));
+        }
+        if self.class.elephants.is_some() {
+            return Err(format!("elephants of class `{name}` wait in another queue"));
+        }
+        let guarantee = &self.guarantee;
+        match backlog(&self.curves()?, guarantee.rate).ok_or(TOO_MUCH)? {
+            Backlog::Grows(offered) => {
+                return Err(format!(
+                    "class `{name}` receives {}, but only {} are guaranteed",
+                    super::bit_rate(offered),
+                    guarantee.rate
+                ));
+            }
+            Backlog::AtMost(needed) => {
+                let rounding = guarantee.rate.bits_per_second() * ROUNDING.nanos();
+                let needed = bytes_up(needed.saturating_sub(u128::from(rounding)));
+                if needed > guarantee.burst {
+                    return Err(format!(
+                        "class `{name}` may receive bursts of {needed}, but only {} are guaranteed",
+                        guarantee.burst
+                    ));
+                }
+            }
+        }
+        super::check_device(device, self.guaranteed)
+    }
+
+    /// E of each member, ns.
+    fn eligible(&self) -> Result<Vec<u64>, String> {
+        let flows = &self.walk.flows;
+        let curves = self.curves()?;
+        let streams = self.members.iter().map(|flow| flows[*flow].stream);
+        let streams: BTreeSet<usize> = streams.collect();
+        if streams.len() == 1 {
+            return self
+                .members
+                .iter()
+                .map(|flow| flows[*flow].late_ns.clone())
+                .collect();
+        }
+        let late = self.members.iter().map(|flow| flows[*flow].late_ns.clone());
+        let late: Vec<u64> = late.collect::<Result<_, _>>()?;
+        let waits: BTreeMap<usize, u64> = if streams.len() > MAX_STREAMS {
+            let longest = self.wait_behind_others(None, &curves, &late)?;
+            streams
+                .into_iter()
+                .map(|stream| (stream, longest))
+                .collect()
+        } else {
+            let waits = streams.into_iter().map(|stream| {
+                let wait = self.wait_behind_others(Some(stream), &curves, &late)?;
+                Ok((stream, wait))
+            });
+            waits.collect::<Result<_, String>>()?
+        };
+        let own = self.members.iter().zip(late);
+        Ok(own
+            .map(|(flow, late)| late.saturating_add(waits[&flows[*flow].stream]))
+            .collect())
+    }
+
+    /// How much longer frames of a stream wait for tokens than in front of a system that keeps the order, ns; without a
+    /// stream, those of any.
+    fn wait_behind_others(
+        &self,
+        stream: Option<usize>,
+        curves: &[ArrivalCurve],
+        late: &[u64],
+    ) -> Result<u64, String> {
+        let flows = &self.walk.flows;
+        let mut own_class = None;
+        for flow in self.members.iter().map(|flow| &flows[*flow]) {
+            if Some(flow.stream) == stream {
+                own_class = flow.class.map(|passed| passed.class);
+            }
+        }
+        // Traffic by the class that it had on the device before, as it was sent and as it left that class.
+        let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
+        for ((flow, curve), late) in self.members.iter().zip(curves).zip(late) {
+            let flow = &flows[*flow];
+            let before = flow.class.map(|passed| passed.class);
+            let together = before.is_some() && before == own_class;
+            let variation = match () {
+                () if Some(flow.stream) == stream => 0,
+                () if together => flow.eligible_ns,
+                () => *late,
+            };
+            let (as_sent, _) = groups.entry(before).or_insert_with(|| {
+                let passed = flow.class.filter(|passed| self.counts_as(passed));
+                let as_left = passed.map(|Passed { guarantee, .. }| {
+                    let left = ArrivalCurve::of_bucket(guarantee.rate, guarantee.burst);
+                    left.delayed(if together { 0 } else { guarantee.delay.nanos() })
+                });
+                (Vec::new(), as_left)
+            });
+            as_sent.push(curve.delayed(variation));
+        }
+        let groups: Vec<_> = groups.into_values().collect();
+        let mut reshaped = vec![false; groups.len()];
+        let mut least = self.wait(&groups, &reshaped);
+        for group in 0..groups.len() {
+            reshaped[group] = groups[group].1.is_some();
+            let wait = self.wait(&groups, &reshaped);
+            reshaped[group] &= wait < least;
+            least = least.min(wait);
+        }
+        match least {
+            u64::MAX => Err(TOO_MUCH.to_owned()),
+            least => Ok(least),
+        }
+    }
+
+    /// The longest wait for tokens of what arrives by these curves, of each group that chosen, ns; `u64::MAX` where nothing bounds it.
+    fn wait(&self, groups: &[Group], reshaped: &[bool]) -> u64 {
+        let mut curves = Vec::new();
+        for ((as_sent, as_left), reshaped) in groups.iter().zip(reshaped) {
+            match as_left.filter(|_| *reshaped) {
+                Some(as_left) => curves.push(as_left),
+                None => curves.extend(as_sent),
+            }
+        }
+        let GuaranteeParams { rate, burst, .. } = self.guarantee;
+        let tokens = u128::from(burst.bytes()) * 8 * u128::from(NANOS_PER_SECOND);
+        match backlog(&curves, rate) {
+            Some(Backlog::AtMost(needed)) => {
+                let missing = needed.saturating_sub(tokens);
+                let wait = missing.div_ceil(u128::from(rate.bits_per_second().max(1)));
+                u64::try_from(wait).unwrap_or(u64::MAX)
+            }
+            Some(Backlog::Grows(_)) | None => u64::MAX,
+        }
+    }
+
+    /// Whether a class before counted bytes as this one does.
+    fn counts_as(&self, passed: &Passed) -> bool {
+        let before = (passed.accounting, passed.guarantee.smallest_frame);
+        before == (self.guaranteed.accounting, self.guarantee.smallest_frame)
+    }
+
+    /// Whether all frames that may wait find room in the queue, where their eligible times are bounded by `eligible`. Where
+    /// those are not known, as if all arrived in the order in which they were sent.
+    fn check_room(&self, eligible: &[u64]) -> Result<(), String> {
+        let flows = &self.walk.flows;
+        let late = |position: usize| match eligible.get(position) {
+            Some(_) => *flows[self.members[position]].late_ns.as_ref().unwrap_or(&0),
+            None => 0,
+        };
+        let waits = eligible.iter().enumerate();
+        let longest = waits
+            .map(|(position, eligible)| eligible - late(position))
+            .max();
+        let window = longest
+            .unwrap_or(0)
+            .saturating_add(self.guarantee.delay.nanos());
+        let (mut bytes, mut packets) = (0u64, 0u64);
+        for (position, &flow) in self.members.iter().enumerate() {
+            let Some(source) = self.walk.source(flow) else {
+                continue;
+            };
+            let curve = self
+                .walk
+                .curve(flow, Accounting::L2.into())?
+                .delayed(late(position));
+            let most = bytes_up(amount(&[curve], window).ok_or(TOO_MUCH)?).bytes();
+            let smallest = source
+                .weighted_sizes()
+                .map(|sized| sized.size.l2_bytes)
+                .min();
+            bytes = bytes.saturating_add(most);
+            packets = packets.saturating_add(most / u64::from(smallest.unwrap_or(1).max(1)));
+        }
+        let limit = self
+            .class
+            .slice
+            .map_or(self.class.queue_limit, |slice| slice.queue_limit);
+        if packets <= u64::from(limit.packets) && bytes <= limit.bytes.bytes() {
+            return Ok(());
+        }
+        let name = &self.class.name;
+        let most = if packets > u64::from(limit.packets) {
+            format!(
+                "{packets} packets may wait in class `{name}`, and its queue holds {}",
+                limit.packets
+            )
+        } else {
+            format!(
+                "{} may wait in class `{name}`, and its queue holds {}",
+                ByteCount::new(bytes),
+                limit.bytes
+            )
+        };
+        Err(format!("{most}: frames within its guarantee may be lost"))
+    }
+}
+
+/// Traffic that was in one class on the device before: as it was sent, and as it left that class.
+type Group = (Vec<ArrivalCurve>, Option<ArrivalCurve>);
