@@ -7,7 +7,7 @@ use slicewise_dataplane::{Frame, TrafficClass};
 use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
-    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
+    Colour, DelayRange, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
@@ -33,15 +33,14 @@ enum Step {
     Pass { nanos: u32 },
 }
 
-fn slice(promise: &Promise, classes: &DelayClasses) -> SliceParams {
+fn slice(promise: &Promise, delays: DelayRange) -> SliceParams {
     let burst = |bytes: u32| ByteCount::new(u64::from(bytes).max(LARGEST_FRAME));
     SliceParams {
-        guarantee: promise.guarantee.and_then(|(rate, bytes, micros)| {
-            Some(GuaranteeParams {
-                rate: BitRate::new(rate.clamp(1, BitRate::MAX.bits_per_second())),
-                burst: burst(bytes),
-                delay: classes.within(Duration::from_micros(u64::from(micros)))?,
-            })
+        guarantee: promise.guarantee.map(|(rate, bytes, micros)| GuaranteeParams {
+            rate: BitRate::new(rate.clamp(1, BitRate::MAX.bits_per_second())),
+            burst: burst(bytes),
+            delay: Duration::from_micros(u64::from(micros)).clamp(delays.shortest(), delays.longest()),
+            smallest_frame: ByteCount::new(rate % LARGEST_FRAME),
         }),
         maximum: promise.maximum.map(|(rate, bytes)| MaximumParams {
             rate: BitRate::new(rate.clamp(1, BitRate::MAX.bits_per_second())),
@@ -58,7 +57,7 @@ fn slice(promise: &Promise, classes: &DelayClasses) -> SliceParams {
 }
 
 fuzz_target!(|steps: Vec<Step>| {
-    let classes = DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(100));
+    let delays = DelayRange::new(Duration::from_micros(10), Duration::from_millis(100));
     let tenant = |weight| TenantParams {
         name: weight_name(weight),
         weight,
@@ -66,7 +65,7 @@ fuzz_target!(|steps: Vec<Step>| {
     let params = GuaranteedParams {
         accounting: Accounting::L2,
         largest_frame: ByteCount::new(LARGEST_FRAME),
-        delay_classes: classes.clone(),
+        delays,
         tenants: vec![tenant(1), tenant(3)],
     };
     let mut scheduler = Guaranteed::new(&params, 0);
@@ -90,10 +89,10 @@ fuzz_target!(|steps: Vec<Step>| {
                 let id = SliceId::new(u32::from(slice));
                 accepted += u64::from(scheduler.try_enqueue(id, queued, &mut pool).is_ok());
             }
-            Step::Add(promise) => drop(scheduler.add_slice(&slice(&promise, &classes), at)),
+            Step::Add(promise) => drop(scheduler.add_slice(&slice(&promise, delays), at)),
             Step::Change(id, promise) => {
                 let id = SliceId::new(u32::from(id));
-                let _ = scheduler.change_slice(id, &slice(&promise, &classes), &pool, at);
+                let _ = scheduler.change_slice(id, &slice(&promise, delays), &pool, at);
             }
             Step::Remove(id) => drop(scheduler.remove_slice(SliceId::new(u32::from(id)))),
             Step::Send { frames } => {

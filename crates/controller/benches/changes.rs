@@ -141,7 +141,7 @@ fn admission() {
         .unwrap();
     let times = (0..2_000).map(|_| {
         let started = Instant::now();
-        let delays = params.delay_classes.delays().iter();
+        let delays = params.delays.delays().iter();
         let reserved = delays.map(|&delay| ClassReserved {
             delay,
             count: 1,

@@ -22,7 +22,7 @@ use slicewise_dataplane::Frame;
 use slicewise_dataplane::guaranteed::{Guaranteed, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
-    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, QueueLimitParams, SliceParams,
+    Colour, DelayRange, GuaranteeParams, GuaranteedParams, QueueLimitParams, SliceParams,
     TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
@@ -35,19 +35,14 @@ const STRIDE: u32 = 7_919;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn classes() -> DelayClasses {
-    DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(10))
-}
-
 fn slice(rate: u64) -> SliceParams {
     SliceParams {
-        guarantee: classes()
-            .within(Duration::from_millis(1))
-            .map(|delay| GuaranteeParams {
-                rate: BitRate::new(rate),
-                burst: ByteCount::new(3_044),
-                delay,
-            }),
+        guarantee: Some(GuaranteeParams {
+            rate: BitRate::new(rate),
+            burst: ByteCount::new(3_044),
+            delay: Duration::from_millis(1),
+            smallest_frame: ByteCount::ZERO,
+        }),
         maximum: None,
         weight: 1,
         tenant: 0,
@@ -63,7 +58,7 @@ fn changes(criterion: &mut Criterion) {
     let params = GuaranteedParams {
         accounting: Accounting::L2,
         largest_frame: ByteCount::new(1_522),
-        delay_classes: classes(),
+        delays: DelayRange::new(Duration::from_micros(10), Duration::from_millis(10)),
         tenants: vec![TenantParams {
             name: "all".into(),
             weight: 1,

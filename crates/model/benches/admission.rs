@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
+use slicewise_model::{Admission, AdmissionParams, DelayRange, GuaranteeRequest, Rate};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 use std::hint::black_box;
 
@@ -15,19 +15,20 @@ fn request(rate: u64, delay: Option<Duration>) -> GuaranteeRequest {
         rate: BitRate::new(rate),
         burst: ByteCount::new(1_522),
         delay,
+        smallest_frame: ByteCount::ZERO,
     }
 }
 
 /// A million slices, in every class that can hold them, admitted one by one.
 fn million() -> Admission {
-    let delay_classes = DelayClasses::geometric(Duration::from_micros(100), Duration::from_secs(5));
-    let delays = delay_classes.delays().to_vec();
+    let range = DelayRange::new(Duration::from_micros(100), Duration::from_secs(5));
+    let delays: Vec<Duration> = range.steps().collect();
     let mut admission = Admission::new(AdmissionParams {
         link: Rate::l2(BitRate::new(400_000_000_000)),
         accounting: Accounting::L2,
         largest_frame: ByteCount::new(1_522),
         buffer: Some(ByteCount::new(64_000_000_000)),
-        delay_classes,
+        delays: range,
     });
     let mut admitted = 0;
     for delay in delays.iter().cycle() {

@@ -2,7 +2,7 @@
 
 use crate::Rate;
 use crate::policy::{BurstSpec, RateSpec};
-use slicewise_units::{Accounting, ByteCount, Duration};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The colour a meter gives a packet, in order of preference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,6 +89,28 @@ impl MeterAlgorithm {
 }
 
 impl MeterAlgorithm {
+    /// Rate and burst within which no packet gets this colour, which is not green, or a worse one.
+    fn threshold(&self, colour: Colour) -> (BitRate, ByteCount) {
+        match (*self, colour) {
+            (Self::TwoRateThreeColour { pir, pbs, .. }, Colour::Red) => (pir.rate, pbs),
+            (Self::SingleRateThreeColour { cir, cbs, ebs }, Colour::Red) => (cir.rate, cbs + ebs),
+            (Self::TwoRateThreeColourEfficient { cir, cbs, eir, ebs }, Colour::Red) => {
+                let both = cir
+                    .rate
+                    .bits_per_second()
+                    .saturating_add(eir.rate.bits_per_second());
+                (BitRate::new(both), cbs + ebs)
+            }
+            (
+                Self::SingleRateTwoColour { cir, cbs }
+                | Self::SingleRateThreeColour { cir, cbs, .. }
+                | Self::TwoRateThreeColour { cir, cbs, .. }
+                | Self::TwoRateThreeColourEfficient { cir, cbs, .. },
+                _,
+            ) => (cir.rate, cbs),
+        }
+    }
+
     /// With rates of other bytes.
     pub(crate) const fn counted_as(mut self, accounting: Accounting) -> Self {
         match &mut self {
@@ -157,6 +179,22 @@ impl PolicerParams {
             Colour::Green => &self.conform,
             Colour::Yellow => &self.exceed,
             Colour::Red => &self.violate,
+        }
+    }
+
+    /// Whether some packets within (rate, burst) are dropped, as far as numbers tell that count the same bytes.
+    #[must_use]
+    pub fn may_drop_within(&self, rate: BitRate, burst: ByteCount) -> bool {
+        let dropped = Colour::ALL
+            .into_iter()
+            .find(|colour| *self.action(*colour) == Action::Drop);
+        match dropped {
+            None => false,
+            Some(Colour::Green) => true,
+            Some(colour) => {
+                let (kept_rate, kept_burst) = self.algorithm.threshold(colour);
+                kept_rate < rate || kept_burst < burst
+            }
         }
     }
 

@@ -33,7 +33,12 @@ impl Study {
                     at_no_scheduler(&mut unbounded);
                 }
                 let of_bounds = bound::notes(&policy.name, &unbounded);
-                for note in of_bounds.into_iter().chain(licence::notes(study, index)) {
+                let of_losses = study
+                    .hops(index)
+                    .flat_map(|(_, params)| params.loss_notes());
+                let of_losses = of_losses.map(|note| format!("policy `{}`: {note}", policy.name));
+                let notes_of_policy = of_bounds.into_iter().chain(of_losses);
+                for note in notes_of_policy.chain(licence::notes(study, index)) {
                     if !notes.contains(&note) {
                         notes.push(note);
                     }

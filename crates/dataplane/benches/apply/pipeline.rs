@@ -8,7 +8,7 @@ use slicewise_dataplane::{
     Change, Conditioning, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange,
     Verdict,
 };
-use slicewise_model::{ClassParams, Colour, Condition, DelayClasses, PolicyParams, SliceParams};
+use slicewise_model::{ClassParams, Colour, Condition, PolicyParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::TrafficClass;
 
@@ -215,7 +215,7 @@ fn slice_by_slice() {
         }
     }
     let mut delays = before.clone();
-    set_delay_classes(&mut delays);
+    set_delays(&mut delays);
     time_steps("delays", [&delays, &before], SLICES as usize + 2);
     time_steps("names", [&renamed, &before], EXCHANGED);
     time_steps("rates", [&slower, &before], SLICES as usize);
@@ -301,20 +301,12 @@ fn set_conditions(class: &mut ClassParams, conditions: Vec<Condition>) {
     }
 }
 
-/// Another shortest delay, and with it another one for each slice.
-fn set_delay_classes(policy: &mut PolicyParams) {
-    let [shortest, longest] = [12, 100_000].map(Duration::from_micros);
-    let classes = DelayClasses::geometric(shortest, longest);
+/// A shorter delay for each slice.
+fn set_delays(policy: &mut PolicyParams) {
     let slices = policy.classes.iter_mut();
     let slices = slices.filter_map(|class| class.slice.as_mut()?.guarantee.as_mut());
     for guarantee in slices {
-        guarantee.delay = classes.within(guarantee.delay).expect("all are longer");
-    }
-    for link in &mut policy.links {
-        link.delay_classes = classes.clone();
-    }
-    if let Some(common) = &mut policy.guaranteed {
-        common.delay_classes = classes;
+        guarantee.delay = guarantee.delay - Duration::from_micros(1);
     }
 }
 

@@ -100,6 +100,7 @@ impl Kind {
                 rate: RateSpec::Absolute(BitRate::new(100_000)),
                 burst: Some(BurstSpec::Size(ByteCount::new(1_522))),
                 delay: Some(Duration::from_millis(80)),
+                smallest_frame: None,
             }),
             queue_limit: Some(QueueLimitSpec::Packets(64)),
             ..ClassSpec::new(matches)

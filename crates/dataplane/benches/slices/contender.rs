@@ -8,7 +8,7 @@ use slicewise_dataplane::Frame;
 use slicewise_dataplane::guaranteed::{Arrival, Departure, Guaranteed, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
-    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
+    Colour, DelayRange, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
@@ -49,19 +49,18 @@ const LENGTHS: FrameLengths = FrameLengths {
 /// Most frames in all queues.
 const POOL_FRAMES: u32 = 8 << 20;
 
-fn slice_params(slices: u32, scenario: Scenario, classes: &DelayClasses) -> SliceParams {
+fn slice_params(slices: u32, scenario: Scenario) -> SliceParams {
     let maximum = maximum_bits_per_second(scenario, slices);
     let burst = ByteCount::new(u64::from(SHAPED_BURST_BYTES));
     // Nine tenths of the link, or of the maximum, are guaranteed.
     let promised = maximum.min(LINK_BITS_PER_SECOND / u64::from(slices)) / 10 * 9;
     SliceParams {
-        guarantee: classes
-            .within(Duration::from_millis(10))
-            .map(|delay| GuaranteeParams {
-                rate: BitRate::new(promised.max(1)),
-                burst: ByteCount::new(u64::from(PACKET_BYTES)),
-                delay,
-            }),
+        guarantee: Some(GuaranteeParams {
+            rate: BitRate::new(promised.max(1)),
+            burst: ByteCount::new(u64::from(PACKET_BYTES)),
+            delay: Duration::from_millis(10),
+            smallest_frame: ByteCount::ZERO,
+        }),
         maximum: (maximum < LINK_BITS_PER_SECOND).then_some(MaximumParams {
             rate: BitRate::new(maximum),
             burst,
@@ -80,13 +79,11 @@ impl Contender for GuaranteedSlices {
     const NAME: &'static str = "guaranteed: every slice with a delay bound and a weight";
 
     fn new(slices: u32, scenario: Scenario) -> Self {
-        let delay_classes =
-            DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(10));
-        let slice = slice_params(slices, scenario, &delay_classes);
+        let slice = slice_params(slices, scenario);
         let params = GuaranteedParams {
             accounting: Accounting::L2,
             largest_frame: ByteCount::new(1518),
-            delay_classes,
+            delays: DelayRange::new(Duration::from_micros(10), Duration::from_millis(10)),
             tenants: vec![TenantParams {
                 name: "all".into(),
                 weight: 1,

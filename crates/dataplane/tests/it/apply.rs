@@ -64,6 +64,7 @@ fn slice(vlan: u16, kind: Kind) -> Option<ClassSpec> {
             rate: RateSpec::Absolute(rate("1 Mbit/s")),
             burst: Some(BurstSpec::Size(ByteCount::new(burst))),
             delay: Some(Duration::from_millis(80)),
+            smallest_frame: None,
         })
     };
     match kind {

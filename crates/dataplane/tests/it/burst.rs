@@ -64,6 +64,7 @@ fn policies() -> Vec<PolicySpec> {
         rate: RateSpec::Absolute(rate("100 Mbit/s")),
         burst: None,
         delay: None,
+        smallest_frame: None,
     });
     let mut narrow = shaped(4, "50 Mbit/s", 20_000);
     narrow.weight = Some(2);

@@ -84,6 +84,7 @@ fn of_kind(kind: Kind, by_flow: [bool; 3]) -> PolicySpec {
                 rate: RateSpec::PercentMilli(30_000),
                 burst: None,
                 delay: None,
+                smallest_frame: None,
             });
         }
     }

@@ -82,6 +82,7 @@ fn slices_with_a_delay_bound_allocate_nothing() {
         rate: RateSpec::Absolute(rate("100 Mbit/s")),
         burst: None,
         delay: None,
+        smallest_frame: None,
     });
     let mut limited = vlan_class(2);
     limited.maximum = Some(MaximumSpec {
@@ -104,6 +105,7 @@ fn flow_queues_allocate_nothing() {
         rate: RateSpec::Absolute(rate("100 Mbit/s")),
         burst: None,
         delay: None,
+        smallest_frame: None,
     });
     let of_classes = policy((1..4).map(vlan_class).collect());
     for mut spec in [of_slices, of_classes] {

@@ -459,6 +459,7 @@ fn guarantees_with_a_delay_bound_are_refused_class_by_class() {
             rate: RateSpec::Absolute(BitRate::new(5_000_000)),
             burst: None,
             delay: None,
+            smallest_frame: None,
         }),
         ..ClassSpec::new(ClassMap {
             name: name.into(),

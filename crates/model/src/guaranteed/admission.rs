@@ -42,10 +42,13 @@ pub struct AdmissionParams {
 }
 
 impl AdmissionParams {
-    /// Whether another link has the same parameters but for its rate and buffer.
+    /// Whether another link has the same parameters but for its rate and buffer, and delays of the same resolution.
     #[must_use]
     pub fn differs_in_capacity_only(&self, other: &Self) -> bool {
         let mut changed = self.clone();
+        if changed.delays.bucket_width() == other.delays.bucket_width() {
+            changed.delays = other.delays;
+        }
         changed.link.rate = other.link.rate;
         changed.buffer = other.buffer;
         changed == *other

@@ -5,7 +5,7 @@ use super::{ClassResolver, Part, PolicyError, PortParams};
 use crate::{
     AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayRange, Discipline, GuaranteeParams,
     GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec, MaximumParams, MaximumSpec,
-    PolicySpec, QueueLimitParams, Reservations, SliceParams, TenantParams,
+    PolicyParams, PolicySpec, QueueLimitParams, Reservations, SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
 
@@ -153,6 +153,16 @@ impl GuaranteedSpec {
             let problem = format!(
                 "the shortest, {}, is longer than the longest, {}",
                 spec.shortest_delay, spec.longest_delay
+            );
+            return Err(("delays", problem));
+        }
+        let range = DelayRange::new(spec.shortest_delay, spec.longest_delay);
+        if spec.shortest_delay < range.bucket_width() {
+            let problem = format!(
+                "the shortest, {}, is below {}, the resolution of deadlines where the longest delay is {}: state a shorter longest",
+                spec.shortest_delay,
+                range.bucket_width(),
+                spec.longest_delay
             );
             return Err(("delays", problem));
         }
@@ -426,6 +436,54 @@ fn kept(burst: ByteCount) -> Result<ByteCount, String> {
         ));
     }
     Ok(burst)
+}
+
+impl PolicyParams {
+    /// Classes in which frames within the guarantee can be lost, a sentence each: the queue is too short for what may wait, or the
+    /// policer is below the guarantee.
+    #[must_use]
+    pub fn loss_notes(&self) -> Vec<String> {
+        let Some(common) = &self.guaranteed else {
+            return Vec::new();
+        };
+        let classes = self.classes.iter();
+        let notes = classes.filter_map(|class| {
+            let slice = class.slice?;
+            let guarantee = slice.guarantee?;
+            Some((class, slice.queue_limit, guarantee))
+        });
+        let notes = notes.flat_map(|(class, limit, guarantee)| {
+            let name = &class.name;
+            let packets = guarantee.largest_backlog_packets(common.accounting);
+            let room = (packets > u64::from(limit.packets)).then(|| {
+                format!(
+                    "class `{name}`: its queue holds {} packets, but up to {packets} small ones may wait within the guarantee: some \
+                     may be lost; leave `queue_limit` out, or state the `smallest_frame` of the guarantee",
+                    limit.packets
+                )
+            });
+            let bytes = guarantee.largest_backlog();
+            let room = room.or_else(|| {
+                (bytes > limit.bytes).then(|| {
+                    format!(
+                        "class `{name}`: its queue holds {}, but up to {bytes} may wait within the guarantee: some frames may be \
+                         lost; leave `queue_limit` out",
+                        limit.bytes
+                    )
+                })
+            });
+            let police = class.police.as_ref();
+            let police = police.filter(|police| police.may_drop_within(guarantee.rate, guarantee.burst));
+            let police = police.map(|_| {
+                format!(
+                    "class `{name}`: its policer drops frames within the guarantee of {} with bursts of {}: police at no less",
+                    guarantee.rate, guarantee.burst
+                )
+            });
+            room.into_iter().chain(police)
+        });
+        notes.collect()
+    }
 }
 
 /// At least `limit`, and the largest backlog of a guarantee even if all frames are small.

@@ -479,7 +479,9 @@ impl Shared<'_> {
                 limit.bytes
             )
         };
-        Err(format!("{most}: frames within its guarantee may be lost"))
+        Err(format!(
+            "{most}: frames within its guarantee may be lost unless `queue_limit` is larger"
+        ))
     }
 }
 

@@ -12,19 +12,15 @@ use slicewise_units::Duration;
 /// work due fits, and a largest frame before it.
 struct Admission {
     link: u128,
-    /// Of each delay class: its delay, and the sums of rates (bit/s) and bursts (nanobits).
-    classes: Vec<(u128, u128, u128)>,
+    /// Of each slice: the time until its deadline, its rate (bit/s) and burst (nanobits).
+    slices: Vec<(u128, u128, u128)>,
 }
 
 impl Admission {
     fn new(link: u64) -> Self {
-        let classes = params(&[1]).delay_classes;
-        let delays = classes.delays().iter();
         Self {
             link: u128::from(link),
-            classes: delays
-                .map(|delay| (u128::from(delay.nanos()), 0, 0))
-                .collect(),
+            slices: Vec::new(),
         }
     }
 
@@ -35,28 +31,27 @@ impl Admission {
         };
         let rate = u128::from(guarantee.rate.bits_per_second());
         let burst = u128::from(guarantee.burst.bits()) * 1_000_000_000;
-        let classes = params(&[1]).delay_classes;
-        let own = classes.position(guarantee.delay).unwrap();
-        self.classes[own].1 += rate;
-        self.classes[own].2 += burst;
-        let rates: u128 = self.classes.iter().map(|class| class.1).sum();
-        let fits = rates <= self.link
-            && self
-                .classes
-                .iter()
-                .filter(|class| class.1 > 0)
-                .all(|&(at, _, _)| {
-                    let due: u128 = self
-                        .classes
-                        .iter()
-                        .filter(|(delay, _, _)| *delay <= at)
-                        .map(|(delay, rate, burst)| burst + rate * (at - delay))
-                        .sum();
-                    due + u128::from(LARGEST_FRAME) * 8_000_000_000 <= self.link * at
-                });
+        let width = params(&[1]).delays.bucket_width().nanos();
+        let until_deadline = u128::from(guarantee.delay.nanos() - width);
+        let own = (until_deadline, rate, burst);
+        let at = self
+            .slices
+            .partition_point(|slice| slice.0 < until_deadline);
+        self.slices.insert(at, own);
+        let rates: u128 = self.slices.iter().map(|slice| slice.1).sum();
+        let (mut due, mut rate, mut before) = (0, 0, 0);
+        let mut slices = self.slices.iter().peekable();
+        let mut fits = rates <= self.link;
+        while let Some(&(at, own, burst)) = slices.next() {
+            due += rate * (at - before) + burst;
+            rate += own;
+            before = at;
+            let is_last = slices.peek().is_none_or(|next| next.0 > at);
+            let frame = u128::from(LARGEST_FRAME) * 8_000_000_000;
+            fits &= !is_last || due + frame <= self.link * at;
+        }
         if !fits {
-            self.classes[own].1 -= rate;
-            self.classes[own].2 -= burst;
+            self.slices.remove(at);
         }
         fits
     }
@@ -151,7 +146,7 @@ fn misbehaving(random: &mut Random, id: u32, moments: &[u64], frames: usize) -> 
 fn check(seed: u64, count: usize, link: u64) {
     let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(seed));
     let slices = admitted_set(&mut random, count, link);
-    let classes = params(&[1]).delay_classes;
+    let delays = params(&[1]).delays;
     let conforming: Vec<u32> = (0..slices.len() as u32)
         .filter(|&id| slices[id as usize].guarantee.is_some())
         .filter(|&id| id == 0 || random.below(4) == 0)
@@ -174,7 +169,7 @@ fn check(seed: u64, count: usize, link: u64) {
     arrivals.sort();
     let mut rig = Rig::new(&params(&[1]), &slices, link);
     let granularity = rig.scheduler.granularity().nanos();
-    assert_eq!(granularity, classes.bucket_width().nanos());
+    assert_eq!(granularity, delays.bucket_width().nanos());
     rig.run(&arrivals);
     rig.assert_in_order();
     assert_eq!(rig.sent.len(), arrivals.len());
@@ -184,7 +179,7 @@ fn check(seed: u64, count: usize, link: u64) {
         .filter(|sent| conforming.contains(&sent.slice))
     {
         let guarantee = slices[sent.slice as usize].guarantee.unwrap();
-        let bound = guarantee.delay.nanos() + granularity;
+        let bound = guarantee.delay.nanos();
         let delay = sent.end - sent.arrival;
         assert!(
             delay <= bound,
@@ -262,7 +257,7 @@ fn a_frame_that_waited_does_not_penalise_those_behind_it() {
     arrivals.sort();
     let mut rig = Rig::new(&params(&[1]), &slices, link);
     rig.run(&arrivals);
-    let bound = slices[0].guarantee.unwrap().delay + rig.scheduler.granularity();
+    let bound = slices[0].guarantee.unwrap().delay;
     let guaranteed = rig.sent.iter().filter(|sent| sent.slice < 9);
     let largest = guaranteed
         .map(|sent| sent.end - sent.arrival)
@@ -278,11 +273,10 @@ fn a_frame_that_waited_does_not_penalise_those_behind_it() {
 fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
     let link = 100_000_000;
     let frame_time = LARGEST_FRAME * 80;
-    let classes = params(&[1]).delay_classes;
     let objective = Duration::from_millis(1);
-    let delay = classes.within(objective).unwrap();
     // As large a burst as is admitted.
-    let burst = delay.nanos() / 80 - LARGEST_FRAME;
+    let until_deadline = params(&[1]).delays.to_deadline(objective);
+    let burst = until_deadline.nanos() / 80 - LARGEST_FRAME;
     let slices = [
         guaranteed(1_000_000, LARGEST_FRAME, Duration::from_millis(5)),
         guaranteed(1_000_000, burst, objective),
@@ -312,7 +306,7 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
         .filter(|s| s.slice == 0 && !s.guaranteed)
         .collect();
     assert_eq!(excess.len(), 1, "the frame before the small ones");
-    let bound = delay + rig.scheduler.granularity();
+    let bound = objective;
     let conforming = rig.sent.iter().filter(|sent| sent.slice == 1);
     let largest = conforming
         .map(|sent| sent.end - sent.arrival)
@@ -324,7 +318,7 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
 #[test]
 fn buckets_are_narrow_beside_the_delays_they_keep() {
     let scheduler = Guaranteed::new(&params(&[1]), 0);
-    let longest = params(&[1]).delay_classes.longest();
+    let longest = params(&[1]).delays.longest();
     assert!(scheduler.granularity().nanos() * 100_000 <= 2 * longest.nanos());
 }
 

@@ -4,7 +4,7 @@ use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame, LinkClock};
 use slicewise_model::{
-    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
+    Colour, DelayRange, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
@@ -16,10 +16,7 @@ pub fn params(tenants: &[u32]) -> GuaranteedParams {
     GuaranteedParams {
         accounting: Accounting::L2,
         largest_frame: ByteCount::new(LARGEST_FRAME),
-        delay_classes: DelayClasses::geometric(
-            Duration::from_micros(10),
-            Duration::from_millis(50),
-        ),
+        delays: DelayRange::new(Duration::from_micros(10), Duration::from_millis(50)),
         tenants: tenants
             .iter()
             .map(|&weight| TenantParams {
@@ -50,7 +47,8 @@ pub fn guaranteed(rate: u64, burst: u64, objective: Duration) -> SliceParams {
         guarantee: Some(GuaranteeParams {
             rate: BitRate::new(rate),
             burst: ByteCount::new(burst),
-            delay: params(&[1]).delay_classes.within(objective).unwrap(),
+            delay: objective,
+            smallest_frame: ByteCount::ZERO,
         }),
         ..best_effort(1)
     }

@@ -116,32 +116,32 @@ fn other_delays_beside_a_limited_buffer_need_room_for_both() {
     }
 }
 
-/// 16 kB may wait of either within 20 ms and 40 kB within 80 ms, and while the delays are exchanged 80 kB of both.
+/// 16 kB may wait of either within 20 ms and 46 kB within 80 ms, and while the delays are exchanged 92 kB of both.
 #[test]
 fn slices_exchange_delays_where_a_buffer_has_room_for_the_longer_one_of_both() {
     let [before, after] = [[20, 80], [80, 20]].map(|delays| delays.map(within));
     let to = |buffer| with_buffer(resolved_on(&after, LINK).unwrap(), buffer);
-    let narrow = port(&before, Some(60_000));
-    assert_eq!(steps_to(&narrow, &to(60_000)), None);
-    let mut port = port(&before, Some(90_000));
+    let narrow = port(&before, Some(70_000));
+    assert_eq!(steps_to(&narrow, &to(70_000)), None);
+    let mut port = port(&before, Some(95_000));
     for vlan in [1, 2] {
         burst(&mut port, vlan);
     }
-    change_to(&mut port, &to(90_000));
-    assert_eq!(steps_to(&port, &to(90_000)), Some(vec![]));
-    // 34 kB are free again when no frame waits.
+    change_to(&mut port, &to(95_000));
+    assert_eq!(steps_to(&port, &to(95_000)), Some(vec![]));
+    // 33 kB are free again when no frame waits.
     port.run_until(IDLE);
-    let other = guaranteed(1_000, 24_000, Duration::from_millis(80));
+    let other = guaranteed(1_000, 23_000, Duration::from_millis(80));
     apply(&mut port, add(&(3..=3), other)).unwrap();
 }
 
-/// 40 kB may wait of the second slice before it gives up most of its rate, and of the first with its longer delay.
+/// 46 kB may wait of the second slice before it gives up most of its rate, and of the first with its longer delay.
 #[test]
 fn longer_delays_come_when_all_slices_have_given_up_what_they_will_not_have() {
     let less = guaranteed(1_000, 6_000, Duration::from_millis(80));
-    let mut port = port(&[within(20), within(80)], Some(60_000));
+    let mut port = port(&[within(20), within(80)], Some(70_000));
     let after = resolved_on(&[within(80), less], LINK).unwrap();
-    change_to(&mut port, &with_buffer(after, 60_000));
+    change_to(&mut port, &with_buffer(after, 70_000));
 }
 
 fn admits(policy: &PolicyParams) -> bool {

@@ -3,7 +3,6 @@
 use super::reserved::{FRAME, burst, ms};
 use super::*;
 use proptest::prelude::*;
-use slicewise_model::DelayClasses;
 use std::collections::BTreeMap;
 
 /// A slice whose sender keeps to its guarantee.
@@ -95,7 +94,6 @@ fn churn() -> impl Strategy<Value = Churn> {
 struct Churning {
     port: Port,
     slices: BTreeMap<u16, Conforming>,
-    delays: DelayClasses,
     /// Of each frame by when it has to have left, in order of arrival, by VLAN.
     due: BTreeMap<u16, Vec<Option<u64>>>,
     /// How long a frame of 1,500 bytes takes on the link, ns, by since when.
@@ -105,11 +103,9 @@ struct Churning {
 impl Churning {
     fn new() -> Self {
         let policy = spec(&[(30..=30, BEST_EFFORT)]);
-        let guaranteed = policy.resolve(LINK).unwrap().guaranteed.unwrap();
         Self {
             port: Port::new(&policy, Some(LINK)),
             slices: BTreeMap::new(),
-            delays: guaranteed.delay_classes,
             due: BTreeMap::new(),
             frame: BTreeMap::from([(0, FRAME)]),
         }
@@ -136,10 +132,7 @@ impl Churning {
         if waiting == 0 {
             slice.promised = slice.kind.delay;
         }
-        let bound = slice.kind.cir.map(|_| {
-            let within = self.delays.within(slice.promised).unwrap();
-            within + self.delays.bucket_width()
-        });
+        let bound = slice.kind.cir.map(|_| slice.promised);
         for _ in 0..slice.take(now) {
             let (at, bytes) = (now, 1_500);
             if self.port.offer(Arrival { at, vlan, bytes }) == Verdict::Queued {

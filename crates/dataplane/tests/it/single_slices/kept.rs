@@ -134,7 +134,7 @@ fn a_policy_beside_which_an_added_slice_cannot_stay_is_refused_with_its_name() {
         [
             format!("{kept}the new policy has a class of this name"),
             format!("{kept}the new policy has no slices: its discipline is not `guaranteed`"),
-            format!("{kept}its delay is 4305.408 µs, below 20 ms, the shortest of the new policy"),
+            format!("{kept}its delay is 5 ms, below 20 ms, the shortest of the new policy"),
         ]
     );
     assert_eq!(classes(&port), ["vlan1-1", CLASS_DEFAULT, "vlan2-2"]);

@@ -78,6 +78,7 @@ fn class(vlans: &RangeInclusive<u16>, kind: Kind) -> ClassSpec {
             rate: RateSpec::Absolute(BitRate::new(u64::from(cir) * 1_000)),
             burst: Some(BurstSpec::Size(ByteCount::new(kind.cbs.into()))),
             delay: Some(kind.delay),
+            smallest_frame: None,
         }),
         maximum: kind.limited.then(|| MaximumSpec {
             rate: RateSpec::Absolute(rate("6 Mbit/s")),

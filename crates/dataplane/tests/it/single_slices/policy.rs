@@ -152,8 +152,9 @@ fn smaller_frames_are_admitted_when_the_last_larger_one_has_left() {
     assert_eq!(refused, Verdict::Dropped(DropReason::FrameTooLong));
 }
 
+/// Deadlines keep their resolution, so each slice gets its delay by itself.
 #[test]
-fn longer_delays_come_before_slices_have_them_and_go_when_none_has() {
+fn longer_delays_come_and_go_with_the_slices_that_have_them() {
     let of = |delay| [(1..=1, guaranteed(1_000, 15_000, ms(delay)))];
     let longer = Common {
         longest: 120,
@@ -162,125 +163,33 @@ fn longer_delays_come_before_slices_have_them_and_go_when_none_has() {
     let mut port = Port::new(&with(&of(50), &COMMON), Some(LINK));
     burst(&mut port, 1, 5);
     let after = resolved(&of(118), &longer);
-    // No frame under a guarantee waits.
-    assert_eq!(change_to(&mut port, &after), [5, 5]);
+    assert_eq!(change_to(&mut port, &after), [0, 0]);
+    burst(&mut port, 1, 5);
     let before = resolved(&of(50), &COMMON);
     assert_eq!(change_to(&mut port, &before), [0, 0]);
-    change_to(&mut port, &after);
-    burst(&mut port, 1, 5);
-    // The longer delay stays reserved beside the shorter one as long.
-    assert_eq!(change_to(&mut port, &before), [0, 5]);
-}
-
-/// What is released with one change is bounded.
-#[test]
-fn no_delay_goes_that_a_slice_has_or_had_until_all_is_released_that_ended() {
-    let of = |delay| guaranteed(1_000, 15_000, ms(delay));
-    let shorter = resolved(
-        &[],
-        &Common {
-            longest: 60,
-            ..COMMON
-        },
-    );
-    let mut port = Port::new(&with(&[(1..=1, of(90))], &COMMON), Some(LINK));
-    let step = GradualStep::Common(Box::new(shorter));
-    let reserved = Err(SliceChangeError::DelayReserved);
-    assert_eq!(carry_out(&mut port, step.clone()), reserved);
-    burst(&mut port, 1, 5);
-    for delay in [50, 70].repeat(35).into_iter().chain([50]) {
-        apply(&mut port, change(&(1..=1), of(delay))).unwrap();
-    }
     port.run_until(u64::MAX / 2);
-    assert_eq!(carry_out(&mut port, step.clone()), reserved);
-    assert_eq!(carry_out(&mut port, step), Ok(()));
+    assert_eq!(port.departures.len(), 10);
 }
 
-/// Frames beyond the burst of the slice, which has a maximum, leave as they become eligible.
+/// With another resolution the bound of every slice is another.
 #[test]
-fn a_delay_goes_when_frames_of_a_removed_slice_have_left_that_had_it() {
-    let longer = Common {
-        longest: 120,
-        ..COMMON
-    };
-    let limited = Kind {
-        limited: true,
-        ..guaranteed(1_000, 4_500, ms(118))
-    };
-    let mut port = Port::new(&with(&[(1..=1, limited)], &longer), Some(LINK));
-    burst(&mut port, 1, 12);
-    let steps = steps_to(&port, &resolved(&[], &COMMON)).unwrap();
-    assert_eq!(steps.len(), 2, "{steps:?}");
-    carry_out(&mut port, steps[0].clone()).unwrap();
-    let mut refused = Vec::new();
-    while let Err(error) = carry_out(&mut port, steps[1].clone()) {
-        refused.push(error);
-        let later = port.now() + FRAME / 4;
-        port.run_until(later);
-    }
-    assert!(refused.contains(&SliceChangeError::DelayReserved));
-    assert_eq!(port.departures.len(), 12);
-}
-
-/// Who asks for it knows of longer delays, which have gone meanwhile.
-#[test]
-fn a_slice_whose_delay_has_gone_gets_the_longest_within_it() {
-    let longer = Common {
-        longest: 120,
-        ..COMMON
-    };
-    let params = |common, delay| {
-        let slices = [(1..=1, guaranteed(1_000, 3_000, ms(delay)))];
-        resolved(&slices, common).classes[0].slice.unwrap()
-    };
-    let [there, gone] = [params(&COMMON, 100), params(&longer, 118)];
-    assert_ne!(there.guarantee, gone.guarantee);
-    let kind = guaranteed(1_000, 3_000, ms(50));
-    let mut port = Port::new(&with(&[(1..=1, kind)], &COMMON), Some(LINK));
-    let SliceChange::Add(mut added) = add(&(2..=2), kind) else {
-        unreachable!()
-    };
-    added.params = gone;
-    apply(&mut port, SliceChange::Add(added)).unwrap();
-    let change = |params| SliceChange::Change {
-        name: name(&(1..=1)),
-        params,
-    };
-    apply(&mut port, change(gone)).unwrap();
-    (1..=2).for_each(|vlan| burst(&mut port, vlan, 2));
-    let longest = [(1..=1, guaranteed(1_000, 3_000, ms(100)))];
-    assert_eq!(steps_to(&port, &resolved(&longest, &COMMON)), Some(vec![]));
-    port.run_until(u64::MAX / 2);
-    assert_eq!(port.departures.len(), 4);
-    // All that was reserved is given back.
-    for vlan in [1, 2] {
-        apply(&mut port, remove(&(vlan..=vlan))).unwrap();
-    }
-    let delay = ms(98);
-    apply(&mut port, add(&(3..=3), guaranteed(10_000, 120_000, delay))).unwrap();
-}
-
-/// Deadlines have another resolution, so none may wait.
-#[test]
-fn much_longer_delays_wait_until_no_frame_does() {
+fn delays_of_another_resolution_are_committed_with_the_whole_policy() {
     let slices = [(1..=1, guaranteed(1_000, 15_000, ms(50)))];
     let longer = Common {
         longest: 200,
         ..COMMON
     };
     let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
-    burst(&mut port, 3, 5);
     let after = resolved(&slices, &longer);
-    assert_eq!(change_to(&mut port, &after), [5]);
-    burst(&mut port, 3, 5);
-    burst(&mut port, 1, 1);
-    port.run_until(u64::MAX / 2);
-    assert_eq!(port.departures.len(), 11);
+    assert_eq!(steps_to(&port, &after), None);
+    let step = GradualStep::Common(Box::new(after));
+    let refused = carry_out(&mut port, step);
+    assert_eq!(refused, Err(SliceChangeError::OtherResolution));
+    assert!(!SliceChangeError::OtherResolution.is_temporary());
 }
 
-/// Classes of 47.6 and 18.9 ms become classes of 42.8 and 18.0 ms. One slice has five frames under its guarantee, and the other none.
 #[test]
-fn another_shortest_delay_comes_slice_by_slice() {
+fn another_shortest_delay_changes_no_slice() {
     let slices = [
         (1..=1, guaranteed(1_000, 15_000, ms(50))),
         (2..=2, guaranteed(1_000, 3_000, ms(20))),
@@ -291,79 +200,27 @@ fn another_shortest_delay_comes_slice_by_slice() {
     };
     let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
     burst(&mut port, 1, 5);
-    let after = resolved(&slices, &finer);
-    let steps = steps_to(&port, &after).unwrap();
-    assert!(
-        matches!(
-            &steps[..],
-            [
-                GradualStep::Common(_),
-                GradualStep::Slice(SliceChange::Change { .. }),
-                GradualStep::Slice(SliceChange::Change { .. }),
-                GradualStep::Common(_)
-            ]
-        ),
-        "{steps:?}"
-    );
-    assert_eq!(change_to(&mut port, &after), [5, 5, 5, 5]);
-    // The shorter delay stays reserved while frames wait that came under it.
-    let later = port.now() + 1_000_000_000;
-    port.run_until(later);
-    let before = resolved(&slices, &COMMON);
-    let steps = steps_to(&port, &before).unwrap();
-    carry_out(&mut port, steps[0].clone()).unwrap();
-    burst(&mut port, 1, 5);
-    for step in &steps[1..3] {
-        carry_out(&mut port, step.clone()).unwrap();
-    }
-    let last = carry_out(&mut port, steps[3].clone());
-    assert_eq!(last, Err(SliceChangeError::DelayReserved));
-    let later = port.now() + 5 * FRAME;
-    port.run_until(later);
-    carry_out(&mut port, steps[3].clone()).unwrap();
-    assert_eq!(steps_to(&port, &before), Some(vec![]));
+    assert_eq!(change_to(&mut port, &resolved(&slices, &finer)), [0]);
 }
 
-/// Who asks for a slice may not know yet that its delay class has gone.
+/// More than a policy can have: numbers of delays have eight bits.
 #[test]
-fn a_delay_that_has_gone_is_the_longest_within_it_or_refused() {
-    let coarser = Common {
-        shortest: 30_000,
-        ..COMMON
-    };
-    let slices = [(1..=1, guaranteed(1_000, 3_000, ms(90)))];
-    let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
-    change_to(&mut port, &resolved(&slices, &coarser));
-    let refused = apply(&mut port, add(&(2..=2), guaranteed(1_000, 3_000, ms(29)))).unwrap_err();
+fn slices_have_at_most_256_distinct_delays() {
+    let of = |index: u64| guaranteed(1, 3_000, Duration::from_micros(60_000 + 100 * index));
+    let mut port = Port::new(&spec(&[]), Some(BitRate::new(100_000_000_000)));
+    for vlan in 0..256u16 {
+        apply(&mut port, add(&(vlan..=vlan), of(vlan.into()))).unwrap();
+    }
+    let refused = apply(&mut port, add(&(256..=256), of(256))).unwrap_err();
     assert!(
-        refused
-            .to_string()
-            .contains("is shorter than the shortest delay class, of 30 ms"),
+        refused.to_string().contains("256 distinct delays"),
         "{refused}"
     );
-    // 51.5 kB beside the largest frame fit in 42.4 ms, the class that there is, and 57.9 kB in 47.6 ms.
-    let most = guaranteed(8_000, 51_000, ms(50));
-    let larger = guaranteed(8_000, 52_000, ms(50));
-    apply(&mut port, add(&(2..=2), larger)).unwrap_err();
-    apply(&mut port, add(&(2..=2), most)).unwrap();
-    apply(&mut port, remove(&(2..=2))).unwrap();
-    apply(&mut port, add(&(3..=3), most)).unwrap();
-}
-
-/// A reload is given up when the delays of two policies are there. Those of the third would be more than 128.
-#[test]
-fn too_many_delays_are_not_there_at_the_same_time() {
-    let slices = [(1..=1, guaranteed(1_000, 3_000, ms(50)))];
-    let [second, third] = [11, 13].map(|shortest| {
-        let common = Common { shortest, ..COMMON };
-        resolved(&slices, &common)
-    });
-    let mut port = Port::new(&with(&slices, &COMMON), Some(LINK));
-    let steps = steps_to(&port, &second).unwrap();
-    carry_out(&mut port, steps[0].clone()).unwrap();
-    assert_eq!(steps_to(&port, &third), None);
-    change_to(&mut port, &resolved(&slices, &COMMON));
-    change_to(&mut port, &third);
+    apply(&mut port, add(&(256..=256), of(7))).unwrap();
+    for vlan in [7, 256] {
+        apply(&mut port, remove(&(vlan..=vlan))).unwrap();
+    }
+    apply(&mut port, add(&(7..=7), of(256))).unwrap();
 }
 
 /// Its deadline was promised on the faster link.
@@ -428,8 +285,7 @@ fn deadlines_have_the_resolution_of_the_longest_delay() {
         longest: 600,
         ..COMMON
     };
-    let mut port = Port::new(&with(&of([50, 50]), &COMMON), Some(LINK));
-    change_to(&mut port, &resolved(&of([590, 300]), &longer));
+    let mut port = Port::new(&with(&of([590, 300]), &longer), Some(LINK));
     burst(&mut port, 1, 10);
     burst(&mut port, 2, 10);
     port.run_until(u64::MAX / 2);
@@ -441,7 +297,8 @@ fn common() -> impl Strategy<Value = Common> {
     let name = prop_oneof![Just("test"), Just("other")];
     let largest_frame = prop_oneof![2 => Just(1_522), 1 => 1_522u64..6_000];
     let shortest = prop_oneof![2 => Just(10), 1 => 5u64..5_000];
-    let longest = prop_oneof![2 => Just(100), 1 => 40u64..250];
+    // Deadlines have one resolution with all of them.
+    let longest = prop_oneof![2 => Just(100), 1 => 90u64..130];
     let common = (name, largest_frame, shortest, longest);
     common.prop_map(|(name, largest_frame, shortest, longest)| Common {
         name,
@@ -475,9 +332,7 @@ proptest! {
             return Ok(());
         };
         let bounds = [&before, &after].map(|policy| {
-            let common = policy.guaranteed.as_ref().unwrap();
-            let guarantee = policy.classes[0].slice.unwrap().guarantee.unwrap();
-            guarantee.delay + common.delay_classes.bucket_width()
+            policy.classes[0].slice.unwrap().guarantee.unwrap().delay
         });
         let bound = bounds.into_iter().max().unwrap().nanos();
         let mut port = Port::new(&specs[0], Some(LINK));

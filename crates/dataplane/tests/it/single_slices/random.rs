@@ -322,9 +322,8 @@ proptest! {
         let mut model = Model::new();
         model.port = Port::new(&spec(&[(OWN..=OWN, own)]), Some(LINK));
         let classes = spec(&[(OWN..=OWN, own)]).resolve(LINK).unwrap();
-        let delays = classes.guaranteed.unwrap().delay_classes;
         let guarantee = classes.classes[0].slice.unwrap().guarantee.unwrap();
-        let bound = guarantee.delay + delays.bucket_width();
+        let bound = guarantee.delay;
         let (mut conforming, mut arrivals) = (0u64, Vec::new());
         for (step, bursts, gap) in churn {
             model.step(step);

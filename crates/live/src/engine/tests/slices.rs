@@ -20,6 +20,7 @@ pub(super) fn slice(id: u16, kbit: u64) -> ClassSpec {
         rate: RateSpec::Absolute(BitRate::new(kbit * 1_000)),
         burst: Some(BurstSpec::Size(ByteCount::new(3_044))),
         delay: Some(Duration::from_millis(20)),
+        smallest_frame: None,
     });
     class
 }

@@ -421,6 +421,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
                 rate: RateSpec::PercentMilli(50_000),
                 burst: Some(ByteCount::new(6_088).into()),
                 delay: Some(Span::from_millis(5)),
+                smallest_frame: None,
             });
             (vec![critical], Discipline::Guaranteed)
         }
@@ -435,6 +436,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
                     rate: RateSpec::PercentMilli(percent * 1_000),
                     burst: Some(ByteCount::new(6_088).into()),
                     delay: Some(Span::from_millis(50)),
+                    smallest_frame: None,
                 })
             };
             let is_exchanged = policy == "exchanged";

@@ -2,7 +2,7 @@
 
 use super::support::params;
 use proptest::prelude::*;
-use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
+use slicewise_model::{Admission, AdmissionParams, DelayRange, GuaranteeRequest, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 const LARGEST_FRAME: u64 = 1_500;
@@ -12,10 +12,7 @@ fn small(link: u64, buffer: Option<u64>) -> Admission {
         link: Rate::l2(BitRate::new(link)),
         largest_frame: ByteCount::new(LARGEST_FRAME),
         buffer: buffer.map(ByteCount::new),
-        delay_classes: DelayClasses::geometric(
-            Duration::from_micros(100),
-            Duration::from_millis(30),
-        ),
+        delays: DelayRange::new(Duration::from_micros(100), Duration::from_millis(30)),
         ..params("1 bit/s")
     })
 }
@@ -32,6 +29,7 @@ fn requests() -> impl Strategy<Value = GuaranteeRequest> {
         rate: BitRate::new(rate),
         burst: ByteCount::new(burst),
         delay: delay.map(Duration::from_nanos),
+        smallest_frame: ByteCount::ZERO,
     })
 }
 
@@ -42,7 +40,10 @@ const LINK: u64 = 100_000_000;
 fn overloads(admission: &Admission, slices: &[GuaranteeRequest], grid: u64) -> bool {
     let delays: Vec<u64> = slices
         .iter()
-        .map(|slice| admission.delay_class(slice).unwrap().nanos())
+        .map(|slice| {
+            let delay = admission.delay_of(slice).unwrap();
+            admission.params().delays.to_deadline(delay).nanos()
+        })
         .collect();
     let longest = delays.iter().copied().max().unwrap_or(0);
     let intervals = (1..=grid).map(|step| 2 * longest / grid * step);

@@ -1,7 +1,7 @@
 //! Extreme values: nothing wraps, and nothing is admitted by overflow.
 
 use super::support::*;
-use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
+use slicewise_model::{Admission, AdmissionParams, DelayRange, GuaranteeRequest, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 #[test]
@@ -38,23 +38,20 @@ fn the_fastest_link_can_be_fully_guaranteed_and_not_one_bit_more() {
 #[test]
 fn the_slowest_link_keeps_bounds_of_hours() {
     let mut link = Admission::new(AdmissionParams {
-        delay_classes: DelayClasses::geometric(
-            Duration::from_secs(12_000),
-            Duration::from_secs(100_000),
-        ),
+        delays: DelayRange::new(Duration::from_secs(12_000), Duration::from_secs(100_000)),
         ..params("1 bit/s")
     });
-    // A burst and a frame being transmitted: 24,000 s.
+    // A burst and a frame being transmitted, 24,000 s, and a bucket of 1.099511627776 s.
     assert!(
-        link.try_admit(&request("1 bit/s", "1500 B", "23999 s"))
+        link.try_admit(&request("1 bit/s", "1500 B", "24001 s"))
             .is_err()
     );
     assert!(
-        link.try_admit(&request("1 bit/s", "1500 B", "24000 s"))
+        link.try_admit(&request("1 bit/s", "1500 B", "24002 s"))
             .is_ok()
     );
     assert!(
-        link.try_admit(&request("1 bit/s", "1500 B", "24000 s"))
+        link.try_admit(&request("1 bit/s", "1500 B", "24002 s"))
             .is_err()
     );
 }
@@ -71,16 +68,14 @@ fn extreme_numbers_neither_wrap_nor_are_admitted() {
     ] {
         let mut link = Admission::new(AdmissionParams {
             link: Rate::l2(BitRate::new(rate)),
-            delay_classes: DelayClasses::geometric(
-                Duration::from_nanos(delay),
-                Duration::from_nanos(most),
-            ),
+            delays: DelayRange::new(Duration::from_nanos(delay), Duration::from_nanos(most)),
             ..params("1 bit/s")
         });
         let asked = GuaranteeRequest {
             rate: BitRate::new(most),
             burst: ByteCount::new(most),
             delay: Some(Duration::from_nanos(most)),
+            smallest_frame: ByteCount::ZERO,
         };
         for asked in [
             asked,

@@ -51,7 +51,8 @@ fn reports_the_unreserved_buffer() {
     });
     link.try_admit(&request("1 Mbit/s", "3 kB", "5 ms"))
         .unwrap();
-    assert_eq!(link.buffer_left(), Some(ByteCount::new(6_461)));
+    // 3,000 B, and 5 ms of 1 Mbit/s.
+    assert_eq!(link.buffer_left(), Some(ByteCount::new(6_375)));
     assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "6 kB", "5 ms")), @"up to 6.539 kB may queue, but only 6.461 kB of the buffer is unreserved: a rate of at most 858.1 kbit/s, a burst of at most 5.923 kB, or a delay of 640 µs, would be accepted");
 }
 
@@ -63,11 +64,11 @@ fn reports_how_many_equal_slices_fit() {
         .unwrap_err();
     assert_snapshot!(refusal, @"up to 151.5 kB may be due within 4.306 ms, in which the link sends only 53.81 kB: a delay of at least 12.18 ms, or 17 such slices, would be accepted");
     assert!(
-        link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 18)
+        link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 21)
             .is_err()
     );
     assert!(
-        link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 17)
+        link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 20)
             .is_ok()
     );
 }
@@ -75,7 +76,7 @@ fn reports_how_many_equal_slices_fit() {
 #[test]
 fn a_slice_without_objective_gets_the_time_its_rate_takes_for_its_burst() {
     let link = link("1 Gbit/s");
-    let delay = |request| link.delay_class(&request).unwrap().to_string();
+    let delay = |request| link.delay_of(&request).unwrap().to_string();
     // 2.4 ms, rounded down to a class.
     assert_eq!(delay(without_objective("10 Mbit/s", "3 kB")), "2152.704 µs");
     assert_eq!(
@@ -102,20 +103,15 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
             ..params("1 bit/s")
         })
     };
+    let largest = |link: Admission| {
+        let rate = link.largest_rate(&request("1 bit/s", "1524 B", "100 ms"));
+        rate.unwrap().bits_per_second()
+    };
     // 60 bytes occupy the wire as 84 do.
-    assert_eq!(
-        l1(Accounting::L2, 1_500).rate_left(),
-        "60 Mbit/s".parse().unwrap()
-    );
-    assert_eq!(
-        l1(Accounting::L1, 1_524).rate_left(),
-        "84 Mbit/s".parse().unwrap()
-    );
+    assert_eq!(largest(l1(Accounting::L2, 1_500)), 60_000_000);
+    assert_eq!(largest(l1(Accounting::L1, 1_524)), 84_000_000);
     // After two tags the IP packet has 38 of them.
-    assert_eq!(
-        l1(Accounting::L3, 1_478).rate_left(),
-        "38 Mbit/s".parse().unwrap()
-    );
+    assert_eq!(largest(l1(Accounting::L3, 1_478)), 38_000_000);
     let mut link = l1(Accounting::L2, 1_500);
     // 20 kB in frames of 60 B are 28 kB, behind one largest frame of 1,524 B.
     let refusal = link.try_admit(&request("1 Mbit/s", "20 kB", "1 ms"));
@@ -123,7 +119,7 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
         refusal
             .unwrap_err()
             .to_string()
-            .starts_with("up to 29.53 kB may be due"),
+            .starts_with("up to 29.52 kB may be due"),
     );
     assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s, but only 60 Mbit/s of the link is unreserved: a rate of at most 60 Mbit/s would be accepted");
 }
@@ -176,4 +172,29 @@ fn a_full_link_offers_no_rate_and_a_rate_that_fills_it_a_burst() {
     assert!(link.largest_burst(&all).is_some());
     link.try_admit(&all).unwrap();
     assert_eq!(link.largest_rate(&all), None);
+}
+
+#[test]
+fn a_stated_smallest_frame_frees_what_small_frames_would_take() {
+    let l1 = || {
+        Admission::new(AdmissionParams {
+            link: Rate {
+                rate: BitRate::new(100_000_000),
+                accounting: Accounting::L1,
+            },
+            ..params("1 bit/s")
+        })
+    };
+    let with = |bytes| GuaranteeRequest {
+        smallest_frame: ByteCount::new(bytes),
+        ..request("90 Mbit/s", "3 kB", "100 ms")
+    };
+    assert_snapshot!(refused(&mut l1(), &with(0)), @"");
+    // 216 of 240 bytes on the wire.
+    assert!(l1().try_admit(&with(215)).is_err());
+    let mut link = l1();
+    link.try_admit(&with(216)).unwrap();
+    assert_eq!(link.rate_left(), BitRate::ZERO);
+    assert!(link.held_for_small_frames() > BitRate::new(8_000_000));
+    assert_snapshot!(refused(&mut l1(), &with(1_501)), @"");
 }

@@ -1,19 +1,16 @@
 //! Short constructors for links and requests.
 
-use slicewise_model::{Admission, AdmissionParams, DelayClasses, GuaranteeRequest, Rate};
-use slicewise_units::{Accounting, Duration};
+use slicewise_model::{Admission, AdmissionParams, DelayRange, GuaranteeRequest, Rate};
+use slicewise_units::{Accounting, ByteCount, Duration};
 
-/// A link with delay classes from 10 us to 100 ms and frames of up to 1500 B.
+/// A link with delays from 10 us to 100 ms and frames of up to 1500 B.
 pub(crate) fn params(link: &str) -> AdmissionParams {
     AdmissionParams {
         link: Rate::l2(link.parse().unwrap()),
         accounting: Accounting::L2,
         largest_frame: "1500 B".parse().unwrap(),
         buffer: None,
-        delay_classes: DelayClasses::geometric(
-            Duration::from_micros(10),
-            Duration::from_millis(100),
-        ),
+        delays: DelayRange::new(Duration::from_micros(10), Duration::from_millis(100)),
     }
 }
 
@@ -33,5 +30,6 @@ pub(crate) fn without_objective(rate: &str, burst: &str) -> GuaranteeRequest {
         rate: rate.parse().unwrap(),
         burst: burst.parse().unwrap(),
         delay: None,
+        smallest_frame: ByteCount::ZERO,
     }
 }

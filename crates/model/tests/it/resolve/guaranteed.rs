@@ -29,6 +29,7 @@ fn promised(name: &str, rate: &str) -> ClassSpec {
             rate: absolute(rate),
             burst: None,
             delay: Some(Duration::from_millis(10)),
+            smallest_frame: None,
         }),
         ..class(name)
     }
@@ -92,9 +93,23 @@ fn a_burst_covers_4_ms_at_the_rate_and_two_largest_frames_at_least() {
 
 #[test]
 fn a_queue_holds_the_largest_backlog_of_a_guarantee() {
-    // 5,000 B of burst and 8.6 ms at the rate, if all frames have 60 B.
+    // 5,000 B of burst and 10 ms at the rate, if all frames have 60 B.
     let packets = slice(promised("a", "10 Mbit/s")).queue_limit.packets;
-    assert_eq!(packets, (5_000 + 10_763) / 60 + 1);
+    assert_eq!(packets, (5_000 + 12_500) / 60 + 1);
+    // Of 60 B with two tags the IP packet has 38.
+    let l3 = PolicySpec {
+        guaranteed: Some(GuaranteedSpec {
+            accounting: Accounting::L3,
+            ..GuaranteedSpec::default()
+        }),
+        ..slices(vec![promised("a", "10 Mbit/s")])
+    };
+    let packets = on_gigabit(&l3).classes[0]
+        .slice
+        .unwrap()
+        .queue_limit
+        .packets;
+    assert_eq!(packets, (5_000 + 12_500) / 38 + 1);
     let set = ClassSpec {
         queue_limit: Some(QueueLimitSpec::Packets(7)),
         ..promised("a", "10 Mbit/s")
@@ -174,6 +189,7 @@ fn contradictory_numbers_are_rejected() {
         rate: absolute("10 Mbit/s"),
         burst: Some(ByteCount::new(burst).into()),
         delay: None,
+        smallest_frame: None,
     };
     assert_snapshot!(refused(promised("a", "0 bit/s")), @"policy `p`, class `a`: guarantee: is a rate of zero: nothing could ever pass");
     assert_snapshot!(refused(ClassSpec { guarantee: Some(promise(1_521)), ..class("a") }), @"policy `p`, class `a`: guarantee: a burst of 1.521 kB is smaller than the largest frame: at least 1.522 kB is needed");

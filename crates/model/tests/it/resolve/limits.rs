@@ -26,6 +26,7 @@ fn slice(maximum: Option<MaximumSpec>) -> ClassSpec {
             rate: absolute("10 Mbit/s"),
             burst: Some(ByteCount::new(4_000).into()),
             delay: Some(Duration::from_millis(10)),
+            smallest_frame: None,
         }),
         maximum,
         ..class("a")
@@ -126,8 +127,10 @@ fn slices_at_their_limits() {
         rate: RateSpec::Absolute(bits(1)),
         burst: Some(BurstSpec::Size(ByteCount::new(burst))),
         delay: None,
+        smallest_frame: None,
     };
     let common = GuaranteedSpec {
+        shortest_delay: Duration::from_secs(1_000_000),
         longest_delay: Duration::from_secs(100_000_000),
         ..GuaranteedSpec::default()
     };
