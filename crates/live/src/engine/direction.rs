@@ -53,11 +53,16 @@ pub struct DirectionCounters {
     pub dropped_by_removed_frames: u64,
     /// Frames discarded in addition to the pipeline's drops, in the order of [`Discard::ALL`].
     pub discarded: [u64; Discard::ALL.len()],
+    /// Time in which a frame was due, the link sent none, and that it did not make up for: it was more than
+    /// [`MAX_CATCH_UP`] behind. Delays may exceed their bounds by what was lost since the queues were empty.
+    pub lost_link_time: Duration,
+    /// Number of times that link time was lost.
+    pub link_stalls: u64,
 }
 
-/// How far a link may fall behind and still catch up, by a burst of this length. If the program did not run for
-/// longer, the excess time is lost.
-const MOST_CATCH_UP: Duration = Duration::from_millis(1);
+/// How far a link may fall behind and still catch up, by a burst of this length. If no frame is handed over for
+/// longer, because the program does not run or the interface accepts nothing, the excess time is lost.
+pub const MAX_CATCH_UP: Duration = Duration::from_millis(1);
 /// Frames sent before others are received again.
 const MOST_DEPARTURES: usize = 128;
 
@@ -289,7 +294,8 @@ impl Direction {
     /// Take up to `most` frames that the link can send by `now`, the first of which was due at `due`. Whatever the
     /// pipeline answers, it is not asked again at this moment.
     fn dequeue(&mut self, most: usize, mut due: Instant, now: Instant) {
-        let earliest = Instant::from_nanos(now.nanos().saturating_sub(MOST_CATCH_UP.nanos()));
+        let earliest = Instant::from_nanos(now.nanos().saturating_sub(MAX_CATCH_UP.nanos()));
+        let lost = earliest.saturating_since(due);
         let (link, departures) = (&mut self.link, &mut self.departures);
         let _ = self.pipeline.dequeue_burst(now, |departure| {
             let size = self.accounting.count(departure.frame.lengths);
@@ -302,8 +308,14 @@ impl Direction {
                 ControlFlow::Continue(())
             }
         });
+        if lost > Duration::ZERO && !self.departures.is_empty() {
+            self.counters.lost_link_time = self.counters.lost_link_time + lost;
+            self.counters.link_stalls += 1;
+        }
         self.polled_at = now;
-        self.due_at = due;
+        // Where no frame is ready now, the link idles: the next one is not due before it is ready.
+        let is_ready = self.pipeline.poll_at() == Some(now);
+        self.due_at = if is_ready { due } else { now };
     }
 
     #[inline]
@@ -392,7 +404,13 @@ impl Direction {
         gone: &mut Vec<ClassCounters>,
     ) -> Result<Replaced, Stale> {
         self.finish_removed(now, gone);
+        let due = self.due();
         let replaced = self.pipeline.commit(prepared, now)?;
+        // The new policy is polled from now on. The link still makes up for the time in which a frame was due before.
+        if let Some(due) = due.filter(|due| *due < now && self.pipeline.poll_at() == Some(now)) {
+            self.polled_at = now;
+            self.due_at = due;
+        }
         let removed = replaced.removed().iter();
         let dropped: u64 = removed.map(ClassCounters::dropped_total).sum();
         self.counters.dropped_by_removed_frames += dropped;

@@ -18,7 +18,7 @@ mod slices;
 mod tests;
 
 pub(crate) use direction::{Direction, Paced};
-pub use direction::{DirectionCounters, DirectionParams};
+pub use direction::{DirectionCounters, DirectionParams, MAX_CATCH_UP};
 use division::Division;
 pub use flows::{FlowCount, FlowKey};
 pub use gradual::{GradualChange, Progress};

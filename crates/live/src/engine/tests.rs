@@ -1,6 +1,7 @@
 //! The engine over ports in memory and a clock that stands still until it is set.
 
 mod gradual;
+mod lateness;
 mod look;
 mod memory;
 mod names;

@@ -215,6 +215,21 @@ fn directions(text: &mut Text, snapshot: &Snapshot) {
         "Frames that arrived and are not IP.",
         |d| d.counters.not_ip_frames,
     );
+    counter(
+        "slicewise_link_stalls",
+        "Times that the link lost time because frames left more than 1 ms late.",
+        |d| d.counters.link_stalls,
+    );
+    let name = "slicewise_lost_link_time_seconds";
+    text.family(
+        name,
+        "counter",
+        "Link time lost in these: delay bounds hold while it does not grow.",
+    );
+    for (label, direction) in &each {
+        let lost = seconds(direction.counters.lost_link_time);
+        text.sample(&format!("{name}_total"), &[("direction", label)], lost);
+    }
     text.family(
         "slicewise_discarded_frames",
         "counter",

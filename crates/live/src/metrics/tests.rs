@@ -46,6 +46,8 @@ fn example() -> Snapshot {
             received_bytes: 7_570,
             sent_frames: 3,
             sent_bytes: 4_542,
+            lost_link_time: Duration::from_micros(2_500),
+            link_stalls: 3,
             ..DirectionCounters::default()
         },
         classes: vec![ClassSnapshot {
