@@ -8,6 +8,7 @@ use crate::log;
 use crate::metrics::InterfaceSnapshot;
 use crate::port::{Arrival, Port, PortCounters, Unsent};
 use crate::sys::interface::{InterfaceState, Interfaces};
+use slicewise_units::BitRate;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -100,6 +101,8 @@ pub(super) struct Interface {
     open: Option<Open>,
     /// Its last known state.
     state: Option<InterfaceState>,
+    /// Rate at which it sends, as far as it tells.
+    line_rate: Option<BitRate>,
     /// What it may hold of the memory.
     budget: PortBudget,
     /// Why it could not be opened last time, so that this is logged only once.
@@ -118,6 +121,7 @@ impl Interface {
             packet_io,
             open: None,
             state: None,
+            line_rate: None,
             budget: PortBudget::full(0),
             trouble: String::new(),
             counted: PortCounters::default(),
@@ -128,6 +132,10 @@ impl Interface {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) const fn line_rate(&self) -> Option<BitRate> {
+        self.line_rate
     }
 
     /// See whether it is there; returns the longest IP packet it carries.
@@ -194,6 +202,7 @@ impl Interface {
                 }
             },
         };
+        self.line_rate = system.line_rate(&self.name);
         let keeps_tags = matches!(open, Open::AfPacket(_));
         self.changed.turn_off(system, &self.name, keeps_tags);
         let queue = open.descriptors().len();
@@ -300,6 +309,7 @@ impl Interface {
             Ok(state) => {
                 self.state = Some(state);
                 if before.is_none_or(|before| before.is_running != state.is_running) {
+                    self.line_rate = system.line_rate(&self.name);
                     let event = if state.is_running {
                         "link_up"
                     } else {

@@ -360,7 +360,8 @@ impl Gateway {
         let [first, second] = &self.ports;
         self.engine
             .set_own_addresses([first.address(), second.address()]);
-        self.watch.look(&self.engine, &mut self.ports, now);
+        let links = self.params.directions.each_ref().map(|d| d.link);
+        self.watch.look(&self.engine, links, &mut self.ports, now);
     }
 
     fn on_signals(&mut self, reloader: &Reloader<'_>) {

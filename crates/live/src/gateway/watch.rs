@@ -4,10 +4,19 @@ use super::interface::Interface;
 use crate::engine::Engine;
 use crate::frame_memory::bytes_of;
 use crate::log;
-use slicewise_units::{Duration, Instant};
+use slicewise_model::Rate;
+use slicewise_units::{Accounting, BitRate, Duration, FrameLengths, Instant};
 
 /// Minimum interval between log entries about the same problem.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How much faster than the interface's the gateway's clock may run, parts per million: IEEE 802.3 allows the
+/// interface 100, and the processor's oscillator may be off by as much.
+const CLOCK_TOLERANCE_PPM: u64 = 200;
+/// Smallest Ethernet frame, on which the layers differ most.
+const SMALLEST_FRAME: FrameLengths = FrameLengths {
+    l2_bytes: 60,
+    l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+};
 
 /// A count of something that should not happen.
 #[derive(Debug, Default)]
@@ -35,11 +44,20 @@ pub(super) struct Watch {
     refused: Trouble,
     lost: [Trouble; 2],
     short: [Trouble; 2],
+    lost_link_time: [Trouble; 2],
+    /// Rates of each link and of its interface that were compared last.
+    rates: [Option<(Rate, BitRate)>; 2],
 }
 
 impl Watch {
     /// Log what has happened since it was last logged.
-    pub(super) fn look(&mut self, engine: &Engine, ports: &mut [Interface; 2], now: Instant) {
+    pub(super) fn look(
+        &mut self,
+        engine: &Engine,
+        links: [Rate; 2],
+        ports: &mut [Interface; 2],
+        now: Instant,
+    ) {
         if let Some(frames) = self.refused.more(engine.refused_frames(), now) {
             let help = "a class has used up its own frame memory and the shared part; other classes keep \
                         theirs. Raise `memory` or lower its queue limit";
@@ -53,6 +71,8 @@ impl Watch {
                 ],
             );
         }
+        self.look_at_lost_time(engine, ports, now);
+        self.compare_rates(links, ports);
         let troubles = self.lost.iter_mut().zip(&mut self.short);
         for (port, (lost, short)) in ports.iter_mut().zip(troubles) {
             let counters = port.counters();
@@ -80,6 +100,78 @@ impl Watch {
             }
         }
     }
+
+    fn look_at_lost_time(
+        &mut self,
+        engine: &Engine,
+        [first, second]: &[Interface; 2],
+        now: Instant,
+    ) {
+        for (number, [from, to]) in [[first, second], [second, first]].into_iter().enumerate() {
+            let (Some(counters), Some(lost)) =
+                (engine.counters(number), self.lost_link_time.get_mut(number))
+            else {
+                continue;
+            };
+            if let Some(nanos) = lost.more(counters.lost_link_time.nanos(), now) {
+                let help = "frames left more than 1 ms late, because the gateway did not run or the interface accepted \
+                            none: delays may exceed their bounds by the lost time. Give the gateway a processor of \
+                            its own (`--busy-poll`), and leave 0.02 % of the interface's rate";
+                log::warn(
+                    "link_time_lost",
+                    &[
+                        ("direction", &format!("{}>{}", from.name(), to.name())),
+                        ("lost", &Duration::from_nanos(nanos)),
+                        ("stalls_in_total", &counters.link_stalls),
+                        ("so", &help),
+                    ],
+                );
+            }
+        }
+    }
+
+    /// Warn of a link that may be faster than its interface, each time that one of them has another rate.
+    fn compare_rates(&mut self, links: [Rate; 2], ports: &[Interface; 2]) {
+        for ((link, port), compared) in links
+            .into_iter()
+            .zip(ports.iter().rev())
+            .zip(&mut self.rates)
+        {
+            let rates = port.line_rate().map(|line_rate| (link, line_rate));
+            if std::mem::replace(compared, rates) == rates {
+                continue;
+            }
+            let Some((link, line_rate)) = rates else {
+                continue;
+            };
+            if let Some(most) = excessive(link, line_rate) {
+                let help = format!(
+                    "the interface may send more slowly than frames are handed to it: they fill its transmit ring, which \
+                     delays all of them. Set `link: {{rate: {most}, counts: L1}}` or less"
+                );
+                log::warn(
+                    "link_not_slower_than_interface",
+                    &[
+                        ("interface", &port.name()),
+                        ("interface_rate", &line_rate),
+                        ("link_rate", &link.rate),
+                        ("link_counts", &link.accounting.layer),
+                        ("so", &help),
+                    ],
+                );
+            }
+        }
+    }
+}
+
+/// Highest rate (L1) at which an interface sends whatever its clock, if a link sends faster with the smallest frames.
+fn excessive(link: Rate, line_rate: BitRate) -> Option<BitRate> {
+    let bits = u128::from(line_rate.bits_per_second());
+    let most = bits * u128::from(1_000_000 - CLOCK_TOLERANCE_PPM) / 1_000_000;
+    let [wire, counted] = [Accounting::L1, link.accounting]
+        .map(|accounting| u128::from(accounting.count(SMALLEST_FRAME).bytes()));
+    let is_excessive = u128::from(link.rate.bits_per_second()) * wire > most * counted;
+    is_excessive.then(|| BitRate::new(u64::try_from(most).unwrap_or(u64::MAX)))
 }
 
 /// How the memory is divided, and whether it is enough.
@@ -113,6 +205,24 @@ pub(super) fn log_memory(engine: &Engine) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_leaves_200_millionths_of_the_rate_of_its_interface() {
+        let gigabit = BitRate::new(1_000_000_000);
+        let most = |rate, accounting| {
+            let rate = BitRate::new(rate);
+            excessive(Rate { rate, accounting }, gigabit).map(BitRate::bits_per_second)
+        };
+        assert_eq!(most(999_800_000, Accounting::L1), None);
+        assert_eq!(most(999_800_001, Accounting::L1), Some(999_800_000));
+        assert_eq!(most(10_000_000_000, Accounting::L1), Some(999_800_000));
+        // 84 bytes on the wire for 60 bytes of L2 and 46 of L3.
+        let [l2, l3] = [999_800_000 * 60 / 84, 999_800_000 * 46 / 84];
+        for (most_of_layer, accounting) in [(l2, Accounting::L2), (l3, Accounting::L3)] {
+            assert_eq!(most(most_of_layer, accounting), None);
+            assert_eq!(most(most_of_layer + 1, accounting), Some(999_800_000));
+        }
+    }
 
     #[test]
     fn the_same_trouble_is_logged_at_once_and_then_every_ten_seconds_with_all_there_was() {

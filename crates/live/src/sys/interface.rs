@@ -2,6 +2,7 @@
 
 use super::checked;
 use super::socket;
+use slicewise_units::BitRate;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -48,6 +49,7 @@ enum Control {
     Flag(u32),
 }
 
+const ETHTOOL_GSET: u32 = 0x01;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
@@ -94,6 +96,30 @@ const NOT_ON_A_WIRE: [Offload; 6] = [
 struct EthtoolValue {
     command: u32,
     data: u32,
+}
+
+/// `struct ethtool_cmd`.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolCommand {
+    command: u32,
+    supported: u32,
+    advertising: u32,
+    /// Lower half of the rate, Mbit/s.
+    speed: u16,
+    duplex: u8,
+    port: u8,
+    phy_address: u8,
+    transceiver: u8,
+    autoneg: u8,
+    mdio_support: u8,
+    max_tx_packets: u32,
+    max_rx_packets: u32,
+    /// Upper half of the rate.
+    speed_hi: u16,
+    mdix: [u8; 2],
+    partner_advertising: u32,
+    reserved: [u32; 2],
 }
 
 /// `struct ethtool_channels`.
@@ -176,6 +202,19 @@ impl Interfaces {
             // It does not tell, as most virtual interfaces do not: they have one.
             Err(_) => 1,
         }
+    }
+
+    /// Rate at which the interface sends (L1); `None` if it has no link, or does not tell.
+    #[must_use]
+    pub fn line_rate(&self, name: &str) -> Option<BitRate> {
+        let mut command = EthtoolCommand {
+            command: ETHTOOL_GSET,
+            ..EthtoolCommand::default()
+        };
+        self.ethtool(name, &raw mut command).ok()?;
+        let megabits = u32::from(command.speed_hi) << 16 | u32::from(command.speed);
+        let is_known = megabits != 0 && megabits != u32::MAX;
+        is_known.then(|| BitRate::new(u64::from(megabits) * 1_000_000))
     }
 
     /// Whether an offload is on.
