@@ -90,14 +90,21 @@ fn direction_line(before: &Samples, now: &Samples, direction: &str, seconds: f64
     } else {
         0.0
     };
+    let lost = now.sum("slicewise_lost_link_time_seconds_total", &at);
+    let warning = if lost > 0.0 {
+        "\nLINK TIME WAS LOST: delays may have exceeded their bounds (`event=link_time_lost` in the log says what to do)"
+    } else {
+        ""
+    };
     format!(
-        "\n{}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 µs: {share:.2} %",
+        "\n{}   in {} {}   out {} {}   discarded {:.0}   late by more than 100 µs: {share:.2} %   link time lost: {}{warning}",
         printable(direction),
         bits(rate("slicewise_received_bytes_total")),
         frames(rate("slicewise_received_frames_total")),
         bits(rate("slicewise_sent_bytes_total")),
         frames(rate("slicewise_sent_frames_total")),
         now.sum("slicewise_discarded_frames_total", &at),
+        time(lost),
     )
 }
 
@@ -215,6 +222,7 @@ slicewise_received_bytes_total{{{out}}} {received_bytes}
 slicewise_sent_frames_total{{{out}}} {sent}
 slicewise_sent_bytes_total{{{out}}} {sent_bytes}
 slicewise_discarded_frames_total{{{out},reason="runt"}} 3
+slicewise_lost_link_time_seconds_total{{{out}}} 0.0025
 slicewise_departure_lateness_seconds_bucket{{{out},le="0.0001"}} {}
 slicewise_departure_lateness_seconds_count{{{out}}} {sent}
 slicewise_class_offered_frames_total{{{class}}} {received}
@@ -237,7 +245,8 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
         insta::assert_snapshot!(screen(&samples(1_000, 1_000), &samples(5_000, 4_000), 2.0), @"
         left up (af_xdp_native), right DOWN (closed)   running 12 s   lost before the gateway: 7
 
-        left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 µs: 1.00 %
+        left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 µs: 1.00 %   link time lost: 2.50 ms
+        LINK TIME WAS LOST: delays may have exceeded their bounds (`event=link_time_lost` in the log says what to do)
         ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
          Class         Offered        Sent           Frames/s   Queue   Dropped   Median   p99        Longest   Dropped for         
         ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
