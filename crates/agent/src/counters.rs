@@ -30,6 +30,7 @@ pub(crate) struct Counters {
     /// By direction and name.
     before: [BTreeMap<String, Counted>; 2],
     delay: [Histogram; 2],
+    lost_link_time: [Duration; 2],
     reports: u64,
     since: Instant,
     links: [DirectionCounters; 2],
@@ -48,16 +49,20 @@ impl Counters {
     /// Some classes of a direction were counted; `is_slice` tells those that are slices of the controller.
     pub(crate) fn on_counted(&mut self, counted: ClassesCounted, is_slice: impl Fn(&str) -> bool) {
         let side = counted.direction;
-        let (Some(before), Some(link), Some(delay)) = (
+        let (Some(before), Some(link), Some(delay), Some(lost)) = (
             self.before.get_mut(side),
             self.links.get_mut(side),
             self.delay.get_mut(side),
+            self.lost_link_time.get_mut(side),
         ) else {
             return;
         };
         if let Some(now) = counted.delay {
             link.delay_ns = percentiles(&now, delay);
             *delay = now;
+            let more = (counted.lost_link_time - *lost).nanos();
+            link.lost_link_time_ns = (more > 0).then_some(more);
+            *lost = counted.lost_link_time;
         }
         for (counters, delay) in counted.classes {
             let name = counters.class.clone();
@@ -171,6 +176,7 @@ fn since(
         dropped: dropped.collect(),
         waiting_frames: now.queued_frames,
         delay_ns,
+        lost_link_time_ns: None,
     }
 }
 
@@ -223,13 +229,18 @@ mod tests {
         (counters, delay)
     }
 
-    fn report(counters: &mut Counters, classes: Vec<(ClassCounters, Histogram)>) -> CounterReport {
+    fn report(
+        counters: &mut Counters,
+        classes: Vec<(ClassCounters, Histogram)>,
+        lost_us: u64,
+    ) -> CounterReport {
         let mut all = Histogram::default();
         classes.iter().for_each(|(_, delay)| all.merge(delay));
         let counted = ClassesCounted {
             flows: Vec::new(),
             direction: 0,
             delay: Some(all),
+            lost_link_time: Duration::from_micros(lost_us),
             classes,
             next: None,
         };
@@ -245,6 +256,7 @@ mod tests {
             let report = report(
                 counters,
                 vec![counted("a", a, delays), counted("class-default", a, delays)],
+                0,
             );
             let link = report.links[0].forward.clone();
             let slices = report.slices.iter().map(|slice| {
@@ -271,5 +283,14 @@ mod tests {
         assert_eq!(sent(&mut counters, 4, &[10, 10, 500, 10]), (0, vec![]));
         // A new slice of the same name.
         assert_eq!(sent(&mut counters, 1, &[20]), (2, vec![(1, Some(20))]));
+    }
+    #[test]
+    fn a_report_has_the_link_time_that_was_lost_since_the_last() {
+        let mut counters = Counters::new(Instant::ZERO);
+        let lost = [0, 300, 300, 1_000].map(|lost_us| {
+            let report = report(&mut counters, vec![counted("a", 1, &[10])], lost_us);
+            report.links[0].forward.lost_link_time_ns
+        });
+        assert_eq!(lost, [None, Some(300_000), None, Some(700_000)]);
     }
 }

@@ -65,6 +65,14 @@ pub struct DirectionCounters {
     /// Delay from arrival to departure; `None` if nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<DelayPercentiles>,
+    /// Of a link: time that it lost because its gateway was more than 1 ms late while frames waited, nanoseconds. Delays of
+    /// its slices may exceed their bounds by that. Absent if it lost none, and of slices.
+    #[serde(
+        default,
+        deserialize_with = "some_count",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub lost_link_time_ns: Option<u64>,
 }
 
 /// Delays of an interval, nanoseconds.
@@ -198,6 +206,12 @@ pub struct LinkCountersRecord {
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = u64::deserialize(deserializer)?;
     within(number).map_err(D::Error::custom)
+}
+
+fn some_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<u64>::deserialize(deserializer)?;
+    let number = number.map(within).transpose();
+    number.map_err(D::Error::custom)
 }
 
 fn counts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, u64>, D::Error> {

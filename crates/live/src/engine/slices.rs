@@ -5,7 +5,7 @@ use super::{Direction, Engine};
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, FlowsSeen, SliceChange, SliceChangeError, SliceChanged};
 use slicewise_model::TenantParams;
-use slicewise_units::Instant;
+use slicewise_units::{Duration, Instant};
 
 /// Names of the directions, in their order.
 pub(super) const NAMES: [&str; 2] = ["forward", "backward"];
@@ -50,6 +50,8 @@ pub struct ClassesCounted {
     pub direction: usize,
     /// With the first class: how long frames of all classes waited.
     pub delay: Option<Histogram>,
+    /// Link time that the direction has lost.
+    pub lost_link_time: Duration,
     /// Each with how long its frames waited.
     pub classes: Vec<(ClassCounters, Histogram)>,
     /// Slices among them whose [flows are counted](SliceChange::Flows), and what is known of these.
@@ -169,9 +171,11 @@ impl Engine {
             .map(|direction| direction.classes_from(from, most))
             .unwrap_or_default();
         let delay = found.filter(|_| from == 0).map(Direction::delay);
+        let lost_link_time = found.map(|direction| direction.counters().lost_link_time);
         ClassesCounted {
             direction,
             delay: delay.cloned(),
+            lost_link_time: lost_link_time.unwrap_or_default(),
             classes,
             flows: flows.unwrap_or_default(),
             next,
