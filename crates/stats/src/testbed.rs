@@ -88,6 +88,9 @@ pub struct DepartureRecord {
     pub late_frames: u64,
     /// Threshold for late, ns.
     pub late_ns: u64,
+    /// Link time that the device lost because it was late while frames waited, ns.
+    #[serde(default)]
+    pub lost_link_time_ns: u64,
 }
 
 impl DepartureRecord {
@@ -112,6 +115,7 @@ mod tests {
                 frames,
                 late_frames,
                 late_ns: 1_000,
+                lost_link_time_ns: 0,
             };
             departures.late_ratio()
         };

@@ -217,6 +217,7 @@ mod tests {
                 frames: 1_000,
                 late_frames: 5,
                 late_ns: 100_000,
+                lost_link_time_ns: 0,
             }),
             versions: Vec::new(),
         }

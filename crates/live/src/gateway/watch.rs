@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::frame_memory::bytes_of;
 use crate::log;
 use slicewise_model::Rate;
-use slicewise_units::{Accounting, BitRate, Duration, FrameLengths, Instant};
+use slicewise_units::{Accounting, BitRate, Duration, FrameLengths, Instant, Rounded};
 
 /// Minimum interval between log entries about the same problem.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -121,7 +121,7 @@ impl Watch {
                     "link_time_lost",
                     &[
                         ("direction", &format!("{}>{}", from.name(), to.name())),
-                        ("lost", &Duration::from_nanos(nanos)),
+                        ("lost", &Duration::from_nanos(nanos).rounded_up()),
                         ("stalls_in_total", &counters.link_stalls),
                         ("so", &help),
                     ],

@@ -51,6 +51,7 @@ columns! {
         departed_frames: Option<u64> = live.departures.map(|d| d.frames),
         late_departed_frames: Option<u64> = live.departures.map(|d| d.late_frames),
         late_ns: Option<u64> = live.departures.map(|d| d.late_ns),
+        lost_link_time_ns: Option<u64> = live.departures.map(|d| d.lost_link_time_ns),
         capture_drops: Option<u64> = run.capture_drops,
         versions: String = versions(live),
     }

@@ -119,6 +119,10 @@ fn facts(samples: &Samples, lateness: Span) -> DeviceFacts {
         "slicewise_departure_lateness_seconds_count",
         &[("direction", way.as_str())],
     );
+    let lost_link_time = samples.sum(
+        "slicewise_lost_link_time_seconds_total",
+        &[("direction", way.as_str())],
+    );
     let (punctual, late_ns) = punctual(samples, &way, lateness);
     let dropped = samples.of("slicewise_class_dropped_frames_total");
     let drops = dropped
@@ -138,6 +142,7 @@ fn facts(samples: &Samples, lateness: Span) -> DeviceFacts {
             frames: count(frames),
             late_frames: count(frames - punctual),
             late_ns,
+            lost_link_time_ns: count(lost_link_time * 1e9),
         }),
         drops: drops.collect(),
         missed_frames: count(samples.sum(
@@ -192,6 +197,8 @@ slicewise_departure_lateness_seconds_bucket{direction="left>right",le="+Inf"} 10
 slicewise_departure_lateness_seconds_count{direction="left>right"} 1000
 slicewise_departure_lateness_seconds_bucket{direction="right>left",le="0.0001"} 0
 slicewise_departure_lateness_seconds_count{direction="right>left"} 50
+slicewise_lost_link_time_seconds_total{direction="left>right"} 0.002000001
+slicewise_lost_link_time_seconds_total{direction="right>left"} 1.5
 slicewise_class_dropped_frames_total{direction="left>right",class="gold",reason="policed"} 5
 slicewise_class_dropped_frames_total{direction="left>right",class="rest",reason="queue_full"} 7
 slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason="queue_full"} 9
@@ -207,6 +214,7 @@ slicewise_class_dropped_frames_total{direction="right>left",class="rest",reason=
             frames: 1_000,
             late_frames: 10,
             late_ns: 100_000,
+            lost_link_time_ns: 2_000_001,
         };
         assert_eq!(facts.departures, Some(departures));
         let drops: Vec<(&str, &str, u64)> = (facts.drops.iter())

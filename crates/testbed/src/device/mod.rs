@@ -166,6 +166,8 @@ impl DeviceFacts {
         if let (Some(now), Some(then)) = (&mut self.departures, &earlier.departures) {
             now.frames = now.frames.saturating_sub(then.frames);
             now.late_frames = now.late_frames.saturating_sub(then.late_frames);
+            let before = then.lost_link_time_ns;
+            now.lost_link_time_ns = now.lost_link_time_ns.saturating_sub(before);
         }
         self
     }

@@ -92,6 +92,7 @@ fn live_record(
             frames: 20_000,
             late_frames: 41,
             late_ns: 100_000,
+            lost_link_time_ns: 0,
         }),
         versions: vec![
             ("Linux".to_owned(), "6.1.0".to_owned()),
