@@ -141,12 +141,13 @@ fn admission() {
         .unwrap();
     let times = (0..2_000).map(|_| {
         let started = Instant::now();
-        let delays = params.delays.delays().iter();
-        let reserved = delays.map(|&delay| ClassReserved {
+        let reserved = params.delays.steps().map(|delay| ClassReserved {
             delay,
             count: 1,
             rate: BitRate::new(1_000_000),
             burst: ByteCount::new(1_522),
+            link_rate: BitRate::new(1_000_000),
+            link_burst: ByteCount::new(1_522),
         });
         let mut admission = Admission::resume(params.clone(), reserved);
         let _ = black_box(admission.try_admit(black_box(&request)));

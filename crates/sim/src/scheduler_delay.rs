@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use slicewise_dataplane::TokenBucket;
-    use slicewise_model::{DelayRange, Rate};
+    use slicewise_model::Rate;
     use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
     use slicewise_wire::TrafficClass;
 
@@ -186,33 +186,33 @@ mod tests {
     }
 
     proptest! {
-            /// Compare with the data plane's token bucket, which stores credit instead.
-            #[test]
-            fn a_frame_is_eligible_once_a_token_bucket_pays_for_it(
-                rate in 1_000u64..100_000_000,
-                burst in 1_514u64..10_000,
-                frames in prop::collection::vec((0u64..3_000_000, 60u32..1_515), 1..200),
-            ) {
-                let delays = DelayRange::new(Duration::from_micros(10), Duration::from_millis(10));
-                let guarantee = GuaranteeParams {
-                    rate: BitRate::new(rate),
-                    burst: ByteCount::new(burst),
-                    delay: delays.within(Duration::from_millis(1)).unwrap(), smallest_frame: ByteCount::ZERO,
-    };
-                let rate = Rate { rate: guarantee.rate, accounting: Accounting::L2 };
-                let mut bucket = TokenBucket::full(rate, guarantee.burst, Instant::ZERO);
-                let (mut class, mut now) = (Eligibility::new(guarantee), Instant::ZERO);
-                let mut last = Instant::ZERO;
-                for (gap, l2_bytes) in frames {
-                    now = now.saturating_add(Duration::from_nanos(gap));
-                    let cost = bucket.cost(FrameLengths { l2_bytes, l3_offset: 14 });
-                    bucket.refill(now.max(last));
-                    let expected = now.max(last).max(bucket.ready_at(cost).unwrap());
-                    bucket.refill(expected);
-                    bucket.spend(cost);
-                    last = class.on_frame(now, u64::from(l2_bytes));
-                    prop_assert_eq!(last, expected);
-                }
+        /// Compare with the data plane's token bucket, which stores credit instead.
+        #[test]
+        fn a_frame_is_eligible_once_a_token_bucket_pays_for_it(
+            rate in 1_000u64..100_000_000,
+            burst in 1_514u64..10_000,
+            frames in prop::collection::vec((0u64..3_000_000, 60u32..1_515), 1..200),
+        ) {
+            let guarantee = GuaranteeParams {
+                rate: BitRate::new(rate),
+                burst: ByteCount::new(burst),
+                delay: Duration::from_millis(1),
+                smallest_frame: ByteCount::ZERO,
+            };
+            let rate = Rate { rate: guarantee.rate, accounting: Accounting::L2 };
+            let mut bucket = TokenBucket::full(rate, guarantee.burst, Instant::ZERO);
+            let (mut class, mut now) = (Eligibility::new(guarantee), Instant::ZERO);
+            let mut last = Instant::ZERO;
+            for (gap, l2_bytes) in frames {
+                now = now.saturating_add(Duration::from_nanos(gap));
+                let cost = bucket.cost(FrameLengths { l2_bytes, l3_offset: 14 });
+                bucket.refill(now.max(last));
+                let expected = now.max(last).max(bucket.ready_at(cost).unwrap());
+                bucket.refill(expected);
+                bucket.spend(cost);
+                last = class.on_frame(now, u64::from(l2_bytes));
+                prop_assert_eq!(last, expected);
             }
         }
+    }
 }

@@ -180,10 +180,10 @@ pub fn check_promises(client: &Client) {
                 .classes_in_use()
                 .map(|class| {
                     (
-                        class.delay.nanos(),
-                        class.count,
-                        class.rate.bits_per_second(),
-                        class.burst.bytes(),
+                        class.reserved.delay.nanos(),
+                        class.reserved.count,
+                        class.reserved.rate.bits_per_second(),
+                        class.reserved.burst.bytes(),
                     )
                 })
                 .collect();

@@ -53,7 +53,6 @@ fn report(folder: &Path) -> Report {
         DelayBound {
             scheduler_ns: 100_000,
             outside_ns: 10_000,
-            sum_of_hops_ns: 0,
         },
     );
     let results = ResultsFolder::create(folder, &study, Force::Refuse).unwrap();

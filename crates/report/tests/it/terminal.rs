@@ -315,7 +315,6 @@ fn a_proved_bound_stands_beside_the_tests_and_decides_where_it_is_broken() {
         bound: DelayBound {
             scheduler_ns: 480_000,
             outside_ns: 60_000,
-            sum_of_hops_ns: 0,
         },
         largest_ns,
         scenario: "6".to_owned(),

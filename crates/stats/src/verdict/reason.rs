@@ -349,9 +349,9 @@ impl BoundCheck {
     /// because source `x` is Poisson)".
     #[must_use]
     pub fn describe(&self) -> String {
-        let compared = match self.outcome {
-            Outcome::Broken => "above",
-            _ => "within",
+        let (compared, doubt) = match self.outcome {
+            Outcome::Broken => ("above", ": the device or the bound is wrong"),
+            _ => ("within", ""),
         };
         let time = |ns: u64| words::time(ns as f64);
         let (place, since, remark) = match (&self.way_unbounded, self.bound.outside_ns) {
@@ -368,7 +368,7 @@ impl BoundCheck {
             ),
         };
         format!(
-            "{place}largest delay of {} {}{since} in scenario {}, {compared} its proved bound of {}{remark}",
+            "{place}largest delay of {} {}{since} in scenario {}, {compared} its proved bound of {}{remark}{doubt}",
             self.slice,
             time(self.largest_ns),
             self.scenario,

@@ -14,7 +14,6 @@ const HALF_NS: u64 = 20_000_000_000;
 const BOUND: DelayBound = DelayBound {
     scheduler_ns: 7,
     outside_ns: 0,
-    sum_of_hops_ns: 0,
 };
 
 /// Two policies; in the second half of each run the critical slice has another share and an objective.

@@ -41,7 +41,7 @@ fn message(study: &Study) -> String {
 #[test]
 fn a_bound_is_that_of_the_class_and_of_what_lies_outside() {
     // A class of 8611 us and a bucket of 1024 ns; 1046 B and 546 B with 24 B more each on 1 Gbit/s.
-    insta::assert_snapshot!(message(&promising(&[])), @"gold: 8611840 ns and 13123 ns");
+    insta::assert_snapshot!(message(&promising(&[])), @"gold: 10000000 ns and 13123 ns");
 }
 
 /// A packet lasts 1.6 ms of 5 Mbit/s: a timer of 35 ms makes a source late by 21.88 of them, one that is a tenth
@@ -59,9 +59,9 @@ fn the_bursts_of_a_slow_timer_are_those_that_a_guarantee_needs() {
             ("delay: 10 ms", "delay: 40 ms"),
         ]))
     };
-    insta::assert_snapshot!(with("0 ppm", "23928 B"), @"gold: 34444288 ns and 200373 ns");
+    insta::assert_snapshot!(with("0 ppm", "23928 B"), @"gold: 40000000 ns and 200373 ns");
     insta::assert_snapshot!(with("10 %", "26215 B"), @"policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: class `gold` may receive bursts of 26.216 kB, but only 26.215 kB are guaranteed");
-    insta::assert_snapshot!(with("10 %", "26216 B"), @"gold: 34444288 ns and 219098 ns");
+    insta::assert_snapshot!(with("10 %", "26216 B"), @"gold: 40000000 ns and 219098 ns");
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn says_why_there_is_no_bound_to_judge_by() {
     ---
     policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `steady` pauses at random, also for less than the time between two packets
     ---
-    gold: 8611840 ns and 13123 ns
-    policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
+    gold: 10000000 ns and 13123 ns
+    policy `weighted`: in scenario calm, slice `gold` is judged at the scheduler only, by its bound of 10 ms: the path to the device has no bound, because source `other` is Poisson, and may send any number of packets at once
     ---
     ");
 }
@@ -103,7 +103,7 @@ fn what_an_application_sends_at_once_is_not_bounded_and_the_schedulers_of_others
         let source = format!("  app: {{slice: {slice}, application: bulk}}\nscenarios:\n");
         message(&promising(&[("scenarios:\n", &source)]))
     };
-    insta::assert_snapshot!(with("rest"), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
+    insta::assert_snapshot!(with("rest"), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 10 ms: the path to the device has no bound, because source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
     insta::assert_snapshot!(with("gold"), @"policy `weighted`: the delay of slice `gold` has no bound to be judged by in scenarios calm, storm: source `app` reacts to what it gets: no arrival curve bounds what its transport sends at once");
 }
 
@@ -111,5 +111,5 @@ fn what_an_application_sends_at_once_is_not_bounded_and_the_schedulers_of_others
 fn a_device_that_pauses_its_senders_is_judged_at_its_scheduler_only() {
     let pauses = "model: switch\n  flow_control: {buffer: 64 kB, high: 32 kB, low: 16 kB}\n";
     let study = promising(&[("model: port\n", pauses)]);
-    insta::assert_snapshot!(message(&study), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 8611.84 µs: the path to the device has no bound, because the device sends pause frames, and nothing bounds how long a sender is paused");
+    insta::assert_snapshot!(message(&study), @"policy `weighted`: in scenarios calm, storm, slice `gold` is judged at the scheduler only, by its bound of 10 ms: the path to the device has no bound, because the device sends pause frames, and nothing bounds how long a sender is paused");
 }

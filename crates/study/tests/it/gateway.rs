@@ -139,13 +139,13 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
         "guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}",
     );
     let text = text.replace("  classes:", "  discipline: guaranteed\n  classes:");
-    insta::assert_snapshot!(parse(&text).unwrap_err(), @r#"
-    error: class `critical`, guarantee: guarantees 34 Mbit/s, but only 25 Mbit/s of the link is unreserved: no smaller rate, smaller burst or longer delay alone would be accepted
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @"
+    error: class `critical`, guarantee: guarantees 34 Mbit/s, which in small frames takes 47.6 Mbit/s of the link, but only 35 Mbit/s of the link is unreserved: no smaller rate, smaller burst or longer delay alone would be accepted
       --> gateway.yaml:11:7
        |
     11 |       guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}
        |       ^^^^^^^^^
-    "#);
+    ");
 }
 
 #[test]

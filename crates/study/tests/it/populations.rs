@@ -269,7 +269,7 @@ fn a_policy_has_a_class_for_every_population() {
 #[test]
 fn guarantees_fit_however_many_slices_a_scenario_has() {
     assert_snapshot!(mistakes("gold: 20", "gold: 120"), @"
-    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 76 such slices would be accepted
+    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 80 such slices would be accepted
       --> study.yaml:12:30
        |
     12 |   many: {populations: {gold: 120, rest: 200}}

@@ -33,7 +33,7 @@ fn within(ms: u64) -> Kind {
     guaranteed(4_000, 6_000, Duration::from_millis(ms))
 }
 
-/// As delays are rounded down to classes, 40 kB of the slice may wait within 80 ms and 10 kB within 10 ms, and 12 kB of the other.
+/// 46 kB of the slice may wait within 80 ms and 11 kB within 10 ms, and 13 kB of the other.
 #[test]
 fn while_a_delay_changes_there_is_room_for_what_waits_during_the_longer_one() {
     let other = guaranteed(4_000, 3_000, Duration::from_millis(20));

@@ -148,6 +148,7 @@ fn admitted(slices: &[(u64, u64, u64)], link: u64) -> Option<PolicyParams> {
             rate: RateSpec::Absolute(BitRate::new(rate)),
             burst: Some(BurstSpec::Size(ByteCount::new(burst))),
             delay: Some(Duration::from_nanos(delay)),
+            smallest_frame: None,
         });
         class
     });
@@ -276,8 +277,7 @@ fn forward(
 fn promised(policy: &PolicyParams, vlan: u16) -> Option<(u64, u64, u64)> {
     let class = policy.classes.get(usize::from(vlan).checked_sub(1)?)?;
     let guarantee = class.slice?.guarantee?;
-    let bucket_width = policy.guaranteed.as_ref()?.delay_classes.bucket_width();
-    let delay = guarantee.delay.nanos() + bucket_width.nanos();
+    let delay = guarantee.delay.nanos();
     let rate = guarantee.rate.bits_per_second();
     Some((rate, guarantee.burst.bytes(), delay))
 }

@@ -253,7 +253,7 @@ fn the_first_class_that_does_not_fit_gets_the_reason() {
         promised("b", "215 Mbit/s"),
     ]);
     assert!(above.resolve(bits(1_000_000_000)).is_ok());
-    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, but only 214.2 Mbit/s of the link is unreserved: a rate of at most 214.2 Mbit/s would be accepted");
+    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, which in small frames takes 301 Mbit/s of the link, but only 300 Mbit/s of the link is unreserved: a rate of at most 214.2 Mbit/s, or a smallest frame of at least 61 B, would be accepted");
 }
 
 #[test]
