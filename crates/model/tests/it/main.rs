@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod admission;
+mod capacity;
 mod class_map;
 mod resolve;

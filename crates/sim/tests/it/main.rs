@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod acknowledgements;
+mod adversary;
 mod ahead;
 mod bounds;
 mod captures;

@@ -7,9 +7,9 @@
 //! - A_1(o) is the longest wait in the host's adapter, and A_{i+1}(o) = E_i(o) + D + δ of its class (step 6);
 //! - E_i(o) = A_i(o) where its class has no other stream: a token bucket behind a system that keeps the order delays nothing that it would
 //!   not have delayed in front of it (step 7; J.-Y. Le Boudec, *A Theory of Traffic Regulators for Deterministic Networks*, ToN 2018);
-//! - with other streams, E_i(o) = A_i(o) + \[sup_u Σ_s α_s(u + J_s) − ρ u − σ\]⁺ / ρ, where J_s is 0 for o itself, E_{i−1}(s) for streams that
-//!   were in its class on the device before, and A_i(s) for all others: frames of these may have overtaken it, and have used the tokens
-//!   that its own source left (step 8). Traffic that left one class of the device before may also be counted as σ' + ρ' u.
+//! - with other streams, E_i(o) = A_i(o) + \[sup_u Σ_s α_s(u + J_s) − ρ u − σ\]⁺ / ρ, where J_s is 0 for o itself, A_i(s) − A_i(o) + E_r(o) for
+//!   streams that have been in its class since device r, and A_i(s) for all others: frames of these may have overtaken it, and have used the
+//!   tokens that its own source left (step 8). Traffic that left one class of the device before may also be counted as σ' + ρ' u.
 
 use super::{TOO_MUCH, reacts};
 use crate::params::{DutParams, ScenarioParams, SourceHeaders, SourceParams};
@@ -39,10 +39,8 @@ pub(super) struct Progress {
     pub(super) late_ns: Result<u64, String>,
     /// Frames of one stream stay in order.
     stream: usize,
-    /// Its class on the last device, if that guarantees it something.
-    class: Option<Passed>,
-    /// E on the last device, ns.
-    eligible_ns: u64,
+    /// Its class on each device so far, where that guarantees it something.
+    passed: Vec<Option<Passed>>,
     headers: SourceHeaders,
 }
 
@@ -50,6 +48,8 @@ pub(super) struct Progress {
 #[derive(Debug, Clone, Copy)]
 struct Passed {
     class: usize,
+    /// E: see the top of this file.
+    eligible_ns: u64,
     guarantee: GuaranteeParams,
     accounting: Accounting,
 }
@@ -80,8 +80,7 @@ impl<'a> Walk<'a> {
                 schedulers_ns: Ok(0),
                 late_ns: late[stream].clone(),
                 stream,
-                class: None,
-                eligible_ns: 0,
+                passed: Vec::new(),
                 headers,
             }
         });
@@ -196,9 +195,18 @@ fn on_link_of(study: &Study, scenario: &ScenarioParams, host: Option<&str>) -> R
 }
 
 impl Progress {
+    /// E of this flow on the first device from which on the other has been in its class; `None` if it was not in it on the last.
+    fn together_since(&self, other: &Self) -> Option<u64> {
+        let classes = self.passed.iter().zip(&other.passed).rev();
+        let together = classes.map_while(|(own, other)| {
+            own.filter(|own| other.is_some_and(|other| other.class == own.class))
+        });
+        together.last().map(|passed| passed.eligible_ns)
+    }
+
     /// It is in a class that guarantees nothing: how long it stays there has no bound.
     fn leave_guarantees(&mut self) {
-        self.class = None;
+        self.passed.push(None);
         let why = "not every device on its path gives it a guarantee";
         self.late_ns = Err(why.to_owned());
         if self.schedulers_ns.is_ok() {
@@ -237,14 +245,15 @@ impl Shared<'_> {
             };
             let eligible = eligible.as_ref().map(|eligible| eligible[position]);
             let eligible = eligible.map_err(Clone::clone);
-            progress.eligible_ns = *eligible.as_ref().unwrap_or(&0);
+            let eligible_ns = *eligible.as_ref().unwrap_or(&0);
             let late = eligible.map(|eligible| eligible.saturating_add(delay_ns));
             progress.late_ns = in_class.clone().and(late);
-            progress.class = Some(Passed {
+            progress.passed.push(Some(Passed {
                 class,
+                eligible_ns,
                 guarantee: self.guarantee,
                 accounting: self.guaranteed.accounting,
-            });
+            }));
             match &marks {
                 Ok(Some(dscp)) => progress.headers.dscp = *dscp,
                 Ok(None) => {}
@@ -358,25 +367,25 @@ impl Shared<'_> {
         late: &[u64],
     ) -> Result<u64, String> {
         let flows = &self.walk.flows;
-        let mut own_class = None;
-        for flow in self.members.iter().map(|flow| &flows[*flow]) {
-            if Some(flow.stream) == stream {
-                own_class = flow.class.map(|passed| passed.class);
-            }
-        }
+        let mut members = self.members.iter().zip(late);
+        let own = members.find(|(flow, _)| Some(flows[**flow].stream) == stream);
+        let own = own.map(|(flow, late)| (&flows[*flow], *late));
         // Traffic by the class that it had on the device before, as it was sent and as it left that class.
         let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
         for ((flow, curve), late) in self.members.iter().zip(curves).zip(late) {
             let flow = &flows[*flow];
-            let before = flow.class.map(|passed| passed.class);
-            let together = before.is_some() && before == own_class;
-            let variation = match () {
-                () if Some(flow.stream) == stream => 0,
-                () if together => flow.eligible_ns,
-                () => *late,
+            let last = flow.passed.last().copied().flatten();
+            let before = last.map(|passed| passed.class);
+            let together =
+                own.and_then(|(own, own_late)| Some((own.together_since(flow)?, own_late)));
+            let variation = match (together, own) {
+                (_, Some((own, _))) if own.stream == flow.stream => 0,
+                (Some((eligible, own_late)), _) => (late + eligible).saturating_sub(own_late),
+                _ => *late,
             };
+            let together = together.is_some();
             let (as_sent, _) = groups.entry(before).or_insert_with(|| {
-                let passed = flow.class.filter(|passed| self.counts_as(passed));
+                let passed = last.filter(|passed| self.counts_as(passed));
                 let as_left = passed.map(|Passed { guarantee, .. }| {
                     let left = ArrivalCurve::of_bucket(guarantee.rate, guarantee.burst);
                     left.delayed(if together { 0 } else { guarantee.delay.nanos() })
