@@ -40,8 +40,9 @@ impl Guaranteed {
     ) -> Result<(), SliceError> {
         let index = self.live(id)?;
         self.check_params(params)?;
-        self.excess
-            .change_tenant(&mut self.slices[index], id.0, params);
+        let slice = &mut self.slices[index];
+        self.excess.set_slice_weight(slice, params.weight);
+        self.excess.change_tenant(slice, id.0, params);
         if self.slices[index].tier == Tier::Waiting {
             self.wheel.remove(&mut self.slices, id.0);
             self.slices[index].tier = Tier::Idle;
@@ -65,7 +66,7 @@ impl Guaranteed {
     /// Give a slice another weight in the excess, from its next turn on.
     pub(crate) fn set_weight(&mut self, id: SliceId, weight: u32) {
         if let Some(slice) = self.slices.get_mut(id.0 as usize) {
-            slice.set_weight(weight);
+            self.excess.set_slice_weight(slice, weight);
         }
     }
 

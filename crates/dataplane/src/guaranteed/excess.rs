@@ -1,33 +1,34 @@
 //! The excess tier: capacity not needed by guarantees, shared by weight, first among tenants and then
 //! among the slices of each.
 //!
-//! Two levels of deficit round robin (Shreedhar & Varghese, SIGCOMM 1995). A turn of weight 1 is
-//! one largest frame, so every turn sends at least one and a decision takes O(1).
+//! Two levels of [`Turns`]. Every turn pays for at least one largest frame, so a decision takes O(1).
 
-use super::ring::Ring;
-use super::slice::{Excess, SliceState};
+use super::slice::{Excess, SliceState, weight};
+use super::turns::Turns;
 use crate::slots::Slots;
 use slicewise_model::{SliceParams, TenantParams};
 
 /// Slices that share one portion of the excess.
 #[derive(Debug, Clone)]
 struct Tenant {
-    /// That of a turn.
-    weight: u32,
+    weight: u16,
     /// Bytes it may still send in this turn.
     deficit: i64,
-    /// Its position in the ring of tenants.
+    /// Its position in the turns of tenants.
     position: u32,
-    /// Slices that are not removed: the ring has room for them.
+    /// Slices that are not removed: there is room for them in `turns`.
     slices: u32,
-    ring: Ring,
+    /// Turns of its slices.
+    turns: Turns,
 }
 
 impl Tenant {
-    /// Bytes of one turn, where a turn of weight 1 is `largest_frame`.
-    fn quantum(&self, largest_frame: u64) -> i64 {
-        let quantum = u64::from(self.weight.max(1)).saturating_mul(largest_frame);
-        i64::try_from(quantum).unwrap_or(i64::MAX / 2)
+    /// The turn of `slice` is over: that of the next begins.
+    #[inline]
+    fn end_turn_of(&mut self, slice: &mut SliceState, largest_frame: u64) {
+        let deficit = i64::from(slice.deficit);
+        let (turn, deficit) = self.turns.end_turn(slice.weight, deficit, largest_frame);
+        (slice.turn, slice.deficit) = (turn, narrow(deficit));
     }
 }
 
@@ -35,7 +36,8 @@ impl Tenant {
 #[derive(Debug, Clone)]
 pub(super) struct ExcessTier {
     tenants: Vec<Tenant>,
-    ring: Ring,
+    /// Turns of tenants.
+    turns: Turns,
     largest_frame: u64,
 }
 
@@ -43,7 +45,7 @@ impl ExcessTier {
     pub(super) fn new(tenants: &[TenantParams], largest_frame: u64) -> Self {
         let mut tier = Self {
             tenants: Vec::with_capacity(tenants.len()),
-            ring: Ring::default(),
+            turns: Turns::default(),
             largest_frame,
         };
         tenants.iter().for_each(|tenant| {
@@ -52,35 +54,54 @@ impl ExcessTier {
         tier
     }
 
-    /// A turn of weight 1 is another largest frame, from the next turn on. Until each tenant has had one, a tenant may be short of
-    /// what a larger frame needs, once.
+    /// Turns pay for frames up to another size, from the next turn on. Until each member has had one, it may be short of what a
+    /// larger frame needs, once.
     pub(super) const fn set_largest_frame(&mut self, largest_frame: u64) {
         self.largest_frame = largest_frame;
     }
 
     /// One more tenant; its number is how many there were.
-    pub(super) fn add_tenant(&mut self, weight: u32) {
+    pub(super) fn add_tenant(&mut self, new: u32) {
         self.tenants.push(Tenant {
-            weight,
+            weight: weight(new),
             deficit: 0,
             position: 0,
             slices: 0,
-            ring: Ring::default(),
+            turns: Turns::default(),
         });
         let tenants = u32::try_from(self.tenants.len()).unwrap_or(u32::MAX);
-        self.ring.reserve(tenants);
+        self.turns.reserve(tenants);
     }
 
     /// A tenant has another weight, from its next turn on.
-    pub(super) fn set_weight(&mut self, tenant: u32, weight: u32) {
+    pub(super) fn set_tenant_weight(&mut self, tenant: u32, new: u32) {
         if let Some(tenant) = self.tenants.get_mut(tenant as usize) {
-            tenant.weight = weight;
+            tenant.weight = weight(new);
+            if !tenant.turns.is_empty() {
+                let turns = &mut self.turns;
+                tenant.deficit =
+                    turns.change_weight(tenant.weight, tenant.deficit, self.largest_frame);
+            }
+        }
+    }
+
+    /// A slice has another weight, from its next turn on.
+    pub(super) fn set_slice_weight(&mut self, slice: &mut SliceState, new: u32) {
+        let new = weight(new);
+        if slice.weight == new {
+            return;
+        }
+        slice.weight = new;
+        if slice.excess == Excess::InRing {
+            let turns = &mut self.tenants[usize::from(slice.tenant)].turns;
+            let deficit = i64::from(slice.deficit);
+            slice.deficit = narrow(turns.change_weight(new, deficit, self.largest_frame));
         }
     }
 
     /// Whether no slice takes turns.
     pub(super) const fn is_empty(&self) -> bool {
-        self.ring.is_empty()
+        self.turns.is_empty()
     }
 
     /// Number of tenants.
@@ -92,14 +113,14 @@ impl ExcessTier {
     pub(super) fn add_slice(&mut self, tenant: u16) {
         let tenant = &mut self.tenants[usize::from(tenant)];
         tenant.slices += 1;
-        tenant.ring.reserve(tenant.slices);
+        tenant.turns.reserve(tenant.slices);
     }
 
     /// An empty slice is removed.
     pub(super) fn remove_slice(&mut self, slice: &SliceState, id: u32) {
         let tenant = &mut self.tenants[usize::from(slice.tenant)];
         tenant.slices -= 1;
-        tenant.ring.forget(id, slice.turn);
+        tenant.turns.forget(id, slice.turn);
     }
 
     /// A slice goes to the tenant that `params` names; if it takes turns, it begins one there.
@@ -120,26 +141,30 @@ impl ExcessTier {
         }
     }
 
-    /// A slice has frames and may send: it joins the turns with a full quantum, so that the one at the
-    /// front can always send.
+    /// A slice has frames and may send: it joins the turns with what a turn earns, so that the one at the front can always
+    /// send.
     pub(super) fn join(&mut self, slice: &mut SliceState, id: u32) {
         let number = u32::from(slice.tenant);
+        let largest_frame = self.largest_frame;
         let tenant = &mut self.tenants[number as usize];
-        if tenant.ring.is_empty() {
-            tenant.deficit = tenant.quantum(self.largest_frame);
-            tenant.position = self.ring.join(number, tenant.position);
+        if tenant.turns.is_empty() {
+            (tenant.position, tenant.deficit) =
+                self.turns
+                    .join(number, tenant.position, tenant.weight, largest_frame);
         }
-        slice.deficit = slice.quantum(self.largest_frame);
-        slice.turn = tenant.ring.join(id, slice.turn);
+        let (turn, deficit) = tenant
+            .turns
+            .join(id, slice.turn, slice.weight, largest_frame);
+        (slice.turn, slice.deficit) = (turn, narrow(deficit));
     }
 
     /// A slice is empty, or reached its maximum.
     pub(super) fn leave(&mut self, slice: &SliceState, id: u32) {
         let number = u32::from(slice.tenant);
         let tenant = &mut self.tenants[number as usize];
-        tenant.ring.leave(id, slice.turn);
-        if tenant.ring.is_empty() {
-            self.ring.leave(number, tenant.position);
+        tenant.turns.leave(id, slice.turn);
+        if tenant.turns.is_empty() {
+            self.turns.leave(number, tenant.position);
         }
     }
 
@@ -152,17 +177,17 @@ impl ExcessTier {
         // A turn pays for at least one frame when it begins, so only the two at the fronts can be
         // short of what the slice's next frame needs: at most two turns end here.
         loop {
-            let number = self.ring.front()?;
+            let number = self.turns.front()?;
             let tenant = &mut self.tenants[number as usize];
-            let id = tenant.ring.front()?;
+            let id = tenant.turns.front()?;
             let slice = &mut slices[id as usize];
             let bytes = signed(bytes_of_head(slice));
             if tenant.deficit < bytes {
-                tenant.deficit += tenant.quantum(self.largest_frame);
-                tenant.position = self.ring.rotate();
+                (tenant.position, tenant.deficit) =
+                    self.turns
+                        .end_turn(tenant.weight, tenant.deficit, self.largest_frame);
             } else if i64::from(slice.deficit) < bytes {
-                slice.deficit += slice.quantum(self.largest_frame);
-                slice.turn = tenant.ring.rotate();
+                tenant.end_turn_of(slice, self.largest_frame);
             } else {
                 return Some(id);
             }
@@ -176,16 +201,20 @@ impl ExcessTier {
         tenant.deficit -= signed(bytes);
         slice.deficit -= i32::try_from(bytes).unwrap_or(i32::MAX / 2);
         if next.is_some_and(|next| i64::from(slice.deficit) < signed(next)) {
-            slice.deficit += slice.quantum(self.largest_frame);
-            slice.turn = tenant.ring.rotate();
+            tenant.end_turn_of(slice, self.largest_frame);
         }
     }
 
     /// The slice that comes `turns` after the one whose turn it is. For reading ahead.
     pub(super) fn ahead(&mut self, turns: u32) -> Option<u32> {
-        let number = self.ring.front()?;
-        self.tenants[number as usize].ring.ahead(turns)
+        let number = self.turns.front()?;
+        self.tenants[number as usize].turns.ahead(turns)
     }
+}
+
+/// A turn is at most 1 GiB and what remained of the one before.
+fn narrow(deficit: i64) -> i32 {
+    i32::try_from(deficit).unwrap_or(i32::MAX)
 }
 
 /// Frames are far smaller than this can hold.

@@ -24,6 +24,7 @@ mod hold;
 mod place;
 mod ring;
 mod slice;
+mod turns;
 
 pub use batch::{Arrival, Departure, READ_AHEAD};
 
@@ -256,7 +257,7 @@ impl Guaranteed {
 
     /// Give a tenant another weight, from its next turn on.
     pub fn set_tenant_weight(&mut self, tenant: u32, weight: u32) {
-        self.excess.set_weight(tenant, weight);
+        self.excess.set_tenant_weight(tenant, weight);
     }
 
     /// Whether a slice may belong to its tenant, and have its delay.

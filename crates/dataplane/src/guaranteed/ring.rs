@@ -37,6 +37,16 @@ impl Ring {
         self.members == 0
     }
 
+    /// Position of the first entry.
+    pub(super) const fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// Position behind the last entry.
+    pub(super) const fn end(&self) -> u32 {
+        self.head.wrapping_add(self.used)
+    }
+
     /// Make room for `members`. May allocate: not for the packet path.
     pub(super) fn reserve(&mut self, members: u32) {
         let entries = members as usize + self.orphans as usize;
@@ -89,7 +99,7 @@ impl Ring {
     }
 
     fn append(&mut self, number: u32) -> u32 {
-        let position = self.head.wrapping_add(self.used);
+        let position = self.end();
         self.set(position, number);
         self.used += 1;
         position

@@ -242,11 +242,8 @@ pub(super) struct SliceState {
     pub(super) peak: SmallBucket,
 }
 
-/// Most bytes per turn, so that a deficit fits in 32 bits.
-const QUANTUM_MAX: u64 = 1 << 30;
-
 /// A weight as it is stored.
-fn weight(weight: u32) -> u16 {
+pub(super) fn weight(weight: u32) -> u16 {
     u16::try_from(weight).unwrap_or(u16::MAX).max(1)
 }
 
@@ -279,7 +276,7 @@ impl SliceState {
         }
     }
 
-    /// Apply new parameters; frames, credit and debt stay.
+    /// Apply new parameters except the weight; frames, credit and debt stay.
     pub(super) fn change(&mut self, params: &SliceParams, now: u64) {
         let mut new = Self::new(params, now);
         new.resume_from(self, now);
@@ -287,7 +284,6 @@ impl SliceState {
             self.limit_packets = new.limit_packets;
         }
         self.limit_bytes = new.limit_bytes;
-        self.weight = new.weight;
         self.committed = new.committed;
         self.peak = new.peak;
     }
@@ -297,10 +293,6 @@ impl SliceState {
         let eligible = old.tier == Tier::Eligible;
         self.committed.resume_from(&old.committed, eligible, now);
         self.peak.resume_from(&old.peak, false, now);
-    }
-
-    pub(super) fn set_weight(&mut self, new: u32) {
-        self.weight = weight(new);
     }
 
     /// Have its frames, of which it has none, wait in one queue.
@@ -367,11 +359,5 @@ impl SliceState {
     /// Whether a frame of this many bytes still fits in its queue.
     pub(super) const fn has_room(&self, bytes: u32) -> bool {
         self.packets < self.limit_packets && bytes <= self.limit_bytes.saturating_sub(self.bytes)
-    }
-
-    /// Bytes of one turn, where a turn of weight 1 is `largest_frame`.
-    pub(super) fn quantum(&self, largest_frame: u64) -> i32 {
-        let quantum = u64::from(self.weight).saturating_mul(largest_frame);
-        i32::try_from(quantum.min(QUANTUM_MAX)).unwrap_or(i32::MAX)
     }
 }

@@ -1,0 +1,173 @@
+//! Turns by weight: deficit round robin (Shreedhar & Varghese, SIGCOMM 1995) with quanta relative to the smallest weight.
+//!
+//! In a round every member has one turn. The smallest weight that joined or had a turn in the round before, rounded down to a
+//! power of two, is the *scale* of a round: a turn of weight w earns w · largest frame / scale, so the lightest member sends
+//! between one and two largest frames per turn. Within a round the scale stays the same. If it followed each member that
+//! comes and goes, one that is there only while a certain other earns its turn would distort the shares of all.
+//!
+//! Bound: during an interval in which members i and j take turns without pause and keep their weights, the bytes `S_i` and
+//! `S_j` that they send satisfy
+//!
+//! ```text
+//! |S_i / w_i − S_j / w_j| < L · (2 / w_min + 1 / w_i + 1 / w_j)
+//! ```
+//!
+//! where L is the largest frame, and `w_min` the smallest weight that took turns in the interval or the three rounds before it.
+//! The proof is in `docs/mechanisms/guaranteed.md`.
+
+use super::ring::Ring;
+
+/// Bits after the binary point of the bytes that a unit of weight earns. The largest weight is below 2^16, so a largest frame
+/// divided by a scale is exact.
+const FRACTION_BITS: u32 = 16;
+const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
+/// Most bytes per turn, so that a deficit fits in 32 bits.
+const QUANTUM_MAX: u64 = 1 << 30;
+
+/// Bytes that turns of one round earn, in 2^-16 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    /// Per unit of weight.
+    step: u64,
+    /// Fraction of a byte that a unit of weight had earned before this round, and that no quantum contains yet.
+    carry: u64,
+}
+
+impl Round {
+    /// The round after this one, in which weight `scale` earns `largest_frame`; `scale` is rounded down to a power of two.
+    fn next(self, scale: u16, largest_frame: u64) -> Self {
+        Self {
+            step: (largest_frame << FRACTION_BITS) >> scale.max(1).ilog2(),
+            carry: (self.carry + self.step) & FRACTION,
+        }
+    }
+
+    /// Bytes of a turn. Over consecutive rounds, the sum is exact to a byte.
+    #[inline]
+    fn quantum(self, weight: u16) -> u64 {
+        let weight = u64::from(weight);
+        let [before, after] = [self.carry, self.carry + self.step];
+        let quantum = ((after * weight) >> FRACTION_BITS) - ((before * weight) >> FRACTION_BITS);
+        quantum.min(QUANTUM_MAX)
+    }
+}
+
+/// A ring of members that take turns in proportion to their weights.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turns {
+    ring: Ring,
+    /// Members whose turns end in the current round earn this for their next one.
+    round: Round,
+    /// The same of the round before.
+    previous: Round,
+    /// Position of the first entry whose next turn is in the round after the current one.
+    round_end: u32,
+    /// Smallest weight that joined or had a turn in the current round.
+    lightest: u16,
+}
+
+impl Turns {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Make room for `members`. May allocate: not for the packet path.
+    pub(super) fn reserve(&mut self, members: u32) {
+        self.ring.reserve(members);
+    }
+
+    /// Join at the end, or where it left. `position` is what was last returned for it. Returns its position, and the bytes of
+    /// its first turn, at least a largest frame.
+    pub(super) fn join(
+        &mut self,
+        number: u32,
+        position: u32,
+        weight: u16,
+        largest_frame: u64,
+    ) -> (u32, i64) {
+        if self.ring.is_empty() {
+            self.lightest = weight;
+            self.begin_round(largest_frame);
+        } else if !self.is_in_round(self.ring.head()) {
+            self.begin_round(largest_frame);
+        }
+        self.note_weight(weight);
+        let position = self.ring.join(number, position);
+        // Where it left, it will have another turn in this round.
+        let round = if self.is_in_round(position) {
+            self.previous
+        } else {
+            self.round
+        };
+        (position, signed(round.quantum(weight).max(largest_frame)))
+    }
+
+    /// The turn of the member at the front is over. Returns its new position, and the bytes that it may send in its next turn,
+    /// at least a largest frame; `deficit` is what remains of this one.
+    #[inline]
+    pub(super) fn end_turn(
+        &mut self,
+        weight: u16,
+        deficit: i64,
+        largest_frame: u64,
+    ) -> (u32, i64) {
+        if !self.is_in_round(self.ring.head()) {
+            self.begin_round(largest_frame);
+        }
+        self.note_weight(weight);
+        let deficit = deficit + signed(self.round.quantum(weight));
+        (self.ring.rotate(), deficit.max(signed(largest_frame)))
+    }
+
+    /// A member has another weight from its next turn on. Returns what it may still send in this one: `deficit`, or less.
+    pub(super) fn change_weight(&mut self, weight: u16, deficit: i64, largest_frame: u64) -> i64 {
+        self.note_weight(weight);
+        let quantum = self.round.quantum(weight).max(largest_frame);
+        deficit.min(signed(quantum))
+    }
+
+    /// Leave, from any position.
+    pub(super) fn leave(&mut self, number: u32, position: u32) {
+        self.ring.leave(number, position);
+    }
+
+    /// `number`, which has left, will not return.
+    pub(super) fn forget(&mut self, number: u32, position: u32) {
+        self.ring.forget(number, position);
+    }
+
+    /// Whose turn it is. Amortized O(1).
+    #[inline]
+    pub(super) fn front(&mut self) -> Option<u32> {
+        self.ring.front()
+    }
+
+    /// Who comes `turns` after the one whose turn it is. For reading ahead.
+    pub(super) fn ahead(&self, turns: u32) -> Option<u32> {
+        self.ring.ahead(turns)
+    }
+
+    #[inline]
+    fn note_weight(&mut self, weight: u16) {
+        self.lightest = self.lightest.min(weight);
+    }
+
+    /// Whether the entry at `position` has a turn in the current round.
+    #[inline]
+    const fn is_in_round(&self, position: u32) -> bool {
+        let turns = self.round_end.wrapping_sub(position);
+        turns.wrapping_sub(1) < 1 << 31
+    }
+
+    /// The entries of the current round have all had their turn: those in the ring now make up the next.
+    fn begin_round(&mut self, largest_frame: u64) {
+        self.previous = self.round;
+        self.round = self.round.next(self.lightest, largest_frame);
+        self.round_end = self.ring.end();
+        self.lightest = u16::MAX;
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
