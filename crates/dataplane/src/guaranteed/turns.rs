@@ -105,12 +105,7 @@ impl Turns {
     /// The turn of the member at the front is over. Returns its new position, and the bytes that it may send in its next turn,
     /// at least a largest frame; `deficit` is what remains of this one.
     #[inline]
-    pub(super) fn end_turn(
-        &mut self,
-        weight: u16,
-        deficit: i64,
-        largest_frame: u64,
-    ) -> (u32, i64) {
+    pub(super) fn end_turn(&mut self, weight: u16, deficit: i64, largest_frame: u64) -> (u32, i64) {
         if !self.is_in_round(self.ring.head()) {
             self.begin_round(largest_frame);
         }

@@ -281,17 +281,19 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
         guaranteed(1_000_000, LARGEST_FRAME, Duration::from_millis(5)),
         guaranteed(1_000_000, burst, objective),
         best_effort(50_000),
+        best_effort(1),
     ];
     let mut admission = Admission::new(link);
     assert!(slices.iter().all(|slice| admission.admits(slice)));
     let frame = |at, slice, bytes| Arrival { at, slice, bytes };
-    // The first frame takes all tokens of slice 0. Best effort then keeps the link by its weight
-    // until they are almost earned again.
+    // The first frame takes all tokens of slice 0. After a frame of slice 3, a turn of slice 2 is 50,000 frames, so that this
+    // keeps the link until those tokens are almost earned again.
     let mut arrivals = vec![frame(0, 0, LARGEST_FRAME)];
-    arrivals.extend((0..97).map(|_| frame(1, 2, LARGEST_FRAME)));
+    arrivals.extend((0..96).map(|_| frame(1, 2, LARGEST_FRAME)));
+    arrivals.push(frame(1, 3, LARGEST_FRAME));
     let alone = 98 * frame_time;
-    arrivals.push(frame(2, 0, LARGEST_FRAME));
-    arrivals.extend((0..24).map(|_| frame(2, 0, 60)));
+    arrivals.push(frame(4 * frame_time, 0, LARGEST_FRAME));
+    arrivals.extend((0..24).map(|_| frame(4 * frame_time, 0, 60)));
     let mut left = burst;
     while left > 0 {
         let bytes = left.min(LARGEST_FRAME);

@@ -6,6 +6,7 @@ mod apply;
 mod bound;
 mod burst;
 mod excess;
+mod fairness;
 mod flow_queues;
 mod lending;
 mod rig;
