@@ -25,7 +25,7 @@ struct Tenant {
 impl Tenant {
     /// The turn of `slice` is over: that of the next begins.
     #[inline]
-    fn end_turn_of(&mut self, slice: &mut SliceState, largest_frame: u64) {
+    fn end_turn_of(&mut self, slice: &mut SliceState, largest_frame: i64) {
         let deficit = i64::from(slice.deficit);
         let (turn, deficit) = self.turns.end_turn(slice.weight, deficit, largest_frame);
         (slice.turn, slice.deficit) = (turn, narrow(deficit));
@@ -38,7 +38,7 @@ pub(super) struct ExcessTier {
     tenants: Vec<Tenant>,
     /// Turns of tenants.
     turns: Turns,
-    largest_frame: u64,
+    largest_frame: i64,
 }
 
 impl ExcessTier {
@@ -46,7 +46,7 @@ impl ExcessTier {
         let mut tier = Self {
             tenants: Vec::with_capacity(tenants.len()),
             turns: Turns::default(),
-            largest_frame,
+            largest_frame: signed(largest_frame),
         };
         tenants.iter().for_each(|tenant| {
             tier.add_tenant(tenant.weight);
@@ -56,8 +56,8 @@ impl ExcessTier {
 
     /// Turns pay for frames up to another size, from the next turn on. Until each member has had one, it may be short of what a
     /// larger frame needs, once.
-    pub(super) const fn set_largest_frame(&mut self, largest_frame: u64) {
-        self.largest_frame = largest_frame;
+    pub(super) fn set_largest_frame(&mut self, largest_frame: u64) {
+        self.largest_frame = signed(largest_frame);
     }
 
     /// One more tenant; its number is how many there were.

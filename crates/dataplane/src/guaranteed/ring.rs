@@ -37,6 +37,11 @@ impl Ring {
         self.members == 0
     }
 
+    /// Whether one member is in the ring, and no entry of another.
+    pub(super) const fn has_one_entry(&self) -> bool {
+        self.used == 1
+    }
+
     /// Position of the first entry.
     pub(super) const fn head(&self) -> u32 {
         self.head

@@ -20,32 +20,41 @@ use super::ring::Ring;
 /// Bits after the binary point of the bytes that a unit of weight earns. The largest weight is below 2^16, so a largest frame
 /// divided by a scale is exact.
 const FRACTION_BITS: u32 = 16;
-const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
+const FRACTION: i64 = (1 << FRACTION_BITS) - 1;
 /// Most bytes per turn, so that a deficit fits in 32 bits.
-const QUANTUM_MAX: u64 = 1 << 30;
+const QUANTUM_MAX: i64 = 1 << 30;
 
 /// Bytes that turns of one round earn, in 2^-16 bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     /// Per unit of weight.
-    step: u64,
+    step: i64,
     /// Fraction of a byte that a unit of weight had earned before this round, and that no quantum contains yet.
-    carry: u64,
+    carry: i64,
+    /// The weight that earns a largest frame.
+    scale: u16,
+    largest_frame: i64,
 }
 
 impl Round {
     /// The round after this one, in which weight `scale` earns `largest_frame`; `scale` is rounded down to a power of two.
-    fn next(self, scale: u16, largest_frame: u64) -> Self {
+    fn next(self, scale: u16, largest_frame: i64) -> Self {
+        let bits = scale.max(1).ilog2();
         Self {
-            step: (largest_frame << FRACTION_BITS) >> scale.max(1).ilog2(),
+            step: (largest_frame << FRACTION_BITS) >> bits,
             carry: (self.carry + self.step) & FRACTION,
+            scale: 1 << bits,
+            largest_frame,
         }
     }
 
     /// Bytes of a turn. Over consecutive rounds, the sum is exact to a byte.
     #[inline]
-    fn quantum(self, weight: u16) -> u64 {
-        let weight = u64::from(weight);
+    fn quantum(self, weight: u16) -> i64 {
+        if weight == self.scale {
+            return self.largest_frame;
+        }
+        let weight = i64::from(weight);
         let [before, after] = [self.carry, self.carry + self.step];
         let quantum = ((after * weight) >> FRACTION_BITS) - ((before * weight) >> FRACTION_BITS);
         quantum.min(QUANTUM_MAX)
@@ -64,6 +73,8 @@ pub(super) struct Turns {
     round_end: u32,
     /// Smallest weight that joined or had a turn in the current round.
     lightest: u16,
+    /// The same of the round before.
+    previous_lightest: u16,
 }
 
 impl Turns {
@@ -83,7 +94,7 @@ impl Turns {
         number: u32,
         position: u32,
         weight: u16,
-        largest_frame: u64,
+        largest_frame: i64,
     ) -> (u32, i64) {
         if self.ring.is_empty() {
             self.lightest = weight;
@@ -99,26 +110,33 @@ impl Turns {
         } else {
             self.round
         };
-        (position, signed(round.quantum(weight).max(largest_frame)))
+        (position, round.quantum(weight).max(largest_frame))
     }
 
     /// The turn of the member at the front is over. Returns its new position, and the bytes that it may send in its next turn,
     /// at least a largest frame; `deficit` is what remains of this one.
     #[inline]
-    pub(super) fn end_turn(&mut self, weight: u16, deficit: i64, largest_frame: u64) -> (u32, i64) {
-        if !self.is_in_round(self.ring.head()) {
+    pub(super) fn end_turn(&mut self, weight: u16, deficit: i64, largest_frame: i64) -> (u32, i64) {
+        let head = self.ring.head();
+        if !self.is_in_round(head) {
+            let lightest = [self.lightest, self.previous_lightest];
+            if self.ring.has_one_entry() && lightest == [weight; 2] {
+                // Alone: all further rounds would be the same.
+                let deficit = deficit + self.round.quantum(weight);
+                return (head, deficit.max(largest_frame));
+            }
             self.begin_round(largest_frame);
         }
         self.note_weight(weight);
-        let deficit = deficit + signed(self.round.quantum(weight));
-        (self.ring.rotate(), deficit.max(signed(largest_frame)))
+        let deficit = deficit + self.round.quantum(weight);
+        (self.ring.rotate(), deficit.max(largest_frame))
     }
 
     /// A member has another weight from its next turn on. Returns what it may still send in this one: `deficit`, or less.
-    pub(super) fn change_weight(&mut self, weight: u16, deficit: i64, largest_frame: u64) -> i64 {
+    pub(super) fn change_weight(&mut self, weight: u16, deficit: i64, largest_frame: i64) -> i64 {
         self.note_weight(weight);
         let quantum = self.round.quantum(weight).max(largest_frame);
-        deficit.min(signed(quantum))
+        deficit.min(quantum)
     }
 
     /// Leave, from any position.
@@ -155,14 +173,77 @@ impl Turns {
     }
 
     /// The entries of the current round have all had their turn: those in the ring now make up the next.
-    fn begin_round(&mut self, largest_frame: u64) {
+    #[inline(never)]
+    fn begin_round(&mut self, largest_frame: i64) {
         self.previous = self.round;
         self.round = self.round.next(self.lightest, largest_frame);
         self.round_end = self.ring.end();
+        self.previous_lightest = self.lightest;
         self.lightest = u16::MAX;
     }
 }
 
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LARGEST_FRAME: i64 = 1518;
+
+    proptest! {
+        /// No fraction of a byte is lost from round to round: it would add up.
+        #[test]
+        fn quanta_add_up_to_the_weight_exactly(
+            weight in 1u16..=u16::MAX,
+            scales in prop::collection::vec(1u16..=u16::MAX, 1..500),
+        ) {
+            let mut round = Round::default();
+            let (mut quanta, mut exact) = (0, 0);
+            for scale in scales {
+                round = round.next(scale, LARGEST_FRAME);
+                quanta += round.quantum(weight);
+                let power = 1 << scale.ilog2();
+                exact += i64::from(weight) * (LARGEST_FRAME << 15) / power;
+            }
+            prop_assert_eq!(quanta, exact >> 15);
+        }
+
+        #[test]
+        fn the_lightest_sends_one_to_two_largest_frames_per_turn(
+            lightest in 1u16..=u16::MAX,
+            rounds in 1usize..100,
+        ) {
+            let mut turns = Turns::default();
+            turns.reserve(1);
+            let (_, first) = turns.join(0, 0, lightest, LARGEST_FRAME);
+            for _ in 0..rounds {
+                let (_, bytes) = turns.end_turn(lightest, 0, LARGEST_FRAME);
+                let frames = LARGEST_FRAME..=2 * LARGEST_FRAME;
+                prop_assert!(frames.contains(&bytes) && frames.contains(&first));
+            }
+        }
+    }
+
+    #[test]
+    fn the_scale_of_a_round_is_the_smallest_weight_of_the_round_before() {
+        let mut turns = Turns::default();
+        turns.reserve(3);
+        let [heavy, light] = [1_024, 1];
+        let frame = LARGEST_FRAME;
+        turns.join(0, 0, heavy, LARGEST_FRAME);
+        turns.join(1, 0, heavy, LARGEST_FRAME);
+        assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, frame);
+        // It comes between the turns of the two: this round goes on as it began.
+        let (position, bytes) = turns.join(2, 0, light, LARGEST_FRAME);
+        assert_eq!(bytes, frame);
+        assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, frame);
+        // The next one has its scale, although it has left.
+        turns.leave(2, position);
+        for _ in 0..2 {
+            assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, 1_024 * frame);
+        }
+        for _ in 0..2 {
+            assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, frame);
+        }
+    }
 }
