@@ -40,6 +40,7 @@ impl Guaranteed {
     ) -> Result<(), SliceError> {
         let index = self.live(id)?;
         self.check_params(params)?;
+        let protected = self.protected_backlog(id);
         let slice = &mut self.slices[index];
         self.excess.set_slice_weight(slice, params.weight);
         self.excess.change_tenant(slice, id.0, params);
@@ -55,6 +56,7 @@ impl Guaranteed {
         {
             queue.set_limit(params.queue_limit);
         }
+        self.protect_from_codel(id, protected, self.slices[index].packets);
         let slice = &mut self.slices[index];
         // An eligible frame keeps its deadline, which is already guaranteed.
         if slice.packets > 0 && slice.tier == Tier::Idle {
@@ -152,7 +154,7 @@ impl Guaranteed {
         self.stage_moved(id.0, pool, now);
         let slice = &self.slices[id.0 as usize];
         if slice.packets > 0 {
-            self.place_head(id.0, pool, now.nanos());
+            self.place_waiting(id.0, pool, now.nanos());
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::slice::{SliceState, Tier, cost};
 use super::{Guaranteed, SliceError, SliceId};
 use crate::frame::DropReason;
-use crate::queue::{FlowQueue, FramePool, QueuedFrame};
+use crate::queue::{FlowQueue, FramePool, ProtectedBacklog, QueuedFrame};
 use slicewise_model::{FlowQueueParams, QueueLimitParams, SliceParams};
 use slicewise_units::Instant;
 
@@ -47,6 +47,14 @@ impl FlowQueues {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        self.queues.len() == self.free.len()
+    }
+
+    fn get(&self, index: u32) -> Option<&FlowQueue> {
+        self.queues.get(index as usize)?.as_ref()
+    }
+
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut FlowQueue> {
         self.queues.get_mut(index as usize)?.as_mut()
     }
@@ -68,7 +76,55 @@ impl Guaranteed {
         let queue = FlowQueue::new(flow_queue, params.queue_limit);
         let index = self.flow_queues.insert(queue);
         self.slices[id.0 as usize].set_flow_queue(index);
+        self.protect_from_codel(id, ProtectedBacklog::NONE, 0);
         Ok(id)
+    }
+
+    /// Most that waits of a slice while it keeps to its guarantee: its burst, and what its rate earns in its delay and a bucket.
+    fn conforming_backlog(&self, id: SliceId) -> ProtectedBacklog {
+        let slice = self.slices.get(id.0 as usize);
+        let Some(slice) = slice.filter(|slice| slice.committed.exists()) else {
+            return ProtectedBacklog::NONE;
+        };
+        let delay = self.delays.nanos(slice.delay);
+        let longest = delay.saturating_add(self.granularity().nanos());
+        let bytes = slice.committed.most_bytes_in(longest);
+        ProtectedBacklog::new(bytes, self.counting.0)
+    }
+
+    /// The backlog of a slice that `CoDel` does not touch now, or would not if it had a flow queue.
+    pub(super) fn protected_backlog(&self, id: SliceId) -> ProtectedBacklog {
+        let slice = self.slices.get(id.0 as usize);
+        let index = slice.and_then(SliceState::flow_queue);
+        let queue = index.and_then(|index| self.flow_queues.get(index));
+        queue.map_or_else(|| self.conforming_backlog(id), FlowQueue::protected)
+    }
+
+    /// Protect from `CoDel` what a slice has waiting within its guarantee, if it has a flow queue. The `frames` that now wait
+    /// may be within another guarantee, under which `before` was protected.
+    pub(super) fn protect_from_codel(
+        &mut self,
+        id: SliceId,
+        before: ProtectedBacklog,
+        frames: u32,
+    ) {
+        let backlog = self.conforming_backlog(id);
+        let slice = self.slices.get(id.0 as usize);
+        if let Some(index) = slice.and_then(SliceState::flow_queue)
+            && let Some(queue) = self.flow_queues.get_mut(index)
+        {
+            queue.protect(backlog, before, frames);
+        }
+    }
+
+    /// Buckets have another width: adapt what is protected. No frame waits. O(slices), if any has a flow queue.
+    pub(super) fn protect_all_from_codel(&mut self) {
+        if self.flow_queues.is_empty() {
+            return;
+        }
+        for id in 0..u32::try_from(self.slices.len()).unwrap_or(u32::MAX) {
+            self.protect_from_codel(SliceId(id), ProtectedBacklog::NONE, 0);
+        }
     }
 
     /// Have the frames of a slice wait by flow, or in one queue, from now on. Those that wait move, each flow in its order, and
@@ -81,6 +137,7 @@ impl Guaranteed {
         pool: &mut FramePool,
         now: Instant,
     ) {
+        let protected = self.protected_backlog(id);
         let frames: Vec<QueuedFrame> = std::iter::from_fn(|| self.pop_unserved(id, pool)).collect();
         let Some(slice) = self.slices.get_mut(id.0 as usize) else {
             return;
@@ -95,6 +152,11 @@ impl Guaranteed {
                 slice.set_flow_queue(index);
             }
         }
+        self.protect_from_codel(
+            id,
+            protected,
+            u32::try_from(frames.len()).unwrap_or(u32::MAX),
+        );
         for queued in frames {
             self.append(id, queued, pool);
         }
@@ -157,6 +219,20 @@ impl Guaranteed {
         self.backlog = self.backlog - slice.packets + packets;
         slice.packets = packets;
         slice.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    }
+
+    /// [`place`](Self::place) a slice that still has frames after others left. The staged frame of a flow queue may have
+    /// arrived after frames that still wait. It is eligible when these would be, or its service would be late for the slice.
+    #[inline]
+    pub(super) fn place_waiting(&mut self, id: u32, pool: &FramePool, now: u64) {
+        let slice = &self.slices[id as usize];
+        if slice.flow_queue().is_none() {
+            return self.place_head(id, pool, now);
+        }
+        let (lengths, _) = pool.head(slice.head);
+        let price = cost(self.counted(lengths));
+        // From when the frame before it was eligible.
+        self.place(id, 0, price, now);
     }
 
     /// Another frame was staged instead of an unserved one. It inherits its eligible time as far as the
@@ -228,6 +304,7 @@ impl Guaranteed {
 
     /// Transfer the state of the flow queue of slice `from` of `old` to that of slice `to`.
     pub(super) fn resume_flow_queue(&mut self, to: SliceId, old: &Self, from: SliceId) {
+        self.protect_from_codel(to, old.protected_backlog(from), old.slice_backlog(from));
         let index = |of: &Self, id: SliceId| {
             let slice = of.slices.get(id.0 as usize);
             slice.and_then(SliceState::flow_queue)

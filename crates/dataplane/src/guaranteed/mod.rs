@@ -496,7 +496,7 @@ impl Guaranteed {
         if self.slices[id as usize].head == NIL {
             self.on_emptied(id);
         } else {
-            self.place_head(id, pool, now);
+            self.place_waiting(id, pool, now);
         }
         if self.deadlines.front().is_none() {
             self.busy_period += 1;

@@ -31,6 +31,8 @@ pub struct Candidate {
     pub bytes_behind: u64,
     /// It is ECN-capable.
     pub is_ecn_capable: bool,
+    /// Its slice has no more waiting, this frame included, than its guarantee allows: neither dropped nor marked.
+    pub is_protected: bool,
 }
 
 /// Decision on a frame.
@@ -148,7 +150,8 @@ impl CoDel {
         now: Instant,
     ) -> bool {
         let sojourn = now.saturating_since(candidate.arrival);
-        if sojourn < self.target || candidate.bytes_behind <= MAX_PACKET {
+        let is_short = candidate.bytes_behind <= MAX_PACKET || candidate.is_protected;
+        if sojourn < self.target || is_short {
             state.first_above = Instant::ZERO;
             return false;
         }

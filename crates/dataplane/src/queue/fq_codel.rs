@@ -11,12 +11,14 @@
 //! repeated peeks give the same answer. Only a frame of a higher level puts it back.
 
 mod fattest;
+mod protected;
 mod state;
 
 use super::codel::{Candidate, CoDel, CoDelDecision};
 use super::pool::{FLOW_BITS, FramePool, QueuedFrame};
 use crate::frame::DropReason;
 use fattest::Fattest;
+pub(crate) use protected::ProtectedBacklog;
 use slicewise_model::{FlowQueueParams, QueueLimitParams};
 use slicewise_units::Instant;
 use state::{FlowState, List, Turn};
@@ -37,6 +39,11 @@ pub struct FlowQueue {
     packets: u32,
     bytes: u64,
     dropped: u32,
+    protected: ProtectedBacklog,
+    /// Protected instead while `earlier_frames` are more than zero.
+    earlier: ProtectedBacklog,
+    /// Frames that have yet to leave of those that waited when less began to be protected.
+    earlier_frames: u32,
 }
 
 /// Flows of one priority that take turns.
@@ -82,6 +89,9 @@ impl FlowQueue {
             packets: 0,
             bytes: 0,
             dropped: 0,
+            protected: ProtectedBacklog::NONE,
+            earlier: ProtectedBacklog::NONE,
+            earlier_frames: 0,
         };
         queue.set_limit(limit);
         queue
@@ -91,6 +101,33 @@ impl FlowQueue {
     pub(crate) fn set_limit(&mut self, limit: QueueLimitParams) {
         self.limit_packets = limit.packets.max(1);
         self.limit_bytes = limit.bytes.bytes().min(BYTES_MAX);
+    }
+
+    /// Protect `backlog` from `CoDel`. If `before` is more, this remains protected until the `frames` that now wait have left: they
+    /// were within another guarantee.
+    pub(crate) const fn protect(
+        &mut self,
+        backlog: ProtectedBacklog,
+        before: ProtectedBacklog,
+        frames: u32,
+    ) {
+        self.protected = backlog;
+        self.earlier = before;
+        self.earlier_frames = if before.bytes() > backlog.bytes() {
+            frames
+        } else {
+            0
+        };
+    }
+
+    /// The backlog that `CoDel` does not touch now.
+    #[inline]
+    pub(crate) const fn protected(&self) -> ProtectedBacklog {
+        if self.earlier_frames > 0 {
+            self.earlier
+        } else {
+            self.protected
+        }
     }
 
     /// Frames waiting.
@@ -189,6 +226,7 @@ impl FlowQueue {
     fn forget(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
+        self.earlier_frames = self.earlier_frames.saturating_sub(1);
     }
 
     /// Put the staged frame back where it was if it is of a lower level than `level`; returns
@@ -280,11 +318,13 @@ impl FlowQueue {
         loop {
             let (slot, bytes) = self.pop(pool, id)?;
             let queued = pool.get(slot);
+            let is_protected = self.protected().covers(self.bytes, self.packets);
             let flow = &mut self.flows[id as usize];
             let candidate = Candidate {
                 arrival: queued.arrival(),
                 bytes_behind: u64::from(flow.bytes),
                 is_ecn_capable: queued.ecn().is_capable(),
+                is_protected,
             };
             match self.codel.judge(&mut flow.codel, candidate, now) {
                 CoDelDecision::Send => return Some((slot, bytes)),

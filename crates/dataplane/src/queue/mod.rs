@@ -12,6 +12,7 @@ pub mod tail_drop;
 pub use fifo::FifoQueue;
 pub(crate) use flow_hash::FlowHash;
 pub use fq_codel::FlowQueue;
+pub(crate) use fq_codel::ProtectedBacklog;
 pub use list::FrameList;
 pub(crate) use list::Position;
 pub(crate) use pool::NIL;

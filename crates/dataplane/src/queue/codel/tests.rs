@@ -44,6 +44,7 @@ impl Queue {
                 arrival: Instant::from_nanos(frame.0),
                 bytes_behind: self.frames.iter().map(|(_, bytes)| bytes).sum(),
                 is_ecn_capable: capable,
+                is_protected: false,
             };
             match codel.judge(&mut self.state, candidate, Instant::from_nanos(now)) {
                 CoDelDecision::Send => return Some(frame),

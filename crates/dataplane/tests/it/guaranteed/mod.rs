@@ -5,6 +5,7 @@
 mod apply;
 mod bound;
 mod burst;
+mod codel;
 mod excess;
 mod fairness;
 mod flow_queues;

@@ -8,7 +8,7 @@ use slicewise_model::{
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
-use slicewise_wire::TrafficClass;
+use slicewise_wire::{Ecn, TrafficClass};
 
 pub const LARGEST_FRAME: u64 = 1518;
 
@@ -74,6 +74,8 @@ pub struct Sent {
     /// When its first bit left.
     pub start: u64,
     pub guaranteed: bool,
+    /// It carries a mark of congestion.
+    pub marked: bool,
 }
 
 /// A frame to come.
@@ -92,6 +94,8 @@ pub struct Rig {
     pub handles: u64,
     /// Code point and flow of a frame, by its handle.
     pub tag: fn(u64) -> (u8, u16),
+    /// Of frames that arrive.
+    pub ecn: Ecn,
     now: u64,
 }
 
@@ -108,6 +112,7 @@ impl Rig {
             sent: Vec::new(),
             handles: 0,
             tag: |_| (0, 0),
+            ecn: Ecn::NotEct,
             now: 0,
         }
     }
@@ -120,7 +125,7 @@ impl Rig {
                 l2_bytes: arrival.bytes as u32,
                 l3_offset: 14,
             },
-            traffic_class: TrafficClass::new(dscp, slicewise_wire::Ecn::NotEct),
+            traffic_class: TrafficClass::new(dscp, self.ecn),
             colour: Colour::Green,
         };
         self.handles += 1;
@@ -156,6 +161,7 @@ impl Rig {
                         start: now,
                         end: end.nanos(),
                         guaranteed: selected.guaranteed,
+                        marked: queued.is_marked(),
                     });
                 }
                 Selection::Wait(next) => {
