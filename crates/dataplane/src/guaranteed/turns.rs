@@ -224,26 +224,54 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_scale_of_a_round_is_the_smallest_weight_of_the_round_before() {
+    const HEAVY: u16 = 1_024;
+
+    /// Two heavy members, of whom number 1 is to end the first turn of a round.
+    fn two_heavy() -> Turns {
         let mut turns = Turns::default();
         turns.reserve(3);
-        let [heavy, light] = [1_024, 1];
-        let frame = LARGEST_FRAME;
-        turns.join(0, 0, heavy, LARGEST_FRAME);
-        turns.join(1, 0, heavy, LARGEST_FRAME);
-        assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, frame);
+        turns.join(0, 0, HEAVY, LARGEST_FRAME);
+        turns.join(1, 0, HEAVY, LARGEST_FRAME);
+        for number in [0, 1, 0] {
+            assert_eq!(turns.front(), Some(number));
+            end_turn(&mut turns);
+        }
+        turns
+    }
+
+    /// End the turn of a heavy member. Returns its position, and the largest frames of its next turn.
+    fn end_turn(turns: &mut Turns) -> (u32, i64) {
+        turns.front();
+        let (position, bytes) = turns.end_turn(HEAVY, 0, LARGEST_FRAME);
+        (position, bytes / LARGEST_FRAME)
+    }
+
+    #[test]
+    fn the_scale_of_a_round_is_the_smallest_weight_of_the_round_before() {
+        let mut turns = two_heavy();
+        assert_eq!(end_turn(&mut turns).1, 1);
         // It comes between the turns of the two: this round goes on as it began.
-        let (position, bytes) = turns.join(2, 0, light, LARGEST_FRAME);
-        assert_eq!(bytes, frame);
-        assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, frame);
+        let (position, bytes) = turns.join(2, 0, 1, LARGEST_FRAME);
+        assert_eq!(bytes, LARGEST_FRAME);
+        assert_eq!(end_turn(&mut turns).1, 1);
         // The next one has its scale, although it has left.
         turns.leave(2, position);
-        for _ in 0..2 {
-            assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, 1_024 * frame);
-        }
-        for _ in 0..2 {
-            assert_eq!(turns.end_turn(heavy, 0, LARGEST_FRAME).1, frame);
-        }
+        let frames = [0; 4].map(|_| end_turn(&mut turns).1);
+        assert_eq!(frames, [1_024, 1_024, 1, 1]);
+    }
+
+    #[test]
+    fn a_member_that_returns_before_its_turn_has_what_it_had_earned() {
+        let mut turns = two_heavy();
+        end_turn(&mut turns);
+        let (light, _) = turns.join(2, 0, 1, LARGEST_FRAME);
+        let (position, _) = end_turn(&mut turns);
+        // Turns are longer in the round that begins, but what is used in it was earned before.
+        assert_eq!(end_turn(&mut turns).1, 1_024);
+        turns.leave(0, position);
+        let (_, bytes) = turns.join(0, position, HEAVY, LARGEST_FRAME);
+        assert_eq!(bytes, LARGEST_FRAME);
+        turns.leave(2, light);
+        assert_eq!(end_turn(&mut turns).1, 1_024);
     }
 }

@@ -292,8 +292,8 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
     arrivals.extend((0..96).map(|_| frame(1, 2, LARGEST_FRAME)));
     arrivals.push(frame(1, 3, LARGEST_FRAME));
     let alone = 98 * frame_time;
-    arrivals.push(frame(4 * frame_time, 0, LARGEST_FRAME));
-    arrivals.extend((0..24).map(|_| frame(4 * frame_time, 0, 60)));
+    arrivals.push(frame(10 * frame_time, 0, LARGEST_FRAME));
+    arrivals.extend((0..24).map(|_| frame(10 * frame_time, 0, 60)));
     let mut left = burst;
     while left > 0 {
         let bytes = left.min(LARGEST_FRAME);

@@ -337,7 +337,7 @@ fn frames_that_wait_when_the_guarantee_shrinks_are_still_protected() {
     link.offer(LONGER, conforming, LARGEST_FRAME, 0, 600 * MS);
     let waiting = link.rig.scheduler.slice_backlog(link.own);
     assert!(waiting > 40, "{waiting}");
-    let small = guarantee(RATE, 2 * LARGEST_FRAME, LONGER.delays_ms[1]);
+    let small = guarantee(RATE / 4, 2 * LARGEST_FRAME, LONGER.delays_ms[1]);
     let now = Instant::from_nanos(600 * MS);
     let (own, rig) = (link.own, &mut link.rig);
     rig.scheduler
