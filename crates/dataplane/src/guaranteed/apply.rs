@@ -19,6 +19,7 @@ impl Guaranteed {
     pub(crate) fn set_common(&mut self, params: &GuaranteedParams) {
         self.largest_frame = largest_frame_of(params);
         self.excess.set_largest_frame(self.largest_frame);
+        self.set_rates(self.rates);
         debug_assert_eq!(
             shift_of(params.delays),
             self.shift,
@@ -47,10 +48,19 @@ impl Guaranteed {
         if self.slices[index].tier == Tier::Waiting {
             self.wheel.remove(&mut self.slices, id.0);
             self.slices[index].tier = Tier::Idle;
+            let eligible = self.slices[index].committed.clock();
+            if eligible <= now.nanos() {
+                // Eligible, but not woken yet: the frame keeps its deadline, as in slices that are awake.
+                self.place_by_eligibility(id.0, eligible, now.nanos());
+            }
         }
         self.change_delay(id, params.guarantee.as_ref());
         let slice = &mut self.slices[index];
+        let before = slice.committed.rate();
         slice.change(params, now.nanos());
+        let after = slice.committed.rate();
+        self.set_rates(self.rates - u128::from(before) + u128::from(after));
+        let slice = &mut self.slices[index];
         if let Some(queue) = slice.flow_queue()
             && let Some(queue) = self.flow_queues.get_mut(queue)
         {
@@ -79,6 +89,8 @@ impl Guaranteed {
     pub fn remove_slice(&mut self, id: SliceId) -> Result<Removal, SliceError> {
         let index = self.live(id)?;
         self.live -= 1;
+        let rate = self.slices[index].committed.rate();
+        self.set_rates(self.rates - u128::from(rate));
         let packets = self.slices[index].packets;
         let is_held = self.slices[index].tier == Tier::Held;
         if packets == 0 && !is_held {

@@ -6,7 +6,7 @@
 
 use super::calendar::NUMBER_MAX;
 use super::slice::{NIL, SliceState};
-use super::{Guaranteed, SliceId};
+use super::{Guaranteed, SliceId, WAKES_PER_CALL};
 use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_units::Instant;
@@ -113,22 +113,20 @@ impl Guaranteed {
         (slots.map(|slot| pool.class(slot)), found)
     }
 
-    /// Wake the slices that have become eligible, many at a time.
+    /// [`wake_eligible`](Self::wake_eligible), [`READ_AHEAD`] at a time.
     fn wake_ahead(&mut self, now: u64) {
-        let number = self.wheel.number(now);
-        while self.wheel.has_until(number) {
+        for _ in 0..WAKES_PER_CALL as usize / READ_AHEAD {
+            if !self.wheel.is_due(now) {
+                break;
+            }
             let mut ahead = ReadAhead::default();
-            for id in self
-                .wheel
-                .slices_until(&self.slices, number)
-                .take(READ_AHEAD)
-            {
+            for id in self.wheel.slices_due(&self.slices, now).take(READ_AHEAD) {
                 ahead.slice(self, id, |slice| slice.head);
             }
             let found = ahead.found;
             drop(ahead);
             for _ in 0..found {
-                self.wake_one(number, now);
+                self.wake_one(now);
             }
         }
     }

@@ -25,8 +25,10 @@ mod place;
 mod ring;
 mod slice;
 mod turns;
+mod wheel;
 
 pub use batch::{Arrival, Departure, READ_AHEAD};
+pub use wheel::WAKES_PER_CALL;
 
 use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
@@ -42,6 +44,7 @@ pub(crate) use hold::Place;
 use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayRange, GuaranteeParams, GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
+use wheel::Wheel;
 
 /// Identifies a slice of a [`Guaranteed`] scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,7 +107,7 @@ const _: () = assert!(DelayRange::BUCKETS_AHEAD == BucketSet::SIZE as u64 / 2);
 /// Most tenants.
 const MAX_TENANTS: u32 = 1 << 16;
 /// Buckets of the wheel and of the parked slices are 2^n times as wide as those of deadlines, so
-/// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes a bucket early
+/// that slow slices fit, too. Only deadlines need to be exact: a slice that wakes early
 /// keeps its deadline, and one that is parked up to a bucket too long loses no credit as long as
 /// its PBS holds a frame and what its PIR earns in a bucket.
 const COARSER: u32 = 4;
@@ -148,7 +151,9 @@ pub struct Guaranteed {
     free: u32,
     live: u32,
     /// Slices whose head is not eligible yet, by when it is.
-    wheel: Calendar<TimerChain>,
+    wheel: Wheel,
+    /// Sum of the guaranteed rates of slices that accept frames, bit/s.
+    rates: u128,
     /// Slices whose head is eligible, by its deadline.
     deadlines: Calendar<TimerChain>,
     /// Slices at their maximum, by when they may send again.
@@ -177,7 +182,8 @@ impl Guaranteed {
             slices: Slots::with_capacity(slices),
             free: NIL,
             live: 0,
-            wheel: Calendar::new(shift + COARSER),
+            wheel: Wheel::new(shift),
+            rates: 0,
             deadlines: Calendar::new(shift),
             parked: Calendar::new(shift + COARSER),
             excess: ExcessTier::new(&params.tenants, largest_frame),
@@ -219,6 +225,12 @@ impl Guaranteed {
     #[must_use]
     pub const fn bytes_of_calendars() -> usize {
         3 * calendar::BYTES
+    }
+
+    /// Slices with frames of which none may leave under the guarantee yet. A call wakes at most [`WAKES_PER_CALL`] of them.
+    #[must_use]
+    pub const fn sleeping_slices(&self) -> u32 {
+        self.wheel.slices()
     }
 
     /// Frames waiting of one slice.
@@ -288,7 +300,15 @@ impl Guaranteed {
         Ok(())
     }
 
+    /// The link has at least the rate that is guaranteed to slices together.
+    pub(super) fn set_rates(&mut self, rates: u128) {
+        self.rates = rates;
+        let rate = u64::try_from(rates).unwrap_or(u64::MAX);
+        self.wheel.set_frame_time(self.largest_frame, rate);
+    }
+
     fn insert(&mut self, slice: SliceState) -> SliceId {
+        self.set_rates(self.rates + u128::from(slice.committed.rate()));
         self.excess.add_slice(slice.tenant);
         self.live += 1;
         let id = self.free;
@@ -351,8 +371,7 @@ impl Guaranteed {
         Ok(())
     }
 
-    /// The frame that would leave at `now`. Amortized O(1): each slice that has become
-    /// eligible since the last call is examined once.
+    /// The frame that would leave at `now`. O(1): at most [`WAKES_PER_CALL`] slices are woken.
     pub fn select(&mut self, pool: &FramePool, now: Instant) -> Selection {
         if self.backlog == 0 {
             return Selection::Empty;
@@ -369,11 +388,12 @@ impl Guaranteed {
                     let next_unparked = self.parked.next_time();
                     let next = next_eligible.into_iter().chain(next_unparked).min();
                     debug_assert!(
-                        next.is_some_and(|next| next > now),
+                        next.is_some_and(|next| next > now) || self.wheel.is_due(now),
                         "otherwise it would be here"
                     );
-                    let next = next.map_or(Instant::MAX, Instant::from_nanos);
-                    return Selection::Wait(next);
+                    // At once where more slices are to be woken than one call may.
+                    let next = next.map_or(u64::MAX, |next| next.max(now.saturating_add(1)));
+                    return Selection::Wait(Instant::from_nanos(next));
                 }
             },
         };
@@ -389,7 +409,13 @@ impl Guaranteed {
     /// Whether a frame waits at `now` that is to leave under a guarantee, before its deadline.
     pub(crate) fn has_eligible(&mut self, now: Instant) -> bool {
         self.wake_eligible(now.nanos());
-        self.deadlines.front().is_some()
+        self.is_busy(now.nanos())
+    }
+
+    /// Whether a slice is awake, or is to wake at `now`.
+    #[inline]
+    fn is_busy(&self, now: u64) -> bool {
+        self.deadlines.front().is_some() || self.wheel.is_due(now)
     }
 
     /// The number of the busy period of the guarantee tier, in which frames are eligible all the time; none if no frame is
@@ -421,7 +447,7 @@ impl Guaranteed {
         }
     }
 
-    /// Take the frame that leaves at `now`, if one may. Amortized O(1).
+    /// Take the frame that leaves at `now`, if one may. O(1): at most [`WAKES_PER_CALL`] slices are woken.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -498,7 +524,7 @@ impl Guaranteed {
         } else {
             self.place_waiting(id, pool, now);
         }
-        if self.deadlines.front().is_none() {
+        if !self.is_busy(now) {
             self.busy_period += 1;
         }
     }

@@ -1,7 +1,7 @@
 //! Reschedules a slice after a change of its first frame, tokens or parameters.
 
 use super::slice::{Excess, Life, Tier, cost};
-use super::{Guaranteed, UNPARKED_PER_FRAME};
+use super::{Guaranteed, UNPARKED_PER_FRAME, WAKES_PER_CALL};
 use crate::queue::FramePool;
 use slicewise_units::Instant;
 
@@ -51,31 +51,28 @@ impl Guaranteed {
 
     /// Into the deadline queue if the head is eligible, else onto the wheel.
     #[inline]
-    fn place_by_eligibility(&mut self, id: u32, eligible: u64, now: u64) {
-        let slice = &mut self.slices[id as usize];
-        let number = self.wheel.number(eligible);
-        // Less than a bucket too early is harmless: the deadline does not change.
-        if number <= self.wheel.number(now) {
-            slice.tier = Tier::Eligible;
-            let mut deadline = eligible.saturating_add(self.delays.nanos(slice.delay));
-            if self.holds.is_watching() {
-                deadline = deadline.max(self.floor(id));
-            }
-            let number = self.deadlines.number(deadline);
-            self.deadlines.insert(&mut self.slices, id, number, now);
-        } else {
-            slice.tier = Tier::Waiting;
-            self.wheel.insert(&mut self.slices, id, number, now);
+    pub(super) fn place_by_eligibility(&mut self, id: u32, eligible: u64, now: u64) {
+        if self.wheel.try_insert(&mut self.slices, id, eligible, now) {
+            self.slices[id as usize].tier = Tier::Waiting;
+            return;
         }
+        // Too early is harmless: the deadline does not change.
+        let slice = &mut self.slices[id as usize];
+        slice.tier = Tier::Eligible;
+        let mut deadline = eligible.saturating_add(self.delays.nanos(slice.delay));
+        if self.holds.is_watching() {
+            deadline = deadline.max(self.floor(id));
+        }
+        let number = self.deadlines.number(deadline);
+        self.deadlines.insert(&mut self.slices, id, number, now);
     }
 
     /// The frame for which a slice is on the wheel has left as excess, and the next is eligible at
     /// another time. If the slice is found there too early, it is checked again.
     fn move_on_wheel(&mut self, id: u32, eligible: u64, now: u64) {
-        let number = self.wheel.number(eligible);
-        if number < self.wheel.number_of(&self.slices[id as usize].timer) {
+        if self.wheel.is_after(&self.slices[id as usize], eligible) {
             self.wheel.remove(&mut self.slices, id);
-            self.wheel.insert(&mut self.slices, id, number, now);
+            self.place_by_eligibility(id, eligible, now);
         }
     }
 
@@ -130,22 +127,25 @@ impl Guaranteed {
         }
     }
 
-    /// Every slice on the wheel whose time has come joins the deadline queue.
+    /// Slices on the wheel whose time has come join the deadline queue, at most [`WAKES_PER_CALL`].
     #[inline]
     pub(super) fn wake_eligible(&mut self, now: u64) {
-        let number = self.wheel.number(now);
-        while self.wheel.has_until(number) {
-            self.wake_one(number, now);
+        for _ in 0..WAKES_PER_CALL {
+            if !self.wake_one(now) {
+                break;
+            }
         }
     }
 
-    /// The first slice on the wheel, where it is in a bucket numbered at most `number`.
+    /// The first slice on the wheel, if its time has come.
     #[inline]
-    pub(super) fn wake_one(&mut self, number: u64, now: u64) {
-        if let Some(id) = self.wheel.pop_until(&mut self.slices, number) {
-            let eligible = self.slices[id as usize].committed.clock();
-            self.place_by_eligibility(id, eligible, now);
-        }
+    pub(super) fn wake_one(&mut self, now: u64) -> bool {
+        let Some(id) = self.wheel.pop(&mut self.slices, now) else {
+            return false;
+        };
+        let eligible = self.slices[id as usize].committed.clock();
+        self.place_by_eligibility(id, eligible, now);
+        true
     }
 
     /// A few slices that may send again take their turns; then whose turn it is.

@@ -70,8 +70,13 @@ impl SmallBucket {
     /// Most bytes that conform to it within `nanos`, rounded up.
     pub(super) fn most_bytes_in(&self, nanos: u64) -> u64 {
         let earned = u128::from(self.rate) * u128::from(nanos);
-        let nanobits = u128::from(self.burst.unsigned_abs()) + earned;
+        let nanobits = u128::from(self.burst().unsigned_abs()) + earned;
         u64::try_from(nanobits.div_ceil(NANOBITS_PER_BYTE.into())).unwrap_or(u64::MAX)
+    }
+
+    /// bit/s; zero where there is no such bucket.
+    pub(super) const fn rate(&self) -> u64 {
+        self.rate
     }
 
     /// Time of its credit. For a committed bucket: the eligible time of the slice's head, while it has

@@ -11,3 +11,4 @@ mod fairness;
 mod flow_queues;
 mod lending;
 mod rig;
+mod wakes;

@@ -1,6 +1,6 @@
 //! A link behind a guaranteed scheduler, and a plain token bucket to check conformance.
 
-use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
+use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId, WAKES_PER_CALL};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame, LinkClock};
 use slicewise_model::{
@@ -143,7 +143,11 @@ impl Rig {
             }
             self.now = now;
             let at = Instant::from_nanos(now);
-            match self.scheduler.select(&self.pool, at) {
+            let asleep = self.scheduler.sleeping_slices();
+            let selection = self.scheduler.select(&self.pool, at);
+            let woken = asleep.saturating_sub(self.scheduler.sleeping_slices());
+            assert!(woken <= WAKES_PER_CALL, "{woken} slices woken in a call");
+            match selection {
                 Selection::Ready(selected) => {
                     let queued = self.scheduler.take(
                         selected.slice,
