@@ -51,7 +51,7 @@ impl Guaranteed {
             let eligible = self.slices[index].committed.clock();
             if eligible <= now.nanos() {
                 // Eligible, but not woken yet: the frame keeps its deadline, as in slices that are awake.
-                self.place_by_eligibility(id.0, eligible, now.nanos());
+                self.place_by_eligibility(id.0, eligible, self.wheel.due(now.nanos()), now.nanos());
             }
         }
         self.change_delay(id, params.guarantee.as_ref());

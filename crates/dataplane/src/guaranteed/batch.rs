@@ -115,18 +115,19 @@ impl Guaranteed {
 
     /// [`wake_eligible`](Self::wake_eligible), [`READ_AHEAD`] at a time.
     fn wake_ahead(&mut self, now: u64) {
+        let due = self.wheel.due(now);
         for _ in 0..WAKES_PER_CALL as usize / READ_AHEAD {
-            if !self.wheel.is_due(now) {
+            if !self.wheel.has_until(due) {
                 break;
             }
             let mut ahead = ReadAhead::default();
-            for id in self.wheel.slices_due(&self.slices, now).take(READ_AHEAD) {
+            for id in self.wheel.slices_until(&self.slices, due).take(READ_AHEAD) {
                 ahead.slice(self, id, |slice| slice.head);
             }
             let found = ahead.found;
             drop(ahead);
             for _ in 0..found {
-                self.wake_one(now);
+                self.wake_one(due, now);
             }
         }
     }

@@ -388,7 +388,8 @@ impl Guaranteed {
                     let next_unparked = self.parked.next_time();
                     let next = next_eligible.into_iter().chain(next_unparked).min();
                     debug_assert!(
-                        next.is_some_and(|next| next > now) || self.wheel.is_due(now),
+                        next.is_some_and(|next| next > now)
+                            || self.wheel.has_until(self.wheel.due(now)),
                         "otherwise it would be here"
                     );
                     // At once where more slices are to be woken than one call may.
@@ -415,7 +416,7 @@ impl Guaranteed {
     /// Whether a slice is awake, or is to wake at `now`.
     #[inline]
     fn is_busy(&self, now: u64) -> bool {
-        self.deadlines.front().is_some() || self.wheel.is_due(now)
+        self.deadlines.front().is_some() || self.wheel.has_until(self.wheel.due(now))
     }
 
     /// The number of the busy period of the guarantee tier, in which frames are eligible all the time; none if no frame is

@@ -21,7 +21,7 @@ impl Guaranteed {
             if slice.tier == Tier::Waiting {
                 self.move_on_wheel(id, eligible, now);
             } else {
-                self.place_by_eligibility(id, eligible, now);
+                self.place_by_eligibility(id, eligible, self.wheel.due(now), now);
             }
             // The excess tier only ever serves slices that are not eligible: no need to join it.
             if self.slices[id as usize].tier == Tier::Eligible {
@@ -49,10 +49,13 @@ impl Guaranteed {
         self.place(id, now.nanos(), price, now.nanos());
     }
 
-    /// Into the deadline queue if the head is eligible, else onto the wheel.
-    #[inline]
-    pub(super) fn place_by_eligibility(&mut self, id: u32, eligible: u64, now: u64) {
-        if self.wheel.try_insert(&mut self.slices, id, eligible, now) {
+    /// Into the deadline queue if the head is eligible in a bucket up to `due`, else onto the wheel.
+    #[inline(always)]
+    pub(super) fn place_by_eligibility(&mut self, id: u32, eligible: u64, due: u64, now: u64) {
+        if self
+            .wheel
+            .try_insert(&mut self.slices, id, eligible, due, now)
+        {
             self.slices[id as usize].tier = Tier::Waiting;
             return;
         }
@@ -72,7 +75,7 @@ impl Guaranteed {
     fn move_on_wheel(&mut self, id: u32, eligible: u64, now: u64) {
         if self.wheel.is_after(&self.slices[id as usize], eligible) {
             self.wheel.remove(&mut self.slices, id);
-            self.place_by_eligibility(id, eligible, now);
+            self.place_by_eligibility(id, eligible, self.wheel.due(now), now);
         }
     }
 
@@ -130,22 +133,22 @@ impl Guaranteed {
     /// Slices on the wheel whose time has come join the deadline queue, at most [`WAKES_PER_CALL`].
     #[inline]
     pub(super) fn wake_eligible(&mut self, now: u64) {
+        let due = self.wheel.due(now);
         for _ in 0..WAKES_PER_CALL {
-            if !self.wake_one(now) {
+            if !self.wheel.has_until(due) {
                 break;
             }
+            self.wake_one(due, now);
         }
     }
 
-    /// The first slice on the wheel, if its time has come.
-    #[inline]
-    pub(super) fn wake_one(&mut self, now: u64) -> bool {
-        let Some(id) = self.wheel.pop(&mut self.slices, now) else {
-            return false;
-        };
-        let eligible = self.slices[id as usize].committed.clock();
-        self.place_by_eligibility(id, eligible, now);
-        true
+    /// The first slice on the wheel, where it is in a bucket up to `due`.
+    #[inline(always)]
+    pub(super) fn wake_one(&mut self, due: u64, now: u64) {
+        if let Some(id) = self.wheel.pop_until(&mut self.slices, due) {
+            let eligible = self.slices[id as usize].committed.clock();
+            self.place_by_eligibility(id, eligible, due, now);
+        }
     }
 
     /// A few slices that may send again take their turns; then whose turn it is.

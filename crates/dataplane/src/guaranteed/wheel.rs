@@ -23,6 +23,8 @@ pub(super) struct Wheel {
     frame_time: u64,
     /// The longest delay / W, ns: admission allows no more slices than the link sends frames in the longest delay.
     ahead_max: u64,
+    /// How early slices wake, ns.
+    ahead: u64,
 }
 
 /// The longest delay / W in buckets.
@@ -37,6 +39,7 @@ impl Wheel {
             slices: 0,
             frame_time: 0,
             ahead_max: AHEAD_MAX << shift,
+            ahead: 0,
         }
     }
 
@@ -50,6 +53,7 @@ impl Wheel {
     /// A largest frame takes `bytes`, and the link has at least this rate, bit/s.
     pub(super) fn set_frame_time(&mut self, bytes: u64, rate: u64) {
         self.frame_time = cost(bytes).unsigned_abs().div_ceil(rate.max(1));
+        self.set_ahead();
     }
 
     /// Number of slices.
@@ -57,54 +61,72 @@ impl Wheel {
         self.slices
     }
 
-    /// How early slices wake, ns.
-    #[inline]
-    fn ahead(&self) -> u64 {
+    fn set_ahead(&mut self) {
         let calls = u64::from(self.slices / WAKES_PER_CALL);
-        calls.saturating_mul(self.frame_time).min(self.ahead_max)
+        self.ahead = calls.saturating_mul(self.frame_time).min(self.ahead_max);
+    }
+
+    /// A slice joins.
+    #[inline]
+    fn count_in(&mut self) {
+        self.slices += 1;
+        if self.slices.is_multiple_of(WAKES_PER_CALL) {
+            self.set_ahead();
+        }
+    }
+
+    /// A slice leaves.
+    #[inline]
+    fn count_out(&mut self) {
+        let is_fewer_calls = self.slices.is_multiple_of(WAKES_PER_CALL);
+        self.slices -= 1;
+        if is_fewer_calls {
+            self.set_ahead();
+        }
     }
 
     /// The last bucket of which slices wake at `now`.
     #[inline]
-    fn due(&self, now: u64) -> u64 {
-        self.calendar.number(now.saturating_add(self.ahead()))
+    pub(super) fn due(&self, now: u64) -> u64 {
+        self.calendar.number(now.saturating_add(self.ahead))
     }
 
-    /// Whether a slice is to wake at `now`.
+    /// Whether a slice is in a bucket up to `due`.
     #[inline]
-    pub(super) fn is_due(&self, now: u64) -> bool {
-        self.calendar.has_until(self.due(now))
+    pub(super) const fn has_until(&self, due: u64) -> bool {
+        self.calendar.has_until(due)
     }
 
     /// When the next slice is to wake, ns.
     #[inline]
     pub(super) fn next_time(&self) -> Option<u64> {
         let first = self.calendar.next_time()?;
-        Some(first.saturating_sub(self.ahead()))
+        Some(first.saturating_sub(self.ahead))
     }
 
-    /// Let slice `id` wait until `eligible`; false where it is to be awake already.
+    /// Let slice `id` wait until `eligible`; false where it is to be awake already, as those of buckets up to `due`.
     #[inline]
     pub(super) fn try_insert(
         &mut self,
         slices: &mut Slots<SliceState>,
         id: u32,
         eligible: u64,
+        due: u64,
         now: u64,
     ) -> bool {
         let number = self.calendar.number(eligible);
-        if number <= self.due(now) {
+        if number <= due {
             return false;
         }
         self.calendar.insert(slices, id, number, now);
-        self.slices += 1;
+        self.count_in();
         true
     }
 
     /// Take slice `id` out.
     pub(super) fn remove(&mut self, slices: &mut Slots<SliceState>, id: u32) {
         self.calendar.remove(slices, id);
-        self.slices -= 1;
+        self.count_out();
     }
 
     /// Whether a slice waits for a later bucket than that of `eligible`.
@@ -113,20 +135,23 @@ impl Wheel {
         self.calendar.number(eligible) < self.calendar.number_of(&slice.timer)
     }
 
-    /// Take the next slice out, where it is to wake at `now`.
+    /// Take the next slice out, where it is in a bucket up to `due`.
     #[inline]
-    pub(super) fn pop(&mut self, slices: &mut Slots<SliceState>, now: u64) -> Option<u32> {
-        let id = self.calendar.pop_until(slices, self.due(now))?;
-        self.slices -= 1;
+    pub(super) fn pop_until(&mut self, slices: &mut Slots<SliceState>, due: u64) -> Option<u32> {
+        let id = self.calendar.pop_until(slices, due)?;
+        self.count_out();
         Some(id)
     }
 
-    /// The slices that are to wake at `now`, in order. For reading ahead.
-    pub(super) fn slices_due<'a>(
+    /// The slices in buckets up to `due`, in order. For reading ahead.
+    pub(super) fn slices_until<'a>(
         &'a self,
         slices: &'a Slots<SliceState>,
-        now: u64,
+        due: u64,
     ) -> impl Iterator<Item = u32> + 'a {
-        self.calendar.slices_until(slices, self.due(now))
+        self.calendar.slices_until(slices, due)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,14 +10,14 @@ use slicewise_units::Duration;
 
 /// The admission condition as it stands in the paper: at every deadline of a greedy start the
 /// work due fits, and a largest frame before it.
-struct Admission {
+pub struct Admission {
     link: u128,
     /// Of each slice: the time until its deadline, its rate (bit/s) and burst (nanobits).
     slices: Vec<(u128, u128, u128)>,
 }
 
 impl Admission {
-    fn new(link: u64) -> Self {
+    pub fn new(link: u64) -> Self {
         Self {
             link: u128::from(link),
             slices: Vec::new(),
@@ -25,7 +25,7 @@ impl Admission {
     }
 
     /// Admits `slice` if it fits with those admitted so far.
-    fn admits(&mut self, slice: &SliceParams) -> bool {
+    pub fn admits(&mut self, slice: &SliceParams) -> bool {
         let Some(guarantee) = slice.guarantee else {
             return true;
         };
@@ -57,10 +57,10 @@ impl Admission {
     }
 }
 
-struct Random(Xoshiro256PlusPlus);
+pub struct Random(pub Xoshiro256PlusPlus);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0.next_u64() % limit.max(1)
     }
 

@@ -1,9 +1,13 @@
 //! However many slices become eligible at once, a call wakes few of them, and none is late.
 
+use super::bound::{Admission, Random};
 use super::rig::{
     Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum,
 };
-use slicewise_dataplane::guaranteed::{Selection, WAKES_PER_CALL};
+use proptest::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use slicewise_dataplane::guaranteed::{Selection, SliceId, WAKES_PER_CALL};
 use slicewise_model::SliceParams;
 use slicewise_units::{Duration, Instant};
 
@@ -17,11 +21,7 @@ const TOGETHER: u64 = FRAME_BITS * 1_000_000_000 / RATE;
 
 /// A slice that sends nothing beyond its guarantee.
 fn limited(rate: u64, delay: Duration) -> SliceParams {
-    with_maximum(
-        guaranteed(rate, LARGEST_FRAME, delay),
-        rate,
-        LARGEST_FRAME,
-    )
+    with_maximum(guaranteed(rate, LARGEST_FRAME, delay), rate, LARGEST_FRAME)
 }
 
 fn crowd(slices: u32) -> Vec<SliceParams> {
@@ -78,7 +78,10 @@ fn run_crowd(best_effort_frames: usize) -> (Rig, Vec<SliceParams>) {
     let interval = FRAME_BITS * 1_000_000_000 / 20_000_000;
     // From one frame time to one wheel bucket after the crowd.
     arrivals.extend((0..50).flat_map(|n| {
-        pair(TOGETHER - interval + 121 + u64::from(n) * 200, urgent_first + n)
+        pair(
+            TOGETHER - interval + 121 + u64::from(n) * 200,
+            urgent_first + n,
+        )
     }));
     let mut rig = Rig::new(&params(&[1]), &slices, LINK);
     rig.run(&arrivals);
@@ -95,4 +98,126 @@ fn a_crowd_that_becomes_eligible_at_once_delays_nobody_on_an_idle_link() {
 fn a_crowd_that_becomes_eligible_at_once_delays_nobody_on_a_busy_link() {
     let (rig, slices) = run_crowd(400_000);
     assert_in_time(&rig, &slices);
+}
+
+/// Slices that begin at few moments, so that many are eligible at once.
+fn check(seed: u64, count: usize, link: u64) {
+    let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(seed));
+    let mut admission = Admission::new(link);
+    let rates = [link / count as u64 / 2, link / count as u64].map(|rate| rate.max(1));
+    let mut slices = Vec::new();
+    let mut refused = 0;
+    while slices.len() < count && refused < 100 {
+        let delay = Duration::from_nanos(10_000 << random.below(13));
+        let slice = limited(rates[random.below(2) as usize], delay);
+        if admission.admits(&slice) {
+            slices.push(slice);
+        } else {
+            refused += 1;
+        }
+    }
+    let mut arrivals: Vec<Arrival> = (0..slices.len() as u32)
+        .flat_map(|id| {
+            let at = random.below(2) * 10_000;
+            [pair(at, id), pair(at, id)].concat()
+        })
+        .collect();
+    let excess = slices.len() as u32;
+    slices.push(best_effort(60_000));
+    arrivals.extend((0..random.below(2) * 20_000).map(|at| Arrival {
+        at,
+        slice: excess,
+        bytes: LARGEST_FRAME,
+    }));
+    arrivals.sort();
+    let mut rig = Rig::new(&params(&[1]), &slices, link);
+    rig.run(&arrivals);
+    rig.assert_in_order();
+    assert_in_time(&rig, &slices);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+
+    #[test]
+    fn slices_that_are_eligible_together_meet_their_bound(
+        seed in any::<u64>(),
+        count in 65usize..3_000,
+        link in prop::sample::select(vec![100_000_000u64, 1_000_000_000, 100_000_000_000]),
+    ) {
+        check(seed, count, link);
+    }
+}
+
+/// Nobody asks until all are eligible: each call still wakes few, and the link goes on until all have left.
+#[test]
+fn a_crowd_that_nobody_asked_for_in_time_leaves_without_a_pause() {
+    let slices = crowd(10_000);
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    for arrival in (0..10_000).flat_map(|id| pair(0, id)) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(TOGETHER / 2);
+    assert_eq!(rig.scheduler.sleeping_slices(), 10_000);
+    let at = Instant::from_nanos(2 * TOGETHER);
+    for calls in 1..=10_000 {
+        let Selection::Ready(next) = rig.scheduler.select(&rig.pool, at) else {
+            panic!("a frame is eligible");
+        };
+        assert!(next.guaranteed);
+        let asleep = 10_000u32.saturating_sub(calls * WAKES_PER_CALL);
+        assert_eq!(rig.scheduler.sleeping_slices(), asleep);
+        rig.scheduler.take(next.slice, true, &mut rig.pool, at);
+    }
+    assert_eq!(rig.scheduler.select(&rig.pool, at), Selection::Empty);
+}
+
+/// Slices that wait for longer than the calendar reaches are checked again there: no frame can leave, and more than a
+/// call checks are due.
+#[test]
+fn a_crowd_that_is_checked_again_on_an_idle_link_takes_few_calls() {
+    // 12 s until the second frame.
+    let slices = [limited(1_000, Duration::from_millis(50)); 2_000];
+    let mut rig = Rig::new(&params(&[1]), &slices, LINK);
+    for arrival in (0..2_000).flat_map(|id| pair(0, id)) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(1_000_000);
+    let (mut now, mut calls) = (Instant::from_nanos(1_000_000), 0);
+    while let Selection::Wait(next) = rig.scheduler.select(&rig.pool, now) {
+        assert!(next > now, "a wait ends later");
+        (now, calls) = (next, calls + 1);
+        // The calendar reaches 2.1 s. Each time 2,000 / 64 calls check the guarantees, and the 30 buckets that the
+        // first frames took are those of the maxima.
+        assert!(calls <= 6 * (32 + 31 + 31), "{calls} calls until {now}");
+    }
+    assert!(now.nanos() > 12_000_000_000, "{now:?}");
+    rig.send_until(u64::MAX);
+    assert_eq!(rig.sent.len(), 4_000);
+}
+
+/// A frame that is eligible keeps its deadline when the delay of its slice becomes shorter, also before a call has woken
+/// the slice.
+#[test]
+fn a_change_finds_a_slice_that_has_not_been_woken_yet() {
+    let rate = 10_000_000;
+    let [long, middle, short] = [5_000, 2_000, 100].map(|delay| {
+        let delay = Duration::from_micros(delay);
+        limited(rate, delay)
+    });
+    let mut rig = Rig::new(&params(&[1]), &[long, middle], 1_000_000_000);
+    for arrival in pair(0, 0) {
+        rig.arrive(arrival).unwrap();
+    }
+    rig.send_until(1_000_000);
+    let now = FRAME_BITS * 1_000_000_000 / rate + 20_000;
+    rig.arrive(pair(now, 1)[0]).unwrap();
+    let at = Instant::from_nanos(now);
+    rig.scheduler
+        .change_slice(SliceId::new(0), &short, &rig.pool, at)
+        .unwrap();
+    let Selection::Ready(first) = rig.scheduler.select(&rig.pool, at) else {
+        panic!("both frames are eligible");
+    };
+    assert_eq!(first.slice, SliceId::new(1));
 }
