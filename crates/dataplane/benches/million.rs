@@ -15,6 +15,8 @@
 
 #[path = "classifier/kinds.rs"]
 mod kinds;
+#[path = "million/together.rs"]
+mod together;
 
 use kinds::{ALLOCATED, KINDS, Kind, MILLION, clock, frames};
 use slicewise_dataplane::{
@@ -194,6 +196,14 @@ fn main() {
             measure(name, kind, slices.parse().expect("a number"));
         }
         [_, flag] if flag == "--add" => add_singly(Kind::VlanPair),
+        [_, flag] if flag == "--together" => {
+            let (longest, usual) = together::longest_calls();
+            println!(
+                "a million slices become eligible at once: the longest call takes {:.1} µs, but for one in 1,000 {:.1} µs",
+                longest as f64 / 1e3,
+                usual as f64 / 1e3
+            );
+        }
         _ => {
             let itself = std::env::current_exe().expect("the path of this benchmark");
             let run = |arguments: &[&str]| {
@@ -224,6 +234,7 @@ fn main() {
                 }
             }
             run(&["--add"]);
+            run(&["--together"]);
         }
     }
 }

@@ -107,8 +107,9 @@ fn check(seed: u64, count: usize, link: u64) {
     let rates = [link / count as u64 / 2, link / count as u64].map(|rate| rate.max(1));
     let mut slices = Vec::new();
     let mut refused = 0;
-    while slices.len() < count && refused < 100 {
-        let delay = Duration::from_nanos(10_000 << random.below(13));
+    while slices.len() < count && refused < 1_000 {
+        // Most are long.
+        let delay = Duration::from_nanos(10_000 << random.below(13).max(random.below(13)));
         let slice = limited(rates[random.below(2) as usize], delay);
         if admission.admits(&slice) {
             slices.push(slice);
@@ -117,10 +118,7 @@ fn check(seed: u64, count: usize, link: u64) {
         }
     }
     let mut arrivals: Vec<Arrival> = (0..slices.len() as u32)
-        .flat_map(|id| {
-            let at = random.below(2) * 10_000;
-            [pair(at, id), pair(at, id)].concat()
-        })
+        .flat_map(|id| [pair(0, id), pair(0, id)].concat())
         .collect();
     let excess = slices.len() as u32;
     slices.push(best_effort(60_000));
@@ -137,13 +135,13 @@ fn check(seed: u64, count: usize, link: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(50))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
     fn slices_that_are_eligible_together_meet_their_bound(
         seed in any::<u64>(),
-        count in 65usize..3_000,
-        link in prop::sample::select(vec![100_000_000u64, 1_000_000_000, 100_000_000_000]),
+        count in 65usize..8_000,
+        link in prop::sample::select(vec![1_000_000_000u64, LINK]),
     ) {
         check(seed, count, link);
     }
