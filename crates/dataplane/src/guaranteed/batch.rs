@@ -80,7 +80,8 @@ impl Guaranteed {
         taken
     }
 
-    /// Prefetch what the next `count` frames will need, at most [`READ_AHEAD`]. No visible effect.
+    /// Prefetch what the next `count` frames will need, at most [`READ_AHEAD`]. It wakes slices as a call does, and has no other
+    /// visible effect.
     pub fn read_ahead(&mut self, count: usize, pool: &FramePool, now: Instant) {
         self.wake_ahead(now.nanos());
         self.serve_ahead(count.min(READ_AHEAD), pool);
