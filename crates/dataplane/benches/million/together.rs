@@ -5,7 +5,7 @@ use slicewise_dataplane::Frame;
 use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
-    Colour, DelayClasses, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
+    Colour, DelayRange, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
     SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
@@ -55,14 +55,14 @@ pub fn longest_calls() -> (u64, u64) {
 }
 
 fn scheduler() -> (Guaranteed, FramePool) {
-    let delay_classes =
-        DelayClasses::geometric(Duration::from_micros(10), Duration::from_millis(200));
+    let delays = DelayRange::new(Duration::from_micros(10), Duration::from_millis(200));
     let (rate, burst) = (BitRate::new(RATE), ByteCount::new(u64::from(FRAME_BYTES)));
     let slice = SliceParams {
         guarantee: Some(GuaranteeParams {
             rate,
             burst,
-            delay: delay_classes.longest(),
+            delay: delays.longest(),
+            smallest_frame: ByteCount::ZERO,
         }),
         maximum: Some(MaximumParams { rate, burst }),
         weight: 1,
@@ -76,7 +76,7 @@ fn scheduler() -> (Guaranteed, FramePool) {
     let params = GuaranteedParams {
         accounting: Accounting::L2,
         largest_frame: burst,
-        delay_classes,
+        delays,
         tenants: vec![TenantParams {
             name: "all".into(),
             weight: 1,

@@ -47,10 +47,6 @@ impl FlowQueues {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.queues.len() == self.free.len()
-    }
-
     fn get(&self, index: u32) -> Option<&FlowQueue> {
         self.queues.get(index as usize)?.as_ref()
     }
@@ -114,16 +110,6 @@ impl Guaranteed {
             && let Some(queue) = self.flow_queues.get_mut(index)
         {
             queue.protect(backlog, before, frames);
-        }
-    }
-
-    /// Buckets have another width: adapt what is protected. No frame waits. O(slices), if any has a flow queue.
-    pub(super) fn protect_all_from_codel(&mut self) {
-        if self.flow_queues.is_empty() {
-            return;
-        }
-        for id in 0..u32::try_from(self.slices.len()).unwrap_or(u32::MAX) {
-            self.protect_from_codel(SliceId(id), ProtectedBacklog::NONE, 0);
         }
     }
 

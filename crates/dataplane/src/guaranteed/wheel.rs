@@ -8,7 +8,7 @@ use super::COARSER;
 use super::calendar::{Calendar, TimerChain};
 use super::slice::{SliceState, cost};
 use crate::slots::Slots;
-use slicewise_model::DelayClasses;
+use slicewise_model::DelayRange;
 
 /// Most slices that a call wakes.
 pub const WAKES_PER_CALL: u32 = 64;
@@ -28,7 +28,7 @@ pub(super) struct Wheel {
 }
 
 /// The longest delay / W in buckets.
-const AHEAD_MAX: u64 = (DelayClasses::BUCKETS_AHEAD >> COARSER) / WAKES_PER_CALL as u64;
+const AHEAD_MAX: u64 = (DelayRange::BUCKETS_AHEAD >> COARSER) / WAKES_PER_CALL as u64;
 
 impl Wheel {
     /// Without slices, beside a deadline queue of buckets 2^`shift` ns wide.
@@ -41,13 +41,6 @@ impl Wheel {
             ahead_max: AHEAD_MAX << shift,
             ahead: 0,
         }
-    }
-
-    /// Have buckets of another width while no slice is in any.
-    pub(super) fn set_shift(&mut self, shift: u32) {
-        let shift = shift + COARSER;
-        self.calendar.set_shift(shift);
-        self.ahead_max = AHEAD_MAX << shift;
     }
 
     /// A largest frame takes `bytes`, and the link has at least this rate, bit/s.

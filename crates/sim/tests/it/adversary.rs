@@ -104,7 +104,10 @@ seed: 1
 
 #[test]
 fn bursts_at_the_edge_of_admission_reach_the_bound_of_one_link() {
-    let closest = closest(&one_link("{model: port, port_rate: 100 Mbit/s, port_counts: L2}", 100_000));
+    let closest = closest(&one_link(
+        "{model: port, port_rate: 100 Mbit/s, port_counts: L2}",
+        100_000,
+    ));
     assert!(closest >= 0.98, "{closest}");
 }
 

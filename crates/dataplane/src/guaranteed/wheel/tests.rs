@@ -16,7 +16,7 @@ fn scheduler() -> (Guaranteed, FramePool) {
     let params = GuaranteedParams {
         accounting: Accounting::L2,
         largest_frame: ByteCount::new(u64::from(FRAME_BYTES)),
-        delay_classes: DelayClasses::geometric(Duration::from_millis(1), Duration::from_millis(50)),
+        delays: DelayRange::new(Duration::from_millis(1), Duration::from_millis(50)),
         tenants: vec![TenantParams {
             name: "all".into(),
             weight: 1,
@@ -32,6 +32,7 @@ fn waiting_slice(scheduler: &mut Guaranteed, pool: &mut FramePool, rate: u64, no
             rate: BitRate::new(rate),
             burst: ByteCount::new(u64::from(FRAME_BYTES)),
             delay: Duration::from_millis(1),
+            smallest_frame: ByteCount::ZERO,
         }),
         maximum: None,
         weight: 1,

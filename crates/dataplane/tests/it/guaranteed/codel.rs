@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::SliceId;
 use slicewise_model::{
-    ClassSpec, DelayClasses, Discipline, FlowQueueParams, FlowQueueSpec, GuaranteeParams,
+    ClassSpec, DelayRange, Discipline, FlowQueueParams, FlowQueueSpec, GuaranteeParams,
     GuaranteedParams, PolicySpec, SliceParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
@@ -37,6 +37,7 @@ fn guarantee(rate: u64, burst: u64, delay_ms: u64) -> SliceParams {
             rate: BitRate::new(rate),
             burst: ByteCount::new(burst),
             delay: Duration::from_millis(delay_ms),
+            smallest_frame: ByteCount::ZERO,
         }),
         ..best_effort(1)
     }
@@ -88,7 +89,7 @@ impl Link {
         let params = GuaranteedParams {
             accounting,
             largest_frame: ByteCount::new(LARGEST_FRAME + 24),
-            delay_classes: DelayClasses::geometric(delays[1], delays[0]),
+            delays: DelayRange::new(delays[1], delays[0]),
             ..params(&[1])
         };
         let other = guarantee(6_000_000, edge.bursts[1], edge.delays_ms[1]);
