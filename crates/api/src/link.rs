@@ -214,6 +214,7 @@ pub struct Promised {
     /// Sum of their bursts, bytes.
     pub burst_bytes: u64,
     /// What the rates take of the link if all frames are as small as they may be, bit/s as the link counts.
+    #[serde(default)]
     pub link_rate_bps: u64,
 }
 
@@ -242,6 +243,7 @@ pub struct DelayClassUse {
     /// Sum of their bursts, bytes.
     pub burst_bytes: u64,
     /// What the rates take of the link if all frames are as small as they may be, bit/s as the link counts.
+    #[serde(default)]
     pub link_rate_bps: u64,
     /// How much more burst the class could admit before its own condition fails, bytes.
     pub slack_bytes: u64,

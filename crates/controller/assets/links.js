@@ -31,13 +31,14 @@ function card(link) {
 
 function directionOf(side, direction) {
   const track = bar();
-  const promised = side.promised?.rate_bps ?? 0;
-  const left = side.left?.rate_bps ?? Math.max(0, side.rate_bps - promised);
-  track.show(promised / Math.max(side.rate_bps, 1), null, "");
+  // What guarantees take of the link, in the bytes that it counts.
+  const reserved = side.promised?.link_rate_bps ?? 0;
+  const left = side.left?.rate_bps ?? Math.max(0, side.rate_bps - reserved);
+  track.show(reserved / Math.max(side.rate_bps, 1), null, "");
   const text = element("span", {});
-  write(text, `${rate(promised)} promised of ${rate(side.rate_bps)} (${percent(promised / Math.max(side.rate_bps, 1))})`);
+  write(text, `${rate(reserved)} reserved of ${rate(side.rate_bps)} (${percent(reserved / Math.max(side.rate_bps, 1))})`);
   const facts = [
-    ["Left to promise", rate(left)],
+    ["Unreserved", rate(left)],
     ["Smallest delay", side.left?.smallest_delay_ns ? time(side.left.smallest_delay_ns) : null],
     ["Buffer left", side.left?.buffer_bytes !== undefined && side.left?.buffer_bytes !== null ? size(side.left.buffer_bytes) : null],
     ["Guarantees", side.promised?.slices !== undefined ? counted(side.promised.slices, "slice") : null],

@@ -54,8 +54,8 @@ function finding() {
   const { links } = model;
   if (links.length === 0) return write(byId("finding"), "");
   const directions = links.flatMap((link) => ["forward", "backward"].map((side) => link[side])).filter(Boolean);
-  const fullest = Math.max(...directions.map((side) => (side.promised?.rate_bps ?? 0) / Math.max(side.rate_bps, 1)));
-  const text = `${counted(links.length, "link")}; of the fullest direction ${Math.round(fullest * 100)} % is promised.`;
+  const fullest = Math.max(...directions.map((side) => (side.promised?.link_rate_bps ?? 0) / Math.max(side.rate_bps, 1)));
+  const text = `${counted(links.length, "link")}; the busier direction is ${Math.round(fullest * 100)} % reserved.`;
   return write(byId("finding"), text);
 }
 

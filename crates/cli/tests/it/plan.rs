@@ -54,9 +54,9 @@ fn a_plan_that_fits_shows_bounds_and_what_is_left() {
     ───────────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR          CBS        Delay requested   Delay bound   Guarantee
     ═══════════════════════════════════════════════════════════════════════════════════
-     voice      20     1 Mbit/s   3.044 kB              1 ms      905.1 µs   admitted
+     voice      20     1 Mbit/s   3.044 kB              1 ms          1 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────────
-     video       1   300 Mbit/s     100 kB             10 ms      8.611 ms   admitted
+     video       1   300 Mbit/s     100 kB             10 ms         10 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────────
      own         1    10 Mbit/s       5 kB           CBS/CIR      3.621 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────────
@@ -66,13 +66,13 @@ fn a_plan_that_fits_shows_bounds_and_what_is_left() {
     ─────────────────────────────────────────────────────────────────
      Delay class   Slices   CIR          CBS        Unreserved burst
     ═════════════════════════════════════════════════════════════════
-        905.1 µs       20    20 Mbit/s   60.88 kB           50.73 kB
+            1 ms       20    20 Mbit/s   60.88 kB           62.47 kB
     ─────────────────────────────────────────────────────────────────
-        3.621 ms        1    10 Mbit/s       5 kB           378.3 kB
+        3.621 ms        1    10 Mbit/s       5 kB           378.4 kB
     ─────────────────────────────────────────────────────────────────
-        8.611 ms        1   300 Mbit/s     100 kB           883.4 kB
+           10 ms        1   300 Mbit/s     100 kB           1.051 MB
     ─────────────────────────────────────────────────────────────────
-    unreserved: 670 Mbit/s, 9.504 MB of 10 MB buffer
+    unreserved: 670 Mbit/s (L2), 9.452 MB of 10 MB buffer
     ");
 }
 
@@ -88,7 +88,7 @@ slices:
   kept: {guarantee: {rate: 10 Mbit/s, delay: 50 ms}}
 ";
     assert_snapshot!(printed(1, text), @"
-    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2; it carries 71.42 Mbit/s of that if all frames are small
+    plan.yaml: link of 100 Mbit/s (L1); guarantees count L2
     ────────────────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR          CBS        Delay requested   Delay bound   Guarantee
     ════════════════════════════════════════════════════════════════════════════════════════
@@ -100,19 +100,20 @@ slices:
     ────────────────────────────────────────────────────────────────────────────────────────
      ten        50     1 Mbit/s   3.044 kB              5 ms                 refused: delay
     ────────────────────────────────────────────────────────────────────────────────────────
-     kept        1    10 Mbit/s       5 kB             50 ms      48.71 ms   admitted
+     kept        1    10 Mbit/s       5 kB             50 ms         50 ms   admitted
     ────────────────────────────────────────────────────────────────────────────────────────
     voice: a burst of 1 kB is smaller than the largest frame: at least 1.522 kB is needed
-    quick: a delay of 9 µs is shorter than the shortest delay class, of 10 µs: a delay of at least 538.2 µs would be accepted
-    video: guarantees 200 Mbit/s, but only 71.42 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s would be accepted
-    ten: up to 214.7 kB may be due within 4.306 ms, in which the link sends only 53.81 kB: a delay of at least 17.23 ms, or 12 such slices, would be accepted
+    quick: a delay of 9 µs is shorter than 10 µs, the shortest of the link: a delay of at least 465.7 µs would be accepted
+    video: guarantees 200 Mbit/s, which in small frames takes 280 Mbit/s of the link, but only 100 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s would be accepted
+    ten: up to 214.7 kB may be due within 5 ms, in which the link sends only 62.48 kB: a delay of at least 17.18 ms, or 14 such slices, would be accepted
 
     ────────────────────────────────────────────────────────────
      Delay class   Slices   CIR         CBS    Unreserved burst
     ════════════════════════════════════════════════════════════
-        48.71 ms        1   10 Mbit/s   5 kB           428.8 kB
+           50 ms        1   10 Mbit/s   5 kB           616.4 kB
     ────────────────────────────────────────────────────────────
-    unreserved: 61.42 Mbit/s
+    unreserved: 86 Mbit/s (L1)
+    3.842 Mbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
     ");
 }
 
@@ -125,7 +126,7 @@ fn the_same_as_json() {
     assert_eq!(plan["admitted"], true);
     assert_eq!(plan["rate_left_bits_per_second"], 670_000_000);
     assert_eq!(plan["slices"][0]["verdict"], "admitted");
-    assert_eq!(plan["slices"][0]["delay_bound_ns"], 905_088);
+    assert_eq!(plan["slices"][0]["delay_bound_ns"], 1_000_000);
     assert_eq!(plan["slices"][3]["verdict"], "best_effort");
     assert_eq!(plan["delay_classes"][0]["slices"], 20);
     let tight = FITTING.replace("1 Gbit/s", "300 Mbit/s");
@@ -152,15 +153,15 @@ slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, dela
     ─────────────────────────────────────────────────────────────────────────────────────
      Slice   Count     CIR          CBS        Delay requested   Delay bound   Guarantee
     ═════════════════════════════════════════════════════════════════════════════════════
-     all     1000000   400 kbit/s   1.522 kB             80 ms      68.89 ms   admitted
+     all     1000000   400 kbit/s   1.522 kB             80 ms         80 ms   admitted
     ─────────────────────────────────────────────────────────────────────────────────────
 
     ──────────────────────────────────────────────────────────────────
      Delay class   Slices    CIR          CBS        Unreserved burst
     ══════════════════════════════════════════════════════════════════
-        68.89 ms   1000000   400 Gbit/s   1.522 GB           1.922 GB
+           80 ms   1000000   400 Gbit/s   1.522 GB           2.477 GB
     ──────────────────────────────────────────────────────────────────
-    unreserved: 0 bit/s
+    unreserved: 0 bit/s (L2)
     ");
 }
 
@@ -304,11 +305,11 @@ repetitions: 1
 duration: 1 s
 ";
     assert_snapshot!(printed(0, study), @"
-    promised: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    promised: link of 10 Mbit/s (L1); guarantees count L2
     ─────────────────────────────────────────────────────────────────────────────────────────
      Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
     ═════════════════════════════════════════════════════════════════════════════════════════
-     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+     gold                1   2 Mbit/s   3.044 kB             20 ms         20 ms   admitted
     ─────────────────────────────────────────────────────────────────────────────────────────
      class-default       1                                                         none
     ─────────────────────────────────────────────────────────────────────────────────────────
@@ -316,12 +317,13 @@ duration: 1 s
     ───────────────────────────────────────────────────────────────
      Delay class   Slices   CIR        CBS        Unreserved burst
     ═══════════════════════════════════════════════════════════════
-        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+           20 ms        1   2 Mbit/s   3.044 kB           19.19 kB
     ───────────────────────────────────────────────────────────────
-    unreserved: 5.142 Mbit/s
+    unreserved: 7.2 Mbit/s (L1)
+    768.4 kbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
     ");
     assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
-    error: class `gold`, guarantee: guarantees 9 Mbit/s, but only 7.142 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted
+    error: class `gold`, guarantee: guarantees 9 Mbit/s, which in small frames takes 12.6 Mbit/s of the link, but only 10 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s, or a smallest frame of at least 216 B, would be accepted
       --> plan.yaml:14:41
        |
     14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]
@@ -358,11 +360,11 @@ duration: 2 s
 #[test]
 fn a_study_of_a_path_is_planned_device_by_device() {
     assert_snapshot!(printed(0, PATH), @"
-    promised, device access: link of 20 Mbit/s (L1); guarantees count L2; it carries 14.28 Mbit/s of that if all frames are small
+    promised, device access: link of 20 Mbit/s (L1); guarantees count L2
     ─────────────────────────────────────────────────────────────────────────────────────────
      Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
     ═════════════════════════════════════════════════════════════════════════════════════════
-     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+     gold                1   2 Mbit/s   3.044 kB             20 ms         20 ms   admitted
     ─────────────────────────────────────────────────────────────────────────────────────────
      class-default       1                                                         none
     ─────────────────────────────────────────────────────────────────────────────────────────
@@ -370,15 +372,16 @@ fn a_study_of_a_path_is_planned_device_by_device() {
     ───────────────────────────────────────────────────────────────
      Delay class   Slices   CIR        CBS        Unreserved burst
     ═══════════════════════════════════════════════════════════════
-        17.23 ms        1   2 Mbit/s   3.044 kB            26.6 kB
+           20 ms        1   2 Mbit/s   3.044 kB           44.18 kB
     ───────────────────────────────────────────────────────────────
-    unreserved: 12.28 Mbit/s
+    unreserved: 17.2 Mbit/s (L1)
+    768.4 kbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
 
-    promised, device core: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    promised, device core: link of 10 Mbit/s (L1); guarantees count L2
     ─────────────────────────────────────────────────────────────────────────────────────────
      Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
     ═════════════════════════════════════════════════════════════════════════════════════════
-     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+     gold                1   2 Mbit/s   3.044 kB             20 ms         20 ms   admitted
     ─────────────────────────────────────────────────────────────────────────────────────────
      class-default       1                                                         none
     ─────────────────────────────────────────────────────────────────────────────────────────
@@ -386,10 +389,11 @@ fn a_study_of_a_path_is_planned_device_by_device() {
     ───────────────────────────────────────────────────────────────
      Delay class   Slices   CIR        CBS        Unreserved burst
     ═══════════════════════════════════════════════════════════════
-        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+           20 ms        1   2 Mbit/s   3.044 kB           19.19 kB
     ───────────────────────────────────────────────────────────────
-    unreserved: 5.142 Mbit/s
-    bound of one-way delay over the whole path, links and hosts included: gold 34.46 ms
+    unreserved: 7.2 Mbit/s (L1)
+    768.4 kbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
+    bound of one-way delay over the whole path, links and hosts included: gold 40.01 ms
     ");
     let own = "20 Mbit/s, policy: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 2 Mbit/s, delay: 10 ms}}]}";
     let with_own = PATH.replace("20 Mbit/s", own);
@@ -418,11 +422,11 @@ fn a_study_with_a_timeline_is_planned_phase_by_phase() {
         "dut:",
     );
     assert_snapshot!(printed(0, &format!("{study}{timeline}")), @"
-    promised, phase start: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    promised, phase start: link of 10 Mbit/s (L1); guarantees count L2
     ─────────────────────────────────────────────────────────────────────────────────────────
      Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
     ═════════════════════════════════════════════════════════════════════════════════════════
-     gold                1   2 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+     gold                1   2 Mbit/s   3.044 kB             20 ms         20 ms   admitted
     ─────────────────────────────────────────────────────────────────────────────────────────
      class-default       1                                                         none
     ─────────────────────────────────────────────────────────────────────────────────────────
@@ -430,15 +434,16 @@ fn a_study_with_a_timeline_is_planned_phase_by_phase() {
     ───────────────────────────────────────────────────────────────
      Delay class   Slices   CIR        CBS        Unreserved burst
     ═══════════════════════════════════════════════════════════════
-        17.23 ms        1   2 Mbit/s   3.044 kB           11.22 kB
+           20 ms        1   2 Mbit/s   3.044 kB           19.19 kB
     ───────────────────────────────────────────────────────────────
-    unreserved: 5.142 Mbit/s
+    unreserved: 7.2 Mbit/s (L1)
+    768.4 kbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
 
-    promised, phase more: link of 10 Mbit/s (L1); guarantees count L2; it carries 7.142 Mbit/s of that if all frames are small
+    promised, phase more: link of 10 Mbit/s (L1); guarantees count L2
     ─────────────────────────────────────────────────────────────────────────────────────────
      Slice           Count   CIR        CBS        Delay requested   Delay bound   Guarantee
     ═════════════════════════════════════════════════════════════════════════════════════════
-     gold                1   3 Mbit/s   3.044 kB             20 ms      17.23 ms   admitted
+     gold                1   3 Mbit/s   3.044 kB             20 ms         20 ms   admitted
     ─────────────────────────────────────────────────────────────────────────────────────────
      class-default       1                                                         none
     ─────────────────────────────────────────────────────────────────────────────────────────
@@ -446,9 +451,10 @@ fn a_study_with_a_timeline_is_planned_phase_by_phase() {
     ───────────────────────────────────────────────────────────────
      Delay class   Slices   CIR        CBS        Unreserved burst
     ═══════════════════════════════════════════════════════════════
-        17.23 ms        1   3 Mbit/s   3.044 kB           11.22 kB
+           20 ms        1   3 Mbit/s   3.044 kB           19.19 kB
     ───────────────────────────────────────────────────────────────
-    unreserved: 4.142 Mbit/s
+    unreserved: 5.8 Mbit/s (L1)
+    1.152 Mbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
     ");
 }
 
@@ -488,7 +494,7 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
     ──────────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR         CBS        Delay requested   Delay bound   Guarantee
     ══════════════════════════════════════════════════════════════════════════════════
-     gold        4   10 Mbit/s   3.092 kB              2 ms      1.811 ms   admitted
+     gold        4   10 Mbit/s   3.092 kB              2 ms          2 ms   admitted
     ──────────────────────────────────────────────────────────────────────────────────
      rest       10                                                          none
     ──────────────────────────────────────────────────────────────────────────────────
@@ -496,15 +502,15 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
     ────────────────────────────────────────────────────────────────
      Delay class   Slices   CIR         CBS        Unreserved burst
     ════════════════════════════════════════════════════════════════
-        1.811 ms        4   40 Mbit/s   12.37 kB           212.3 kB
+            2 ms        4   40 Mbit/s   12.37 kB           235.9 kB
     ────────────────────────────────────────────────────────────────
-    unreserved: 960 Mbit/s
+    unreserved: 960 Mbit/s (L1)
 
     bounded, scenario many: link of 1 Gbit/s (L1)
     ──────────────────────────────────────────────────────────────────────────────────
      Slice   Count   CIR         CBS        Delay requested   Delay bound   Guarantee
     ══════════════════════════════════════════════════════════════════════════════════
-     gold       60   10 Mbit/s   3.092 kB              2 ms      1.811 ms   admitted
+     gold       60   10 Mbit/s   3.092 kB              2 ms          2 ms   admitted
     ──────────────────────────────────────────────────────────────────────────────────
      rest      200                                                          none
     ──────────────────────────────────────────────────────────────────────────────────
@@ -512,9 +518,9 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
     ─────────────────────────────────────────────────────────────────
      Delay class   Slices   CIR          CBS        Unreserved burst
     ═════════════════════════════════════════════════════════════════
-        1.811 ms       60   600 Mbit/s   185.6 kB            39.2 kB
+            2 ms       60   600 Mbit/s   185.6 kB            62.8 kB
     ─────────────────────────────────────────────────────────────────
-    unreserved: 400 Mbit/s
+    unreserved: 400 Mbit/s (L1)
     ");
     let output = run(&populations(60), &["--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -529,7 +535,7 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
         .collect();
     assert_eq!(left, [("few", 960_000_000), ("many", 400_000_000)]);
     assert_snapshot!(mistakes(&populations(120)), @"
-    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 72 such slices would be accepted
+    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 80 such slices would be accepted
       --> plan.yaml:13:30
        |
     13 |   many: {populations: {gold: 120, rest: 200}}

@@ -173,7 +173,7 @@ fn of_links(out: &mut Out, links: &[LinkRecord]) {
     out.head(
         "slicewise_controller_left_bps",
         "gauge",
-        "Rate that can still be guaranteed.",
+        "Rate of the link that is not reserved, as the link counts.",
     );
     for (link, name, direction) in directions() {
         let rate = direction.left.rate_bps;

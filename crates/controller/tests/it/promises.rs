@@ -8,8 +8,8 @@ use slicewise_api::{
     OfferAnswer, Precondition, Slice, SliceQuery, SliceRecord, Terms,
 };
 use slicewise_model::{Admission, GuaranteeRequest};
+use slicewise_units::Duration;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Names that the requests are about.
 const NAMES: u16 = 12;
@@ -109,7 +109,9 @@ fn carry_out(client: &Client, ask: &Ask) {
 
 /// The gateway has everything in force, and nothing waits in it.
 fn catch_up(client: &Client, gateway: &str) {
-    let desired = client.desired(gateway, 0, Duration::ZERO).unwrap();
+    let desired = client
+        .desired(gateway, 0, std::time::Duration::ZERO)
+        .unwrap();
     let said = Acknowledgement {
         generation: desired.generation,
         gone: desired.draining,
@@ -129,16 +131,23 @@ fn all_slices(client: &Client) -> Vec<SliceRecord> {
     page.items
 }
 
-fn requests(slices: &[SliceRecord], link: &str, direction: Direction) -> Vec<GuaranteeRequest> {
+/// What slices ask of a link, and the delay that they have there.
+fn requests(
+    slices: &[SliceRecord],
+    link: &str,
+    direction: Direction,
+) -> Vec<(GuaranteeRequest, Duration)> {
     let on_link = slices
         .iter()
         .filter(|slice| slice.path.iter().any(|one| one == link));
     let terms = on_link.filter_map(|slice| {
-        let terms = match direction {
-            Direction::Forward => &slice.forward,
-            Direction::Backward => &slice.backward,
+        let (terms, bound) = match direction {
+            Direction::Forward => (&slice.forward, slice.bound_ns.forward),
+            Direction::Backward => (&slice.backward, slice.bound_ns.backward),
         };
-        terms.as_ref()?.request(slice.path.len())
+        let request = terms.as_ref()?.request(slice.path.len())?;
+        let delay = bound.unwrap() / slice.path.len() as u64;
+        Some((request, Duration::from_nanos(delay)))
     });
     terms.collect()
 }
@@ -160,12 +169,18 @@ pub fn check_promises(client: &Client) {
         ] {
             let requests = requests(&slices, &name, direction);
             let mut admission = Admission::new(announced.forward.admission().unwrap());
-            for request in &requests {
-                let admitted = admission.try_admit(request);
+            for (request, delay) in &requests {
+                let exact = GuaranteeRequest {
+                    delay: Some(*delay),
+                    ..*request
+                };
+                let admitted = admission.try_admit(&exact);
                 assert!(admitted.is_ok(), "{name} {direction:?}: {requests:?}");
             }
-            let sum =
-                |amount: fn(&GuaranteeRequest) -> u64| requests.iter().map(amount).sum::<u64>();
+            let sum = |amount: fn(&GuaranteeRequest) -> u64| {
+                let amounts = requests.iter().map(|(request, _)| amount(request));
+                amounts.sum::<u64>()
+            };
             let expected = (
                 requests.len() as u64,
                 sum(|request| request.rate.bits_per_second()),
@@ -282,7 +297,9 @@ fn check_gateways(servers: &[Server]) {
         loop {
             // Whichever controller answers.
             let client = servers[usize::try_from(after).unwrap() % servers.len()].client();
-            let desired = client.desired(gateway, after, Duration::ZERO).unwrap();
+            let desired = client
+                .desired(gateway, after, std::time::Duration::ZERO)
+                .unwrap();
             for change in desired.changes {
                 match change {
                     GatewayChange::Put(slice) => drop(slices.insert(slice.name.clone(), slice)),
@@ -296,7 +313,7 @@ fn check_gateways(servers: &[Server]) {
         }
         let snapshot = servers[0]
             .client()
-            .desired(gateway, 0, Duration::ZERO)
+            .desired(gateway, 0, std::time::Duration::ZERO)
             .unwrap()
             .snapshot
             .unwrap();

@@ -6,13 +6,13 @@ mod delay_range;
 mod offer;
 mod refusal;
 mod reservations;
+mod sums;
 
-pub use admission::{
-    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, GuaranteeRequest,
-};
+pub use admission::{Admission, AdmissionParams, Admitted, GuaranteeRequest};
 pub use delay_range::DelayRange;
 pub use refusal::{Offer, Problem, Refusal};
 pub use reservations::{Reservation, Reservations};
+pub use sums::{ClassReserved, ClassUse};
 
 use counting::smallest_as;
 

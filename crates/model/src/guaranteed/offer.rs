@@ -5,9 +5,8 @@
 //! examined with the rates or bursts that belong to it. The smallest delay is found by halving between two steps.
 
 use super::Offer;
-use super::admission::{
-    Admission, GuaranteeRequest, NANOBITS_PER_BYTE, bytes, demands, nanobits, rate,
-};
+use super::admission::{Admission, GuaranteeRequest};
+use super::sums::{NANOBITS_PER_BYTE, bytes, demands, nanobits, rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// How much more a class and those longer than it bear.

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 const LINK: u64 = 1_000_000_000;
 const LARGEST_FRAME: u64 = 1_522;
 /// Of each slice.
-const RATE: u64 = 100_000;
-const BURST: u64 = 6_088;
+const RATE: u64 = 20_000;
+const BURST: u64 = 1_522;
 
 fn range() -> DelayRange {
     DelayRange::new(Duration::from_micros(10), Duration::from_millis(100))

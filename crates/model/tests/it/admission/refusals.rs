@@ -121,7 +121,7 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
             .to_string()
             .starts_with("up to 29.53 kB may be due"),
     );
-    assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s, but only 60 Mbit/s of the link is unreserved: a rate of at most 60 Mbit/s would be accepted");
+    assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s, which in small frames takes 85.4 Mbit/s of the link, but only 84 Mbit/s of the link is unreserved: a rate of at most 60 Mbit/s, or a smallest frame of at least 64 B, would be accepted");
 }
 
 #[test]
