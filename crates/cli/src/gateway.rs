@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::GatewayOptions;
 use crate::check::{load_study, policy_named, warn};
 use crate::exit::Exit;
-use crate::outln;
+use crate::{noteln, outln};
 use slicewise_agent::{Agent, AgentParams};
 use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
@@ -37,6 +37,11 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         )),
     };
     let (params, controller) = load()?;
+    for (direction, of) in ["forward", "backward"].iter().zip(&params.directions) {
+        for note in of.policy.loss_notes() {
+            noteln!("note: {direction}: {note}");
+        }
+    }
     if options.check {
         let [first, second] = &params.interfaces;
         let file = options.config.as_ref().or(options.study.as_ref());

@@ -135,7 +135,7 @@ fn the_same_as_json() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let refusal = &json["plans"][0]["slices"][0]["refusal"];
     assert_eq!(refusal["condition"], "delay");
-    assert_eq!(refusal["largest_count"], 10);
+    assert_eq!(refusal["largest_count"], 11);
     assert_eq!(
         json["plans"][0]["slices"][2]["refusal"]["condition"],
         "rate"

@@ -14,7 +14,7 @@ pub use refusal::{Offer, Problem, Refusal};
 pub use reservations::{Reservation, Reservations};
 pub use sums::{ClassReserved, ClassUse};
 
-use counting::smallest_as;
+use counting::{Inflation, smallest_as};
 
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
@@ -38,6 +38,19 @@ impl GuaranteeParams {
     #[must_use]
     pub fn largest_backlog(&self) -> ByteCount {
         self.burst + self.rate.bytes_in(self.delay) + ByteCount::new(1)
+    }
+
+    /// The same as L2 counts it at most, as queues do.
+    #[must_use]
+    pub fn largest_backlog_l2(&self, common: &GuaranteedParams) -> ByteCount {
+        let inflation = Inflation::between(
+            common.accounting,
+            Accounting::L2,
+            self.smallest_frame,
+            common.largest_frame.max(self.smallest_frame),
+        );
+        let bytes = inflation.inflate(self.largest_backlog().bytes());
+        ByteCount::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
     /// The same in packets, where all are as small as they may be.

@@ -462,7 +462,7 @@ impl PolicyParams {
                     limit.packets
                 )
             });
-            let bytes = guarantee.largest_backlog();
+            let bytes = guarantee.largest_backlog_l2(common);
             let room = room.or_else(|| {
                 (bytes > limit.bytes).then(|| {
                     format!(

@@ -1,17 +1,13 @@
 //! Worst cases of every kind of bound that a study states: constructions that come close to it, and random networks that never exceed
 //! it. That of flow queues is in the tests of `dataplane`, that of a gateway that is late in those of `live`.
 
+use crate::support::parsed;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slicewise_sim::Simulator;
 use slicewise_study::{Backend, MemoryFiles, RunFilter, Study};
 use std::cell::Cell;
 use std::fmt::Write as _;
-
-fn parsed(text: &str) -> Study {
-    Study::parse(text, "adversary.yaml", &MemoryFiles::default())
-        .unwrap_or_else(|found| panic!("{found}\n{text}"))
-}
 
 /// For each slice that has a bound: the largest delay of its packets over all runs, and the bound, ns. No packet is lost.
 fn measured(study: &Study) -> Vec<(u64, u64)> {
@@ -207,11 +203,12 @@ seed: 1
     assert!(closest >= 0.98, "{closest}");
 }
 
-/// A class of a device: which of three slices it has, how much more than they send it guarantees, in tenths, and its delay, ms.
-type RandomClass = (u32, u32);
+/// A class of a device: how much its slices send, and a tenth more for each above 10, is guaranteed; its delay, ms; whether it may send no
+/// more than that.
+type RandomClass = (u32, u32, bool);
 
-/// Of each device, to which of its classes each of three slices belongs, and these classes.
-type RandomDevice = ([usize; 3], [RandomClass; 3]);
+/// Of a device, to which of its classes each of three slices belongs, these classes, and whether deadlines have a coarse resolution.
+type RandomDevice = ([usize; 3], [RandomClass; 3], bool);
 
 #[derive(Debug, Clone)]
 struct Network {
@@ -224,10 +221,11 @@ struct Network {
 }
 
 fn network() -> impl Strategy<Value = Network> {
-    let class = (10u32..14, 5u32..60);
+    let class = (10u32..14, 3u32..60, any::<bool>());
     let device = (
         prop::array::uniform3(0usize..3),
         prop::array::uniform3(class),
+        any::<bool>(),
     );
     let source = (
         0usize..3,
@@ -268,9 +266,12 @@ impl Network {
     }
 
     fn classes(&self, device: &RandomDevice, of_slice: &str) -> String {
-        let (of, classes) = device;
-        let mut text = String::new();
-        for (index, (more, delay)) in classes.iter().enumerate() {
+        let (of, classes, is_coarse) = device;
+        let longest = if *is_coarse { 5_000 } else { 100 };
+        let mut text = format!(
+            "{of_slice}  guaranteed: {{delays: {{shortest: 1 ms, longest: {longest} ms}}}}\n{of_slice}  classes:\n"
+        );
+        for (index, (more, delay, limited)) in classes.iter().enumerate() {
             let members: Vec<usize> = (0..3).filter(|slice| of[*slice] == index).collect();
             let (Some(_), sums) = (
                 members.first(),
@@ -282,9 +283,13 @@ impl Network {
             let rate = rate * u64::from(*more) / 10;
             let dscps: Vec<&str> = members.iter().map(|slice| DSCPS[*slice]).collect();
             let burst = burst.max(1_522);
+            let maximum = match limited {
+                true => format!(", maximum: {{rate: {rate} kbit/s, burst: {burst} B}}"),
+                false => String::new(),
+            };
             writeln!(
                 text,
-                "{of_slice}    - {{name: c{index}, match: {{dscp: [{}]}}, queue_limit: 20000 packets, guarantee: {{rate: {rate} kbit/s, burst: {burst} B, delay: {delay} ms}}}}",
+                "{of_slice}    - {{name: c{index}, match: {{dscp: [{}]}}, queue_limit: 20000 packets, guarantee: {{rate: {rate} kbit/s, burst: {burst} B, delay: {delay} ms}}{maximum}}}",
                 dscps.join(", ")
             )
             .unwrap();
@@ -308,7 +313,7 @@ impl Network {
         writeln!(text, "path: [{}]\ndevices:", names.join(", ")).unwrap();
         for (name, device) in names.iter().zip(&self.devices).skip(1) {
             let classes = self.classes(device, "    ");
-            writeln!(text, "  {name}:\n    model: port\n    port_rate: 20 Mbit/s\n    policy:\n      title: t\n      discipline: guaranteed\n      classes:\n{classes}").unwrap();
+            writeln!(text, "  {name}:\n    model: port\n    port_rate: 20 Mbit/s\n    policy:\n      title: t\n      discipline: guaranteed\n{classes}").unwrap();
         }
         writeln!(text, "  d0: {{model: port, port_rate: 20 Mbit/s}}\nslices:").unwrap();
         for (slice, dscp) in DSCPS.iter().enumerate() {
@@ -326,7 +331,7 @@ impl Network {
             }
         }
         let classes = self.classes(&self.devices[0], "  ");
-        writeln!(text, "scenarios: {{all: {{title: t, reference: true}}}}\npolicies:\n  p:\n    title: t\n    discipline: guaranteed\n    classes:\n{classes}\nrepetitions: 1\nduration: 200 ms\nseed: 1").unwrap();
+        writeln!(text, "scenarios: {{all: {{title: t, reference: true}}}}\npolicies:\n  p:\n    title: t\n    discipline: guaranteed\n{classes}\nrepetitions: 1\nduration: 200 ms\nseed: 1").unwrap();
         Study::parse(&text, "random.yaml", &MemoryFiles::default()).ok()
     }
 }

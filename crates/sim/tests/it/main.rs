@@ -4,6 +4,7 @@
 mod acknowledgements;
 mod adversary;
 mod ahead;
+mod bound_cases;
 mod bounds;
 mod captures;
 mod chain;

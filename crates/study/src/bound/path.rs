@@ -7,9 +7,9 @@
 //! - A_1(o) is the longest wait in the host's adapter, and A_{i+1}(o) = E_i(o) + D + δ of its class (step 6);
 //! - E_i(o) = A_i(o) where its class has no other stream: a token bucket behind a system that keeps the order delays nothing that it would
 //!   not have delayed in front of it (step 7; J.-Y. Le Boudec, *A Theory of Traffic Regulators for Deterministic Networks*, ToN 2018);
-//! - with other streams, E_i(o) = A_i(o) + \[sup_u Σ_s α_s(u + J_s) − ρ u − σ\]⁺ / ρ, where J_s is 0 for o itself, A_i(s) − A_i(o) + E_r(o) for
+//! - with other streams, E_i(o) = A_i(o) + \[sup_u Σ_s α_s(u + J_s) − ρ u − σ\]⁺ / ρ, where J_s is 0 for o itself, A_i(s) − A_i(o) + A_r(o) for
 //!   streams that have been in its class since device r, and A_i(s) for all others: frames of these may have overtaken it, and have used the
-//!   tokens that its own source left (step 8). Traffic that left one class of the device before may also be counted as σ' + ρ' u.
+//!   tokens that its own source left (step 8). All that was in the class of o on the device before may also be counted as σ' + ρ' u.
 
 use super::{TOO_MUCH, reacts};
 use crate::params::{DutParams, ScenarioParams, SourceHeaders, SourceParams};
@@ -48,8 +48,8 @@ pub(super) struct Progress {
 #[derive(Debug, Clone, Copy)]
 struct Passed {
     class: usize,
-    /// E: see the top of this file.
-    eligible_ns: u64,
+    /// A: see the top of this file.
+    late_ns: u64,
     guarantee: GuaranteeParams,
     accounting: Accounting,
 }
@@ -149,9 +149,9 @@ impl<'a> Walk<'a> {
 /// Slice, host and headers of every source of a scenario, then of every application.
 fn flows(scenario: &ScenarioParams) -> impl Iterator<Item = (usize, Option<&str>, SourceHeaders)> {
     let of_sources = scenario.sources.iter();
-    let of_sources = of_sources.map(|s| (s.slice, s.host.as_deref(), s.headers.clone()));
+    let of_sources = of_sources.map(|s| (s.slice, s.host.as_deref(), s.headers));
     let of_applications = scenario.applications.iter();
-    let of_applications = of_applications.map(|s| (s.slice, s.host.as_deref(), s.headers.clone()));
+    let of_applications = of_applications.map(|s| (s.slice, s.host.as_deref(), s.headers));
     of_sources.chain(of_applications)
 }
 
@@ -195,13 +195,13 @@ fn on_link_of(study: &Study, scenario: &ScenarioParams, host: Option<&str>) -> R
 }
 
 impl Progress {
-    /// E of this flow on the first device from which on the other has been in its class; `None` if it was not in it on the last.
+    /// A of this flow on the first device from which on the other has been in its class; `None` if it was not in it on the last.
     fn together_since(&self, other: &Self) -> Option<u64> {
         let classes = self.passed.iter().zip(&other.passed).rev();
         let together = classes.map_while(|(own, other)| {
             own.filter(|own| other.is_some_and(|other| other.class == own.class))
         });
-        together.last().map(|passed| passed.eligible_ns)
+        together.last().map(|passed| passed.late_ns)
     }
 
     /// It is in a class that guarantees nothing: how long it stays there has no bound.
@@ -245,12 +245,12 @@ impl Shared<'_> {
             };
             let eligible = eligible.as_ref().map(|eligible| eligible[position]);
             let eligible = eligible.map_err(Clone::clone);
-            let eligible_ns = *eligible.as_ref().unwrap_or(&0);
+            let late_ns = *progress.late_ns.as_ref().unwrap_or(&0);
             let late = eligible.map(|eligible| eligible.saturating_add(delay_ns));
             progress.late_ns = in_class.clone().and(late);
             progress.passed.push(Some(Passed {
                 class,
-                eligible_ns,
+                late_ns,
                 guarantee: self.guarantee,
                 accounting: self.guaranteed.accounting,
             }));
@@ -370,54 +370,40 @@ impl Shared<'_> {
         let mut members = self.members.iter().zip(late);
         let own = members.find(|(flow, _)| Some(flows[**flow].stream) == stream);
         let own = own.map(|(flow, late)| (&flows[*flow], *late));
-        // Traffic by the class that it had on the device before, as it was sent and as it left that class.
-        let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
+        // As it was sent: of streams that were in its class on the device before, and of all others.
+        let (mut together, mut others) = (Vec::new(), Vec::new());
+        let mut last = None;
         for ((flow, curve), late) in self.members.iter().zip(curves).zip(late) {
             let flow = &flows[*flow];
-            let last = flow.passed.last().copied().flatten();
-            let before = last.map(|passed| passed.class);
-            let together =
-                own.and_then(|(own, own_late)| Some((own.together_since(flow)?, own_late)));
-            let variation = match (together, own) {
-                (_, Some((own, _))) if own.stream == flow.stream => 0,
-                (Some((eligible, own_late)), _) => (late + eligible).saturating_sub(own_late),
-                _ => *late,
-            };
-            let together = together.is_some();
-            let (as_sent, _) = groups.entry(before).or_insert_with(|| {
-                let passed = last.filter(|passed| self.counts_as(passed));
-                let as_left = passed.map(|Passed { guarantee, .. }| {
-                    let left = ArrivalCurve::of_bucket(guarantee.rate, guarantee.burst);
-                    left.delayed(if together { 0 } else { guarantee.delay.nanos() })
-                });
-                (Vec::new(), as_left)
-            });
-            as_sent.push(curve.delayed(variation));
+            match own.and_then(|(own, own_late)| Some((own.together_since(flow)?, own_late))) {
+                Some((first, own_late)) => {
+                    let variation = (late + first).saturating_sub(own_late);
+                    let is_own = own.is_some_and(|(own, _)| own.stream == flow.stream);
+                    together.push(curve.delayed(if is_own { 0 } else { variation }));
+                    last = flow.passed.last().copied().flatten();
+                }
+                None if own.is_some_and(|(own, _)| own.stream == flow.stream) => {
+                    together.push(*curve);
+                }
+                None => others.push(curve.delayed(*late)),
+            }
         }
-        let groups: Vec<_> = groups.into_values().collect();
-        let mut reshaped = vec![false; groups.len()];
-        let mut least = self.wait(&groups, &reshaped);
-        for group in 0..groups.len() {
-            reshaped[group] = groups[group].1.is_some();
-            let wait = self.wait(&groups, &reshaped);
-            reshaped[group] &= wait < least;
-            least = least.min(wait);
-        }
-        match least {
+        let as_sent = self.wait(together.iter().chain(&others));
+        // As it left that class.
+        let left = last.filter(|passed| self.counts_as(passed));
+        let left = left.map(|Passed { guarantee, .. }| {
+            let left = ArrivalCurve::of_bucket(guarantee.rate, guarantee.burst);
+            self.wait(others.iter().chain([&left]))
+        });
+        match left.unwrap_or(u64::MAX).min(as_sent) {
             u64::MAX => Err(TOO_MUCH.to_owned()),
-            least => Ok(least),
+            wait => Ok(wait),
         }
     }
 
-    /// The longest wait for tokens of what arrives by these curves, of each group that chosen, ns; `u64::MAX` where nothing bounds it.
-    fn wait(&self, groups: &[Group], reshaped: &[bool]) -> u64 {
-        let mut curves = Vec::new();
-        for ((as_sent, as_left), reshaped) in groups.iter().zip(reshaped) {
-            match as_left.filter(|_| *reshaped) {
-                Some(as_left) => curves.push(as_left),
-                None => curves.extend(as_sent),
-            }
-        }
+    /// The longest wait for tokens of what arrives by these curves, ns; `u64::MAX` where nothing bounds it.
+    fn wait<'c>(&self, curves: impl Iterator<Item = &'c ArrivalCurve>) -> u64 {
+        let curves: Vec<ArrivalCurve> = curves.copied().collect();
         let GuaranteeParams { rate, burst, .. } = self.guarantee;
         let tokens = u128::from(burst.bytes()) * 8 * u128::from(NANOS_PER_SECOND);
         match backlog(&curves, rate) {
@@ -493,6 +479,3 @@ impl Shared<'_> {
         ))
     }
 }
-
-/// Traffic that was in one class on the device before: as it was sent, and as it left that class.
-type Group = (Vec<ArrivalCurve>, Option<ArrivalCurve>);

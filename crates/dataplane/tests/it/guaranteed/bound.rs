@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use slicewise_dataplane::guaranteed::Guaranteed;
 use slicewise_model::SliceParams;
-use slicewise_units::Duration;
+use slicewise_units::{ByteCount, Duration};
 
 /// The admission condition as it stands in the paper: at every deadline of a greedy start the
 /// work due fits, and a largest frame before it.
@@ -315,6 +315,38 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
         .max()
         .unwrap();
     assert!(largest <= bound.nanos(), "{largest} ns of {bound}");
+}
+
+/// A slice that was admitted for frames of 500 bytes and more sends 60: what is charged is what was reserved of the link.
+#[test]
+fn frames_below_the_smallest_are_charged_as_the_smallest() {
+    let mut slice = guaranteed(10_000_000, 2_000, Duration::from_millis(2));
+    if let Some(guarantee) = &mut slice.guarantee {
+        guarantee.smallest_frame = ByteCount::new(500);
+    }
+    let frame = |slice, bytes| Arrival {
+        at: 0,
+        slice,
+        bytes,
+    };
+    let mut arrivals = vec![frame(0, 60); 80];
+    arrivals.extend([frame(1, 1_000); 400]);
+    let mut rig = Rig::new(&params(&[1]), &[slice, best_effort(50_000)], 100_000_000);
+    rig.run(&arrivals);
+    let guaranteed = rig
+        .sent
+        .iter()
+        .filter(|sent| sent.slice == 0 && sent.guaranteed);
+    let eligible: Vec<u64> = guaranteed.map(|sent| sent.start).collect();
+    // Four at once, and then one each 400 us while best effort keeps the link busy, beside one turn of the excess.
+    assert!(eligible[3] < 100_000, "{eligible:?}");
+    let later: Vec<u64> = eligible.into_iter().filter(|at| *at > 4_000_000).collect();
+    assert!(later.len() > 20, "{later:?}");
+    let gaps = later.windows(2).map(|pair| pair[1] - pair[0]);
+    assert!(
+        gaps.clone().all(|gap| (300_000..500_000).contains(&gap)),
+        "{later:?}"
+    );
 }
 
 #[test]

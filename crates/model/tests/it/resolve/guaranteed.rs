@@ -3,8 +3,9 @@
 use super::support::*;
 use insta::assert_snapshot;
 use slicewise_model::{
-    BurstSpec, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec, PolicyParams,
-    PolicySpec, PortParams, QueueLimitSpec, Rate, RateSpec, SliceParams, WredKey,
+    Action, BurstSpec, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec,
+    PolicerSpec, PolicyParams, PolicySpec, PortParams, QueueLimitSpec, Rate, RateSpec, SliceParams,
+    WredKey,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 
@@ -308,4 +309,30 @@ fn what_a_scheduler_cannot_represent_is_rejected() {
         ..promised("a", "10 Mbit/s")
     };
     assert_snapshot!(refused(heavy), @"policy `p`, class `a`: weight: is above 65535, the largest weight of a slice");
+}
+
+#[test]
+fn classes_that_can_lose_frames_within_their_guarantee_are_told() {
+    let with = |queue_limit, police: Option<(u64, u64, Action)>| {
+        let police = police.map(|(mbit, bytes, action)| PolicerSpec {
+            cbs: Some(BurstSpec::Size(ByteCount::new(bytes))),
+            exceed: Some(action.clone()),
+            violate: Some(action),
+            ..PolicerSpec::new(RateSpec::Absolute(bits(mbit * 1_000_000)))
+        });
+        let class = ClassSpec {
+            queue_limit,
+            police,
+            ..promised("a", "10 Mbit/s")
+        };
+        on_gigabit(&slices(vec![class])).loss_notes().join("\n")
+    };
+    assert_eq!(with(None, None), "");
+    assert_snapshot!(with(Some(QueueLimitSpec::Packets(291)), None), @"class `a`: its queue holds 291 packets, but up to 292 small ones may wait within the guarantee: some may be lost; leave `queue_limit` out, or state the `smallest_frame` of the guarantee");
+    assert_eq!(with(Some(QueueLimitSpec::Packets(292)), None), "");
+    assert_snapshot!(with(Some(QueueLimitSpec::Bytes(ByteCount::new(17_000))), None), @"class `a`: its queue holds 284 packets, but up to 292 small ones may wait within the guarantee: some may be lost; leave `queue_limit` out, or state the `smallest_frame` of the guarantee");
+    assert_snapshot!(with(None, Some((9, 5_000, Action::Drop))), @"class `a`: its policer drops frames within the guarantee of 10 Mbit/s with bursts of 5 kB: police at no less");
+    assert_snapshot!(with(None, Some((10, 4_999, Action::Drop))), @"class `a`: its policer drops frames within the guarantee of 10 Mbit/s with bursts of 5 kB: police at no less");
+    assert_eq!(with(None, Some((10, 5_000, Action::Drop))), "");
+    assert_eq!(with(None, Some((1, 5_000, Action::Transmit))), "");
 }

@@ -15,6 +15,12 @@ use slicewise_traffic::{Cbr, Pace, Pattern, Random, Sizes, Source};
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use slicewise_wire::{Headers, IpVersion};
 
+/// A study without other files.
+pub fn parsed(text: &str) -> Study {
+    Study::parse(text, "study.yaml", &MemoryFiles::default())
+        .unwrap_or_else(|found| panic!("{found}\n{text}"))
+}
+
 /// What became of a packet, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
