@@ -486,13 +486,20 @@ impl PolicyParams {
     }
 }
 
-/// At least `limit`, and the largest backlog of a guarantee even if all frames are small.
+/// How late a gateway may be for frames that arrive, and again for those that leave, while its bounds hold.
+const LATENESS: Duration = Duration::from_millis(2);
+
+/// At least `limit`, and the largest backlog of a guarantee even if all frames are small, and come and leave late.
 fn room_for(
     guarantee: &GuaranteeParams,
     accounting: Accounting,
     limit: QueueLimitParams,
 ) -> QueueLimitParams {
-    let packets = guarantee.largest_backlog_packets(accounting);
+    let late = GuaranteeParams {
+        delay: guarantee.delay + LATENESS,
+        ..*guarantee
+    };
+    let packets = late.largest_backlog_packets(accounting);
     QueueLimitParams {
         packets: limit
             .packets

@@ -94,9 +94,9 @@ fn a_burst_covers_4_ms_at_the_rate_and_two_largest_frames_at_least() {
 
 #[test]
 fn a_queue_holds_the_largest_backlog_of_a_guarantee() {
-    // 5,000 B of burst and 10 ms at the rate, if all frames have 60 B.
+    // 5,000 B of burst, and 10 ms and 2 ms of a late gateway at the rate, if all frames have 60 B.
     let packets = slice(promised("a", "10 Mbit/s")).queue_limit.packets;
-    assert_eq!(packets, (5_000 + 12_500) / 60 + 1);
+    assert_eq!(packets, (5_000 + 15_000) / 60 + 1);
     // Of 60 B with two tags the IP packet has 38.
     let l3 = PolicySpec {
         guaranteed: Some(GuaranteedSpec {
@@ -110,7 +110,7 @@ fn a_queue_holds_the_largest_backlog_of_a_guarantee() {
         .unwrap()
         .queue_limit
         .packets;
-    assert_eq!(packets, (5_000 + 12_500) / 38 + 1);
+    assert_eq!(packets, (5_000 + 15_000) / 38 + 1);
     let set = ClassSpec {
         queue_limit: Some(QueueLimitSpec::Packets(7)),
         ..promised("a", "10 Mbit/s")
