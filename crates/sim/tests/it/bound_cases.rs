@@ -57,7 +57,7 @@ fn two_classes_that_are_one_on_the_second_device_wait_for_tokens_of_either() {
     let text = include_str!("../cases/merge2.yaml");
     let (study, records) = case(text);
     let why = bound(&study, &records).unwrap_err();
-    assert!(why.contains("its queue holds 76"), "{why}");
+    assert!(why.contains("its queue holds 117"), "{why}");
     let roomy = text.replace("name: both,", "name: both, queue_limit: 500 packets,");
     assert_ne!(roomy, text);
     let (study, records) = case(&roomy);
@@ -130,4 +130,69 @@ fn frames_that_leave_early_as_excess_are_counted_as_they_were_sent() {
 fn frames_that_are_released_early_are_counted_as_they_were_sent() {
     let bounded = all_within(include_str!("../cases/early-release.yaml"));
     assert!(bounded[0].0 > 1_800_000, "{bounded:?}");
+}
+
+/// A first device that gives voice another code point, and a second one that knows only that.
+const REMARKED: &str = "
+name: remarked
+title: t
+description: d
+link: {rate: 100 Mbit/s}
+path: [first, second]
+devices:
+  first: {model: port, port_rate: 100 Mbit/s}
+  second:
+    model: port
+    port_rate: 100 Mbit/s
+    policy:
+      title: second
+      discipline: guaranteed
+      classes:
+        - {name: gold, match: {dscp: cs5}, guarantee: {rate: 2 Mbit/s, burst: 1600 B, delay: 3 ms}}
+slices:
+  voice: {match: {dscp: ef}, share: 2 Mbit/s, guaranteed: true, headers: {dscp: ef, source: 10.0.1.2, destination: 10.0.2.2}}
+  bulk: {match: {dscp: 0}, share: 40 Mbit/s, headers: {source: 10.0.1.4, destination: 10.0.2.4}}
+sources:
+  voice: {slice: voice, host: h1, pattern: cbr, payload: 158 B, rate: 0.5 Mbit/s}
+  bulk: {slice: bulk, host: h2, pattern: iperf3, payload: 1458 B, rate: 60 Mbit/s}
+scenarios:
+  calm: {title: as promised, reference: true}
+policies:
+  guaranteed:
+    title: guaranteed
+    discipline: guaranteed
+    classes:
+      - {name: voice, slice: voice, set_dscp: cs5, guarantee: {rate: 2 Mbit/s, burst: 1600 B, delay: 2 ms}}
+repetitions: 1
+duration: 1 s
+seed: 1
+";
+
+#[test]
+fn frames_are_followed_into_the_class_of_their_new_code_point() {
+    let (study, records) = case(REMARKED);
+    let (both, largest) = bound(&study, &records).unwrap();
+    assert!(
+        largest <= both && (5_000_000..5_100_000).contains(&both),
+        "{both}"
+    );
+    let unmarked = REMARKED.replace("set_dscp: cs5, ", "");
+    let (study, records) = case(&unmarked);
+    let why = bound(&study, &records).unwrap_err();
+    assert_eq!(why, "not every device on its path gives it a guarantee");
+}
+
+/// On the last device it does not matter what frames are marked as.
+#[test]
+fn where_a_policer_marks_some_frames_nothing_is_stated_of_the_next_device() {
+    let police = "police: {rate: 1 Mbit/s, burst: 1600 B, exceed: set_dscp 0}";
+    let by_policer = REMARKED.replace("set_dscp: cs5", police);
+    let (study, records) = case(&by_policer);
+    insta::assert_snapshot!(bound(&study, &records).unwrap_err(), @"the policer of class `voice` marks some frames, which may be in other classes from there on");
+    let on_the_last = REMARKED.replace(
+        "match: {dscp: cs5}",
+        &format!("match: {{dscp: cs5}}, {police}"),
+    );
+    let (study, records) = case(&on_the_last);
+    assert!(bound(&study, &records).is_ok());
 }

@@ -42,6 +42,8 @@ pub(super) struct Progress {
     /// Its class on each device so far, where that guarantees it something.
     passed: Vec<Option<Passed>>,
     headers: SourceHeaders,
+    /// Why its headers, and so its class on the next device, are not known.
+    remarked: Option<String>,
 }
 
 /// A class with a guarantee that a flow has passed.
@@ -82,6 +84,7 @@ impl<'a> Walk<'a> {
                 stream,
                 passed: Vec::new(),
                 headers,
+                remarked: None,
             }
         });
         Self {
@@ -106,6 +109,7 @@ impl<'a> Walk<'a> {
             let Some(class) = policy.classes.get(index) else {
                 continue;
             };
+            members.iter().for_each(|flow| after[*flow].remark(class));
             let guaranteed = policy.guaranteed.as_ref();
             let guarantee = class.slice.and_then(|slice| slice.guarantee);
             let (Some(guaranteed), Some(guarantee)) = (guaranteed, guarantee) else {
@@ -116,6 +120,7 @@ impl<'a> Walk<'a> {
             };
             let shared = Shared {
                 walk: self,
+                remarked: self.flows.iter().find_map(|flow| flow.remarked.as_ref()),
                 class,
                 guaranteed,
                 guarantee,
@@ -204,13 +209,28 @@ impl Progress {
         together.last().map(|passed| passed.late_ns)
     }
 
+    /// It gets the code point that a class gives its frames.
+    fn remark(&mut self, class: &ClassParams) {
+        self.headers.dscp = class.set_dscp.unwrap_or(self.headers.dscp);
+        let police = class.police.as_ref();
+        let actions = police.map(|p| [&p.conform, &p.exceed, &p.violate]);
+        let mut actions = actions.into_iter().flatten();
+        if actions.any(|action| !matches!(action, Action::Transmit | Action::Drop)) {
+            self.remarked = Some(format!(
+                "the policer of class `{}` marks some frames, which may be in other classes from there on",
+                class.name
+            ));
+        }
+    }
+
     /// It is in a class that guarantees nothing: how long it stays there has no bound.
     fn leave_guarantees(&mut self) {
         self.passed.push(None);
-        let why = "not every device on its path gives it a guarantee";
-        self.late_ns = Err(why.to_owned());
+        let unguaranteed = || "not every device on its path gives it a guarantee".to_owned();
+        let why = self.remarked.clone().unwrap_or_else(unguaranteed);
+        self.late_ns = Err(why.clone());
         if self.schedulers_ns.is_ok() {
-            self.schedulers_ns = Err(why.to_owned());
+            self.schedulers_ns = Err(why);
         }
     }
 }
@@ -218,6 +238,8 @@ impl Progress {
 /// The flows that share a class with a guarantee.
 struct Shared<'a> {
     walk: &'a Walk<'a>,
+    /// Why frames of other flows may be in this class.
+    remarked: Option<&'a String>,
     class: &'a ClassParams,
     guaranteed: &'a GuaranteedParams,
     guarantee: GuaranteeParams,
@@ -235,7 +257,6 @@ impl Shared<'_> {
             Err(_) => Ok(()),
         };
         let in_class = in_class.and(room);
-        let marks = self.marks();
         for (position, &flow) in self.members.iter().enumerate() {
             let progress = &mut after[flow];
             progress.guarantees += 1;
@@ -254,12 +275,6 @@ impl Shared<'_> {
                 guarantee: self.guarantee,
                 accounting: self.guaranteed.accounting,
             }));
-            match &marks {
-                Ok(Some(dscp)) => progress.headers.dscp = *dscp,
-                Ok(None) => {}
-                // Its class on the next device is not known.
-                Err(why) => progress.late_ns = Err(why.clone()),
-            }
         }
     }
 
@@ -275,23 +290,12 @@ impl Shared<'_> {
         self.members.iter().map(curve).collect()
     }
 
-    /// The code point that leaves the device with its frames, if that is another.
-    fn marks(&self) -> Result<Option<u8>, String> {
-        let police = self.class.police.as_ref();
-        let actions = police.map(|p| [&p.conform, &p.exceed, &p.violate]);
-        let mut actions = actions.into_iter().flatten();
-        if actions.any(|action| !matches!(action, Action::Transmit | Action::Drop)) {
-            return Err(format!(
-                "the policer of class `{}` marks some frames, which may be in other classes from there on",
-                self.class.name
-            ));
-        }
-        Ok(self.class.set_dscp)
-    }
-
     /// Whether all that is sent to the class fits its guarantee, and leaves it in order.
     fn check(&self, device: &DutParams) -> Result<(), String> {
         let name = &self.class.name;
+        if let Some(why) = self.remarked {
+            return Err(why.clone());
+        }
         if self.class.flow_queue.is_some() {
             return Err(format!(
                 "frames of class `{name}` overtake each other in its flow queue: only their \
