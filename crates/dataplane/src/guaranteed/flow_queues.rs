@@ -76,7 +76,7 @@ impl Guaranteed {
         Ok(id)
     }
 
-    /// Most that waits of a slice while it keeps to its guarantee: its burst, and what its rate earns in its delay and a bucket.
+    /// Most that waits of a slice while it keeps to its guarantee (step 5 of the proof): its burst, and what its rate earns in its delay and a bucket.
     fn conforming_backlog(&self, id: SliceId) -> ProtectedBacklog {
         let slice = self.slices.get(id.0 as usize);
         let Some(slice) = slice.filter(|slice| slice.committed.exists()) else {

@@ -9,7 +9,8 @@
 //!
 //! For slices that pass the admission test, a frame within its slice's (CIR, CBS) leaves no
 //! later than `eligible + D` plus one bucket width ([`Guaranteed::granularity`]), whatever others
-//! send: regulated earliest deadline first (Georgiadis et al., IEEE/ACM ToN 4(4), 1996). Calendars
+//! send: regulated earliest deadline first (Georgiadis et al., IEEE/ACM ToN 4(4), 1996), proved step by step in
+//! `docs/mechanisms/guaranteed-bound.md`: eligible times (step 1) are in `slice.rs`, who may be sent (2) in `place.rs` and `wheel.rs`. Calendars
 //! with find-first-set bitmaps, in the manner of Carousel (SIGCOMM 2017) and Eiffel (NSDI 2019),
 //! make every decision O(1).
 

@@ -13,7 +13,7 @@ const NANOBITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
 /// The largest burst that 63 bits hold: 1.15 GB.
 const BURST_MAX: u64 = i64::MAX.unsigned_abs() / NANOBITS_PER_BYTE;
 
-/// A token bucket in 32 bytes: as exact as [`TokenBucket`](crate::bucket::TokenBucket), but with a burst
+/// A token bucket in 32 bytes (step 1 of the proof): as exact as [`TokenBucket`](crate::bucket::TokenBucket), but with a burst
 /// of at most 1.15 GB, so that credit fits in 64 bits. Frames that cost less than the smallest are charged as that.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmallBucket {

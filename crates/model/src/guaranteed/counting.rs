@@ -1,4 +1,5 @@
-//! Converts bytes between the accounting of a guarantee and that of the link.
+//! Converts bytes between the accounting of a guarantee and that of the link: assumption A4 of
+//! `docs/mechanisms/guaranteed-bound.md`.
 
 use slicewise_units::{Accounting, ByteCount, FrameLengths, Layer};
 

@@ -34,7 +34,7 @@ pub struct GuaranteeParams {
 }
 
 impl GuaranteeParams {
-    /// The most that a slice within its guarantee has waiting: σ + ρ (D + δ), rounded up.
+    /// The most that a slice within its guarantee has waiting (step 5 of the proof): σ + ρ (D + δ), rounded up.
     #[must_use]
     pub fn largest_backlog(&self) -> ByteCount {
         self.burst + self.rate.bytes_in(self.delay) + ByteCount::new(1)

@@ -264,6 +264,8 @@ fn of_population(
     }))
 }
 
+/// Whether the device is a link as the proof assumes it (`docs/mechanisms/guaranteed-bound.md`, a link that is a token bucket).
+///
 /// Through a licence that has to be waited for, a frame leaves no later than through a link of
 /// its rate alone, if no frame takes longer on the port, and none is let through on credit:
 /// then the largest frame that the admission test counts as under way covers the one on the
