@@ -12,6 +12,8 @@ pub struct DelayRange {
     longest: Duration,
 }
 
+/// The longest delay in relation to the shortest: as many doublings as the steps are.
+const MAX_RATIO: u64 = 55_110;
 /// Largest number of steps.
 const MAX_STEPS: usize = 64;
 /// The fourth roots of two, in ten-thousandths: the steps within a doubling.
@@ -21,16 +23,13 @@ impl DelayRange {
     /// Most buckets from now to the latest deadline.
     pub const BUCKETS_AHEAD: u64 = 1 << 17;
 
-    /// Delays from `shortest`, at least 1 µs and one [bucket width](Self::bucket_width), up to `longest`.
+    /// Delays from `shortest`, at least 1 µs, up to `longest`, at most 55,110 times that: then the shortest is longer than a
+    /// [bucket](Self::bucket_width).
     #[must_use]
     pub fn new(shortest: Duration, longest: Duration) -> Self {
-        let longest = longest.max(Duration::from_micros(1));
-        let range = Self {
-            shortest: Duration::ZERO,
-            longest,
-        };
         let shortest = shortest.max(Duration::from_micros(1));
-        let shortest = shortest.max(range.bucket_width()).min(longest);
+        let farthest = Duration::from_nanos(shortest.nanos().saturating_mul(MAX_RATIO));
+        let longest = longest.clamp(shortest, farthest);
         Self { shortest, longest }
     }
 
@@ -62,7 +61,7 @@ impl DelayRange {
         delay - self.bucket_width()
     }
 
-    /// At most 64 delays from the shortest to the longest, four per doubling (a factor of 55,109): a delay is
+    /// At most 64 delays from the shortest to the longest, four per doubling (a factor of 55,110): a delay is
     /// rounded down to one of them where no further distinct delay can be had, and by default.
     pub fn steps(self) -> impl Iterator<Item = Duration> {
         let shortest = self.shortest.nanos();

@@ -156,16 +156,6 @@ impl GuaranteedSpec {
             );
             return Err(("delays", problem));
         }
-        let range = DelayRange::new(spec.shortest_delay, spec.longest_delay);
-        if spec.shortest_delay < range.bucket_width() {
-            let problem = format!(
-                "the shortest, {}, is below {}, the resolution of deadlines where the longest delay is {}: state a shorter longest",
-                spec.shortest_delay,
-                range.bucket_width(),
-                spec.longest_delay
-            );
-            return Err(("delays", problem));
-        }
         for (index, (name, weight)) in spec.tenants.iter().enumerate() {
             if *weight == 0 {
                 let problem = format!("tenant `{name}` has a weight of 0: must be at least 1");

@@ -95,5 +95,5 @@ fn a_page_that_was_opened_once_opens_again_while_the_controller_is_away() {
     browser.wait_for(LISTED);
     browser.tab_to("Links");
     browser.press(&ENTER.to_string());
-    browser.wait_for_text("20 Mbit/s promised of 100 Mbit/s");
+    browser.wait_for_text("28 Mbit/s reserved of 100 Mbit/s");
 }

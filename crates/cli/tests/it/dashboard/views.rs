@@ -68,7 +68,7 @@ fn every_view_fits_a_phone_and_a_screen_and_can_be_read_in_light_and_dark() {
             "#/slices/backup",
             "weighed by active flows, a queue each, reported above 2 Mbit/s",
         ),
-        ("#/links", "55 Mbit/s promised of 100 Mbit/s"),
+        ("#/links", "77 Mbit/s reserved of 100 Mbit/s"),
         ("#/rules", "Lent since"),
         ("#/history", "Generation 3"),
         ("#/events", "lent to backup"),

@@ -341,7 +341,7 @@ fn frames_below_the_smallest_are_charged_as_the_smallest() {
     // Four at once, and then one each 400 us while best effort keeps the link busy, beside one turn of the excess.
     assert!(eligible[3] < 100_000, "{eligible:?}");
     let later: Vec<u64> = eligible.into_iter().filter(|at| *at > 4_000_000).collect();
-    assert!(later.len() > 20, "{later:?}");
+    assert!(later.len() > 12, "{later:?}");
     let gaps = later.windows(2).map(|pair| pair[1] - pair[0]);
     assert!(
         gaps.clone().all(|gap| (300_000..500_000).contains(&gap)),

@@ -35,11 +35,12 @@ fn four_steps_to_a_doubling_as_far_as_the_longest() {
 #[test]
 fn there_are_one_to_sixty_four_steps_and_none_is_shorter_than_a_bucket() {
     let one = micros(10, 1);
-    assert_eq!(one.steps().collect::<Vec<_>>(), [Duration::from_micros(1)]);
+    assert_eq!(one.steps().collect::<Vec<_>>(), [Duration::from_micros(10)]);
     assert_eq!(micros(0, 2).shortest(), Duration::from_micros(1));
     let wide = micros(1, 1_000_000);
-    assert_eq!(wide.shortest(), wide.bucket_width());
-    assert_eq!(micros(10, 1_000_000).steps().count(), 64);
+    assert_eq!(wide.longest(), Duration::from_micros(55_110));
+    assert!(wide.bucket_width() < wide.shortest());
+    assert_eq!(wide.steps().count(), 64);
     let endless = DelayRange::new(Duration::MAX, Duration::MAX);
     assert_eq!(endless.steps().collect::<Vec<_>>(), [Duration::MAX]);
 }
