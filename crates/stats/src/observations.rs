@@ -8,6 +8,7 @@ use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::application_summary::{ApplicationQuantity, SliceApplications};
 use crate::availability;
 use crate::description::{Metric, SliceDescription, StudyDescription};
+use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
 use crate::objective::DelayLimit;
 use crate::opportunity::{self, Opportunity};
@@ -32,6 +33,11 @@ pub struct SliceObservation {
     /// The percentile of delay that an objective names, of all frames sent; `None` where there is no such
     /// objective, no delay is known, or nothing was sent.
     pub delay_of_sent: Option<SentDelay>,
+    /// After the transient: frames of a slice with a delay limit that were received later than that; `None` where there is no
+    /// limit, or no delay is known.
+    pub late_frames: Option<u64>,
+    /// How its delay changes in the course of the run; `None` where it is not known.
+    pub delay_growth: Option<DelayGrowth>,
     /// What it offers depends on what it gets: a TCP flow was seen in the slice, or it was held back.
     pub reacts: bool,
     /// Paused hosts did not send all that was due.
@@ -224,6 +230,11 @@ impl Observations {
                             || (record.flows.iter())
                                 .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
                         is_held_back: slice.withheld_frames > 0,
+                        late_frames: (slice.series.late_frames)
+                            .get(record.steady_from()..)
+                            .filter(|late| !late.is_empty())
+                            .map(|late| late.iter().copied().map(u64::from).sum()),
+                        delay_growth: DelayGrowth::of(record, slice),
                         ..observe(slice, record.bin_ns, keeps_cdf)
                     }
                 })
@@ -314,6 +325,8 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         whole: record.whole,
         served_bits_per_second: 0.0,
         delay_of_sent: record.delay_of_sent,
+        late_frames: None,
+        delay_growth: None,
         reacts: false,
         is_held_back: false,
         applications: None,

@@ -3,6 +3,7 @@
 use crate::bound;
 use crate::device;
 use crate::licence;
+use crate::packets;
 use crate::params::{ImpairmentParams, LinkImpairments};
 use crate::study::{Phase, Study, StudyPolicy};
 use slicewise_stats::backend::SIMULATOR;
@@ -25,7 +26,7 @@ impl Study {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let later = self.phases.iter().skip(1).map(|phase| &phase.study);
-        let mut notes = Vec::new();
+        let mut notes = packets::notes(self);
         for study in std::iter::once(self).chain(later) {
             for (index, policy) in study.policies.iter().enumerate() {
                 let mut unbounded = bound::promised(study, index).unbounded;

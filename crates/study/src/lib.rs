@@ -21,6 +21,7 @@ mod kind;
 mod licence;
 mod load;
 mod measured;
+mod packets;
 pub mod params;
 mod plan;
 mod quick;

@@ -16,6 +16,7 @@ mod reason;
 mod repetitions;
 mod samples;
 mod scalability;
+mod shown;
 
 pub use bound::BoundCheck;
 pub use influence::{InfluenceTest, InfluenceVerdict};

@@ -4,6 +4,7 @@
 use super::influence::sends;
 use super::isolation::Skipped;
 use super::repetitions::{Contrast, Rules};
+use super::shown;
 use super::{NotJudged, Outcome};
 use crate::application::ApplicationRecord;
 use crate::description::{SliceDescription, StudyDescription};
@@ -11,6 +12,7 @@ use crate::estimate::{Interval, Sample};
 use crate::holm;
 use crate::objective::{Objective, Percentile};
 use crate::observations::{Observations, RunObservation};
+use crate::pooled::PooledShare;
 use serde::{Deserialize, Serialize};
 
 /// Whether slices with objectives meet them.
@@ -65,7 +67,7 @@ impl ObjectiveIndicator {
     }
 
     /// Whether it needs the clocks of both ends.
-    const fn is_delay(self) -> bool {
+    pub(super) const fn is_delay(self) -> bool {
         matches!(self, Self::Delay(_) | Self::DelayVariation(_))
     }
 
@@ -132,6 +134,12 @@ pub struct ObjectiveTest {
     pub p_missed: f64,
     /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
     pub repetitions_needed: Option<u32>,
+    /// Packets of all repetitions and those of them lost or late, where the objective is of a share of packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<PooledShare>,
+    /// ns of delay in a second: the delay still grows, so that the objective cannot be shown to be met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growing_per_second: Option<f64>,
 }
 
 /// Judge the objectives of every slice that states some; `None` where none does.
@@ -266,6 +274,8 @@ impl Judging<'_> {
             draft.test.slice.clone_from(&slice.name);
             scenario.clone_into(&mut draft.test.scenario);
             draft.test.loss_ratio = loss_ratio;
+            draft.test.packets = shown::packets(indicator, of_slices(), self.rules.confidence);
+            draft.test.growing_per_second = shown::growing(indicator, limit, of_slices());
             self.drafts.push(draft);
         }
     }
@@ -522,6 +532,8 @@ pub(super) fn draft(asked: Asked, values: &[f64], rules: Rules) -> Option<Draft>
         },
         p_missed,
         repetitions_needed: None,
+        packets: None,
+        growing_per_second: None,
     };
     Some(Draft {
         test,
@@ -533,9 +545,10 @@ pub(super) fn draft(asked: Asked, values: &[f64], rules: Rules) -> Option<Draft>
 impl Draft {
     /// Decide one of `tests`.
     fn decide(self, p_missed: f64, tests: usize, rules: Rules) -> ObjectiveTest {
-        let outcome = if self.test.p_met <= rules.alpha() {
+        let is_shown = !self.test.lacks_packets() && self.test.growing_per_second.is_none();
+        let outcome = if self.test.p_met <= rules.alpha() && is_shown {
             Outcome::Holds
-        } else if p_missed <= rules.alpha() {
+        } else if self.test.p_met > rules.alpha() && p_missed <= rules.alpha() {
             Outcome::Broken
         } else {
             Outcome::Inconclusive
@@ -551,6 +564,12 @@ impl Draft {
     }
 
     fn repetitions_needed(&self, tests: usize, rules: Rules) -> Option<u32> {
+        if self.test.growing_per_second.is_some() {
+            return None;
+        }
+        if self.test.p_met <= rules.alpha() {
+            return self.test.repetitions_with_packets(rules.confidence);
+        }
         let seen = (self.test.repetitions, self.test.repetitions_beyond);
         let Some(sample) = self.sample else {
             return rules.runs_to_decide_share(seen, tests);

@@ -197,13 +197,42 @@ impl ObjectivesVerdict {
             Outcome::Holds => format!("least headroom {text}"),
             _ => format!(
                 "{text}{}",
-                more_repetitions(test.repetitions, self.repetitions_needed)
+                match test.growing_per_second {
+                    Some(_) => String::new(),
+                    None => more_repetitions(test.repetitions, self.repetitions_needed),
+                }
             ),
         })
     }
 }
 
 impl ObjectiveTest {
+    /// Why an objective that is met in the repetitions is not shown to be met: "; still growing by 6 ms in a second: run longer",
+    /// "; 0 of 3200 packets lost or late, of which up to 0.094 % may be".
+    #[must_use]
+    pub fn not_shown(&self) -> Option<String> {
+        if self.outcome != Outcome::Inconclusive {
+            return None;
+        }
+        if let Some(growing) = self.growing_per_second {
+            let growing = words::time(growing);
+            return Some(format!(
+                "; still growing by {growing} in a second: run longer"
+            ));
+        }
+        let packets = self.packets.filter(|_| self.lacks_packets())?;
+        Some(format!(
+            "; {} of {} lost{}, which shows at most {}",
+            packets.beyond,
+            words::count(packets.of, "packet"),
+            match self.indicator {
+                ObjectiveIndicator::LossRatio => "",
+                _ => " or late",
+            },
+            percent(packets.upper)
+        ))
+    }
+
     /// "delay at 99 % of voice in storm 6.2 ms (5.9 ms to 6.5 ms), objective at most 5 ms, missed".
     #[must_use]
     pub fn describe(&self) -> String {
@@ -266,7 +295,8 @@ impl ObjectiveTest {
             (Outcome::Broken, _) => ", missed".to_owned(),
             _ => String::new(),
         };
-        format!("objective {at} {limit}{sent}{room}")
+        let not_shown = self.not_shown().unwrap_or_default();
+        format!("objective {at} {limit}{sent}{room}{not_shown}")
     }
 }
 

@@ -1,0 +1,59 @@
+//! Whether a study sends enough packets to show what it is to show.
+
+use crate::params::ScenarioParams;
+use crate::study::Study;
+use slicewise_stats::pooled::packets_needed;
+use slicewise_stats::words;
+use slicewise_units::NANOS_PER_SECOND;
+
+/// Objectives of shares of packets that cannot be shown to be met by as many packets as are sent, a sentence each.
+pub(crate) fn notes(study: &Study) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, slice) in study.slices.iter().enumerate() {
+        let Some(objective) = slice.objective else {
+            continue;
+        };
+        let delay = objective.delay.map(|delay| delay.at.share_beyond());
+        let finest = [objective.loss_ratio, delay].into_iter().flatten();
+        let finest = finest.filter(|share| *share > 0.0).reduce(f64::min);
+        let needed = finest.and_then(|share| packets_needed(share, study.margins.confidence));
+        let (Some(share), Some(needed)) = (finest, needed) else {
+            continue;
+        };
+        for scenario in &study.scenarios {
+            let sent = packets_of(study, scenario, index);
+            let Some(sent) = sent.filter(|sent| (1..needed).contains(sent)) else {
+                continue;
+            };
+            notes.push(format!(
+                "slice `{}`, scenario {}: about {} are sent in all repetitions; to show that at most {} of them are lost or late takes {needed} \
+                 without one that is: run more repetitions, or longer",
+                slice.name,
+                scenario.name,
+                words::count(sent, "packet"),
+                words::percent(share),
+            ));
+            break;
+        }
+    }
+    notes
+}
+
+/// Packets of a slice in all repetitions, about; `None` where applications decide.
+fn packets_of(study: &Study, scenario: &ScenarioParams, slice: usize) -> Option<u64> {
+    let mut applications = scenario.applications.iter();
+    if applications.any(|source| source.slice == slice) || !study.populations.is_empty() {
+        return None;
+    }
+    let own = scenario
+        .sources
+        .iter()
+        .filter(|source| source.slice == slice);
+    let packets = own.map(|source| {
+        let rate = source.rate.bits_per_second();
+        let packet =
+            u128::from(source.mean_counted_bytes().max(1)) * 8 * u128::from(NANOS_PER_SECOND);
+        u128::from(rate) * u128::from(study.duration.nanos()) / packet
+    });
+    u64::try_from(packets.sum::<u128>() * u128::from(study.repetitions)).ok()
+}
