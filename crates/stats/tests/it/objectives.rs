@@ -428,3 +428,51 @@ fn a_run_without_a_packet_in_its_steady_state_says_nothing_of_delay_variation() 
         .map(|test| (test.repetitions, test.repetitions_infinite));
     assert_eq!(counted.collect::<Vec<_>>(), [(40, 0), (36, 0)]);
 }
+
+/// Thirty-two runs of a hundred packets cannot show that one in ten thousand is lost at most, and of thirty thousand they can.
+#[test]
+fn a_share_that_is_finer_than_the_packets_is_not_shown_to_be_kept() {
+    let objective = Objective {
+        loss_ratio: Some(1e-4),
+        ..Objective::default()
+    };
+    let with_packets = |packets, lost: fn(u32) -> u64| {
+        let mut runs = runs(32, 3.2 * MBIT);
+        for run in &mut runs {
+            let slice = &mut run.slices[CRITICAL].steady;
+            slice.sent_frames = packets;
+            slice.lost_frames = lost(run.key.repetition);
+            slice.loss_ratio = slice.lost_frames as f64 / packets as f64;
+        }
+        judge(&with(objective), &runs).objectives.unwrap()
+    };
+    let few = with_packets(100, |_| 0);
+    assert_eq!(few.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(few.deciding().unwrap(), @"loss ratio of critical in s1 0 % (in every repetition), objective at most 0.01 %; 0 of 3200 packets lost, which shows at most 0.094 %; about 300 repetitions would decide");
+    assert_eq!(with_packets(1_000, |_| 0).outcome, Outcome::Holds);
+    // One loss of 32,000 is far below one in ten thousand, and may be more.
+    let one = with_packets(1_000, |repetition| u64::from(repetition == 0));
+    assert_eq!(one.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(one.deciding().unwrap(), @"loss ratio of critical in s1 0.003 % (−0.002 % to 0.008 %), objective at most 0.01 %; 1 of 32000 packets lost, which shows at most 0.015 %; about 84 repetitions would decide");
+}
+
+/// The mean of all packets so far is within the limit, and what the next ones will have is not.
+#[test]
+fn a_delay_that_still_grows_is_not_shown_to_stay_within_its_limit() {
+    let grows_by = |ms: u64| {
+        let mut runs = runs(32, 3.2 * MBIT);
+        for run in &mut runs {
+            let bins = &mut run.slices[CRITICAL].series.delay_mean_ns;
+            let last = bins.len() as u64;
+            for (bin, delay) in (0..).zip(bins) {
+                *delay = Some(300_000 + 2_000_000 * ms * bin / last);
+            }
+        }
+        judge(&with(delay_of_5_ms()), &runs).objectives.unwrap()
+    };
+    assert_eq!(grows_by(0).outcome, Outcome::Holds);
+    let growing = grows_by(1);
+    assert_eq!(growing.outcome, Outcome::Inconclusive);
+    assert_eq!(growing.repetitions_needed, None);
+    insta::assert_snapshot!(growing.deciding().unwrap(), @"delay at 99 % of critical in s1 400 µs (in every repetition), objective at most 5 ms; still growing by 50 µs in a second: run longer");
+}

@@ -248,3 +248,14 @@ fn priority_that_may_exceed_the_licence_it_borrows_from_is_noted() {
     assert_eq!(notes("priority: {}", ""), "");
     assert_eq!(notes("weight: 1", borrows), "");
 }
+
+#[test]
+fn an_objective_that_takes_more_packets_than_are_sent_is_noted() {
+    let notes = |loss: &str| {
+        let stated = format!("share: 4 Mbit/s\n    objective: {{loss: {loss}}}");
+        let text = STUDY.replacen("share: 4 Mbit/s", &stated, 1);
+        parse(&text).unwrap().notes().join("\n")
+    };
+    assert_snapshot!(notes("0.001 %"), @"slice `rest`, scenario calm: about 4578 packets are sent in all repetitions; to show that at most 0.001 % of them are lost or late takes 299574 without one that is: run more repetitions, or longer");
+    assert_eq!(notes("1 %"), "");
+}
