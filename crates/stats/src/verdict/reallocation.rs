@@ -6,6 +6,7 @@ use crate::description::{Margins, StudyDescription};
 use crate::estimate::{Interval, Sample, valid_confidence};
 use crate::observations::Observations;
 use crate::opportunity::Opportunity;
+use crate::power;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ pub struct ReallocationVerdict {
     /// The numbers: `statistic` is the reallocated fraction, `margin` the threshold it was held
     /// against (for a partial one, that of "holds").
     pub decided_by: Option<DecidedBy>,
-    /// Repetitions that would move a partial or inconclusive verdict to the side of the threshold
-    /// its mean lies on; `None` where it is decided or no number within reason would.
+    /// Repetitions that would show the mean to be on the side of the thresholds where it lies; `None` where it is decided or no
+    /// number within reason would.
     pub repetitions_needed: Option<u32>,
     /// Scenarios in which there was something to reallocate, in the order of the study.
     pub scenarios: Vec<ScenarioReallocation>,
@@ -106,12 +107,16 @@ fn conclude(
         (_, Some(high)) if high <= broken => {
             (Outcome::Broken, broken, count(fractions, |f| f > broken))
         }
-        (Some(_), Some(_)) => (Outcome::Partial, holds, count(fractions, |f| f < holds)),
-        _ => (
-            Outcome::Inconclusive,
-            holds,
-            count(fractions, |f| f < holds),
-        ),
+        (low, high) => {
+            let is_between =
+                low.is_some_and(|low| low > broken) && high.is_some_and(|high| high < holds);
+            let outcome = if is_between {
+                Outcome::Partial
+            } else {
+                Outcome::Inconclusive
+            };
+            (outcome, holds, count(fractions, |f| f < holds))
+        }
     };
     let excludes_rare = rules.p_rare(sample.count, beyond) <= rules.alpha();
     let outcome = match of_means {
@@ -145,16 +150,14 @@ fn conclude(
             p_value: None,
         }),
         repetitions_needed: match outcome {
-            Outcome::Partial | Outcome::Inconclusive => {
-                repetitions_needed(margins, fractions, sample)
-            }
+            Outcome::Inconclusive => repetitions_needed(margins, fractions, sample),
             _ => None,
         },
         scenarios,
     }
 }
 
-/// Repetitions after which a mean beyond a threshold would be shown to be beyond it.
+/// Repetitions after which the mean would be shown to be beyond a threshold, or between both.
 fn repetitions_needed(margins: &Margins, fractions: &[f64], sample: &Sample) -> Option<u32> {
     let rules = Rules::of(margins);
     let Some(variance) = sample.variance else {
@@ -167,7 +170,9 @@ fn repetitions_needed(margins: &Margins, fractions: &[f64], sample: &Sample) -> 
         let beyond = count(fractions, |f| f > margins.reallocation_broken);
         (sample.mean - margins.reallocation_broken, beyond)
     } else {
-        return None;
+        let distance = (sample.mean - margins.reallocation_broken)
+            .min(margins.reallocation_holds - sample.mean);
+        return power::fewest(|runs| power::suffices(runs, distance, variance, rules.confidence));
     };
     rules.runs_to_show_within((sample.count, beyond), Contrast { distance, variance })
 }

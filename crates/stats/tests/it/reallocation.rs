@@ -54,7 +54,9 @@ fn repetitions_beyond_the_threshold_are_counted_and_the_threshold_itself_is_not_
         (&[0.05, 0.05], Broken, 0.05, 0),
         (&nearly_none, Broken, 0.05, 1),
         (&[0.5, 0.5], Partial, 0.95, 2),
-        (&[0.95, 0.5, 0.6], Partial, 0.95, 2),
+        (&[0.5, 0.6, 0.55], Partial, 0.95, 3),
+        (&[0.95, 0.5, 0.6], Inconclusive, 0.95, 2),
+        (&[0.05, 0.5, 0.4], Inconclusive, 0.95, 3),
     ] {
         let verdict = judged(fractions);
         let numbers = verdict.decided_by.unwrap();
@@ -81,18 +83,23 @@ fn the_rates_behind_the_fraction_are_what_was_left_and_what_of_it_was_taken() {
 }
 
 #[test]
-fn a_partial_verdict_near_a_threshold_says_how_many_repetitions_would_decide() {
+fn an_undecided_verdict_near_a_threshold_says_how_many_repetitions_would_decide() {
     let near_all = judged(&[0.94, 0.96, 0.98, 1.0]);
-    assert_eq!(near_all.outcome, Outcome::Partial);
-    insta::assert_snapshot!(near_all.reason(), @"partial: best effort gets 97 % (94 % to 100 %) of the unused capacity in s0, 95 % needed (Student); about 12 repetitions would decide");
+    assert_eq!(near_all.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(near_all.reason(), @"inconclusive: best effort gets 97 % (94 % to 100 %) of the unused capacity in s0, 95 % needed (Student); about 12 repetitions would decide");
     // Variance 0.0003 and 0.005 within: n > 6.18 · 12 = 74. Runs at the threshold are not beyond it.
     for fractions in [[0.95, 0.95, 0.98, 0.94], [0.05, 0.05, 0.02, 0.06]] {
         let near = judged(&fractions);
-        assert_eq!(near.outcome, Outcome::Partial);
+        assert_eq!(near.outcome, Outcome::Inconclusive);
         let needed = near.repetitions_needed.unwrap();
         assert!((74..80).contains(&needed), "{needed}");
     }
-    assert_eq!(judged(&[0.5, 0.6]).repetitions_needed, None);
+    let between = judged(&[0.95, 0.5, 0.6]);
+    assert_eq!(between.outcome, Outcome::Inconclusive);
+    let needed = between.repetitions_needed.unwrap();
+    let partial = [0.95, 0.5, 0.6].repeat(needed.div_ceil(3) as usize);
+    assert_eq!(judged(&partial).outcome, Outcome::Partial);
+    assert_eq!(judged(&[0.5, 0.6, 0.55]).repetitions_needed, None);
 }
 
 /// Bytes that both slices together may send in an interval, which is what an ideal link keeps at most.
