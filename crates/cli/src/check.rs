@@ -51,10 +51,13 @@ pub fn warn(warnings: &Diagnostics) {
     }
 }
 
-/// Say before the runs that nothing will be shown to hold.
-pub fn note_too_few_repetitions(study: &Study) {
-    if let Some(too_few) = study.too_few_repetitions() {
-        noteln!("note: {too_few}");
+/// Say before the runs that nothing will be shown to hold. Of a single scenario there are no verdicts to say the rest.
+pub fn note_before_runs(study: &Study) {
+    let is_compared = study.scenarios.len() > 1;
+    let rest = (!is_compared).then(|| study.notes());
+    let notes = study.too_few_repetitions().into_iter();
+    for note in notes.chain(rest.into_iter().flatten()) {
+        noteln!("note: {note}");
     }
 }
 

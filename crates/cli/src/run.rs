@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
-use crate::check::{has_no_cases, load_study_file, note_too_few_repetitions, warn};
+use crate::check::{has_no_cases, load_study_file, note_before_runs, warn};
 use crate::executor::{self, Outcome, RunEvent, Work};
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -85,7 +85,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
             &folder,
         )?;
     }
-    note_too_few_repetitions(study);
+    note_before_runs(study);
     let jobs = options.jobs.map_or_else(processors, NonZeroU32::get);
     let interrupt = on_interrupt("finishing the runs in progress")?;
     let work = Work {

@@ -4,7 +4,7 @@
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
-use crate::check::note_too_few_repetitions;
+use crate::check::note_before_runs;
 use crate::executor::Work;
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -81,7 +81,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());
         captures::check(root, &CAPTURE_NAMES, is_free, (&study, &runs), &folder)?;
     }
-    note_too_few_repetitions(&study);
+    note_before_runs(&study);
     note_other_profiles(&study);
     if let Some(note) = study.descriptors_without_effect() {
         noteln!("note: {note}");

@@ -171,3 +171,13 @@ fn mistakes_are_counted_in_the_file_that_has_them() {
         "{refused}"
     );
 }
+
+/// Of one scenario there is no verdict that says why there is no bound.
+#[test]
+fn a_run_of_a_single_scenario_says_what_has_no_bound() {
+    let sandbox = Sandbox::new();
+    let study = include_str!("../../../sim/tests/cases/merge2.yaml");
+    sandbox.write("merge.yaml", study);
+    let (_, notes) = sandbox.succeeded(&["run", "merge.yaml", "--out", "out"]);
+    assert!(notes.contains("218 packets may wait"), "{notes}");
+}
