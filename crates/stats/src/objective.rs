@@ -73,21 +73,6 @@ pub enum Percentile {
 }
 
 impl Percentile {
-    /// Share of packets that may be beyond it; 0 for the largest.
-    #[must_use]
-    pub const fn share_beyond(self) -> f64 {
-        match self {
-            Self::P50 => 0.5,
-            Self::P90 => 0.1,
-            Self::P95 => 0.05,
-            Self::P99 => 0.01,
-            Self::P999 => 1e-3,
-            Self::P9999 => 1e-4,
-            Self::P99999 => 1e-5,
-            Self::Max => 0.0,
-        }
-    }
-
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::P50,
@@ -113,6 +98,12 @@ impl Percentile {
             Self::P99999 => 99_999,
             Self::Max => 100_000,
         }
+    }
+
+    /// Share of packets that may be beyond it; 0 for the largest.
+    #[must_use]
+    pub fn share_beyond(self) -> f64 {
+        f64::from(100_000 - self.per_100_000()) / 1e5
     }
 
     /// This percentile of `delay`, ns.

@@ -52,9 +52,9 @@ pub struct PlannedSlice {
 pub struct PlanOutcome {
     /// For each slice of the plan, in order.
     pub slices: Vec<SliceOutcome>,
-    /// What is left of the link's rate, as the link counts.
+    /// Rate of the link that is left, as the link counts.
     pub rate_left: BitRate,
-    /// What of the link is reserved only because frames may be small.
+    /// Rate of the link that is reserved only because frames may be small.
     pub held_for_small_frames: BitRate,
     /// What is left of the buffer, where one is stated.
     pub buffer_left: Option<ByteCount>,

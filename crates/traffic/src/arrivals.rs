@@ -270,7 +270,7 @@ pub fn backlog(sources: &[ArrivalCurve], rate: BitRate) -> Option<Backlog> {
     Some(Backlog::AtMost(most))
 }
 
-/// What sources send at most in `window` ns, both ends included, nanobits; `None` where that is too much to tell.
+/// Most that sources send in `window` ns, both ends included, nanobits; `None` where that is too much to tell.
 pub fn amount(sources: &[ArrivalCurve], window: u64) -> Option<u128> {
     let amounts = sources.iter().map(|curve| curve.amount(window));
     amounts

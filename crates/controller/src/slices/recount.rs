@@ -52,7 +52,7 @@ pub(crate) async fn recount(
     capacity.save(connection).await
 }
 
-/// What the delay class at a position promised: the position among the steps gave the time until the deadline.
+/// Delay that the class at a position promised: the position among the steps gave the time until the deadline.
 fn delay_of_position(range: DelayRange, position: u64) -> Duration {
     let position = usize::try_from(position).unwrap_or(usize::MAX);
     let until_deadline = range.steps().take(position.saturating_add(1)).last();

@@ -173,7 +173,7 @@ impl SmallBucket {
     }
 }
 
-/// What a bucket keeps in bytes: at most [`BURST_MAX`], so that the product fits.
+/// Nanobits of bytes that a bucket keeps: at most [`BURST_MAX`], so that the product fits.
 #[inline]
 fn nanobits(bytes: u32) -> i64 {
     i64::from(bytes) * NANOBITS_PER_BYTE.cast_signed()

@@ -267,7 +267,7 @@ impl Admission {
         is_counted.then(|| self.subtract(&load))
     }
 
-    /// What is reserved with a delay.
+    /// Sums of the guarantees with a delay.
     #[must_use]
     pub fn class(&self, delay: Duration) -> Option<ClassReserved> {
         let at = self.position(delay).ok()?;
@@ -370,7 +370,7 @@ impl Admission {
         in_use.max(self.params.delays.step_within(wanted))
     }
 
-    /// What the link sends until a deadline in addition to one largest frame, nanobits.
+    /// Bits that the link sends until a deadline in addition to one largest frame, nanobits.
     pub(super) fn limit(&self, delay: Duration) -> u128 {
         let until_deadline = self.params.delays.to_deadline(delay);
         // Below 2^128 - 2^64: a sum that saturates is above it, and so rejected.

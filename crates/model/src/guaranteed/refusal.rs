@@ -42,7 +42,7 @@ pub enum Problem {
     Rate {
         /// The requested rate, of all slices of the request.
         asked: BitRate,
-        /// What it takes of the link if all frames are small, as the link counts it.
+        /// Rate that it takes of the link if all frames are small, as the link counts.
         on_link: BitRate,
         /// The unreserved rate of the link, as it counts.
         left: BitRate,
@@ -53,7 +53,7 @@ pub enum Problem {
         within: Duration,
         /// The demand within it, including one frame already being transmitted, as the link counts it.
         demand: ByteCount,
-        /// What the link sends until the deadline.
+        /// Bytes that the link sends until the deadline.
         supply: ByteCount,
     },
     /// The largest backlog of all slices exceeds the buffer.

@@ -21,14 +21,14 @@ pub(super) type Load = ClassSums;
 /// Usage of a delay class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassUse {
-    /// What is reserved in it.
+    /// Sums of its guarantees.
     pub reserved: ClassReserved,
     /// How much more burst this class could admit before its own condition fails, as the link
     /// counts it (longer classes may allow less).
     pub slack: ByteCount,
 }
 
-/// What is reserved in one delay class.
+/// Sums of the guarantees of one delay class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassReserved {
     /// Its delay.
@@ -39,9 +39,9 @@ pub struct ClassReserved {
     pub rate: BitRate,
     /// Sum of their bursts.
     pub burst: ByteCount,
-    /// What the rates take of the link at most, as it counts.
+    /// Most that the rates take of the link, as it counts.
     pub link_rate: BitRate,
-    /// What the bursts take of the link at most, as it counts.
+    /// Most that the bursts take of the link, as it counts.
     pub link_burst: ByteCount,
 }
 

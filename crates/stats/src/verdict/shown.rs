@@ -41,7 +41,7 @@ impl ObjectiveTest {
     }
 }
 
-/// What was lost or late of a slice in all repetitions.
+/// Packets of a slice in all repetitions, and those of them lost or late.
 pub(super) fn packets<'o>(
     indicator: ObjectiveIndicator,
     runs: impl Iterator<Item = &'o SliceObservation>,

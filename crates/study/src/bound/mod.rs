@@ -31,7 +31,7 @@ const SMALLEST_FRAME: u32 = 60;
 /// Bytes before the IP header behind two tags.
 const LARGEST_OFFSET: u8 = 22;
 
-/// What a policy promises in a study.
+/// Bounds that a policy promises in a study.
 #[derive(Debug, Default)]
 pub(crate) struct Promised {
     pub(crate) bounds: BTreeMap<String, DelayBound>,
@@ -99,7 +99,7 @@ impl Promised {
     }
 }
 
-/// What is bounded of a slice that keeps to its guarantee.
+/// Bounded part of the delay of a slice that keeps to its guarantee.
 struct Parts {
     /// [`DelayBound::scheduler_ns`].
     scheduler_ns: u64,
@@ -107,7 +107,7 @@ struct Parts {
     outside_ns: Result<u64, String>,
 }
 
-/// What to say of bounds that do not follow: scenarios with the same reason together.
+/// Notes on bounds that do not follow: scenarios with the same reason together.
 pub(crate) fn notes(policy: &str, unbounded: &[Unbounded]) -> Vec<String> {
     let mut reasons: Vec<(&Unbounded, Vec<&str>)> = Vec::new();
     for one in unbounded {
@@ -184,7 +184,7 @@ fn bound(
     }))
 }
 
-/// What one-way delay contains beside waiting in hosts and schedulers, ns.
+/// Part of one-way delay beside waiting in hosts and schedulers, ns.
 fn constant_ns(study: &Study, hops: &[(&DutParams, &PolicyParams)]) -> u64 {
     let link = study.link;
     let varies = link.impairments.egress.delay_variation;

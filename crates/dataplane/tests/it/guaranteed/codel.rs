@@ -1,35 +1,18 @@
 //! `CoDel` in the flow queue of a slice touches no frame within the guarantee, and controls what is beyond.
 
-use super::rig::{Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, params};
+use super::rig::{Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, flow_queue, params};
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::SliceId;
 use slicewise_model::{
-    ClassSpec, DelayRange, Discipline, FlowQueueParams, FlowQueueSpec, GuaranteeParams,
-    GuaranteedParams, PolicySpec, SliceParams,
+    DelayRange, FlowQueueParams, FlowQueueSpec, GuaranteeParams, GuaranteedParams, SliceParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::Ecn;
 
+const LINK: u64 = 10_000_000;
 const RATE: u64 = 4_000_000;
 const MS: u64 = 1_000_000;
-
-/// By default the target is 5 ms, and the interval 100 ms.
-fn flow_queue(spec: FlowQueueSpec) -> FlowQueueParams {
-    let class = ClassSpec {
-        flow_queue: Some(spec),
-        ..ClassSpec::class_default()
-    };
-    let policy = PolicySpec {
-        name: "p".into(),
-        classes: vec![class],
-        discipline: Discipline::MinimumShare,
-        guaranteed: None,
-        queues: Vec::new(),
-    };
-    let policy = policy.resolve(BitRate::new(10_000_000)).unwrap();
-    policy.classes[0].flow_queue.unwrap()
-}
 
 fn guarantee(rate: u64, burst: u64, delay_ms: u64) -> SliceParams {
     SliceParams {
@@ -74,7 +57,7 @@ struct Link {
 impl Link {
     /// A link that carries 10 Mbit/s, counted by `accounting`, of frames of `bytes`.
     fn new(edge: Edge, own: &SliceParams, accounting: Accounting, bytes: u64) -> Self {
-        let queue = flow_queue(FlowQueueSpec::default());
+        let queue = flow_queue(FlowQueueSpec::default(), LINK);
         Self::with_queue(edge, own, accounting, bytes, &queue)
     }
 
@@ -93,7 +76,7 @@ impl Link {
             ..params(&[1])
         };
         let other = guarantee(6_000_000, edge.bursts[1], edge.delays_ms[1]);
-        let link = (10_000_000 * bytes).div_ceil(counted(accounting, bytes));
+        let link = (LINK * bytes).div_ceil(counted(accounting, bytes));
         let mut rig = Rig::new(&params, &[other, best_effort(1)], link);
         let scheduler = &mut rig.scheduler;
         let own = scheduler.add_flow_queued_slice(own, queue, Instant::ZERO);
@@ -224,7 +207,7 @@ proptest! {
             priority: vec![vec![46], vec![34]],
             ..FlowQueueSpec::default()
         };
-        let mut link = Link::with_queue(LONG, &own(LONG), Accounting::L2, 1_000, &flow_queue(levels));
+        let mut link = Link::with_queue(LONG, &own(LONG), Accounting::L2, 1_000, &flow_queue(levels, LINK));
         link.rig.tag = |handle| {
             let mixed = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             ([0, 0, 34, 46][(mixed % 4) as usize], (mixed / 4 % 5 * 1_000) as u16)

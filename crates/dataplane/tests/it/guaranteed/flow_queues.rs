@@ -1,13 +1,13 @@
 //! Slices with flow queues and levels of priority inside: the guarantee stays that of the slice.
 
-use super::rig::{Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, guaranteed, params};
+use super::rig::{
+    Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, flow_queue, guaranteed, params,
+};
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::{Selected, Selection, SliceId};
-use slicewise_model::{
-    ClassSpec, Discipline, FlowQueueParams, FlowQueueSpec, PolicySpec, SliceParams,
-};
-use slicewise_units::{BitRate, Duration, Instant};
+use slicewise_model::{FlowQueueParams, FlowQueueSpec, SliceParams};
+use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
 const LINK: u64 = 1_000_000_000;
@@ -15,31 +15,16 @@ const RATE: u64 = 100_000_000;
 const BURST: u64 = 4 * LARGEST_FRAME;
 const OBJECTIVE: Duration = Duration::from_millis(1);
 
-fn resolved(spec: FlowQueueSpec) -> FlowQueueParams {
-    let class = ClassSpec {
-        flow_queue: Some(spec),
-        ..ClassSpec::class_default()
-    };
-    let policy = PolicySpec {
-        name: "p".into(),
-        classes: vec![class],
-        discipline: Discipline::MinimumShare,
-        guaranteed: None,
-        queues: Vec::new(),
-    };
-    let policy = policy.resolve(BitRate::new(LINK)).unwrap();
-    policy.classes[0].flow_queue.unwrap()
-}
-
 /// Three levels: EF, two of AF, the rest.
 fn levels(target: Duration) -> FlowQueueParams {
-    resolved(FlowQueueSpec {
+    let spec = FlowQueueSpec {
         flows: Some(64),
         target: Some(target),
         interval: Some(target + target),
         priority: vec![vec![46], vec![34, 36]],
         ..FlowQueueSpec::default()
-    })
+    };
+    flow_queue(spec, LINK)
 }
 
 /// So long that nothing is dropped.
@@ -248,10 +233,11 @@ fn mostly_one_flow(handle: u64) -> (u8, u16) {
 
 #[test]
 fn one_flow_of_a_slice_does_not_delay_another() {
-    let inner = resolved(FlowQueueSpec {
+    let spec = FlowQueueSpec {
         flows: Some(64),
         ..FlowQueueSpec::default()
-    });
+    };
+    let inner = flow_queue(spec, LINK);
     let overloaded = overloaded(&inner, 3 * RATE, mostly_one_flow);
     let longest = |wanted| overloaded.longest(|_, flow| flow == wanted);
     assert!(longest(4_000) <= OBJECTIVE.nanos(), "{}", longest(4_000));

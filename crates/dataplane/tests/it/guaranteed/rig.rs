@@ -4,8 +4,8 @@ use slicewise_dataplane::guaranteed::{Guaranteed, Selection, SliceId, WAKES_PER_
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame, LinkClock};
 use slicewise_model::{
-    Colour, DelayRange, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
-    SliceParams, TenantParams,
+    ClassSpec, Colour, DelayRange, Discipline, FlowQueueParams, FlowQueueSpec, GuaranteeParams,
+    GuaranteedParams, MaximumParams, PolicySpec, QueueLimitParams, SliceParams, TenantParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::{Ecn, TrafficClass};
@@ -25,6 +25,23 @@ pub fn params(tenants: &[u32]) -> GuaranteedParams {
             })
             .collect(),
     }
+}
+
+/// Flow queues of a class on a link of `link` bit/s; by default the target is 5 ms, and the interval 100 ms.
+pub fn flow_queue(spec: FlowQueueSpec, link: u64) -> FlowQueueParams {
+    let class = ClassSpec {
+        flow_queue: Some(spec),
+        ..ClassSpec::class_default()
+    };
+    let policy = PolicySpec {
+        name: "p".into(),
+        classes: vec![class],
+        discipline: Discipline::MinimumShare,
+        guaranteed: None,
+        queues: Vec::new(),
+    };
+    let policy = policy.resolve(BitRate::new(link)).unwrap();
+    policy.classes[0].flow_queue.unwrap()
 }
 
 /// Best effort, with room for everything.
