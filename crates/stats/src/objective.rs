@@ -136,3 +136,16 @@ impl std::fmt::Display for Percentile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_leaves_the_rest_of_the_packets_beyond_it() {
+        assert_eq!(
+            Percentile::ALL.map(Percentile::share_beyond),
+            [0.5, 0.1, 0.05, 0.01, 0.001, 0.0001, 0.000_01, 0.0]
+        );
+    }
+}
