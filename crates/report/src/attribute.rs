@@ -1,12 +1,10 @@
 //! Each verdict in the few words that a table has room for.
 
 use slicewise_stats::description::SliceLimit;
-use slicewise_stats::estimate::Interval;
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Deciding, Indicator, IsolationVerdict, ObjectiveTest, Outcome,
-    PolicyVerdict, Scale,
+    BoundCheck, DecidedBy, Deciding, IsolationVerdict, Outcome, PolicyVerdict,
 };
-use slicewise_stats::words::{change, percent, points, rate, signed, time};
+use slicewise_stats::words::{percent, time};
 
 /// One attribute of one policy, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +85,9 @@ fn deciding(isolation: &IsolationVerdict) -> String {
     let needed = isolation.repetitions_needed();
     let text = match isolation.decided_by() {
         Some(Deciding::Bound(check)) => check.describe(),
-        Some(Deciding::Objective(test)) => with_repetitions(objective(test), needed),
+        Some(Deciding::Objective(test)) => {
+            format!("{}; {}{}", test.claim(), test.measured(), test.not_shown())
+        }
         Some(Deciding::Influence(numbers)) => {
             return with_repetitions(influence(numbers), needed);
         }
@@ -105,55 +105,23 @@ fn deciding(isolation: &IsolationVerdict) -> String {
     }
 }
 
-/// "voice: delay at 99 % 6.2 ms in scenario storm (objective at most 5 ms, missed)".
-fn objective(test: &ObjectiveTest) -> String {
-    let lost = match test.mean {
-        None => format!("{} lost; ", percent(test.loss_ratio)),
-        Some(_) => String::new(),
-    };
-    format!(
-        "{}: {} {} in scenario {} ({lost}{})",
-        test.slice,
-        test.indicator,
-        test.value(),
-        test.scenario,
-        test.compared()
-    )
-}
-
-/// "critical: mean delay 200 µs → 408 µs in scenario 6 (+104 %, margin 25 %)".
+/// "critical: mean delay 200 µs → 408 µs (+104 %) in s6, within +25 % in 0 of 34 runs".
 fn influence(numbers: &DecidedBy) -> String {
-    let scenario = numbers
-        .scenario
-        .as_ref()
-        .map_or_else(String::new, |s| format!(" in scenario {s}"));
     let indicator = numbers
         .indicator
         .map_or_else(String::new, |i| i.to_string());
-    let (change, margin) = (worsening(numbers), margin(numbers));
-    match absolute(numbers) {
-        Some(values) => format!(
-            "{}: {indicator} {values}{scenario} ({change}, margin {margin})",
-            numbers.slice
-        ),
-        None => format!(
-            "{}: {indicator} {change}{scenario} (margin {margin})",
-            numbers.slice
-        ),
-    }
-}
-
-/// "200 µs → 408 µs": the indicator in the reference scenario and in this one.
-pub(crate) fn absolute(numbers: &DecidedBy) -> Option<String> {
-    let value = |value: f64| match numbers.indicator {
-        Some(indicator) if indicator.is_rate() => rate(value),
-        Some(Indicator::LossRatio | Indicator::ReceivedShare) => percent(value),
-        _ => time(value),
+    let change = numbers.change(numbers.statistic);
+    let change = match numbers.absolute() {
+        Some(values) => format!("{values} ({change})"),
+        None => change,
     };
-    let (reference, treatment) = (numbers.reference?, numbers.treatment?);
-    numbers
-        .indicator
-        .map(|_| format!("{} → {}", value(reference), value(treatment)))
+    let scenario = (numbers.scenario.as_ref()).map_or_else(String::new, |s| format!(" in {s}"));
+    format!(
+        "{}: {indicator} {change}{scenario}, within {} {}",
+        numbers.slice,
+        numbers.change(numbers.margin),
+        numbers.runs.in_words(),
+    )
 }
 
 fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
@@ -161,20 +129,9 @@ fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
     let deciding = reallocation.decided_by.as_ref().map_or_else(
         || "no unused capacity".to_owned(),
         |numbers| {
-            let margin = percent(numbers.margin);
-            let needed = match reallocation.outcome {
-                Outcome::Broken => format!("at most {margin} counts as none"),
-                _ => format!("{margin} needed"),
-            };
-            let fraction = percent(numbers.statistic);
-            match (numbers.treatment, numbers.reference) {
-                (Some(taken), Some(available)) => format!(
-                    "{} of {} unused ({fraction}, {needed})",
-                    rate(taken),
-                    rate(available)
-                ),
-                _ => format!("{fraction} of the unused capacity ({needed})"),
-            }
+            let (rates, runs) = (reallocation.rates(numbers), numbers.runs.in_words());
+            let (fraction, claim) = (percent(numbers.statistic), reallocation.claimed_part(numbers));
+            format!("{rates}{fraction} of the unused capacity, {claim} {runs}")
         },
     );
     AttributeText {
@@ -250,59 +207,5 @@ pub(crate) fn sign(outcome: Outcome) -> &'static str {
         Outcome::Broken => "broken",
         Outcome::Partial => "partial",
         Outcome::Inconclusive | Outcome::NotTested => "inconclusive",
-    }
-}
-
-/// The change that was measured, in the direction in which the indicator moves: throughput that
-/// worsens falls, delay and loss rise.
-pub(crate) fn worsening(numbers: &DecidedBy) -> String {
-    in_words(numbers, numbers.statistic)
-}
-
-/// The bounds of that change.
-pub(crate) fn bounds(numbers: &DecidedBy) -> String {
-    let Interval { low, high } = numbers.interval;
-    let (low, high) = if direction(numbers) < 0.0 {
-        (high, low)
-    } else {
-        (low, high)
-    };
-    let text = |value: f64| in_words(numbers, value);
-    match (low, high) {
-        (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
-        (Some(low), None) => format!("at least {}", text(low)),
-        (None, Some(high)) => format!("at most {}", text(high)),
-        (None, None) => "unknown".to_owned(),
-    }
-}
-
-/// A worsening, as a change of the indicator.
-fn in_words(numbers: &DecidedBy, worsening: f64) -> String {
-    let change_of_indicator = direction(numbers) * worsening;
-    match numbers.scale {
-        Scale::Fraction => percent(worsening),
-        Scale::Relative => change(change_of_indicator),
-        scale => signed(&quantity(scale, change_of_indicator)),
-    }
-}
-
-/// What it was held against.
-pub(crate) fn margin(numbers: &DecidedBy) -> String {
-    quantity(numbers.scale, numbers.margin)
-}
-
-fn direction(numbers: &DecidedBy) -> f64 {
-    if numbers.indicator.is_some_and(Indicator::falls) {
-        -1.0
-    } else {
-        1.0
-    }
-}
-
-fn quantity(scale: Scale, value: f64) -> String {
-    match scale {
-        Scale::Relative | Scale::Fraction => percent(value),
-        Scale::RatioDifference => points(value),
-        Scale::Nanoseconds => time(value),
     }
 }

@@ -1,21 +1,40 @@
-//! Availability: the share of intervals in which a slice meets all its objectives.
+//! Conforming intervals: those in which a slice meets all its objectives.
 
 use crate::application::ApplicationRecord;
 use crate::objective::Objective;
 use crate::record::{RunRecord, SliceRecord};
+use std::ops::Range;
 
-/// The share of intervals after the transient in which every objective of packets and of goodput is met, among
-/// those in which the slice sent something; `None` if it sent nothing.
+/// Intervals of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Intervals {
+    /// In which every objective is met.
+    pub conforming: u32,
+    /// In which the slice sent something.
+    pub all: u32,
+}
+
+impl Intervals {
+    /// The share that conforms; `None` where there are none.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        (self.all > 0).then(|| f64::from(self.conforming) / f64::from(self.all))
+    }
+}
+
+/// The intervals of `length_ns` after the transient; what is left of the run at its end is none.
 ///
 /// Goodput is held against what is asked for over the whole run, less the throughput `margin`, as far as that is known, and not
 /// judged where that is less than the objective, less the margin.
 pub(crate) fn of_slice(
-    objective: &Objective,
+    (objective, length_ns): (&Objective, u64),
     margin: f64,
     run: &RunRecord,
     slice: &SliceRecord,
-) -> Option<f64> {
-    let bins = slice.series.sent_frames.len();
+) -> Intervals {
+    let bin_ns = run.bin_ns.max(1);
+    let length = usize::try_from(length_ns.div_ceil(bin_ns)).unwrap_or(usize::MAX);
+    let length = length.max(1);
     let applications = run.applications.iter();
     let applications: Vec<&ApplicationRecord> = applications
         .filter(|source| source.slice == slice.slice)
@@ -35,22 +54,19 @@ pub(crate) fn of_slice(
         goodput: (applications.iter())
             .map(|source| source.series.goodput_bytes.as_slice())
             .collect(),
-        seconds: run.bin_ns as f64 / 1e9,
+        seconds: bin_ns as f64 * length as f64 / 1e9,
     };
-    let (mut available, mut all) = (0u32, 0u32);
-    for bin in run.steady_from()..bins {
-        if slice
-            .series
-            .sent_frames
-            .get(bin)
-            .is_none_or(|&sent| sent == 0)
-        {
-            continue;
+    let mut intervals = Intervals::default();
+    let mut from = run.steady_from();
+    while let Some(to) = from.checked_add(length).filter(|&to| to <= slice.series.sent_frames.len()) {
+        if total(&slice.series.sent_frames, &(from..to)) > 0 {
+            intervals.all = intervals.all.saturating_add(1);
+            let conforms = u32::from(interval.conforms(&(from..to)));
+            intervals.conforming = intervals.conforming.saturating_add(conforms);
         }
-        all = all.saturating_add(1);
-        available = available.saturating_add(u32::from(interval.is_available(bin)));
+        from = to;
     }
-    (all > 0).then(|| f64::from(available) / f64::from(all))
+    intervals
 }
 
 struct Interval<'a> {
@@ -64,10 +80,10 @@ struct Interval<'a> {
 }
 
 impl Interval<'_> {
-    fn is_available(&self, bin: usize) -> bool {
+    fn conforms(&self, bins: &Range<usize>) -> bool {
         let series = &self.slice.series;
-        let sent_frames = u64::from(at(&series.sent_frames, bin));
-        let lost_frames = u64::from(at(&series.lost_frames, bin));
+        let sent_frames = total(&series.sent_frames, bins);
+        let lost_frames = total(&series.lost_frames, bins);
         let objective = self.objective;
 
         let is_lossless_enough = objective
@@ -75,17 +91,17 @@ impl Interval<'_> {
             .is_none_or(|limit| lost_frames as f64 <= limit * sent_frames as f64);
         // By send time: arrival time depends on propagation.
         let is_fast_enough = objective.throughput_bits_per_second.is_none_or(|rate| {
-            let sent_bytes = at(&series.sent_bytes, bin);
-            let arrived_bytes = sent_bytes.saturating_sub(at(&series.lost_bytes, bin));
+            let sent_bytes = total(&series.sent_bytes, bins);
+            let arrived_bytes = sent_bytes.saturating_sub(total(&series.lost_bytes, bins));
             arrived_bytes as f64 >= (rate as f64 / 8.0 * self.seconds).min(sent_bytes as f64)
         });
         let is_prompt_enough = objective.delay.is_none_or(|limit| {
             // A lost frame is not there in time: (late + lost) / sent ≤ 1 − percentile, in whole numbers.
-            let beyond = lost_frames + u64::from(at(&series.late_frames, bin));
+            let beyond = lost_frames + total(&series.late_frames, bins);
             beyond * 100_000 <= sent_frames * u64::from(100_000 - limit.at.per_100_000())
         });
         let is_even_enough = objective.delay_variation.is_none_or(|limit| {
-            let largest = series.delay_max_ns.get(bin).copied().flatten();
+            let largest = of(&series.delay_max_ns, bins).iter().flatten().max();
             let smallest = self.slice.whole.delay.min_ns;
             match largest {
                 Some(largest) => largest.saturating_sub(smallest) <= limit.limit_ns,
@@ -94,15 +110,21 @@ impl Interval<'_> {
             }
         });
         let has_goodput = self.least_goodput.is_none_or(|rate| {
-            let bytes: u64 = self.goodput.iter().map(|series| at(series, bin)).sum();
+            let bytes: u64 = self.goodput.iter().map(|series| total(series, bins)).sum();
             bytes as f64 >= rate / 8.0 * self.seconds
         });
         has_goodput && is_lossless_enough && is_fast_enough && is_prompt_enough && is_even_enough
     }
 }
 
-fn at<T: Copy + Default>(series: &[T], bin: usize) -> T {
-    series.get(bin).copied().unwrap_or_default()
+/// The part of a series in these bins; a series that is shorter has less.
+fn of<'s, T>(series: &'s [T], bins: &Range<usize>) -> &'s [T] {
+    let end = bins.end.min(series.len());
+    &series[bins.start.min(end)..end]
+}
+
+fn total<T: Copy + Into<u64>>(series: &[T], bins: &Range<usize>) -> u64 {
+    of(series, bins).iter().map(|&value| value.into()).sum()
 }
 
 #[cfg(test)]
@@ -193,7 +215,6 @@ mod tests {
             }),
             loss_ratio: Some(0.1),
             throughput_bits_per_second: Some(720_000),
-            availability: Some(0.999),
             ..Objective::default()
         }
     }
@@ -201,7 +222,12 @@ mod tests {
     fn availability_after(change: impl Fn(&mut Series)) -> Option<f64> {
         let mut run = run();
         change(&mut run.slices[0].series);
-        of_slice(&objective(), MARGIN, &run, &run.slices[0])
+        share(&objective(), &run)
+    }
+
+    /// The share of intervals of one bin.
+    fn share(objective: &Objective, run: &RunRecord) -> Option<f64> {
+        of_slice((objective, run.bin_ns), MARGIN, run, &run.slices[0]).share()
     }
 
     #[test]
@@ -257,7 +283,7 @@ mod tests {
             ..Objective::default()
         };
         assert_eq!(
-            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            share(&of_goodput, &run),
             Some(0.5)
         );
         // 712,000 bit/s of answers to 99 % of the requests: 719,192 were asked for, less 2 % are 8,810 B.
@@ -275,7 +301,7 @@ mod tests {
         };
         run.applications = vec![answered(712_000.0, 99.0)];
         assert_eq!(
-            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            share(&of_goodput, &run),
             Some(0.75),
             "no more than was asked for, less the margin"
         );
@@ -283,7 +309,7 @@ mod tests {
         few.series.goodput_bytes[0] = 0;
         run.applications = vec![few];
         assert_eq!(
-            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            share(&of_goodput, &run),
             Some(1.0),
             "far less was asked for"
         );
@@ -293,12 +319,12 @@ mod tests {
             ..source("web", "voice", [0, 0, 9_000, 0])
         }];
         assert_eq!(
-            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            share(&of_goodput, &run),
             Some(0.25)
         );
         run.applications.clear();
         assert_eq!(
-            of_slice(&of_goodput, MARGIN, &run, &run.slices[0]),
+            share(&of_goodput, &run),
             Some(1.0),
             "it has no application"
         );
@@ -330,7 +356,7 @@ mod tests {
         series.delay_max_ns[1] = None;
         for objective in [of_delay, of_variation] {
             assert_eq!(
-                of_slice(&objective, MARGIN, &run, &run.slices[0]),
+                share(&objective, &run),
                 Some(0.75)
             );
         }
@@ -358,16 +384,37 @@ mod tests {
             series.delay_max_ns[1] = None;
             series.lost_frames[0] = 5;
         };
-        let share = availability_after(silent).unwrap();
-        assert!((share - 2.0 / 3.0).abs() < 1e-12);
+        let after = availability_after(silent).unwrap();
+        assert!((after - 2.0 / 3.0).abs() < 1e-12);
         let mut run = run();
         silent(&mut run.slices[0].series);
         run.transient.end_ns = 100_000_000;
         assert_eq!(
-            of_slice(&objective(), MARGIN, &run, &run.slices[0]),
+            share(&objective(), &run),
             Some(1.0)
         );
         run.slices[0].series.sent_frames.fill(0);
-        assert_eq!(of_slice(&objective(), MARGIN, &run, &run.slices[0]), None);
+        assert_eq!(share(&objective(), &run), None);
+    }
+
+    #[test]
+    fn an_interval_is_of_whole_bins_and_what_is_left_is_none() {
+        let mut run = run();
+        // Two frames of ten lost are too many in 100 ms, and just not in 200 ms.
+        run.slices[0].series.lost_frames[2] = 2;
+        let of = |length_ns: u64| {
+            let loss = Objective {
+                loss_ratio: Some(0.1),
+                ..Objective::default()
+            };
+            let intervals = of_slice((&loss, length_ns), MARGIN, &run, &run.slices[0]);
+            (intervals.conforming, intervals.all)
+        };
+        assert_eq!(of(1), (3, 4));
+        assert_eq!(of(100_000_000), (3, 4));
+        assert_eq!(of(150_000_000), (2, 2));
+        assert_eq!(of(300_000_000), (1, 1));
+        assert_eq!(of(500_000_000), (0, 0));
+        assert_eq!(of(u64::MAX), (0, 0));
     }
 }

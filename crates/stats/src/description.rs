@@ -102,6 +102,11 @@ impl StudyDescription {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 fn simulator() -> String {
     backend::SIMULATOR.id.to_owned()
 }
@@ -153,6 +158,10 @@ pub struct PolicyDescription {
     /// Slices with a guarantee from which no bound follows.
     #[serde(default)]
     pub unbounded: Vec<Unbounded>,
+    /// How long a round of its round robin takes if every class takes its turn, ns: its own latency, which is no influence of others. 0
+    /// without one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round_ns: u64,
     /// Published verdicts, if any.
     pub published_verdict: Option<PublishedVerdict>,
     /// In a study as it is judged ([`StudyDescription::by_phase`]): the phase in which the policy is judged.
@@ -293,8 +302,8 @@ pub struct Margins {
     /// study declares otherwise, the transmission time of one largest frame at the shared rate, which is
     /// unavoidable without preemption.
     pub delay_resolution_ns: u64,
-    /// Worsening confined to a smaller share of runs is ignored: 0.09. "Holds" requires enough
-    /// repetitions to exclude this share: 32.
+    /// Share of runs that may be beyond a limit: 0.09. "Holds" says that no more are, which takes 34 runs without one beyond it. "Broken"
+    /// says that more are, and of a larger share still that more than 0.09 are.
     pub rare_runs: f64,
     /// Reallocated fraction from which reallocation holds: 0.95.
     pub reallocation_holds: f64,

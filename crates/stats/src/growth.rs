@@ -3,6 +3,7 @@
 //! The transient of a run is found by throughput, which is steady while a queue fills. So the delay has to be looked at itself: one that
 //! grows through the run has no mean, and what it will come to is not known.
 
+use crate::estimate::Sample;
 use crate::record::{RunRecord, SliceRecord};
 
 /// Mean delay of a slice in the two halves of a run after the transient.
@@ -31,13 +32,15 @@ impl DelayGrowth {
         })
     }
 
-    /// The mean of several runs.
+    /// The growth that several runs show: the lower bound of its mean (Student), or that of a single run.
     #[must_use]
-    pub fn mean(runs: &[Self]) -> Option<Self> {
-        let number = runs.len() as f64;
-        (!runs.is_empty()).then(|| Self {
-            ns: runs.iter().map(|run| run.ns).sum::<f64>() / number,
-            over_ns: runs.iter().map(|run| run.over_ns).sum::<f64>() / number,
+    pub fn shown(runs: &[Self], confidence: f64) -> Option<Self> {
+        let values: Vec<f64> = runs.iter().map(|run| run.ns).collect();
+        let sample = Sample::of(&values)?;
+        let bounds = sample.one_sided_bounds(confidence);
+        Some(Self {
+            ns: bounds.low.unwrap_or(sample.mean),
+            over_ns: runs.iter().map(|run| run.over_ns).sum::<f64>() / f64::from(sample.count),
         })
     }
 

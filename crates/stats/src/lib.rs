@@ -15,7 +15,7 @@
 
 pub mod application;
 pub mod application_summary;
-mod availability;
+pub mod availability;
 pub mod backend;
 pub mod collect;
 pub mod compare;

@@ -30,7 +30,22 @@ pub struct Objective {
     pub request_latency: Option<DelayLimit>,
     /// Smallest share of intervals in which all objectives of packets and goodput are met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub availability: Option<f64>,
+    pub availability: Option<ConformingIntervals>,
+}
+
+/// A share of intervals that conform: in which all other objectives are met.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConformingIntervals {
+    /// Smallest share of them.
+    pub share: f64,
+    /// Length of one, ns; intervals are of whole bins of the series, at least as long as this.
+    pub length_ns: u64,
+}
+
+impl ConformingIntervals {
+    /// Length of an interval where none is stated: 1 s.
+    pub const LENGTH_NS: u64 = 1_000_000_000;
 }
 
 /// A limit of time for a share of packets, flows or requests.

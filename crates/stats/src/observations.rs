@@ -6,7 +6,7 @@
 
 use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::application_summary::{ApplicationQuantity, SliceApplications};
-use crate::availability;
+use crate::availability::{self, Intervals};
 use crate::description::{Metric, SliceDescription, StudyDescription};
 use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
@@ -49,9 +49,9 @@ pub struct SliceObservation {
     pub completion_time_ns: Option<u64>,
     /// The same of the latency of requests.
     pub request_latency_ns: Option<u64>,
-    /// Share of intervals after the transient in which all objectives of the slice are met; `None` where
-    /// it states none, or sent nothing.
-    pub availability: Option<f64>,
+    /// Intervals after the transient, and those in which all objectives of the slice are met; `None` where it states no
+    /// availability, or sent nothing in any.
+    pub intervals: Option<Intervals>,
     /// When it lost frames, over the whole run.
     pub loss_episodes: LossEpisodes,
     /// Number of inter-arrival times of the first source.
@@ -90,6 +90,19 @@ pub struct RunObservation {
     /// 99th percentile of the delay through the idle device before the run, ns: the resolution of a run
     /// on real packets. `None` if not measured.
     pub idle_delay_p99_ns: Option<u64>,
+}
+
+impl RunObservation {
+    fn is_copy_of(&self, other: &Self) -> bool {
+        // Most runs differ here.
+        self.aggregate == other.aggregate
+            && *self
+                == Self {
+                    repetition: self.repetition,
+                    seed: self.seed,
+                    ..other.clone()
+                }
+    }
 }
 
 /// Why a record is rejected.
@@ -208,12 +221,14 @@ impl Observations {
                     // What applications got is of the whole run.
                     let served_in_all = served(slice, 0, slice.whole.span_ns);
                     SliceObservation {
-                        availability: (description.objective.as_ref())
-                            .filter(|objective| objective.availability.is_some())
-                            .and_then(|objective| {
+                        intervals: (description.objective)
+                            .and_then(|objective| Some((objective, objective.availability?)))
+                            .map(|(objective, of)| {
                                 let margin = study.margins.throughput_relative;
+                                let objective = (&objective, of.length_ns);
                                 availability::of_slice(objective, margin, record, slice)
-                            }),
+                            })
+                            .filter(|intervals| intervals.all > 0),
                         completion_time_ns: (description.objective)
                             .and_then(|objective| objective.completion_time)
                             .and_then(|limit| {
@@ -283,6 +298,27 @@ impl Observations {
             .flat_map(BTreeMap::values)
     }
 
+    /// Whether the runs of a cell are copies of one: with nothing random in it, another run would be the same.
+    #[must_use]
+    pub fn is_deterministic(&self, policy: usize, scenario: usize) -> bool {
+        let mut runs = self.cell(policy, scenario);
+        let Some(first) = runs.next() else {
+            return false;
+        };
+        let mut runs = runs.peekable();
+        runs.peek().is_some() && runs.all(|run| run.is_copy_of(first))
+    }
+
+    /// The runs of a cell, by repetition; one of those that are copies of one.
+    pub fn distinct(&self, policy: usize, scenario: usize) -> impl Iterator<Item = &RunObservation> {
+        let number = if self.is_deterministic(policy, scenario) {
+            1
+        } else {
+            usize::MAX
+        };
+        self.cell(policy, scenario).take(number)
+    }
+
     /// One run of a cell.
     #[must_use]
     pub fn run(&self, policy: usize, scenario: usize, repetition: u32) -> Option<&RunObservation> {
@@ -332,7 +368,7 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         applications: None,
         completion_time_ns: None,
         request_latency_ns: None,
-        availability: None,
+        intervals: None,
         loss_episodes: LossEpisodes::of(&record.series, bin_ns),
         iat_samples: *samples,
         iat_mean_ns: *mean_ns,

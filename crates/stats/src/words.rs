@@ -26,6 +26,30 @@ pub fn percent(ratio: f64) -> String {
     format!("{} %", digits((ratio * 1e5).round() / 1e3, 3))
 }
 
+/// A ratio that may be very small: 0.0001 is "0.01 %", 0.000003 is "3·10⁻⁶".
+#[must_use]
+pub fn share(ratio: f64) -> String {
+    if !(f64::MIN_POSITIVE..1e-5).contains(&ratio) {
+        return percent(ratio);
+    }
+    let exponent = ratio.log10().floor();
+    // 9.96 is 10.
+    let mantissa = digits(ratio / 10f64.powf(exponent), 2);
+    let (mantissa, exponent) = match mantissa.as_str() {
+        "10" => ("1", exponent + 1.0),
+        mantissa => (mantissa, exponent),
+    };
+    let superscript = |digit: char| match digit {
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '0'..='9' => char::from_u32(u32::from(digit) - u32::from('0') + u32::from('⁰')).unwrap_or(digit),
+        _ => '⁻',
+    };
+    let exponent: String = format!("{exponent}").chars().map(superscript).collect();
+    format!("{mantissa}·10{exponent}")
+}
+
 /// A difference of two ratios: 0.001 is "0.1 points", so that it is not read as relative.
 #[must_use]
 pub fn points(difference: f64) -> String {

@@ -8,7 +8,7 @@ use crate::params::{
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec, Rate};
 use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
-use slicewise_stats::verdict::repetitions_to_hold;
+use slicewise_stats::verdict::runs_to_hold;
 use slicewise_stats::words::{count, percent};
 use slicewise_units::Duration;
 
@@ -56,6 +56,8 @@ pub struct Study {
     pub measure: MeasureParams,
     /// Margins of the verdicts.
     pub margins: Margins,
+    /// The study says itself which increase of delay is always tolerated.
+    pub(crate) is_resolution_declared: bool,
     /// Published figures.
     pub published: Vec<PublishedFigure>,
     /// The phases of every run, in order of time; empty where nothing changes during a run. The first is the study
@@ -148,7 +150,7 @@ impl Study {
     /// Where the study has too few repetitions for any verdict of "holds": a sentence that says how many it takes.
     #[must_use]
     pub fn too_few_repetitions(&self) -> Option<String> {
-        let needed = repetitions_to_hold(&self.margins)?;
+        let needed = runs_to_hold(&self.margins)?;
         (self.repetitions < needed).then(|| {
             format!(
                 "{} cannot show that anything holds: excluding an effect in {} of runs \

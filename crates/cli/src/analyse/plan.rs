@@ -321,6 +321,7 @@ fn policy(name: &str) -> PolicyDescription {
             source: "not visible in captures".to_owned(),
         },
         delay_bounds: BTreeMap::new(),
+        round_ns: 0,
         unbounded: Vec::new(),
         published_verdict: None,
         phase: None,

@@ -1,10 +1,10 @@
 //! A comparison as plain text for a terminal.
 
 use super::{ComparedFolder, FolderComparison, places};
-use crate::attribute::{absolute, bounds, margin, worsening};
 use crate::published::outcome_word;
 use crate::terminal::{Colours, coloured, marked_as, one_word, plain_table, text};
 use slicewise_stats::backend;
+use slicewise_stats::verdict::quantity;
 use slicewise_stats::verdict::comparison::{Change, ComparedFigure, ResultsComparison};
 use slicewise_stats::words::count;
 
@@ -126,24 +126,30 @@ fn figures(results: &ResultsComparison, all: bool, width: u16, colours: Colours)
 
 fn row(figure: &ComparedFigure) -> Vec<String> {
     let numbers = &figure.numbers;
-    let values = absolute(numbers).map_or_else(String::new, |values| one_word(&values));
-    let indicator = numbers
-        .indicator
-        .map_or_else(String::new, |indicator| indicator.to_string());
-    let change = one_word(&worsening(numbers));
-    let change = match (figure.is_equal(), numbers.interval.low, numbers.varies) {
-        (true, ..) => "equal".to_owned(),
-        (_, Some(_), false) => format!("{change} in every repetition"),
-        _ => format!("{change} ({})", bounds(numbers)),
+    let values = (numbers.indicator).changes(numbers.reference, numbers.treatment);
+    let in_words = |worsening| numbers.scale.change(Some(numbers.indicator), worsening);
+    let change = one_word(&in_words(numbers.statistic));
+    let (low, high) = if numbers.indicator.falls() {
+        (numbers.interval.high, numbers.interval.low)
+    } else {
+        (numbers.interval.low, numbers.interval.high)
+    };
+    let change = match (low, high) {
+        _ if figure.is_equal() => "equal".to_owned(),
+        (Some(_), _) if !numbers.varies => format!("{change} in every repetition"),
+        (Some(low), Some(high)) => format!("{change} ({} to {})", in_words(low), in_words(high)),
+        (Some(low), None) => format!("{change} (at least {})", in_words(low)),
+        (None, Some(high)) => format!("{change} (at most {})", in_words(high)),
+        (None, None) => format!("{change} (unknown)"),
     };
     vec![
         marked_as(sign(figure.outcome), &figure.outcome.to_string()),
         figure.policy.clone(),
-        numbers.scenario.clone().unwrap_or_default(),
+        numbers.scenario.clone(),
         numbers.slice.clone(),
-        format!("{indicator}\n{values}"),
+        format!("{}\n{}", numbers.indicator, one_word(&values)),
         change,
-        one_word(&margin(numbers)),
+        one_word(&quantity(numbers.scale, numbers.margin)),
     ]
 }
 

@@ -6,13 +6,15 @@ use super::table::{TableWriter, write_or_remove, write_table};
 use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
 use crate::side::Side;
-use slicewise_stats::estimate::Interval;
 use slicewise_stats::objective::Percentile;
 use slicewise_stats::seeds::{SeedRow, SeedTable, SeedVerdict};
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Deciding, ObjectiveIndicator, ObjectiveTest, Outcome, PolicyVerdict,
-    Scale, TestName, VerdictTable,
+    BoundCheck, DecidedBy, Deciding, ObjectiveIndicator, ObjectiveTest, PolicyVerdict, RunCount,
+    Scale, VerdictTable,
 };
+
+/// The test of the share of runs beyond a limit.
+const SHARE_OF_RUNS: &str = "share_of_runs";
 
 columns! {
     /// An attribute of a policy, and the test that decided it.
@@ -30,11 +32,11 @@ columns! {
         reference: Option<f64> = numbers.and_then(|n| n.reference),
         treatment: Option<f64> = numbers.and_then(|n| n.treatment),
         statistic: Option<f64> = numbers.and_then(|n| n.statistic),
-        interval_low: Option<f64> = numbers.and_then(|n| n.interval.low),
-        interval_high: Option<f64> = numbers.and_then(|n| n.interval.high),
+        worst: Option<f64> = numbers.and_then(|n| n.worst),
         margin: Option<f64> = numbers.and_then(|n| n.margin),
         scale: Option<&str> = numbers.map(|n| n.scale.as_str()),
-        p_value: Option<f64> = numbers.and_then(|n| n.p_value),
+        runs: Option<u32> = numbers.and_then(|n| n.runs).map(|runs| runs.runs),
+        runs_beyond: Option<u32> = numbers.and_then(|n| n.runs).map(|runs| runs.beyond),
         repetitions_needed: Option<u32> = repetitions_needed,
         slice_limit: Option<u64> = slice_limit,
         confidence: f64 = confidence,
@@ -45,10 +47,10 @@ columns! {
 }
 
 columns! {
-    /// A test behind a verdict: with the p-values of "holds" and "broken".
+    /// A test behind a verdict: with the e-values of "holds" and "broken".
     Tests<'a> = "verdict_tests" (
         [policy, attribute]: [&'a str; 2], verdict: String, numbers: &'a Numbers<'a>,
-        p_values: Option<[f64; 2]>, repetitions_needed: Option<u32>
+        repetitions_needed: Option<u32>
     ) {
         policy: &str = policy,
         attribute: &str = attribute,
@@ -57,15 +59,14 @@ columns! {
         slice: &str = numbers.slice,
         scenario: &str = numbers.scenario.unwrap_or_default(),
         indicator: Option<&str> = numbers.indicator.as_deref(),
-        fields numbers: Option<f64> { reference treatment statistic }
-        interval_low: Option<f64> = numbers.interval.low,
-        interval_high: Option<f64> = numbers.interval.high,
-        margin: Option<f64> = numbers.margin,
+        fields numbers: Option<f64> { reference treatment statistic worst margin }
         scale: &str = &numbers.scale,
-        repetitions: Option<u32> = numbers.repetitions.map(|[all, _]| all),
-        repetitions_beyond: Option<u32> = numbers.repetitions.map(|[_, beyond]| beyond),
-        p_holds: Option<f64> = p_values.map(|[holds, _]| holds),
-        p_broken: Option<f64> = p_values.map(|[_, broken]| broken),
+        runs: Option<u32> = numbers.runs.map(|runs| runs.runs),
+        runs_beyond: Option<u32> = numbers.runs.map(|runs| runs.beyond),
+        runs_unsettled: Option<u32> = numbers.runs.map(|runs| runs.unsettled),
+        deterministic: Option<bool> = numbers.runs.map(|runs| runs.is_deterministic),
+        e_holds: Option<f64> = numbers.runs.map(RunCount::evidence_within),
+        e_broken: Option<f64> = numbers.runs.map(RunCount::evidence_beyond),
         repetitions_needed: Option<u32> = repetitions_needed,
     }
 }
@@ -181,12 +182,11 @@ pub(crate) struct Numbers<'a> {
     treatment: Option<f64>,
     /// `None` where it is infinite.
     statistic: Option<f64>,
-    interval: Interval,
+    /// The same of the worst run.
+    worst: Option<f64>,
     margin: Option<f64>,
     scale: String,
-    p_value: Option<f64>,
-    /// How many there are, and those beyond the margin.
-    repetitions: Option<[u32; 2]>,
+    runs: Option<RunCount>,
 }
 
 impl<'a> Numbers<'a> {
@@ -200,18 +200,17 @@ impl<'a> Numbers<'a> {
 
     fn of_test(numbers: &'a DecidedBy) -> Self {
         Self {
-            test: Some(variant(numbers.test)),
+            test: Some(SHARE_OF_RUNS.to_owned()),
             slice: &numbers.slice,
             scenario: numbers.scenario.as_deref(),
             indicator: numbers.indicator.map(variant),
             reference: numbers.reference,
             treatment: numbers.treatment,
             statistic: Some(numbers.statistic),
-            interval: numbers.interval,
+            worst: numbers.worst,
             margin: Some(numbers.margin),
             scale: variant(numbers.scale),
-            p_value: numbers.p_value,
-            repetitions: Some([numbers.repetitions, numbers.repetitions_beyond]),
+            runs: Some(numbers.runs),
         }
     }
 
@@ -219,23 +218,15 @@ impl<'a> Numbers<'a> {
     fn of_objective(test: &'a ObjectiveTest) -> Self {
         let (indicator, scale) = objective_name(test.indicator);
         Self {
-            test: Some(match test.mean {
-                Some(_) => variant(TestName::StudentMean),
-                None => "binomial".to_owned(),
-            }),
+            test: Some(SHARE_OF_RUNS.to_owned()),
             slice: &test.slice,
             scenario: Some(&test.scenario),
             indicator: Some(indicator),
             statistic: test.mean,
-            interval: test.interval,
+            worst: test.worst,
             margin: Some(test.held_against),
             scale: scale.to_owned(),
-            p_value: Some(match test.outcome {
-                Outcome::Holds => test.p_met,
-                Outcome::Broken => test.p_missed,
-                _ => test.p_met.min(test.p_missed),
-            }),
-            repetitions: Some([test.repetitions, test.repetitions_beyond]),
+            runs: Some(test.runs),
             ..Self::default()
         }
     }
@@ -262,36 +253,22 @@ impl<'a> Numbers<'a> {
 }
 
 fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), ReportError> {
-    let mut add = |attribute, word, numbers: Numbers<'_>, p_values, needed| {
+    let mut add = |attribute, outcome: &str, numbers: Numbers<'_>, needed| {
         let names = [verdict.policy.as_str(), attribute];
-        table.row(&Tests::row(names, word, &numbers, p_values, needed))
+        table.row(&Tests::row(names, outcome.to_owned(), &numbers, needed))
     };
     let isolation = &verdict.isolation;
     for test in &isolation.influence.tests {
         let (word, numbers) = (test.outcome.to_string(), Numbers::of_test(&test.numbers));
-        let p_values = Some([test.p_holds, test.p_broken]);
-        add(
-            "influence",
-            word,
-            numbers,
-            p_values,
-            test.repetitions_needed,
-        )?;
+        add("influence", &word, numbers, test.repetitions_needed)?;
     }
     for test in isolation.objectives.iter().flat_map(|o| &o.tests) {
         let (word, numbers) = (test.outcome.to_string(), Numbers::of_objective(test));
-        let p_values = Some([test.p_met, test.p_missed]);
-        add(
-            "objective",
-            word,
-            numbers,
-            p_values,
-            test.repetitions_needed,
-        )?;
+        add("objective", &word, numbers, test.repetitions_needed)?;
     }
     for check in &isolation.bounds {
         let (word, numbers) = (check.outcome.to_string(), Numbers::of_bound(check));
-        add("isolation", word, numbers, None, None)?;
+        add("isolation", &word, numbers, None)?;
     }
     let decided_by = verdict.reallocation.decided_by.as_ref();
     for scenario in &verdict.reallocation.scenarios {
@@ -299,11 +276,11 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
             slice: decided_by.map_or("", |n| n.slice.as_str()),
             scenario: Some(&scenario.scenario),
             statistic: Some(scenario.fraction),
-            interval: scenario.interval,
+            worst: Some(scenario.least),
             scale: variant(Scale::Fraction),
             ..Numbers::default()
         };
-        add("reallocation", "measured".to_owned(), numbers, None, None)?;
+        add("reallocation", "measured", numbers, None)?;
     }
     Ok(())
 }
@@ -324,7 +301,7 @@ fn objective_name(indicator: ObjectiveIndicator) -> (String, &'static str) {
         ObjectiveIndicator::CompletionTime(percentile) => at("completion_time", percentile),
         ObjectiveIndicator::RequestLatency(percentile) => at("request_latency", percentile),
         ObjectiveIndicator::LossRatio => ("loss_ratio".to_owned(), "fraction"),
-        ObjectiveIndicator::Availability => ("availability".to_owned(), "fraction"),
+        ObjectiveIndicator::Availability { .. } => ("availability".to_owned(), "fraction"),
         ObjectiveIndicator::Delay(percentile) => at("delay", percentile),
         ObjectiveIndicator::DelayVariation(percentile) => at("delay_variation", percentile),
     }

@@ -8,7 +8,7 @@ use crate::unbroken::unbroken;
 use maud::{Markup, html};
 use slicewise_stats::description::PolicyDescription;
 use slicewise_stats::verdict::{
-    BoundCheck, Deciding, InfluenceTest, NotJudged, ObjectiveTest, Outcome, PolicyVerdict,
+    BoundCheck, Deciding, InfluenceTest, NotJudged, ObjectiveTest, Outcome, PolicyVerdict, RunCount,
     objective_value,
 };
 use slicewise_stats::words::{percent, time};
@@ -86,7 +86,7 @@ fn cell(attribute: &AttributeText) -> Markup {
 
 /// A test, as it is shown.
 struct TestRow {
-    /// Slice, indicator, scenario, measured, interval, margin, p.
+    /// Slice, indicator, scenario, mean, worst run, limit, runs within it.
     texts: [String; 7],
     /// What the outcome is drawn as, and its word: none where it has none of its own.
     outcome: (&'static str, String),
@@ -95,7 +95,7 @@ struct TestRow {
 }
 
 fn table(tests: &[TestRow]) -> Markup {
-    let head = "Slice | Indicator | Scenario | Measured | Interval | Margin | p | Outcome";
+    let head = "Slice | Indicator | Scenario | Mean | Worst run | Limit | Runs within | Outcome";
     html! {
         div.table-frame { table {
             thead { tr { @for text in head.split(" | ") { th scope="col" { (text) } } } }
@@ -107,6 +107,10 @@ fn table(tests: &[TestRow]) -> Markup {
             } }
         } }
     }
+}
+
+fn runs_within(runs: RunCount) -> String {
+    format!("{} of {}", runs.within(), runs.runs)
 }
 
 fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestRow> {
@@ -128,11 +132,6 @@ fn isolation_tests(verdict: &PolicyVerdict) -> Vec<TestRow> {
 
 fn objective_test(test: &ObjectiveTest, decides: bool) -> TestRow {
     let value = |value: f64| objective_value(test.indicator, value);
-    let interval = match (test.interval.low, test.interval.high) {
-        _ if test.mean.is_none() => format!("{} lost", percent(test.loss_ratio)),
-        (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
-        _ => "unknown".to_owned(),
-    };
     let word = match test.outcome {
         Outcome::Holds => "met".to_owned(),
         Outcome::Broken => "missed".to_owned(),
@@ -143,10 +142,10 @@ fn objective_test(test: &ObjectiveTest, decides: bool) -> TestRow {
             test.slice.clone(),
             format!("objective: {}", test.indicator),
             test.scenario.clone(),
-            test.value(),
-            interval,
-            test.compared().replacen("objective ", "", 1),
-            wording::p_value(test.p_met.min(test.p_missed)),
+            test.mean.map_or_else(|| "∞".to_owned(), value),
+            test.worst_value(),
+            format!("{}{}", value(test.held_against), test.not_shown()),
+            runs_within(test.runs),
         ],
         outcome: (attribute::sign(test.outcome), word),
         decides,
@@ -155,23 +154,19 @@ fn objective_test(test: &ObjectiveTest, decides: bool) -> TestRow {
 
 fn influence_test(test: &InfluenceTest, decides: bool) -> TestRow {
     let numbers = &test.numbers;
-    let measured = match attribute::absolute(numbers) {
-        Some(values) => format!("{values} ({})", attribute::worsening(numbers)),
-        None => attribute::worsening(numbers),
-    };
+    let mean = numbers.change(numbers.statistic);
     TestRow {
         texts: [
             numbers.slice.clone(),
             numbers.indicator.map(|i| i.to_string()).unwrap_or_default(),
             numbers.scenario.clone().unwrap_or_default(),
-            measured,
-            attribute::bounds(numbers),
-            format!(
-                "{}; {} beyond it",
-                attribute::margin(numbers),
-                numbers.beyond()
-            ),
-            numbers.p_value.map(wording::p_value).unwrap_or_default(),
+            match numbers.absolute() {
+                Some(values) => format!("{values} ({mean})"),
+                None => mean,
+            },
+            (numbers.worst).map_or_else(|| "∞".to_owned(), |worst| numbers.change(worst)),
+            format!("{} of the reference", numbers.change(numbers.margin)),
+            runs_within(numbers.runs),
         ],
         outcome: (attribute::sign(test.outcome), test.outcome.to_string()),
         decides,
@@ -188,10 +183,10 @@ fn bound_check(check: &BoundCheck) -> TestRow {
             check.slice.clone(),
             indicator.to_owned(),
             check.scenario.clone(),
-            time(check.largest_ns as f64),
-            "in every packet".to_owned(),
-            time(check.bound.end_to_end_ns() as f64),
             String::new(),
+            time(check.largest_ns as f64),
+            time(check.bound.end_to_end_ns() as f64),
+            "every packet".to_owned(),
         ],
         outcome: (attribute::sign(check.outcome), check.outcome.to_string()),
         decides: check.outcome == Outcome::Broken,
@@ -224,12 +219,11 @@ fn reallocation_tests(verdict: &PolicyVerdict) -> Vec<TestRow> {
                 "reallocated fraction".to_owned(),
                 scenario.scenario.clone(),
                 percent(scenario.fraction),
-                match (scenario.interval.low, scenario.interval.high) {
-                    (Some(low), Some(high)) => format!("{} to {}", percent(low), percent(high)),
-                    _ => "unknown".to_owned(),
-                },
-                decided.map(attribute::margin).unwrap_or_default(),
-                String::new(),
+                percent(scenario.least),
+                decided
+                    .map(|numbers| percent(numbers.margin))
+                    .unwrap_or_default(),
+                format!("{} with an opportunity", scenario.repetitions),
             ],
             outcome: (attribute::sign(verdict.reallocation.outcome), String::new()),
             decides: false,

@@ -278,18 +278,17 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
          series show it. A phase of a timeline is measured from the end of its settling time instead."
             .to_owned(),
         format!(
-            "A repetition is one sample, a frame is not: an estimate is the mean over repetitions \
-             with Student's {confidence} interval, and tests compare repetitions. Every decision \
-             is one-sided at {confidence}; where one of many tests may break a verdict, Holm's \
-             correction applies. “Holds” also requires enough repetitions to show that fewer than {} of \
-             all runs are beyond the margin. A verdict that the repetitions cannot decide is \
-             inconclusive, never guessed.",
-            percent(margins.rare_runs)
+            "A run is one sample, a frame is not: an estimate is the mean over runs with Student's \
+             {confidence} interval. In each run a limit is kept or exceeded. “Holds” says that it is kept in at \
+             least {} of all runs, “broken” that it is kept in fewer than 91 %, each at {confidence} by an e-value, which \
+             may be looked at after every run; where one of many tests may break a verdict, each needs as many \
+             times the evidence. A verdict that the runs cannot decide is inconclusive, never guessed.",
+            percent(1.0 - margins.rare_runs)
         ),
         format!(
-            "Isolation holds where, in every scenario with overload, throughput is shown to fall \
-             by less than {}, the loss ratio to rise by less than {} points, and mean and 99th \
-             percentile of {compared} to rise by less than {}{resolution}.",
+            "Without objectives isolation holds where, in every scenario with overload, throughput falls \
+             by at most {}, the loss ratio rises by at most {} points, and mean and 99th \
+             percentile of {compared} rise by at most {}{resolution}.",
             percent(margins.throughput_relative),
             percent(margins.loss_absolute).trim_end_matches(" %"),
             percent(margins.delay_relative),
@@ -320,15 +319,6 @@ fn quoted(name: &str) -> String {
         name.to_owned()
     } else {
         format!("'{}'", name.replace('\'', r"'\''"))
-    }
-}
-
-/// A p-value, as far down as it means something.
-pub(crate) fn p_value(p: f64) -> String {
-    if p < 0.001 {
-        "< 0.001".to_owned()
-    } else {
-        format!("{p:.3}")
     }
 }
 

@@ -154,23 +154,24 @@ fn a_policy_that_is_not_supported_says_why() {
     );
     insta::assert_snapshot!(verdict_table_text(&report.findings.main().verdicts, 120, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation          Resource reallocation    Scalability                   Published
+     Policy      Performance isolation        Resource reallocation        Scalability                 Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   holds                          holds                    no practical limit            no / yes / no limit
-                 critical: mean queueing        702.6 kbit/s of          nothing is configured for a   ≠ differs: isolation
-                 delay 14.63 µs → 15.41 µs in   702.6 kbit/s unused      slice (made up for tests)
-                 scenario 2 (+779.3 ns,         (100 %, 95 % needed)
-                 margin 74 µs)
+     no policy   holds                        holds                        no practical limit          no / yes / no limit
+                 critical: mean queueing      702.6 kbit/s of              nothing is configured for   ≠ differs: isolation
+                 delay 14.63 µs → 15.41 µs    702.6 kbit/s, 100 % of the   a slice (made up for
+                 (+779.3 ns) in 2, within     unused capacity, at least    tests)
+                 +74 µs in 2 of 2 runs        95 % in 2 of 2 runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     priority    holds                          holds                    2 slices                      yes / yes / 2
-                 critical: throughput           575.6 kbit/s of          2 priority levels (256        = agrees
-                 15.75 Mbit/s → 15.75 Mbit/s    575.6 kbit/s unused      classes)
-                 in scenario 2 (−0.034 %,       (100 %, 95 % needed)
-                 margin 1 %)
+     priority    holds                        holds                        2 slices                    yes / yes / 2
+                 critical: throughput         575.6 kbit/s of              2 priority levels (256      = agrees
+                 15.75 Mbit/s →               575.6 kbit/s, 100 % of the   classes)
+                 15.75 Mbit/s (−0.034 %) in   unused capacity, at least
+                 2, within −1 % in 2 of 2     95 % in 2 of 2 runs
+                 runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     shaping     not supported                  not supported            256 slices                    yes / no / 256
-                 this kernel has no HTB         this kernel has no HTB   256 classes in a policy       not comparable
-                 queueing discipline            queueing discipline
+     shaping     not supported                not supported                256 slices                  yes / no / 256
+                 this kernel has no HTB       this kernel has no HTB       256 classes in a policy     not comparable
+                 queueing discipline          queueing discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     let page = fs::read_to_string(report.html).unwrap();

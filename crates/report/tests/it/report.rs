@@ -508,7 +508,7 @@ fn the_row_of_isolation_is_that_of_the_objective_where_one_decided() {
         let test = objectives.decided_by.as_ref().unwrap();
         let row = &row[0];
         assert_eq!(column(row, "attribute"), "isolation");
-        assert_eq!(column(row, "test"), "student_mean");
+        assert_eq!(column(row, "test"), "share_of_runs");
         assert_eq!(column(row, "indicator"), "throughput");
         assert_eq!(column(row, "scale"), "bits_per_second");
         assert_eq!(column(row, "scenario"), test.scenario);

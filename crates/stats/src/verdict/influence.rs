@@ -1,14 +1,12 @@
-//! Influence: does a guaranteed slice get worse service when another one overloads? Non-inferiority of
-//! each indicator against the reference scenario, repetition by repetition.
+//! Influence: does a guaranteed slice get worse service when another one overloads? In each repetition every indicator is held against
+//! that of the reference scenario with the same random numbers.
 
 use super::isolation::Skipped;
-use super::repetitions::{Contrast, Rules};
-use super::samples::Samples;
-use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale, TestName};
-use crate::compare::Comparison;
+use super::runs::{Run, RunCount};
+use super::shown;
+use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale};
 use crate::description::{Margins, StudyDescription};
-use crate::estimate::{Interval, Sample};
-use crate::holm;
+use crate::estimate::Sample;
 use crate::observations::{Observations, RunObservation};
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +21,7 @@ pub struct InfluenceVerdict {
     pub decided_by: Option<DecidedBy>,
     /// The first scenario, in the order of the study, in which it is broken.
     pub first_broken: Option<String>,
-    /// Repetitions that would decide it, by a power calculation; `None` where it is decided or no
-    /// number within reason would.
+    /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
     pub repetitions_needed: Option<u32>,
     /// Every test: by slice, scenario, indicator.
     pub tests: Vec<InfluenceTest>,
@@ -36,18 +33,17 @@ pub struct InfluenceVerdict {
 pub struct InfluenceTest {
     /// `Holds`, `Broken` or `Inconclusive`.
     pub outcome: Outcome,
-    /// The numbers; `p_value` is that of the outcome.
+    /// The numbers.
     pub numbers: DecidedBy,
-    /// Small where the worsening is within the margin. Not corrected: isolation holds only if all
-    /// tests do (an intersection–union test, R. L. Berger 1982).
-    pub p_holds: f64,
-    /// Small where the worsening is beyond the margin. Corrected for all tests of the policy
-    /// (Holm): one of them breaks it.
-    pub p_broken: f64,
-    /// Repetitions that would decide it; `None` where it is decided or no number within reason
-    /// would.
+    /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
     pub repetitions_needed: Option<u32>,
+    /// ns of delay in a second: the delay still grows, so that it cannot be shown to be within the margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growing_per_second: Option<f64>,
 }
+
+/// An increase of delay by this part of what a slice needs is no damage: its limit / 10.
+const SHARE_OF_DELAY_OBJECTIVE: u64 = 10;
 
 /// Compare every guaranteed slice of a policy with its reference; what cannot be compared goes to
 /// `not_judged`.
@@ -61,8 +57,7 @@ pub(super) fn judge(
         study,
         observations,
         policy,
-        rules: Rules::of(&study.margins),
-        drafts: Vec::new(),
+        tests: Vec::new(),
         not_judged,
     };
     if let Some(reference) = study.scenarios.iter().position(|s| s.reference) {
@@ -72,15 +67,9 @@ pub(super) fn judge(
             }
         }
     }
-    let (rules, drafts) = (comparing.rules, comparing.drafts);
-    let raw: Vec<f64> = drafts.iter().map(|draft| draft.p_broken).collect();
-    let count = raw.len();
-    let tests: Vec<InfluenceTest> = drafts
-        .into_iter()
-        .zip(holm::holm_adjusted(&raw))
-        .map(|(draft, p_broken)| draft.decide(p_broken, count, rules))
-        .collect();
-    conclude(study, tests)
+    let number = comparing.tests.len();
+    let tests = comparing.tests.into_iter();
+    conclude(study, tests.map(|test| test.decided(number)).collect())
 }
 
 fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVerdict {
@@ -89,7 +78,7 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
     let deciding = match outcome {
         Outcome::Broken => largest(of(Outcome::Broken), |t| severity(t, t.numbers.statistic)),
         Outcome::Holds => largest(tests.iter(), closeness),
-        _ => largest(of(Outcome::Inconclusive), |t| t.p_holds.min(t.p_broken)),
+        _ => largest(of(Outcome::Inconclusive), |t| -t.strength()),
     };
     let first_broken = study
         .scenarios
@@ -108,42 +97,32 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
     }
 }
 
-/// A test before the correction for many.
-pub(super) struct Draft {
-    pub numbers: DecidedBy,
-    pub p_holds: f64,
-    pub p_broken: f64,
-    /// `None` for a single repetition.
-    comparison: Option<Comparison>,
-}
-
 struct Comparing<'a> {
     study: &'a StudyDescription,
     observations: &'a Observations,
     policy: usize,
-    rules: Rules,
-    drafts: Vec<Draft>,
+    /// Their outcomes are decided when there are all.
+    tests: Vec<InfluenceTest>,
     not_judged: &'a mut Vec<NotJudged>,
 }
 
 impl<'a> Comparing<'a> {
     fn compare_cells(&mut self, slice: usize, scenario: usize, reference: usize) {
-        let pairs = match self.comparable(slice, scenario, reference) {
+        let mut pairs = match self.comparable(slice, scenario, reference) {
             Ok(pairs) => pairs,
             Err(skipped) => return self.skip(slice, scenario, skipped),
         };
+        let is_deterministic = [scenario, reference]
+            .iter()
+            .all(|&scenario| self.observations.is_deterministic(self.policy, scenario));
+        pairs.truncate(if is_deterministic { 1 } else { usize::MAX });
         let both = || pairs.iter().flat_map(Pair::both);
         let has_applications = has_applications(both(), slice);
         if !has_applications && both().any(|run| run.has_no_delays) {
             let why = "its delays are unknown: the clocks of the two ends disagree";
             self.skip(slice, scenario, Skipped::missing(why));
         }
-        let margins = &self.study.margins;
-        let margins = Margins {
-            delay_resolution_ns: (margins.delay_resolution_ns)
-                .max(idle_delay(pairs.iter().flat_map(Pair::both))),
-            ..*margins
-        };
+        let margins = self.margins(slice, &pairs);
         let smallest_ns = self.observations.smallest_delay_ns(self.policy, slice);
         let throughput = throughput_indicator(&pairs, slice, margins.throughput_relative);
         let indicators = if has_applications {
@@ -152,33 +131,41 @@ impl<'a> Comparing<'a> {
             Indicator::compared(margins.delay_of, throughput).to_vec()
         };
         for indicator in indicators {
-            let values: Vec<(f64, f64)> = pairs
+            let of = |run| indicator.of(run, slice, smallest_ns);
+            let values: Vec<PairOfValues> = pairs
                 .iter()
                 .filter_map(|pair| {
-                    let of = |run| indicator.of(run, slice, smallest_ns);
-                    of(pair.treatment).zip(of(pair.reference))
+                    Some(PairOfValues {
+                        treatment: of(pair.treatment)?,
+                        reference: of(pair.reference)?,
+                        is_steady: pair.both().iter().all(|run| run.transient.steady_state_reached),
+                    })
                 })
                 .collect();
-            let (treatment, reference): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
-            let Some(means) = Sample::of(&treatment).zip(Sample::of(&reference)) else {
+            let none = RunCount {
+                is_deterministic,
+                ..RunCount::none(&margins)
+            };
+            let Some(numbers) = compare(indicator, &values, &margins, none) else {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator.falls() && means.1.mean <= 0.0 {
+            if indicator.falls() && numbers.reference <= Some(0.0) {
                 let why = "it received nothing in the reference scenario";
                 return self.skip(slice, scenario, Skipped::missing(why));
             }
-            let mut draft = test(
-                indicator,
-                Samples::Pairs(&values),
-                &means,
-                &margins,
-                self.rules,
-            );
-            let name = &self.study.scenarios[scenario].name;
-            draft.numbers.scenario = Some(name.clone());
-            (draft.numbers.slice).clone_from(&self.study.slices[slice].name);
-            self.drafts.push(draft);
+            let growing_per_second = (numbers.margin_ns())
+                .and_then(|limit| growing(&pairs, slice, limit, none.confidence));
+            self.tests.push(InfluenceTest {
+                outcome: Outcome::Inconclusive,
+                numbers: DecidedBy {
+                    scenario: Some(self.study.scenarios[scenario].name.clone()),
+                    slice: self.study.slices[slice].name.clone(),
+                    ..numbers
+                },
+                repetitions_needed: None,
+                growing_per_second,
+            });
         }
     }
 
@@ -256,6 +243,23 @@ impl<'a> Comparing<'a> {
             self.skip(slice, scenario, Skipped::own(why));
         }
         vec![goodput]
+    }
+
+    /// The margins of the study, made those of a slice: a service is not asked for less than it needs, nor for more than can be resolved.
+    fn margins(&self, slice: usize, pairs: &[Pair<'_>]) -> Margins {
+        let margins = &self.study.margins;
+        let objective = self.study.slices[slice].objective;
+        let of_objective = objective.and_then(|objective| objective.delay);
+        let of_objective = of_objective.map_or(0, |delay| delay.limit_ns / SHARE_OF_DELAY_OBJECTIVE);
+        let loss = objective.and_then(|objective| objective.loss_ratio);
+        Margins {
+            delay_resolution_ns: (margins.delay_resolution_ns)
+                .max(idle_delay(pairs.iter().flat_map(Pair::both)))
+                .max(of_objective)
+                .max(self.study.policies[self.policy].round_ns),
+            loss_absolute: loss.unwrap_or(f64::INFINITY).min(margins.loss_absolute),
+            ..*margins
+        }
     }
 
     fn skip(&mut self, slice: usize, scenario: usize, skipped: Skipped) {
@@ -350,171 +354,147 @@ pub(super) fn mean_offered<'a>(
     Sample::of(&values).map(|sample| sample.mean)
 }
 
-impl Draft {
-    /// A treatment that cannot be worse, as the reference received nothing.
-    pub fn cannot_worsen(indicator: Indicator, means: (Sample, Sample), rules: Rules) -> Self {
-        let (treatment, reference) = means;
-        Self {
-            numbers: DecidedBy {
-                test: TestName::PairedDifference,
-                scenario: None,
-                slice: String::new(),
-                indicator: Some(indicator),
-                reference: Some(reference.mean),
-                treatment: Some(treatment.mean),
-                statistic: 0.0,
-                scale: Scale::Relative,
-                interval: Interval::UNBOUNDED,
-                margin: 0.0,
-                repetitions: treatment.count.min(reference.count),
-                repetitions_beyond: 0,
-                varies: true,
-                p_value: None,
-            },
-            p_holds: rules.p_rare(treatment.count, 0),
-            p_broken: 1.0,
-            comparison: None,
+/// An indicator in a repetition of the scenario and of the reference.
+pub(super) struct PairOfValues {
+    pub treatment: f64,
+    pub reference: f64,
+    pub is_steady: bool,
+}
+
+impl PairOfValues {
+    /// How much worse the treatment is; `None` where it is relative to nothing.
+    fn worsening(&self, indicator: Indicator, scale: Scale) -> Option<f64> {
+        let difference = match indicator.falls() {
+            true => self.reference - self.treatment,
+            false => self.treatment - self.reference,
+        };
+        match scale {
+            Scale::Relative => (self.reference > 0.0).then(|| difference / self.reference),
+            _ => Some(difference),
         }
     }
 
-    pub fn decide(mut self, p_broken: f64, tests: usize, rules: Rules) -> InfluenceTest {
-        let alpha = rules.alpha();
-        let (outcome, p_value) = if self.p_holds <= alpha {
-            (Outcome::Holds, self.p_holds)
-        } else if p_broken <= alpha {
-            (Outcome::Broken, p_broken)
-        } else {
-            (Outcome::Inconclusive, self.p_holds.min(p_broken))
+    /// Whether it is worse by more than the margin of this repetition.
+    fn is_beyond(&self, indicator: Indicator, margins: &Margins) -> bool {
+        let (scale, margin) = margin(indicator, self.reference, margins);
+        let worsening = self.worsening(indicator, scale);
+        worsening.is_some_and(|worsening| worsening > margin)
+    }
+
+    fn run(&self, indicator: Indicator, margins: &Margins) -> Run {
+        let mirrored = Self {
+            treatment: self.reference,
+            reference: self.treatment,
+            ..*self
         };
-        self.numbers.p_value = self.comparison.map(|_| p_value);
-        let (runs, beyond) = (self.numbers.repetitions, self.numbers.repetitions_beyond);
-        let contrast = self.comparison.map(|comparison| {
-            let numbers = &self.numbers;
-            move |share: f64| contrast(&comparison, numbers, share)
-        });
-        let contrast = contrast.as_ref().map(|of| of as &dyn Fn(f64) -> Contrast);
-        let repetitions_needed = (outcome == Outcome::Inconclusive)
-            .then(|| rules.runs_to_decide((runs, beyond), tests, contrast))
-            .flatten();
-        InfluenceTest {
-            outcome,
-            numbers: self.numbers,
-            p_holds: self.p_holds,
-            p_broken,
-            repetitions_needed,
+        match self.is_beyond(indicator, margins) {
+            true => Run::Beyond,
+            false if !self.is_steady => Run::Unsettled,
+            false if mirrored.is_beyond(indicator, margins) => Run::Better,
+            false => Run::Within,
         }
     }
 }
 
-/// Compare one indicator of a treatment and a reference; `means` are those of both.
-pub(super) fn test(
+/// An indicator in pairs of runs; `None` without any.
+pub(super) fn compare(
     indicator: Indicator,
-    samples: Samples<'_>,
-    means: &(Sample, Sample),
+    pairs: &[PairOfValues],
     margins: &Margins,
-    rules: Rules,
-) -> Draft {
-    let (treatment, reference) = means;
-    let (is_ratio, scale, margin) = margin(indicator, reference.mean, margins);
-    let comparison = samples.compare(is_ratio, means);
-    let falls = indicator.falls();
-    let sign = if falls { -1.0 } else { 1.0 };
-    // A pair is a repetition; of independent samples the smaller one limits what is shown.
-    let runs = treatment.count.min(reference.count);
-    let numbers = DecidedBy {
-        test: samples.test(is_ratio),
+    none: RunCount,
+) -> Option<DecidedBy> {
+    let mean = |of: fn(&PairOfValues) -> f64| {
+        let values: Vec<f64> = pairs.iter().map(of).collect();
+        Sample::of(&values).map(|sample| sample.mean)
+    };
+    let means = PairOfValues {
+        treatment: mean(|pair| pair.treatment)?,
+        reference: mean(|pair| pair.reference)?,
+        is_steady: true,
+    };
+    let (scale, margin) = margin(indicator, means.reference, margins);
+    let worst = pairs
+        .iter()
+        .filter_map(|pair| pair.worsening(indicator, scale))
+        .reduce(f64::max);
+    let runs = pairs.iter().map(|pair| pair.run(indicator, margins));
+    // Each run of the reference against the one before.
+    let scattered = pairs.windows(2).filter(|two| {
+        let pair = PairOfValues {
+            treatment: two[1].reference,
+            reference: two[0].reference,
+            is_steady: true,
+        };
+        pair.run(indicator, margins) != Run::Within
+    });
+    let none = RunCount {
+        scattered: u32::try_from(scattered.count()).unwrap_or(u32::MAX),
+        ..none
+    };
+    Some(DecidedBy {
         scenario: None,
         slice: String::new(),
         indicator: Some(indicator),
-        reference: Some(reference.mean),
-        treatment: Some(treatment.mean),
-        statistic: if is_ratio {
-            sign * (treatment.mean / reference.mean - 1.0)
-        } else {
-            treatment.mean - reference.mean
-        },
+        reference: Some(means.reference),
+        treatment: Some(means.treatment),
+        statistic: means.worsening(indicator, scale).unwrap_or(0.0),
+        worst,
         scale,
-        interval: worsening_bounds(comparison.as_ref(), indicator, rules.confidence, is_ratio),
         margin,
-        repetitions: runs,
-        repetitions_beyond: 0,
-        varies: comparison.is_none_or(|comparison| !comparison.is_exact()),
-        p_value: None,
-    };
-    let limit = limit(&numbers, 1.0);
-    let beyond = samples.beyond(falls, |t, r| {
-        let worse = if is_ratio {
-            t - limit * r
-        } else {
-            t - r - limit
+        runs: none.with(runs),
+    })
+}
+
+/// ns of delay in a second, if that of a slice grows by more than a tenth of `limit_ns` in the scenario or in the reference.
+fn growing(pairs: &[Pair<'_>], slice: usize, limit_ns: f64, confidence: f64) -> Option<f64> {
+    [0, 1]
+        .into_iter()
+        .filter_map(|side| {
+            let runs = pairs.iter().map(|pair| pair.both()[side]);
+            let slices = runs.filter_map(|run| run.slices.get(slice));
+            shown::growing(limit_ns, slices, confidence)
+        })
+        .reduce(f64::max)
+}
+
+impl InfluenceTest {
+    /// Decide one of `tests`.
+    fn decided(self, tests: usize) -> Self {
+        let runs = self.numbers.runs;
+        let outcome = match runs.outcome(tests) {
+            Outcome::Holds if self.growing_per_second.is_some() => Outcome::Inconclusive,
+            outcome => outcome,
         };
-        sign * worse > 0.0
-    });
-    let (p_holds, p_broken) = comparison.map_or((1.0, 1.0), |comparison| {
-        let freedom = comparison.freedom();
-        let p_values = |share| contrast(&comparison, &numbers, share).p_values_at(runs, freedom);
-        let (within, _) = p_values(1.0);
-        // Broken only if it would be so had the runs that were not seen shown no worsening.
-        let (_, outside) = p_values(rules.seen_share(runs));
-        (within.max(rules.p_rare(treatment.count, beyond)), outside)
-    });
-    Draft {
-        numbers: DecidedBy {
-            repetitions_beyond: beyond,
-            ..numbers
-        },
-        p_holds,
-        p_broken,
-        comparison,
+        Self {
+            outcome,
+            repetitions_needed: (outcome == Outcome::Inconclusive
+                && self.growing_per_second.is_none())
+            .then(|| runs.runs_needed(tests))
+            .flatten(),
+            ..self
+        }
+    }
+
+    /// The evidence for what it leans to: none where more runs would not decide it.
+    fn strength(&self) -> f64 {
+        match self.growing_per_second {
+            Some(_) => 0.0,
+            None => self.numbers.runs.strength(),
+        }
     }
 }
 
-/// The ratio or the difference that lies at the margin divided by `share`.
-fn limit(numbers: &DecidedBy, share: f64) -> f64 {
-    let margin = numbers.margin / share;
-    let falls = numbers.indicator.is_some_and(Indicator::falls);
-    match (numbers.scale == Scale::Relative, falls) {
-        (true, true) => 1.0 - margin,
-        (true, false) => 1.0 + margin,
-        _ => margin,
-    }
-}
-
-/// How far the treatment is beyond the margin divided by `share`.
-fn contrast(comparison: &Comparison, numbers: &DecidedBy, share: f64) -> Contrast {
-    let (distance, error) = comparison.distance_from(limit(numbers, share));
-    let falls = numbers.indicator.is_some_and(Indicator::falls);
-    Contrast {
-        distance: if falls { -distance } else { distance },
-        variance: error * error * f64::from(numbers.repetitions),
-    }
-}
-
-/// The larger of the margins of an indicator, in the unit in which it is stated, and whether it is of a ratio.
-fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (bool, Scale, f64) {
+/// The larger of the margins of an indicator whose reference this is, and its unit.
+pub(super) fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (Scale, f64) {
     let resolution = margins.delay_resolution_ns as f64;
     match indicator {
-        _ if indicator.falls() => (true, Scale::Relative, margins.throughput_relative),
-        Indicator::LossRatio => (false, Scale::RatioDifference, margins.loss_absolute),
+        _ if indicator.falls() => (Scale::Relative, margins.throughput_relative),
+        Indicator::LossRatio => (Scale::RatioDifference, margins.loss_absolute),
         // Without delay in the reference there is no relative change.
         _ if reference <= 0.0 || resolution >= margins.delay_relative * reference => {
-            (false, Scale::Nanoseconds, resolution)
+            (Scale::Nanoseconds, resolution)
         }
-        _ => (true, Scale::Relative, margins.delay_relative),
-    }
-}
-
-fn worsening_bounds(
-    comparison: Option<&Comparison>,
-    indicator: Indicator,
-    confidence: f64,
-    is_ratio: bool,
-) -> Interval {
-    let bounds = comparison.map_or(Interval::UNBOUNDED, |c| c.one_sided_bounds(confidence));
-    match (is_ratio, indicator.falls()) {
-        (true, true) => bounds.one_minus(),
-        (true, false) => bounds.minus_one(),
-        _ => bounds,
+        _ => (Scale::Relative, margins.delay_relative),
     }
 }
 
@@ -545,16 +525,19 @@ fn severity(test: &InfluenceTest, worsening: f64) -> f64 {
     }
 }
 
-/// How close the bound of a test that holds is to its margin.
+/// How close the worst run of a test that holds is to its margin.
 fn closeness(test: &InfluenceTest) -> f64 {
-    severity(test, test.numbers.interval.high.unwrap_or(f64::INFINITY))
+    severity(test, test.numbers.worst.unwrap_or(test.numbers.statistic))
 }
 
 /// Every test that leans towards "holds" must be decided; of those that lean towards "broken",
 /// one is enough.
 fn repetitions_to_decide(tests: &[InfluenceTest]) -> Option<u32> {
     let open = || tests.iter().filter(|t| t.outcome == Outcome::Inconclusive);
-    let leans_to_broken = |t: &&InfluenceTest| t.numbers.statistic > t.numbers.margin;
+    let leans_to_broken = |t: &&InfluenceTest| {
+        let runs = t.numbers.runs;
+        runs.evidence_beyond() > runs.evidence_within()
+    };
     if open().any(|t| leans_to_broken(&t)) {
         return open()
             .filter(leans_to_broken)

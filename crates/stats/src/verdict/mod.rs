@@ -13,8 +13,7 @@ mod isolation;
 mod objectives;
 mod reallocation;
 mod reason;
-mod repetitions;
-mod samples;
+mod runs;
 mod scalability;
 mod shown;
 
@@ -23,12 +22,11 @@ pub use influence::{InfluenceTest, InfluenceVerdict};
 pub use isolation::{Deciding, IsolationVerdict, NotJudged};
 pub use objectives::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict};
 pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
-pub use reason::objective_value;
-pub use repetitions::{rare_share_excluded, repetitions_to_hold};
+pub use reason::{objective_value, quantity};
+pub use runs::{RunCount, rare_share_excluded, runs_to_hold};
 pub use scalability::ScalabilityVerdict;
 
 use crate::description::{PublishedVerdict, SliceLimit, StudyDescription};
-use crate::estimate::Interval;
 use crate::observations::Observations;
 use serde::{Deserialize, Serialize};
 
@@ -167,22 +165,6 @@ impl Indicator {
     }
 }
 
-/// The statistical test behind a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TestName {
-    /// One-sided test of the mean difference of pairs, one per repetition (Student).
-    PairedDifference,
-    /// One-sided test of the ratio of the means of pairs, one per repetition (Fieller).
-    PairedRatio,
-    /// One-sided test of the difference of the means of two independent samples (Welch).
-    IndependentDifference,
-    /// One-sided test of the ratio of the means of two independent samples (Fieller, unequal variances).
-    IndependentRatio,
-    /// One-sided bound of one mean (Student).
-    StudentMean,
-}
-
 /// Unit of a statistic and its margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -201,8 +183,6 @@ pub enum Scale {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecidedBy {
-    /// The test.
-    pub test: TestName,
     /// Scenario; `None` where several were pooled.
     pub scenario: Option<String>,
     /// Slice, or slices.
@@ -215,23 +195,33 @@ pub struct DecidedBy {
     /// Mean of the indicator in this scenario, in its own unit; for reallocation, the rate of that which best effort
     /// got, bit/s.
     pub treatment: Option<f64>,
-    /// What was estimated: the worsening, or the reallocated fraction.
+    /// Of the means over runs: the worsening, or the reallocated fraction.
     pub statistic: f64,
-    /// Unit of `statistic`, `interval` and `margin`.
+    /// Of the worst run; `None` where it is relative to nothing.
+    pub worst: Option<f64>,
+    /// Unit of `statistic`, `worst` and `margin`.
     pub scale: Scale,
-    /// One-sided bounds of `statistic`, each at the confidence of the table.
-    pub interval: Interval,
-    /// The margin `statistic` was compared with.
+    /// What each run was held against; where the larger of two margins applies, that at the mean of the reference.
     pub margin: f64,
-    /// Repetitions behind it.
-    pub repetitions: u32,
-    /// Those of them beyond the margin.
-    pub repetitions_beyond: u32,
-    /// False where every repetition has the same value.
-    pub varies: bool,
-    /// p-value of the decision, corrected where it is one of many; `None` where the repetitions do
-    /// not allow one.
-    pub p_value: Option<f64>,
+    /// The runs, and those beyond the margin.
+    pub runs: RunCount,
+}
+
+impl DecidedBy {
+    /// The margin of an indicator of packet delay, ns.
+    fn margin_ns(&self) -> Option<f64> {
+        let of_packets = matches!(
+            self.indicator?,
+            Indicator::DelayMean
+                | Indicator::DelayP99
+                | Indicator::QueueingDelayMean
+                | Indicator::QueueingDelayP99
+        );
+        of_packets.then(|| match self.scale {
+            Scale::Relative => self.margin * self.reference.unwrap_or(0.0),
+            _ => self.margin,
+        })
+    }
 }
 
 impl VerdictTable {

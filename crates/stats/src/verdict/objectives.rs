@@ -3,15 +3,14 @@
 
 use super::influence::sends;
 use super::isolation::Skipped;
-use super::repetitions::{Contrast, Rules};
+use super::runs::{Run, RunCount};
 use super::shown;
 use super::{NotJudged, Outcome};
 use crate::application::ApplicationRecord;
+use crate::application_summary::SliceApplications;
 use crate::description::{SliceDescription, StudyDescription};
-use crate::estimate::{Interval, Sample};
-use crate::holm;
 use crate::objective::{Objective, Percentile};
-use crate::observations::{Observations, RunObservation};
+use crate::observations::{Observations, RunObservation, SliceObservation};
 use crate::pooled::PooledShare;
 use serde::{Deserialize, Serialize};
 
@@ -51,14 +50,20 @@ pub enum ObjectiveIndicator {
     /// A percentile of the latency of all requests due, ns: at most.
     RequestLatency(Percentile),
     /// Share of intervals in which all objectives of packets and of goodput are met: at least.
-    Availability,
+    Availability {
+        /// Length of an interval, ns.
+        length_ns: u64,
+    },
 }
 
 impl ObjectiveIndicator {
     /// Whether more of it is better.
     #[must_use]
     pub const fn is_at_least(self) -> bool {
-        matches!(self, Self::Throughput | Self::Goodput | Self::Availability)
+        matches!(
+            self,
+            Self::Throughput | Self::Goodput | Self::Availability { .. }
+        )
     }
 
     /// Whether it is a rate, which a slice gets no more of than it asks for.
@@ -108,31 +113,20 @@ pub struct ObjectiveTest {
     pub offered: Option<f64>,
     /// False where the slice sends too little to meet it: it is missed, or inconclusive.
     pub can_be_met: bool,
-    /// Mean over repetitions; `None` where it is infinite, as it is of some repetition.
+    /// Mean over runs; `None` where it is infinite, as it is of some run.
     pub mean: Option<f64>,
-    /// Repetitions whose value is infinite: too many packets were lost for the percentile, or all of them.
-    pub repetitions_infinite: u32,
-    /// Mean over repetitions of the packets lost / sent.
-    pub loss_ratio: f64,
-    /// One-sided bounds of the mean, each at the confidence of the table; none where it is infinite.
-    pub interval: Interval,
-    /// False where every repetition has the same value.
-    pub varies: bool,
-    /// Headroom from the worse bound to the limit, as a share of the limit (for availability: of the
-    /// allowed unavailability): 1 if nothing of the limit is used, 0 at the limit, negative beyond.
-    /// `None` for a single repetition, and if the mean is infinite.
+    /// Of the worst run: the one with the least room; `None` where it is infinite.
+    pub worst: Option<f64>,
+    /// From the worst run to the limit, as a share of what lies between the limit and the best that could be (no delay, no loss, all that is
+    /// sent): 1 at the best, 0 at the limit, negative beyond. `None` where it is infinite.
     pub room: Option<f64>,
-    /// Repetitions.
-    pub repetitions: u32,
-    /// Repetitions beyond the limit.
-    pub repetitions_beyond: u32,
+    /// Mean over runs of the packets lost / sent.
+    pub loss_ratio: f64,
+    /// The runs, and those beyond the limit.
+    pub runs: RunCount,
     /// `Holds` where it is met, `Broken` where it is missed, or `Inconclusive`.
     pub outcome: Outcome,
-    /// Small where it is met.
-    pub p_met: f64,
-    /// Small where it is missed. Corrected for all objectives of the policy (Holm).
-    pub p_missed: f64,
-    /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
+    /// Runs that would decide it; `None` where it is decided or no number within reason would.
     pub repetitions_needed: Option<u32>,
     /// Packets of all repetitions and those of them lost or late, where the objective is of a share of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,8 +146,7 @@ pub(super) fn judge(
     study.slices.iter().find_map(|slice| slice.objective)?;
     let mut judging = Judging {
         study,
-        rules: Rules::of(&study.margins),
-        drafts: Vec::new(),
+        tests: Vec::new(),
         not_judged,
     };
     for (index, slice) in study.slices.iter().enumerate() {
@@ -161,8 +154,10 @@ pub(super) fn judge(
             continue;
         };
         for (scenario, description) in study.scenarios.iter().enumerate() {
-            let runs: Vec<&RunObservation> = observations.cell(policy, scenario).collect();
-            judging.cell((index, slice), &description.name, &objective, &runs);
+            let runs: Vec<&RunObservation> = observations.distinct(policy, scenario).collect();
+            let is_deterministic = observations.is_deterministic(policy, scenario);
+            let runs = (&*runs, is_deterministic);
+            judging.cell((index, slice), &description.name, &objective, runs);
         }
     }
     Some(judging.conclude())
@@ -170,10 +165,37 @@ pub(super) fn judge(
 
 struct Judging<'a> {
     study: &'a StudyDescription,
-    rules: Rules,
-    /// Tests before the correction of `p_missed` for many.
-    drafts: Vec<Draft>,
+    /// Their outcomes are decided when there are all.
+    tests: Vec<ObjectiveTest>,
     not_judged: &'a mut Vec<NotJudged>,
+}
+
+/// The runs of a scenario in which a slice sends something.
+struct Sending<'a> {
+    runs: Vec<&'a RunObservation>,
+    is_deterministic: bool,
+    index: usize,
+    slice: &'a SliceDescription,
+    /// What it sends, of each run, bit/s.
+    offered: Vec<f64>,
+}
+
+impl<'a> Sending<'a> {
+    fn slices(&self) -> impl Iterator<Item = &'a SliceObservation> + Clone + '_ {
+        self.runs.iter().filter_map(|run| run.slices.get(self.index))
+    }
+
+    fn applications(&self) -> impl Iterator<Item = SliceApplications> + '_ {
+        self.slices().filter_map(|slice| slice.applications)
+    }
+
+    fn mean_offered(&self) -> f64 {
+        self.offered.iter().sum::<f64>() / self.offered.len().max(1) as f64
+    }
+
+    fn has_no_delays(&self) -> bool {
+        self.runs.iter().any(|run| run.has_no_delays)
+    }
 }
 
 impl Judging<'_> {
@@ -182,116 +204,150 @@ impl Judging<'_> {
         (index, slice): (usize, &SliceDescription),
         scenario: &str,
         objective: &Objective,
-        runs: &[&RunObservation],
+        (runs, is_deterministic): (&[&RunObservation], bool),
     ) {
         let skip = |skipped: Skipped| skipped.not_judged(scenario.to_owned(), slice.name.clone());
-        let sending: Vec<&RunObservation> = runs
-            .iter()
-            .copied()
-            .filter(|run| sends(run, index))
-            .collect();
-        let of_slices = || sending.iter().filter_map(|run| run.slices.get(index));
-        let offered_by_run: Vec<f64> = of_slices()
+        let runs_sending = runs.iter().copied().filter(|run| sends(run, index));
+        let mut sending = Sending {
+            runs: runs_sending.collect(),
+            is_deterministic,
+            index,
+            slice,
+            offered: Vec::new(),
+        };
+        sending.offered = (sending.slices())
             .map(|slice| slice.steady.offered_bits_per_second)
             .collect();
-        let Some(offered) = Sample::of(&offered_by_run).map(|sample| sample.mean) else {
+        if sending.runs.is_empty() {
             self.not_judged.push(skip(if runs.is_empty() {
                 Skipped::no_runs("the scenario has no runs")
             } else {
                 Skipped::own("it sends nothing there")
             }));
             return;
-        };
+        }
         let margin = self.study.margins.throughput_relative;
-        let exceeds = offered > slice.share_bits_per_second as f64 * (1.0 + margin);
-        let is_held_back = of_slices().any(|slice| slice.is_held_back);
-        let applications = of_slices().filter_map(|slice| slice.applications);
-        let wants_all = applications
-            .clone()
-            .any(|applications| applications.wants_all);
-        let may_have_enough = applications
-            .clone()
-            .any(|applications| applications.may_have_enough);
-        if exceeds && applications.count() > 0 {
+        let most = slice.share_bits_per_second as f64 * (1.0 + margin);
+        let exceeds = sending.mean_offered() > most;
+        if exceeds && sending.applications().next().is_some() {
             let why = "its applications take more than its share there: of its objectives, only throughput and goodput are judged";
             self.not_judged.push(skip(Skipped::own(why)));
         } else if exceeds {
             let why = "it exceeds its own share there";
             return self.not_judged.push(skip(Skipped::own(why)));
         }
-        let has_no_delays = sending.iter().any(|run| run.has_no_delays);
-        if has_no_delays && (objective.delay.is_some() || objective.delay_variation.is_some()) {
+        if sending.has_no_delays()
+            && (objective.delay.is_some() || objective.delay_variation.is_some())
+        {
             let why = "its delays are unknown: the clocks of the two ends disagree";
             self.not_judged.push(skip(Skipped::missing(why)));
         }
-        let losses: Vec<f64> = of_slices().map(|slice| slice.steady.loss_ratio).collect();
-        let loss_ratio = Sample::of(&losses).map_or(0.0, |sample| sample.mean);
         let judged = objective.indicators();
         for (indicator, limit) in judged.filter(|(indicator, _)| !exceeds || indicator.is_rate()) {
-            let values: Vec<f64> = sending
-                .iter()
-                .filter_map(|run| indicator.of(run, index))
-                .collect();
-            let demand: Option<Vec<f64>> = match indicator {
-                // What wants all, or is held back, sends less because it receives less.
-                ObjectiveIndicator::Throughput => {
-                    (!wants_all && !is_held_back).then(|| offered_by_run.clone())
-                }
-                // They ask for what they get, and perhaps for more.
-                ObjectiveIndicator::Goodput if may_have_enough => Some(values.clone()),
-                ObjectiveIndicator::Goodput => of_slices()
-                    .map(|slice| slice.applications?.goodput_asked_bits_per_second)
-                    .collect(),
-                _ => None,
-            };
-            let (asked, values) = match demand {
-                Some(demand) => Asked::of_rate(indicator, (limit, margin), &values, &demand),
-                None if indicator.is_rate() => {
-                    // What takes all there is gets its share at best, or as much as it was seen to get.
-                    let share = slice.share_bits_per_second as f64;
-                    let asked = Asked {
-                        best: values.iter().copied().fold(share, f64::max),
-                        ..Asked::of(indicator, limit)
-                    };
-                    (asked, values)
-                }
-                None => (Asked::of(indicator, limit), values),
-            };
-            let Some(mut draft) = draft(asked, &values, self.rules) else {
-                let has_application = |run: &&RunObservation| {
-                    let mut own = (run.applications.iter()).filter(|it| it.slice == slice.name);
-                    own.any(|application| indicator.is_had_by(application))
-                };
-                if indicator.is_of_applications() && !sending.iter().any(has_application) {
-                    let why = format!("no application of it there has a {indicator}");
-                    self.not_judged.push(skip(Skipped::own(why)));
-                } else if !(has_no_delays && indicator.is_delay()) {
-                    let why = format!("no run has a value for its {indicator}");
-                    self.not_judged.push(skip(Skipped::missing(why)));
-                }
-                continue;
-            };
-            draft.test.slice.clone_from(&slice.name);
-            scenario.clone_into(&mut draft.test.scenario);
-            draft.test.loss_ratio = loss_ratio;
-            draft.test.packets = shown::packets(indicator, of_slices(), self.rules.confidence);
-            draft.test.growing_per_second = shown::growing(indicator, limit, of_slices());
-            self.drafts.push(draft);
+            match self.test(&sending, indicator, limit) {
+                Ok(test) => self.tests.push(ObjectiveTest {
+                    scenario: scenario.to_owned(),
+                    ..test
+                }),
+                Err(Some(skipped)) => self.not_judged.push(skip(skipped)),
+                Err(None) => {}
+            }
         }
     }
 
-    fn conclude(self) -> ObjectivesVerdict {
-        let raw: Vec<f64> = (self.drafts.iter()).map(|d| d.test.p_missed).collect();
-        let drafts = self.drafts.into_iter().zip(holm::holm_adjusted(&raw));
-        let tests: Vec<ObjectiveTest> = drafts
-            .map(|(draft, p_missed)| draft.decide(p_missed, raw.len(), self.rules))
+    /// The test of one objective, before it is decided, or why there is none where that is not said already.
+    fn test(
+        &self,
+        sending: &Sending<'_>,
+        indicator: ObjectiveIndicator,
+        limit: f64,
+    ) -> Result<ObjectiveTest, Option<Skipped>> {
+        let margin = self.study.margins.throughput_relative;
+        let demand = sending.demand(indicator);
+        // What takes all there is gets its share at best, or as much as it was seen to get.
+        let share = sending.slice.share_bits_per_second as f64;
+        let results: Vec<RunResult> = (sending.runs.iter().enumerate())
+            .filter_map(|(number, run)| {
+                let value = indicator.of(run, sending.index)?;
+                let (held_against, best) = match &demand {
+                    // Nobody receives more than is sent.
+                    Some(demand) => {
+                        let sent = demand.get(number).copied().flatten()?;
+                        (limit.min((1.0 - margin) * sent), sent)
+                    }
+                    None if indicator.is_rate() => (limit, share.max(value)),
+                    None if indicator.is_at_least() => (limit, 1.0),
+                    None => (limit, 0.0),
+                };
+                let slice = run.slices.get(sending.index)?;
+                Some(RunResult {
+                    value,
+                    held_against,
+                    best,
+                    is_beyond: (slice.is_beyond(indicator))
+                        .unwrap_or(indicator.sign() * (value - held_against) > 0.0),
+                    is_steady: run.transient.steady_state_reached,
+                })
+            })
             .collect();
+        if results.is_empty() {
+            return Err(sending.why_without(indicator));
+        }
+        let mean = |of: fn(&RunResult) -> f64| {
+            results.iter().map(of).sum::<f64>() / results.len() as f64
+        };
+        let offered = mean(|run| run.best);
+        let held_against = match demand {
+            Some(_) => mean(|run| run.held_against),
+            None => limit,
+        };
+        let worst = (results.iter().max_by(|a, b| b.room(indicator).total_cmp(&a.room(indicator))))
+            .map(|run| (run.value, run.room(indicator)));
+        let is_known = |value: &f64| value.is_finite();
+        let none = RunCount {
+            is_deterministic: sending.is_deterministic,
+            ..RunCount::none(&self.study.margins)
+        };
+        let runs = results.iter().map(|run| match run.is_beyond {
+            true => Run::Beyond,
+            false if !run.is_steady => Run::Unsettled,
+            false => Run::Within,
+        });
+        let losses = sending.slices().map(|slice| slice.steady.loss_ratio);
+        Ok(ObjectiveTest {
+            slice: sending.slice.name.clone(),
+            scenario: String::new(),
+            indicator,
+            limit,
+            held_against,
+            offered: (held_against < limit).then_some(offered),
+            can_be_met: demand.is_none() || offered >= (1.0 - margin) * limit,
+            mean: Some(mean(|run| run.value)).filter(is_known),
+            worst: worst.map(|worst| worst.0).filter(is_known),
+            room: worst.map(|worst| worst.1).filter(is_known),
+            loss_ratio: losses.sum::<f64>() / sending.runs.len() as f64,
+            runs: none.with(runs),
+            outcome: Outcome::Inconclusive,
+            repetitions_needed: None,
+            packets: shown::packets(indicator, sending.slices(), none.confidence),
+            growing_per_second: (indicator.is_delay())
+                .then(|| shown::growing(limit, sending.slices(), none.confidence))
+                .flatten(),
+        })
+    }
+
+    fn conclude(self) -> ObjectivesVerdict {
+        let number = self.tests.len();
+        let decided = self.tests.into_iter().map(|test| test.decided(number));
+        let tests: Vec<ObjectiveTest> = decided.collect();
         let outcome = Outcome::of_all(tests.iter().map(|test| test.outcome));
         let room = |test: &&ObjectiveTest| test.room.unwrap_or(f64::NEG_INFINITY);
+        let strength = |test: &&ObjectiveTest| test.strength();
         let of = |outcome| tests.iter().filter(move |t| t.outcome == outcome);
         let decided_by = match outcome {
-            Outcome::Inconclusive => of(outcome)
-                .max_by(|a, b| a.p_met.min(a.p_missed).total_cmp(&b.p_met.min(b.p_missed))),
+            Outcome::Inconclusive => {
+                of(outcome).min_by(|a, b| strength(a).total_cmp(&strength(b)))
+            }
             _ => of(outcome).min_by(|a, b| room(a).total_cmp(&room(b))),
         };
         let first_missed = (self.study.scenarios.iter())
@@ -309,6 +365,117 @@ impl Judging<'_> {
                 .and_then(|needed| needed.into_iter().max()),
             tests,
         }
+    }
+}
+
+impl Sending<'_> {
+    /// What the slice asks for in each run, bit/s, where an objective is lowered to that; `None` where it is not.
+    fn demand(&self, indicator: ObjectiveIndicator) -> Option<Vec<Option<f64>>> {
+        let wants_all = self.applications().any(|of| of.wants_all);
+        let is_held_back = self.slices().any(|slice| slice.is_held_back);
+        match indicator {
+            // What wants all, or is held back, sends less because it receives less.
+            ObjectiveIndicator::Throughput => (!wants_all && !is_held_back)
+                .then(|| self.offered.iter().copied().map(Some).collect()),
+            // They ask for what they get, and perhaps for more.
+            ObjectiveIndicator::Goodput if self.applications().any(|of| of.may_have_enough) => {
+                let got = |run: &&RunObservation| indicator.of(run, self.index);
+                Some(self.runs.iter().map(got).collect())
+            }
+            ObjectiveIndicator::Goodput => {
+                let asked: Option<Vec<f64>> = (self.slices())
+                    .map(|slice| slice.applications?.goodput_asked_bits_per_second)
+                    .collect();
+                asked.map(|asked| asked.into_iter().map(Some).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Why no run has a value; `None` where that is said of all its delays.
+    fn why_without(&self, indicator: ObjectiveIndicator) -> Option<Skipped> {
+        let has_application = |run: &&RunObservation| {
+            let mut own = (run.applications.iter()).filter(|it| it.slice == self.slice.name);
+            own.any(|application| indicator.is_had_by(application))
+        };
+        if indicator.is_of_applications() && !self.runs.iter().any(has_application) {
+            let why = format!("no application of it there has a {indicator}");
+            Some(Skipped::own(why))
+        } else if self.has_no_delays() && indicator.is_delay() {
+            None
+        } else {
+            let why = format!("no run has a value for its {indicator}");
+            Some(Skipped::missing(why))
+        }
+    }
+}
+
+/// An objective in one run.
+struct RunResult {
+    value: f64,
+    /// The objective, lowered to what the slice sends or asks for in this run.
+    held_against: f64,
+    /// What could be at best.
+    best: f64,
+    is_beyond: bool,
+    is_steady: bool,
+}
+
+impl RunResult {
+    /// From the value to the limit, as a share of what lies between the limit and the best.
+    fn room(&self, indicator: ObjectiveIndicator) -> f64 {
+        let room = indicator.sign() * (self.held_against - self.value);
+        let scale = indicator.sign() * (self.held_against - self.best);
+        // Where the limit is the best that can be, there is no room, or less than none.
+        if scale > 0.0 {
+            room / scale
+        } else if room < 0.0 {
+            -1.0
+        } else {
+            0.0
+        }
+    }
+}
+
+impl ObjectiveTest {
+    /// Decide one of `tests`.
+    fn decided(self, tests: usize) -> Self {
+        let outcome = match self.runs.outcome(tests) {
+            Outcome::Holds if !self.can_be_met || self.is_short() => Outcome::Inconclusive,
+            outcome => outcome,
+        };
+        let repetitions_needed = match outcome {
+            Outcome::Inconclusive => self.runs_needed(tests),
+            _ => None,
+        };
+        Self {
+            outcome,
+            repetitions_needed,
+            ..self
+        }
+    }
+
+    fn runs_needed(&self, tests: usize) -> Option<u32> {
+        let leans_to_hold = self.runs.within() > self.runs.beyond;
+        if self.growing_per_second.is_some() || (leans_to_hold && !self.can_be_met) {
+            return None;
+        }
+        let of_runs = match self.runs.outcome(tests) {
+            Outcome::Inconclusive => self.runs.runs_needed(tests)?,
+            _ => self.runs.runs,
+        };
+        if leans_to_hold && self.lacks_packets() {
+            return Some(of_runs.max(self.runs_with_packets()?));
+        }
+        Some(of_runs)
+    }
+
+    /// The evidence for what it leans to: none where more runs would not decide it.
+    fn strength(&self) -> f64 {
+        if !self.can_be_met || self.is_short() {
+            return 0.0;
+        }
+        self.runs.strength()
     }
 }
 
@@ -338,15 +505,36 @@ impl Objective {
                     time.limit_ns as f64,
                 )
             }),
-            self.availability
-                .map(|limit| (ObjectiveIndicator::Availability, limit)),
+            (self.availability).map(|intervals| {
+                let indicator = ObjectiveIndicator::Availability {
+                    length_ns: intervals.length_ns,
+                };
+                (indicator, intervals.share)
+            }),
         ]
         .into_iter()
         .flatten()
     }
 }
 
+impl SliceObservation {
+    /// Whether more packets are late or lost than an objective of delay allows, in whole packets; `None` where that is not known.
+    fn is_beyond(&self, indicator: ObjectiveIndicator) -> Option<bool> {
+        let ObjectiveIndicator::Delay(at) = indicator else {
+            return None;
+        };
+        let beyond = self.late_frames? + self.steady.lost_frames;
+        let allowed = u64::from(100_000 - at.per_100_000());
+        Some(beyond * 100_000 > self.steady.sent_frames * allowed)
+    }
+}
+
 impl ObjectiveIndicator {
+    /// The worse, the larger, if multiplied by this.
+    const fn sign(self) -> f64 {
+        if self.is_at_least() { -1.0 } else { 1.0 }
+    }
+
     /// Its value for a slice in one run; `None` where the run has none.
     fn of(self, run: &RunObservation, slice: usize) -> Option<f64> {
         let observation = run.slices.get(slice)?;
@@ -355,7 +543,7 @@ impl ObjectiveIndicator {
         match self {
             Self::Throughput => Some(observation.served_bits_per_second),
             Self::LossRatio => Some(figures.loss_ratio),
-            Self::Availability => observation.availability,
+            Self::Availability { .. } => observation.intervals?.share(),
             Self::Goodput => Some(observation.applications?.goodput_bits_per_second),
             Self::CompletionTime(_) => Some(observation.completion_time_ns? as f64),
             Self::RequestLatency(_) => Some(observation.request_latency_ns? as f64),
@@ -372,215 +560,5 @@ impl ObjectiveIndicator {
                 Some(at.of(delay).saturating_sub(smallest_ns) as f64)
             }
         }
-    }
-}
-
-/// What is asked of a slice.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
-    pub indicator: ObjectiveIndicator,
-    pub limit: f64,
-    pub held_against: f64,
-    pub can_be_met: bool,
-    /// What a run that was not seen could show at best.
-    pub best: f64,
-}
-
-impl Asked {
-    pub fn of(indicator: ObjectiveIndicator, limit: f64) -> Self {
-        Self {
-            indicator,
-            limit,
-            held_against: limit,
-            can_be_met: true,
-            best: match indicator {
-                ObjectiveIndicator::Availability => 1.0,
-                _ => 0.0,
-            },
-        }
-    }
-
-    /// Of a rate, and the values to hold against it: of each run what it received and what it sent or asked for.
-    ///
-    /// Nobody receives more than is sent: each run is asked for no more than it sent, less the margin. Its value is
-    /// shifted by as much as that differs from the mean over runs, so that each run is compared with its own. The
-    /// objective can only be met where the slice sends as much, within the margin.
-    fn of_rate(
-        indicator: ObjectiveIndicator,
-        (limit, margin): (f64, f64),
-        received: &[f64],
-        sent: &[f64],
-    ) -> (Self, Vec<f64>) {
-        let asked: Vec<f64> = (sent.iter())
-            .map(|sent| limit.min((1.0 - margin) * sent))
-            .collect();
-        let mean = |values: &[f64]| Sample::of(values).map_or(0.0, |sample| sample.mean);
-        let (held_against, offered) = (mean(&asked), mean(sent));
-        let pairs = received.iter().zip(&asked);
-        let values = pairs
-            .map(|(received, asked)| received + (held_against - asked))
-            .collect();
-        let asked = Self {
-            held_against,
-            can_be_met: offered >= (1.0 - margin) * limit,
-            best: offered,
-            ..Self::of(indicator, limit)
-        };
-        (asked, values)
-    }
-
-    /// The worse, the larger.
-    fn sign(&self) -> f64 {
-        if self.indicator.is_at_least() {
-            -1.0
-        } else {
-            1.0
-        }
-    }
-
-    /// How far the mean is beyond the limit, which lies farther from the best by 1 / `share`.
-    fn contrast(&self, sample: &Sample, share: f64) -> Option<Contrast> {
-        let limit = self.best + (self.held_against - self.best) / share;
-        Some(Contrast {
-            distance: self.sign() * (sample.mean - limit),
-            variance: sample.variance?,
-        })
-    }
-
-    /// From the worse bound to what it is held against, as a share of the limit.
-    fn room(&self, interval: Interval) -> Option<f64> {
-        let worse = if self.indicator.is_at_least() {
-            interval.low
-        } else {
-            interval.high
-        };
-        let room = self.sign() * (self.held_against - worse?);
-        let scale = match self.indicator {
-            ObjectiveIndicator::Availability => 1.0 - self.limit,
-            _ => self.limit,
-        };
-        // Where the limit is nothing at all, there is no room, or less than none.
-        Some(if scale > 0.0 {
-            room / scale
-        } else if room < 0.0 {
-            -1.0
-        } else {
-            0.0
-        })
-    }
-}
-
-/// A test before the correction of `p_missed` for many.
-pub(super) struct Draft {
-    pub test: ObjectiveTest,
-    asked: Asked,
-    /// `None` where a value is infinite.
-    sample: Option<Sample>,
-}
-
-/// The test of one objective, not yet corrected and without its names; `None` where there are no values.
-pub(super) fn draft(asked: Asked, values: &[f64], rules: Rules) -> Option<Draft> {
-    if values.is_empty() {
-        return None;
-    }
-    let count = |is: &dyn Fn(f64) -> bool| {
-        let counted = values.iter().filter(|&&value| is(value));
-        u32::try_from(counted.count()).unwrap_or(u32::MAX)
-    };
-    let runs = count(&|_| true);
-    let infinite = count(&f64::is_infinite);
-    let beyond = count(&|value| asked.sign() * (value - asked.held_against) > 0.0);
-    let sample = Sample::of(values).filter(|_| infinite == 0);
-    let (p_met, p_missed) = match &sample {
-        Some(sample) => {
-            let p_values = |share| {
-                let contrast = asked.contrast(sample, share);
-                contrast.map_or((1.0, 1.0), |contrast| contrast.p_values(runs))
-            };
-            (p_values(1.0).0, p_values(rules.seen_share(runs)).1)
-        }
-        // There is no mean: what counts is how many runs are beyond the limit.
-        None if runs < 2 => (1.0, 1.0),
-        None if infinite == runs => (1.0, 0.0),
-        None => (0.0, rules.p_frequent(runs, beyond)),
-    };
-    let interval = sample.map_or(Interval::UNBOUNDED, |s| {
-        s.one_sided_bounds(rules.confidence)
-    });
-    let is_lowered = asked.held_against < asked.limit;
-    let test = ObjectiveTest {
-        slice: String::new(),
-        scenario: String::new(),
-        indicator: asked.indicator,
-        limit: asked.limit,
-        held_against: asked.held_against,
-        offered: is_lowered.then_some(asked.best),
-        can_be_met: asked.can_be_met,
-        mean: sample.map(|sample| sample.mean),
-        repetitions_infinite: infinite,
-        loss_ratio: 0.0,
-        interval,
-        varies: sample.is_none_or(|sample| sample.variance != Some(0.0)),
-        room: asked.room(interval),
-        repetitions: runs,
-        repetitions_beyond: beyond,
-        outcome: Outcome::Inconclusive,
-        p_met: if asked.can_be_met {
-            p_met.max(rules.p_rare(runs, beyond))
-        } else {
-            1.0
-        },
-        p_missed,
-        repetitions_needed: None,
-        packets: None,
-        growing_per_second: None,
-    };
-    Some(Draft {
-        test,
-        asked,
-        sample,
-    })
-}
-
-impl Draft {
-    /// Decide one of `tests`.
-    fn decide(self, p_missed: f64, tests: usize, rules: Rules) -> ObjectiveTest {
-        let is_shown = !self.test.lacks_packets() && self.test.growing_per_second.is_none();
-        let outcome = if self.test.p_met <= rules.alpha() && is_shown {
-            Outcome::Holds
-        } else if self.test.p_met > rules.alpha() && p_missed <= rules.alpha() {
-            Outcome::Broken
-        } else {
-            Outcome::Inconclusive
-        };
-        ObjectiveTest {
-            outcome,
-            p_missed,
-            repetitions_needed: (outcome == Outcome::Inconclusive)
-                .then(|| self.repetitions_needed(tests, rules))
-                .flatten(),
-            ..self.test
-        }
-    }
-
-    fn repetitions_needed(&self, tests: usize, rules: Rules) -> Option<u32> {
-        if self.test.growing_per_second.is_some() {
-            return None;
-        }
-        if self.test.p_met <= rules.alpha() {
-            return self.test.repetitions_with_packets(rules.confidence);
-        }
-        let seen = (self.test.repetitions, self.test.repetitions_beyond);
-        let Some(sample) = self.sample else {
-            return rules.runs_to_decide_share(seen, tests);
-        };
-        let at_limit = self.asked.contrast(&sample, 1.0);
-        if at_limit.is_some_and(|contrast| contrast.distance <= 0.0) && !self.asked.can_be_met {
-            return None;
-        }
-        let contrast = at_limit
-            .map(|at_limit| move |share| self.asked.contrast(&sample, share).unwrap_or(at_limit));
-        let contrast = contrast.as_ref().map(|of| of as &dyn Fn(f64) -> Contrast);
-        rules.runs_to_decide(seen, tests, contrast)
     }
 }

@@ -1,12 +1,11 @@
 //! Resource reallocation: how much of the capacity that guaranteed slices leave does best effort get?
 
-use super::repetitions::{Contrast, Rules};
-use super::{DecidedBy, Outcome, Scale, TestName};
-use crate::description::{Margins, StudyDescription};
-use crate::estimate::{Interval, Sample, valid_confidence};
+use super::runs::{Run, RunCount};
+use super::{DecidedBy, Outcome, Scale};
+use crate::description::StudyDescription;
+use crate::estimate::Sample;
 use crate::observations::Observations;
 use crate::opportunity::Opportunity;
-use crate::power;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,11 +16,12 @@ use std::collections::BTreeMap;
 pub struct ReallocationVerdict {
     /// `Holds`, `Broken`, `Partial`, `Inconclusive` (too few repetitions) or `NotTested`.
     pub outcome: Outcome,
-    /// The numbers: `statistic` is the reallocated fraction, `margin` the threshold it was held
-    /// against (for a partial one, that of "holds").
+    /// What is the case in most runs, whether or not they show it of all: `Holds`, `Broken` or `Partial`.
+    pub claimed: Outcome,
+    /// The numbers: `statistic` is the mean reallocated fraction, `margin` the threshold of what is claimed (for a partial one, that of
+    /// "holds"), and runs beyond are those in which it is not the case.
     pub decided_by: Option<DecidedBy>,
-    /// Repetitions that would show the mean to be on the side of the thresholds where it lies; `None` where it is decided or no
-    /// number within reason would.
+    /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
     pub repetitions_needed: Option<u32>,
     /// Scenarios in which there was something to reallocate, in the order of the study.
     pub scenarios: Vec<ScenarioReallocation>,
@@ -35,8 +35,8 @@ pub struct ScenarioReallocation {
     pub scenario: String,
     /// Mean reallocated fraction over repetitions.
     pub fraction: f64,
-    /// One-sided bounds of it, each at the confidence of the table.
-    pub interval: Interval,
+    /// That of the repetition with the smallest.
+    pub least: f64,
     /// Repetitions with an opportunity.
     pub repetitions: u32,
     /// Windows with an opportunity, in all repetitions.
@@ -49,7 +49,6 @@ pub(super) fn judge(
     observations: &Observations,
     policy: usize,
 ) -> ReallocationVerdict {
-    let confidence = valid_confidence(study.margins.confidence);
     let mut pooled: BTreeMap<u32, Opportunity> = BTreeMap::new();
     let mut scenarios = Vec::new();
     for (index, scenario) in study.scenarios.iter().enumerate() {
@@ -64,7 +63,7 @@ pub(super) fn judge(
             scenarios.push(ScenarioReallocation {
                 scenario: scenario.name.clone(),
                 fraction: sample.mean,
-                interval: sample.one_sided_bounds(confidence),
+                least: fractions.iter().copied().fold(f64::INFINITY, f64::min),
                 repetitions: sample.count,
                 windows: here.iter().map(|o| o.windows).fold(0, u32::saturating_add),
             });
@@ -74,6 +73,7 @@ pub(super) fn judge(
     let Some(sample) = Sample::of(&fractions) else {
         return ReallocationVerdict {
             outcome: Outcome::NotTested,
+            claimed: Outcome::NotTested,
             decided_by: None,
             repetitions_needed: None,
             scenarios,
@@ -83,7 +83,10 @@ pub(super) fn judge(
         .values()
         .fold(Opportunity::default(), |sum, run| sum.plus(*run));
     let rate = |bytes: f64| (total.seconds > 0.0).then(|| bytes * 8.0 / total.seconds);
-    let mut verdict = conclude(study, &fractions, &sample, scenarios);
+    let is_deterministic = (0..study.scenarios.len())
+        .filter(|&scenario| observations.cell(policy, scenario).next().is_some())
+        .all(|scenario| observations.is_deterministic(policy, scenario));
+    let mut verdict = conclude(study, &fractions, is_deterministic, &sample, scenarios);
     if let Some(numbers) = &mut verdict.decided_by {
         numbers.reference = rate(total.available_bytes);
         numbers.treatment = rate(total.taken_bytes);
@@ -94,44 +97,55 @@ pub(super) fn judge(
 fn conclude(
     study: &StudyDescription,
     fractions: &[f64],
+    is_deterministic: bool,
     sample: &Sample,
     scenarios: Vec<ScenarioReallocation>,
 ) -> ReallocationVerdict {
     let margins = &study.margins;
-    let rules = Rules::of(margins);
-    let interval = sample.one_sided_bounds(rules.confidence);
-    let (holds, broken) = (margins.reallocation_holds, margins.reallocation_broken);
-    // What the means show; the margin and the repetitions beyond it.
-    let (of_means, margin, beyond) = match (interval.low, interval.high) {
-        (Some(low), _) if low >= holds => (Outcome::Holds, holds, count(fractions, |f| f < holds)),
-        (_, Some(high)) if high <= broken => {
-            (Outcome::Broken, broken, count(fractions, |f| f > broken))
-        }
-        (low, high) => {
-            let is_between =
-                low.is_some_and(|low| low > broken) && high.is_some_and(|high| high < holds);
-            let outcome = if is_between {
-                Outcome::Partial
-            } else {
-                Outcome::Inconclusive
-            };
-            (outcome, holds, count(fractions, |f| f < holds))
-        }
+    let none = RunCount {
+        is_deterministic,
+        ..RunCount::none(margins)
     };
-    let excludes_rare = rules.p_rare(sample.count, beyond) <= rules.alpha();
-    let outcome = match of_means {
-        Outcome::Holds | Outcome::Broken if !excludes_rare => Outcome::Inconclusive,
-        outcome => outcome,
+    let (most, least) = (margins.reallocation_holds, margins.reallocation_broken);
+    let fractions = &fractions[..if is_deterministic { 1 } else { fractions.len() }];
+    let count = |is_within: &dyn Fn(f64) -> bool| {
+        let runs = fractions.iter().map(|&fraction| match is_within(fraction) {
+            true => Run::Within,
+            false => Run::Beyond,
+        });
+        none.with(runs)
+    };
+    // Each claim is one of all runs, as that of an objective is.
+    let claims = [
+        (Outcome::Holds, most, count(&|fraction| fraction >= most)),
+        (Outcome::Broken, least, count(&|fraction| fraction <= least)),
+        (
+            Outcome::Partial,
+            most,
+            count(&|fraction| fraction > least && fraction < most),
+        ),
+    ];
+    let likeliest = claims
+        .into_iter()
+        .reduce(|best, claim| if claim.2.beyond < best.2.beyond { claim } else { best });
+    let (claimed, margin, runs) = likeliest.unwrap_or((Outcome::Holds, most, none));
+    let outcome = match runs.outcome(1) {
+        Outcome::Holds => claimed,
+        _ => Outcome::Inconclusive,
     };
     let best_effort = study
         .slices
         .iter()
         .filter(|s| !s.guaranteed)
         .map(|s| s.name.as_str());
+    let worst = match claimed {
+        Outcome::Broken => f64::max,
+        _ => f64::min,
+    };
     ReallocationVerdict {
         outcome,
+        claimed,
         decided_by: Some(DecidedBy {
-            test: TestName::StudentMean,
             scenario: match &*scenarios {
                 [only] => Some(only.scenario.clone()),
                 _ => None,
@@ -141,67 +155,16 @@ fn conclude(
             reference: None,
             treatment: None,
             statistic: sample.mean,
+            worst: fractions.iter().copied().reduce(worst),
             scale: Scale::Fraction,
-            interval,
             margin,
-            repetitions: sample.count,
-            repetitions_beyond: beyond,
-            varies: sample.variance != Some(0.0),
-            p_value: None,
+            runs,
         }),
         repetitions_needed: match outcome {
-            Outcome::Inconclusive => repetitions_needed(margins, fractions, sample),
+            Outcome::Inconclusive => (runs.runs_needed(1))
+                .filter(|&needed| runs.scaled_to(needed).outcome(1) == Outcome::Holds),
             _ => None,
         },
         scenarios,
-    }
-}
-
-/// Repetitions after which the mean would be shown to be beyond a threshold, or between both.
-fn repetitions_needed(margins: &Margins, fractions: &[f64], sample: &Sample) -> Option<u32> {
-    let rules = Rules::of(margins);
-    let Some(variance) = sample.variance else {
-        return rules.runs_to_decide((1, 0), 1, None);
-    };
-    let (distance, beyond) = if sample.mean >= margins.reallocation_holds {
-        let beyond = count(fractions, |f| f < margins.reallocation_holds);
-        (margins.reallocation_holds - sample.mean, beyond)
-    } else if sample.mean <= margins.reallocation_broken {
-        let beyond = count(fractions, |f| f > margins.reallocation_broken);
-        (sample.mean - margins.reallocation_broken, beyond)
-    } else {
-        let distance = (sample.mean - margins.reallocation_broken)
-            .min(margins.reallocation_holds - sample.mean);
-        return power::fewest(|runs| power::suffices(runs, distance, variance, rules.confidence));
-    };
-    rules.runs_to_show_within((sample.count, beyond), Contrast { distance, variance })
-}
-
-fn count(fractions: &[f64], beyond: impl Fn(f64) -> bool) -> u32 {
-    let beyond = fractions.iter().filter(|&&fraction| beyond(fraction));
-    u32::try_from(beyond.count()).unwrap_or(u32::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn repetitions_beyond_the_threshold_ask_for_more_and_those_at_it_do_not() {
-        let margins = Margins {
-            rare_runs: 0.1,
-            reallocation_holds: 0.95,
-            reallocation_broken: 0.05,
-            ..Margins::default()
-        };
-        let rules = Rules::of(&margins);
-        let needed = rules.runs_to_exclude_rare(40, 1);
-        assert!(needed > rules.runs_to_exclude_rare(40, 0));
-        for (usual, at, beyond) in [(1.0, 0.95, 0.94), (0.0, 0.05, 0.06)] {
-            let mut fractions = [usual; 40];
-            (fractions[3], fractions[5], fractions[7]) = (at, at, beyond);
-            let sample = Sample::of(&fractions).unwrap();
-            assert_eq!(repetitions_needed(&margins, &fractions, &sample), needed);
-        }
     }
 }

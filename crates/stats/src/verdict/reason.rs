@@ -1,12 +1,14 @@
 //! Each verdict's reason in one line of English.
 
 use super::{
-    BoundCheck, DecidedBy, Deciding, Indicator, InfluenceVerdict, IsolationVerdict,
+    BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict, IsolationVerdict,
     ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome, PolicyVerdict,
-    ReallocationVerdict, ScalabilityVerdict, Scale, TestName,
+    ReallocationVerdict, RunCount, ScalabilityVerdict, Scale,
 };
 use crate::description::SliceLimit;
-use crate::words::{self, percent};
+use crate::objective::Percentile;
+use crate::pooled;
+use crate::words::{self, percent, share};
 use std::fmt;
 
 impl fmt::Display for Outcome {
@@ -51,20 +53,8 @@ impl fmt::Display for ObjectiveIndicator {
             Self::Goodput => f.pad("goodput"),
             Self::CompletionTime(at) => f.pad(&format!("completion time at {at}")),
             Self::RequestLatency(at) => f.pad(&format!("request latency at {at}")),
-            Self::Availability => f.pad("availability"),
+            Self::Availability { .. } => f.pad("availability"),
         }
-    }
-}
-
-impl fmt::Display for TestName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::PairedDifference => "paired t",
-            Self::PairedRatio => "paired Fieller",
-            Self::IndependentDifference => "Welch",
-            Self::IndependentRatio => "Welch and Fieller",
-            Self::StudentMean => "Student",
-        })
     }
 }
 
@@ -156,28 +146,78 @@ impl IsolationVerdict {
     }
 }
 
+impl RunCount {
+    /// "in 34 of 34 runs".
+    #[must_use]
+    pub fn in_words(self) -> String {
+        self.of_scenario(None)
+    }
+
+    /// "in 34 of 34 runs of storm".
+    fn of_scenario(self, scenario: Option<&str>) -> String {
+        let runs = words::count(self.runs.into(), "run");
+        let scenario = scenario.map_or_else(String::new, |scenario| format!(" of {scenario}"));
+        let copies = match self.is_deterministic {
+            true => " (deterministic: one run)",
+            false => "",
+        };
+        format!("in {} of {runs}{scenario}{copies}", self.within())
+    }
+
+    /// What that shows of all runs: " (95 %: in at least 91 %)"; nothing of copies of one run.
+    fn shown(self, outcome: Outcome) -> String {
+        let (claim, share) = match outcome {
+            _ if self.is_deterministic => return String::new(),
+            Outcome::Holds | Outcome::Partial => ("at least", 1.0 - self.excluded),
+            Outcome::Broken => ("less than", 1.0 - self.tolerated),
+            _ => return String::new(),
+        };
+        format!(" ({}: in {claim} {})", percent(self.confidence), percent(share))
+    }
+
+    /// What would decide it: "; about 40 repetitions would decide".
+    fn decides(self, needed: Option<u32>) -> String {
+        match needed {
+            _ if self.unsettled > self.runs / 10 => format!(
+                "; {} of them had no steady state: run longer",
+                self.unsettled
+            ),
+            None if self.better > self.runs / 10 => format!(
+                "; in {} it is better by as much: runs scatter by more than the margin, run longer",
+                self.better
+            ),
+            _ if self.is_deterministic => "; every repetition is a copy of it: run longer".to_owned(),
+            Some(needed) => format!("; about {needed} repetitions would decide"),
+            None => "; more repetitions alone will not decide".to_owned(),
+        }
+    }
+}
+
 impl InfluenceVerdict {
     /// The deciding test, and what would decide it if undecided; `None` if there was none.
     #[must_use]
     pub fn deciding(&self) -> Option<String> {
         let numbers = self.decided_by.as_ref()?;
-        let worsening = numbers.worsening();
-        Some(match self.outcome {
-            Outcome::Broken => {
-                let first = match &self.first_broken {
-                    Some(first) if numbers.scenario.as_ref() != Some(first) => {
-                        format!("; first in {first}")
-                    }
-                    _ => String::new(),
-                };
-                format!("{worsening}{first}")
+        let first = match &self.first_broken {
+            Some(first) if numbers.scenario.as_ref() != Some(first) => {
+                format!("; first in {first}")
             }
-            Outcome::Holds => format!("closest to its margin: {worsening}"),
-            _ => format!(
-                "{worsening}{}",
-                more_repetitions(numbers.repetitions, self.repetitions_needed)
-            ),
-        })
+            _ => String::new(),
+        };
+        let test = self.tests.iter().find(|test| test.numbers == *numbers);
+        let open = test.map_or_else(String::new, InfluenceTest::not_shown);
+        Some(format!("{}{first}{open}", numbers.describe(self.outcome)))
+    }
+}
+
+impl InfluenceTest {
+    /// Why it is not decided: "; about 40 repetitions would decide".
+    fn not_shown(&self) -> String {
+        match self.growing_per_second {
+            _ if self.outcome != Outcome::Inconclusive => String::new(),
+            Some(growing) => still_growing(growing),
+            None => self.numbers.runs.decides(self.repetitions_needed),
+        }
     }
 }
 
@@ -186,128 +226,146 @@ impl ObjectivesVerdict {
     #[must_use]
     pub fn deciding(&self) -> Option<String> {
         let test = self.decided_by.as_ref()?;
-        let text = test.describe();
-        Some(match self.outcome {
-            Outcome::Broken => match &self.first_missed {
-                Some(first) if *first != test.scenario => {
-                    format!("{text}; first missed in {first}")
-                }
-                _ => text,
-            },
-            Outcome::Holds => format!("least headroom {text}"),
-            _ => format!(
-                "{text}{}",
-                match test.growing_per_second {
-                    Some(_) => String::new(),
-                    None => more_repetitions(test.repetitions, self.repetitions_needed),
-                }
-            ),
-        })
+        let first = match &self.first_missed {
+            Some(first) if *first != test.scenario => format!("; first missed in {first}"),
+            _ => String::new(),
+        };
+        Some(format!("{}{first}", test.describe()))
     }
 }
 
 impl ObjectiveTest {
-    /// Why an objective that is met in the repetitions is not shown to be met: "; still growing by 6 ms in a second: run longer",
-    /// "; 0 of 3200 packets lost or late, 29958 needed".
+    /// "voice within 5 ms for 99.9 % of packets in 34 of 34 runs of storm".
     #[must_use]
-    pub fn not_shown(&self) -> Option<String> {
-        if self.outcome != Outcome::Inconclusive {
-            return None;
-        }
-        if let Some(growing) = self.growing_per_second {
-            let growing = words::time(growing);
-            return Some(format!(
-                "; still growing by {growing} in a second: run longer"
-            ));
-        }
-        let (allowed, packets) = self.allowed_share().zip(self.packets)?;
-        if !self.lacks_packets() {
-            return None;
-        }
-        let shown = match packets.beyond {
-            // Without an event the bound falls with the number of packets.
-            0 => {
-                let needed = (packets.of as f64 * packets.upper / allowed).ceil();
-                format!("{needed} needed")
-            }
-            _ => format!("which shows at most {}", percent(packets.upper)),
-        };
-        Some(format!(
-            "; {} of {} lost{}, {shown}",
-            packets.beyond,
-            words::count(packets.of, "packet"),
-            match self.indicator {
-                ObjectiveIndicator::LossRatio => "",
-                _ => " or late",
-            },
-        ))
-    }
-
-    /// "delay at 99 % of voice in storm 6.2 ms (5.9 ms to 6.5 ms), objective at most 5 ms, missed".
-    #[must_use]
-    pub fn describe(&self) -> String {
-        let value = |value: f64| objective_value(self.indicator, value);
-        let bounds = match (self.interval.low, self.interval.high) {
-            _ if self.mean.is_none() => format!(
-                "in {} of {}; {} lost",
-                self.repetitions_infinite,
-                words::count(self.repetitions.into(), "repetition"),
-                percent(self.loss_ratio)
-            ),
-            (Some(_), _) if !self.varies => "in every repetition".to_owned(),
-            (Some(low), Some(high)) => format!("{} to {}", value(low), value(high)),
-            _ => "no interval".to_owned(),
-        };
-        let (slice, scenario) = (&self.slice, &self.scenario);
-        format!(
-            "{} of {slice} in {scenario} {} ({bounds}), {}",
-            self.indicator,
-            self.value(),
-            self.compared(),
-        )
-    }
-
-    /// The mean in its unit: "5.2 ms", "∞".
-    #[must_use]
-    pub fn value(&self) -> String {
-        self.mean.map_or_else(
-            || "∞".to_owned(),
-            |mean| objective_value(self.indicator, mean),
-        )
-    }
-
-    /// "objective at most 5 ms, room 46 %".
-    #[must_use]
-    pub fn compared(&self) -> String {
-        let at = if self.indicator.is_at_least() {
-            "at least"
-        } else {
-            "at most"
-        };
+    pub fn claim(&self) -> String {
         let limit = objective_value(self.indicator, self.limit);
-        let sent = self.offered.map_or_else(String::new, |offered| {
-            let offered = words::rate(offered);
-            let (sends_only, sends) = match self.indicator {
-                ObjectiveIndicator::Goodput => (
-                    format!("no more than {offered} is known to be asked for"),
-                    "its applications ask for",
-                ),
-                _ => (format!("it sends only {offered}"), "it sends"),
-            };
-            if !self.can_be_met && self.outcome == Outcome::Inconclusive {
-                return format!("; {sends_only}: whether it would get more is unknown");
+        let of = |at: Percentile, what: &str| match at {
+            Percentile::Max => format!("all {what}"),
+            at => format!("{at} of {what}"),
+        };
+        let claim = match self.indicator {
+            ObjectiveIndicator::Throughput => format!("gets at least {limit}"),
+            ObjectiveIndicator::LossRatio => format!("loses at most {limit}"),
+            ObjectiveIndicator::Delay(at) => format!("within {limit} for {}", of(at, "packets")),
+            ObjectiveIndicator::DelayVariation(at) => {
+                format!("varies within {limit} for {}", of(at, "packets received"))
             }
-            let held_against = objective_value(self.indicator, self.held_against);
-            format!(", compared with {held_against} because {sends} {offered}")
-        });
-        let room = match (self.outcome, self.room) {
-            (Outcome::Holds, Some(room)) => format!(", headroom {}", percent(room)),
-            (Outcome::Broken, _) => ", missed".to_owned(),
+            ObjectiveIndicator::Goodput => format!("gets a goodput of at least {limit}"),
+            ObjectiveIndicator::CompletionTime(at) => {
+                format!("completes {} within {limit}", of(at, "flows"))
+            }
+            ObjectiveIndicator::RequestLatency(at) => {
+                format!("answers {} within {limit}", of(at, "requests"))
+            }
+            ObjectiveIndicator::Availability { length_ns } => {
+                let length = words::time(length_ns as f64);
+                format!("conforms in at least {limit} of intervals of {length}")
+            }
+        };
+        let lowered = match self.offered {
+            Some(_) if !self.can_be_met && self.outcome == Outcome::Inconclusive => String::new(),
+            Some(offered) => {
+                let sends = match self.indicator {
+                    ObjectiveIndicator::Goodput => "its applications ask for",
+                    _ => "it sends",
+                };
+                let held_against = objective_value(self.indicator, self.held_against);
+                format!(" ({held_against} because {sends} {})", words::rate(offered))
+            }
+            None => String::new(),
+        };
+        let runs = self.runs.of_scenario(Some(&self.scenario));
+        format!("{} {claim}{lowered} {runs}", self.slice)
+    }
+
+    /// "worst run 4.1 ms", "worst run ∞, 99.7 % lost".
+    #[must_use]
+    pub fn measured(&self) -> String {
+        let of_loss = self.indicator == ObjectiveIndicator::LossRatio;
+        let lost = match self.worst {
+            None if !of_loss => format!(", {} lost", share(self.loss_ratio)),
             _ => String::new(),
         };
-        let not_shown = self.not_shown().unwrap_or_default();
-        format!("objective {at} {limit}{sent}{room}{not_shown}")
+        let run = match self.runs.runs {
+            1 => "",
+            _ => "worst run ",
+        };
+        format!("{run}{}{lost}", self.worst_value())
     }
+
+    /// That of the worst run in its unit: "5.2 ms", "∞".
+    #[must_use]
+    pub fn worst_value(&self) -> String {
+        self.worst.map_or_else(
+            || "∞".to_owned(),
+            |worst| objective_value(self.indicator, worst),
+        )
+    }
+
+    /// "voice within 5 ms for 99.9 % of packets in 34 of 34 runs of storm (95 %: in at least 91 %); worst run 4.1 ms; resolution 0.003 %".
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let resolution = match self.packets {
+            Some(packets) if self.outcome == Outcome::Holds && self.allowed_share().is_some() => {
+                let resolution = packets.resolution(self.runs.confidence);
+                format!("; resolution {}", share(resolution))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{}{}; {}{resolution}{}",
+            self.claim(),
+            self.runs.shown(self.outcome),
+            self.measured(),
+            self.not_shown(),
+        )
+    }
+
+    /// Why it is not decided: "; still growing by 6 ms in a second: run longer", "; 0 of 3200 packets lost or late, 36889 needed".
+    #[must_use]
+    pub fn not_shown(&self) -> String {
+        if self.outcome != Outcome::Inconclusive {
+            return String::new();
+        }
+        if let Some(growing) = self.growing_per_second {
+            return still_growing(growing);
+        }
+        if let Some(offered) = self.offered.filter(|_| !self.can_be_met) {
+            let offered = words::rate(offered);
+            let sends_only = match self.indicator {
+                ObjectiveIndicator::Goodput => {
+                    format!("no more than {offered} is known to be asked for")
+                }
+                _ => format!("it sends only {offered}"),
+            };
+            return format!("; {sends_only}: whether it would get more is unknown");
+        }
+        let allowed = self.allowed_share().zip(self.packets);
+        let Some((allowed, packets)) = allowed.filter(|_| self.lacks_packets()) else {
+            return self.runs.decides(self.repetitions_needed);
+        };
+        let needed = pooled::packets_needed(allowed, self.runs.confidence);
+        let shown = match needed.filter(|_| packets.beyond == 0) {
+            Some(needed) => format!("{needed} needed"),
+            None => format!("which shows at most {}", share(packets.upper)),
+        };
+        let (counted, what) = match self.indicator {
+            ObjectiveIndicator::LossRatio => ("packet", "lost"),
+            ObjectiveIndicator::Availability { .. } => ("interval", "not conforming"),
+            _ => ("packet", "lost or late"),
+        };
+        let all = words::count(packets.of, counted);
+        let repetitions = match self.repetitions_needed {
+            Some(needed) => format!("; about {needed} repetitions would decide"),
+            None => String::new(),
+        };
+        format!("; {} of {all} {what}, {shown}{repetitions}", packets.beyond)
+    }
+}
+
+fn still_growing(per_second: f64) -> String {
+    let growing = words::time(per_second);
+    format!("; still growing by {growing} in a second: run longer")
 }
 
 /// A value of an objective in its unit.
@@ -315,7 +373,8 @@ impl ObjectiveTest {
 pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
     match indicator {
         ObjectiveIndicator::Throughput | ObjectiveIndicator::Goodput => words::rate(value),
-        ObjectiveIndicator::LossRatio | ObjectiveIndicator::Availability => percent(value),
+        ObjectiveIndicator::LossRatio => share(value),
+        ObjectiveIndicator::Availability { .. } => percent(value),
         ObjectiveIndicator::Delay(_)
         | ObjectiveIndicator::DelayVariation(_)
         | ObjectiveIndicator::CompletionTime(_)
@@ -332,26 +391,60 @@ impl ReallocationVerdict {
                     demand"
                 .to_owned();
         };
-        let scenarios = match &*self.scenarios {
-            [only] => format!("in {}", only.scenario),
-            several => format!("over {} scenarios", several.len()),
-        };
-        let (fraction, margin) = (percent(numbers.statistic), percent(numbers.margin));
-        let bounds = bounds(numbers);
-        let compared = match self.outcome {
-            Outcome::Holds => format!("at least {margin} needed"),
-            Outcome::Broken => format!("at most {margin} counts as none"),
-            _ => format!("{margin} needed"),
-        };
-        let more = match self.outcome {
-            Outcome::Inconclusive => more_repetitions(numbers.repetitions, self.repetitions_needed),
+        let open = match self.outcome {
+            Outcome::Inconclusive => numbers.runs.decides(self.repetitions_needed),
             _ => String::new(),
         };
         format!(
-            "{}: {} gets {fraction} ({bounds}) of the unused capacity {scenarios}, {compared} \
-             ({}){more}",
-            self.outcome, numbers.slice, numbers.test
+            "{}: {}{}; {}{open}",
+            self.outcome,
+            self.claim(numbers),
+            numbers.runs.shown(match self.outcome {
+                // What is shown is that no more than so much is reallocated.
+                Outcome::Broken => Outcome::Holds,
+                outcome => outcome,
+            }),
+            self.measured(numbers),
         )
+    }
+
+    /// "at least 95 %".
+    #[must_use]
+    pub fn claimed_part(&self, numbers: &DecidedBy) -> String {
+        let limit = percent(numbers.margin);
+        match self.claimed {
+            Outcome::Holds => format!("at least {limit}"),
+            Outcome::Broken => format!("at most {limit}"),
+            _ => format!("a part below {limit}"),
+        }
+    }
+
+    /// "best effort gets at least 95 % of the unused capacity in 34 of 34 runs of storm".
+    fn claim(&self, numbers: &DecidedBy) -> String {
+        let claim = self.claimed_part(numbers);
+        let runs = numbers.runs.of_scenario(numbers.scenario.as_deref());
+        format!("{} gets {claim} of the unused capacity {runs}", numbers.slice)
+    }
+
+    /// "1.6 Mbit/s of 1.75 Mbit/s, ".
+    #[must_use]
+    pub fn rates(&self, numbers: &DecidedBy) -> String {
+        match (numbers.treatment, numbers.reference) {
+            (Some(taken), Some(available)) => {
+                format!("{} of {}, ", words::rate(taken), words::rate(available))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// "mean 1.6 Mbit/s of 1.75 Mbit/s, 91 %; worst run 90 %".
+    fn measured(&self, numbers: &DecidedBy) -> String {
+        let rates = self.rates(numbers);
+        let mean = percent(numbers.statistic);
+        match (numbers.worst, numbers.runs.runs) {
+            (Some(worst), 2..) => format!("mean {rates}{mean}, worst run {}", percent(worst)),
+            _ => format!("{rates}{mean}"),
+        }
     }
 }
 
@@ -415,84 +508,77 @@ impl BoundCheck {
 }
 
 impl DecidedBy {
-    /// "0 of 32 repetitions".
-    #[must_use]
-    pub fn beyond(&self) -> String {
-        let repetitions = words::count(self.repetitions.into(), "repetition");
-        format!("{} of {repetitions}", self.repetitions_beyond)
+    /// "mean delay of critical within +25 % of the reference in 0 of 34 runs of s6 (95 %: in less than 91 %); mean 200 µs → 408 µs (+104 %),
+    /// worst run +120 %".
+    fn describe(&self, outcome: Outcome) -> String {
+        let shown = self.runs.shown(outcome);
+        format!("{}{shown}; {}", self.claim(), self.measured())
     }
 
-    /// "mean delay of critical in s6 +104 % (98 % to 110 %), margin 25 %; 32 of 32 repetitions beyond it
-    /// (paired Fieller, p < 0.001)".
-    fn worsening(&self) -> String {
+    /// "mean delay of critical within +25 % of the reference in 0 of 34 runs of s6".
+    fn claim(&self) -> String {
         let indicator = self
             .indicator
             .map_or_else(String::new, |i| format!("{i} of "));
-        let scenario = self
-            .scenario
-            .as_ref()
-            .map_or_else(String::new, |s| format!(" in {s}"));
-        // Worsening is reported in the direction in which the indicator moves.
-        let falls = self.indicator.is_some_and(Indicator::falls);
-        let sign = if falls { -1.0 } else { 1.0 };
-        let p_value = match self.p_value {
-            // Without variation, a probability means nothing.
-            None => String::new(),
-            Some(_) if !self.varies => String::new(),
-            Some(p) if p < 0.001 => ", p < 0.001".to_owned(),
-            Some(p) => format!(", p = {p:.3}"),
-        };
         format!(
-            "{indicator}{}{scenario} {} ({}), margin {}; {} beyond it ({}{p_value})",
+            "{indicator}{} within {} of the reference {}",
             self.slice,
-            signed(self.scale, sign * self.statistic),
-            bounds(self),
-            quantity(self.scale, self.margin),
-            self.beyond(),
-            self.test,
+            self.change(self.margin),
+            self.runs.of_scenario(self.scenario.as_deref()),
         )
     }
-}
 
-/// The one-sided bounds, in the direction in which the indicator moves.
-fn bounds(numbers: &DecidedBy) -> String {
-    let is_fraction = numbers.scale == Scale::Fraction;
-    let falls = numbers.indicator.is_some_and(Indicator::falls);
-    let text = |value: f64| {
-        if is_fraction {
-            percent(value)
-        } else {
-            signed(numbers.scale, value)
+    /// "mean 200 µs → 408 µs (+104 %), worst run +120 %".
+    fn measured(&self) -> String {
+        let mean = self.change(self.statistic);
+        let values = match self.absolute() {
+            Some(values) => format!("{values} ({mean})"),
+            None => mean,
+        };
+        match (self.worst, self.runs.runs) {
+            (Some(worst), 2..) => format!("mean {values}, worst run {}", self.change(worst)),
+            _ => values,
         }
-    };
-    let (low, high) = if falls {
-        (
-            numbers.interval.high.map(|h| -h),
-            numbers.interval.low.map(|l| -l),
-        )
-    } else {
-        (numbers.interval.low, numbers.interval.high)
-    };
-    match (low, high) {
-        (Some(_), Some(_)) if !numbers.varies => "in every repetition".to_owned(),
-        (Some(low), Some(high)) => format!("{} to {}", text(low), text(high)),
-        (Some(low), None) => format!("at least {}", text(low)),
-        (None, Some(high)) => format!("at most {}", text(high)),
-        (None, None) => "no interval".to_owned(),
+    }
+
+    /// The indicator in the reference scenario and in this one: "200 µs → 408 µs".
+    #[must_use]
+    pub fn absolute(&self) -> Option<String> {
+        let indicator = self.indicator?;
+        let (reference, treatment) = (self.reference?, self.treatment?);
+        Some(indicator.changes(reference, treatment))
+    }
+
+    /// A worsening in the direction in which the indicator moves: throughput that worsens falls, delay and loss rise.
+    #[must_use]
+    pub fn change(&self, worsening: f64) -> String {
+        self.scale.change(self.indicator, worsening)
     }
 }
 
-fn more_repetitions(repetitions: u32, needed: Option<u32>) -> String {
-    match needed {
-        Some(needed) if needed > repetitions => {
-            format!("; about {needed} repetitions would decide")
-        }
-        // The estimate says that there are enough: it depends on chance.
-        Some(_) => "; a few more repetitions would decide".to_owned(),
-        None => "; more repetitions alone will not decide".to_owned(),
+impl Indicator {
+    /// Two of its values: "200 µs → 408 µs".
+    #[must_use]
+    pub fn changes(self, from: f64, to: f64) -> String {
+        let value = |value: f64| match self {
+            indicator if indicator.is_rate() => words::rate(value),
+            Self::LossRatio | Self::ReceivedShare => share(value),
+            _ => words::time(value),
+        };
+        format!("{} → {}", value(from), value(to))
     }
 }
 
+impl Scale {
+    /// A worsening of an indicator, as its change.
+    #[must_use]
+    pub fn change(self, indicator: Option<Indicator>, worsening: f64) -> String {
+        let falls = indicator.is_some_and(Indicator::falls);
+        signed(self, if falls { -worsening } else { worsening })
+    }
+}
+
+/// A change in its unit, with its sign.
 fn signed(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Relative => words::change(value),
@@ -500,7 +586,9 @@ fn signed(scale: Scale, value: f64) -> String {
     }
 }
 
-fn quantity(scale: Scale, value: f64) -> String {
+/// A margin in its unit.
+#[must_use]
+pub fn quantity(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Relative | Scale::Fraction => percent(value),
         Scale::RatioDifference => words::points(value),
@@ -511,7 +599,6 @@ fn quantity(scale: Scale, value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::Interval;
 
     #[test]
     fn quantities_keep_three_digits_and_their_sign() {
@@ -528,41 +615,5 @@ mod tests {
         assert_eq!(signed(Scale::Nanoseconds, 412_345.0), "+412.3 µs");
         assert_eq!(signed(Scale::Nanoseconds, 2_000_000.0), "+2 ms");
         assert_eq!(quantity(Scale::RatioDifference, 0.001), "0.1 points");
-    }
-
-    fn with_p_value(p_value: Option<f64>, varies: bool) -> String {
-        let numbers = DecidedBy {
-            test: TestName::StudentMean,
-            scenario: None,
-            slice: "voice".to_owned(),
-            indicator: None,
-            reference: None,
-            treatment: None,
-            statistic: 0.3,
-            scale: Scale::Relative,
-            interval: Interval::UNBOUNDED,
-            margin: 0.25,
-            repetitions: 10,
-            repetitions_beyond: 9,
-            varies,
-            p_value,
-        };
-        numbers.worsening()
-    }
-
-    #[test]
-    fn a_probability_is_told_to_three_digits_where_repetitions_vary() {
-        let told = [
-            with_p_value(Some(0.000_999), true),
-            with_p_value(Some(0.001), true),
-            with_p_value(Some(0.001), false),
-            with_p_value(None, true),
-        ];
-        insta::assert_snapshot!(told.join("\n"), @r"
-        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student, p < 0.001)
-        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student, p = 0.001)
-        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student)
-        voice +30 % (no interval), margin 25 %; 9 of 10 repetitions beyond it (Student)
-        ");
     }
 }

@@ -45,7 +45,7 @@ fn a_bound_that_is_met_is_reported_with_the_tests() {
     assert_eq!(isolation.outcome, Outcome::Holds);
     assert_eq!(isolation.bounds[0].runs, 10);
     // The bound itself is within it.
-    insta::assert_snapshot!(isolation.reason(), @"holds: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)");
+    insta::assert_snapshot!(isolation.reason(), @"holds: throughput of critical within −1 % of the reference in 5 of 5 runs of s1 (95 %: in at least 10 %); mean 15.75 Mbit/s → 15.75 Mbit/s (0 %), worst run 0 %; largest delay of critical 480 µs in scenario s0, within its proved bound of 480 µs (80 µs of it outside the scheduler)");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_scenario_without_a_bound_is_not_judged_by_it_and_says_why() {
     study.policies[0].delay_bounds.clear();
     let isolation = judge(&study, &records).isolation;
     assert!(isolation.bounds.is_empty());
-    insta::assert_snapshot!(isolation.reason(), @"holds: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed");
+    insta::assert_snapshot!(isolation.reason(), @"holds: throughput of critical within −1 % of the reference in 5 of 5 runs of s1 (95 %: in at least 10 %); mean 15.75 Mbit/s → 15.75 Mbit/s (0 %), worst run 0 %; no bound of delay for critical in scenario s1: class `gold` may be sent bursts of 9 kB, and 6 kB are guaranteed");
 }
 
 /// A reference that is bounded end to end, and a scenario in which only the scheduler's part is.
@@ -158,7 +158,7 @@ fn with_an_unbounded_path_to_the_device_only_the_scheduler_is_judged() {
     study.policies[0].delay_bounds.clear();
     let isolation = judge(&study, &records).isolation;
     assert!(isolation.bounds.is_empty());
-    insta::assert_snapshot!(isolation.reason(), @"holds: closest to its margin: throughput of critical in s1 0 % (in every repetition), margin 1 %; 0 of 5 repetitions beyond it (paired Fieller); no bound of delay for critical in scenario s1: the path to the device has no bound, because source `x` is Poisson");
+    insta::assert_snapshot!(isolation.reason(), @"holds: throughput of critical within −1 % of the reference in 5 of 5 runs of s1 (95 %: in at least 10 %); mean 15.75 Mbit/s → 15.75 Mbit/s (0 %), worst run 0 %; no bound of delay for critical in scenario s1: the path to the device has no bound, because source `x` is Poisson");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::comparison::{
     Change, ComparedFigure, Results, ResultsComparison, compare,
 };
-use slicewise_stats::verdict::{Indicator, Outcome, Scale, TestName};
+use slicewise_stats::verdict::comparison::TestName;
+use slicewise_stats::verdict::{Indicator, Outcome, Scale};
 
 const RUNS: u32 = 10;
 const POLICY: &str = "gold";
@@ -72,7 +73,7 @@ fn figure(results: &ResultsComparison, indicator: Indicator) -> &ComparedFigure 
     let slice = ["critical", "best effort"][CRITICAL];
     let mut figures = results.figures.iter();
     figures
-        .find(|f| f.numbers.indicator == Some(indicator) && f.numbers.slice == slice)
+        .find(|f| f.numbers.indicator == indicator && f.numbers.slice == slice)
         .unwrap()
 }
 
@@ -313,7 +314,7 @@ fn rates_are_compared_where_about_the_same_is_sent_and_shares_of_it_elsewhere() 
             .figures
             .iter()
             .find(|f| f.numbers.slice == "critical");
-        of_critical.unwrap().numbers.indicator.unwrap()
+        of_critical.unwrap().numbers.indicator
     };
     assert_eq!(indicators(15.1e6), Indicator::Throughput);
     assert_eq!(indicators(15.2e6), Indicator::ReceivedShare);
@@ -440,7 +441,7 @@ fn what_no_run_has_is_not_compared() {
         let of_critical = results.figures.iter();
         of_critical
             .filter(|f| f.numbers.slice == "critical")
-            .filter_map(|f| f.numbers.indicator)
+            .map(|f| f.numbers.indicator)
             .collect::<Vec<_>>()
     };
     // A slice that sends nothing has no share and no loss, either.

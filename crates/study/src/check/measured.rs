@@ -287,6 +287,7 @@ fn measured_policy((name, policy): (&At<String>, &MeasuredPolicySpec)) -> Policy
         configuration: policy.configuration.clone(),
         scalability: policy.scalability.clone().unwrap_or_else(not_stated),
         delay_bounds: BTreeMap::new(),
+        round_ns: 0,
         unbounded: Vec::new(),
         published_verdict: policy.published.clone(),
         phase: None,

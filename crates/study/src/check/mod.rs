@@ -374,6 +374,8 @@ impl<'a> Checker<'a> {
         self.check_amount(spec, repetitions);
         let frame = largest_frame_time(&network, &scenarios, &populations);
         let margins = self.margins(spec.margins.as_ref(), frame);
+        let is_resolution_declared = (spec.margins.as_ref())
+            .is_some_and(|margins| margins.place("delay_resolution").is_some());
         let published = self.published(spec);
         let usual = || {
             let port = network.dut.port_rate.rate;
@@ -410,6 +412,7 @@ impl<'a> Checker<'a> {
             seed: spec.seed.unwrap_or(1),
             measure,
             margins,
+            is_resolution_declared,
             published,
             quick,
             phases: Vec::new(),

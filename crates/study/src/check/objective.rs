@@ -3,10 +3,10 @@
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{ApplicationParams, ScenarioParams};
-use crate::spec::{NUMBER, Percent, Scalar, TIME_UNITS, scalars};
+use crate::spec::{NUMBER, Percent, Scalar, TIME_UNITS, percent_digits, scalars};
 use crate::{problem, settings};
 use serde_json::{Map, Value, json};
-use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
+use slicewise_stats::objective::{ConformingIntervals, DelayLimit, Objective, Percentile};
 use slicewise_units::{BitRate, Duration};
 
 /// The percentile of a delay that states none (ITU-T Y.1541 takes this one for delay variation).
@@ -45,9 +45,9 @@ settings! {
         completion_time,
         /// Longest latency of requests, from when they are due, at a percentile. Without one, at 99.9 %.
         request_latency,
-        /// Least share of intervals (`measure.bin`) in which `delay`, `delay_variation`, `loss`, `throughput` and `goodput`
-        /// are met, as far as stated.
-        availability: PartOfAll = |objective, part| objective.availability = Some(part.0),
+        /// Least share of intervals in which `delay`, `delay_variation`, `loss`, `throughput` and `goodput` are met, as far as stated, and
+        /// their length: `99.9 % of 10 s`. Without one, of 1 s.
+        availability,
     }
 }
 
@@ -75,12 +75,50 @@ const fn has_flows(application: &ApplicationParams) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct PartOfAll(f64);
 
+/// A percentage of all there is: seven digits after the point, as losses of 10⁻⁷ and less are asked for.
+const PART: &str = r"0*(100(\.0+)?|[0-9]{1,2}(\.[0-9]{1,7}0*)?)\s*%";
+
 scalars! {
-    PartOfAll as "PercentOfAll": |text| Percent::from_text(text)?.of_all().map(Self), accepting json!({
+    PartOfAll as "PercentOfAll": part_of_all, accepting json!({
         "type": "string",
-        "pattern": "^\\s*0*(100(\\.0+)?|[0-9]{1,2}(\\.[0-9]{1,3}0*)?)\\s*%\\s*$",
-        "examples": ["0.1 %"],
+        "pattern": format!(r"^\s*{PART}\s*$"),
+        "examples": ["0.1 %", "0.00001 %"],
     });
+}
+
+fn part_of_all(text: &str) -> Result<PartOfAll, String> {
+    let billionths: u64 = percent_digits(text, 7)?;
+    match billionths {
+        0..=1_000_000_000 => Ok(PartOfAll(billionths as f64 / 1e9)),
+        _ => Err("this is more than 100 %".to_owned()),
+    }
+}
+
+impl Scalar for ConformingIntervals {
+    const NAME: &'static str = "ConformingIntervals";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let (part, length) = match text.split_once(" of ") {
+            Some((part, length)) => (part, Duration::from_text(length.trim())?.nanos()),
+            None => (text, Self::LENGTH_NS),
+        };
+        if length == 0 {
+            return Err("an interval must have a length".to_owned());
+        }
+        Ok(Self {
+            share: part_of_all(part)?.0,
+            length_ns: length,
+        })
+    }
+
+    fn accepted() -> Value {
+        json!({
+            "type": "string",
+            // Some digit of the length is not 0.
+            "pattern": format!(r"^\s*{PART}(\s* of (?=[0-9_.\s]*[1-9])\s*{NUMBER}\s*({TIME_UNITS}))?\s*$"),
+            "examples": ["99.9 %", "99.9 % of 1 s"],
+        })
+    }
 }
 
 impl Scalar for DelayLimit {

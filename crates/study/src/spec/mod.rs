@@ -6,7 +6,7 @@ mod words;
 
 pub(crate) use containers::{At, List, Named, OneOrMany, Short};
 pub(crate) use scalar::{
-    AtLeastOne, Fraction, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate, Percent,
+    AtLeastOne, Fraction, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate, Percent, percent_digits,
     Positive, Reference, Repetitions, SIZE_UNITS, Scalar, Share, TIME_UNITS, Verbatim, narrowed,
     number, scalars,
 };

@@ -218,36 +218,7 @@ impl Scalar for Percent {
     const NAME: &'static str = "Percent";
 
     fn from_text(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        let expected = || format!("`{trimmed}` is not a percentage: write for example `45 %`");
-        if trimmed.starts_with('-') {
-            return Err(format!(
-                "`{trimmed}` is negative: a percentage must be at least 0"
-            ));
-        }
-        let Some(number) = trimmed.strip_suffix('%') else {
-            let is_number = trimmed.parse::<f64>().is_ok();
-            let bare = || format!("`{trimmed}` is a number without a unit: write `{trimmed} %`");
-            return Err(if is_number { bare() } else { expected() });
-        };
-        let (whole, fraction) = number
-            .trim()
-            .split_once('.')
-            .unwrap_or((number.trim(), "0"));
-        let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-        if !digits(whole) || !digits(fraction) {
-            return Err(expected());
-        }
-        if fraction.trim_end_matches('0').len() > 3 {
-            return Err(format!(
-                "`{trimmed}` has more than three digits after the point"
-            ));
-        }
-        let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
-        format!("{whole}{thousandths}")
-            .parse()
-            .map(Self)
-            .map_err(|_| format!("`{trimmed}` is too large for a percentage"))
+        percent_digits(text, 3).map(Self)
     }
 
     fn accepted() -> Value {
@@ -257,6 +228,44 @@ impl Scalar for Percent {
             "examples": ["45 %"],
         })
     }
+}
+
+/// The digits of a percentage, with `places` after the point: with three, `45 %` is 45,000.
+pub(crate) fn percent_digits<T: std::str::FromStr>(text: &str, places: usize) -> Result<T, String> {
+    let trimmed = text.trim();
+    let expected = || format!("`{trimmed}` is not a percentage: write for example `45 %`");
+    if trimmed.starts_with('-') {
+        return Err(format!(
+            "`{trimmed}` is negative: a percentage must be at least 0"
+        ));
+    }
+    let Some(number) = trimmed.strip_suffix('%') else {
+        let is_number = trimmed.parse::<f64>().is_ok();
+        let bare = || format!("`{trimmed}` is a number without a unit: write `{trimmed} %`");
+        return Err(if is_number { bare() } else { expected() });
+    };
+    let (whole, fraction) = number
+        .trim()
+        .split_once('.')
+        .unwrap_or((number.trim(), "0"));
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return Err(expected());
+    }
+    if fraction.trim_end_matches('0').len() > places {
+        let most = match places {
+            3 => "three",
+            _ => "seven",
+        };
+        return Err(format!(
+            "`{trimmed}` has more than {most} digits after the point"
+        ));
+    }
+    let zeros = "0".repeat(places);
+    let fraction: String = fraction.chars().chain(zeros.chars()).take(places).collect();
+    format!("{whole}{fraction}")
+        .parse()
+        .map_err(|_| format!("`{trimmed}` is too large for a percentage"))
 }
 
 /// A small fraction in parts per million, also written as a percentage.

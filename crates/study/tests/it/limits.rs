@@ -256,6 +256,6 @@ fn an_objective_that_takes_more_packets_than_are_sent_is_noted() {
         let text = STUDY.replacen("share: 4 Mbit/s", &stated, 1);
         parse(&text).unwrap().notes().join("\n")
     };
-    assert_snapshot!(notes("0.001 %"), @"slice `rest`, scenario calm: about 4578 packets are sent in all repetitions; to show that at most 0.001 % of them are lost or late takes 299574 without one that is: run more repetitions, or longer");
+    assert_snapshot!(notes("0.001 %"), @"slice `rest`, scenario calm: about 4578 packets are sent in all repetitions; to show that at most 0.001 % of them are lost or late takes 368888 without one that is: run more repetitions, or longer");
     assert_eq!(notes("1 %"), "");
 }

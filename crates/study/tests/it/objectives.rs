@@ -3,7 +3,7 @@
 use crate::support::{STUDY, mistakes, parse, with_application};
 use insta::assert_snapshot;
 use slicewise_stats::description::ComparedDelay;
-use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
+use slicewise_stats::objective::{ConformingIntervals, DelayLimit, Objective, Percentile};
 
 fn with_objective(objective: &str) -> String {
     STUDY.replace(
@@ -36,7 +36,10 @@ fn objectives_are_read_with_their_percentiles() {
         }),
         loss_ratio: Some(0.001),
         throughput_bits_per_second: Some(5_000_000),
-        availability: Some(0.999),
+        availability: Some(ConformingIntervals {
+            share: 0.999,
+            length_ns: 1_000_000_000,
+        }),
         ..Objective::default()
     };
     assert_eq!(study.slices[0].objective, Some(expected));
@@ -59,7 +62,7 @@ fn objectives_of_applications_are_read() {
     let requests = "application: {kind: requests, rate: 10 /s, response: 1 kB}";
     let objective = of_application(
         requests,
-        "{goodput: 50 kbit/s, request_latency: 20 ms at 99 %, availability: 99 %}",
+        "{goodput: 50 kbit/s, request_latency: 20 ms at 99 %, availability: 99 % of 10 s}",
     );
     let expected = Objective {
         goodput_bits_per_second: Some(50_000),
@@ -67,7 +70,10 @@ fn objectives_of_applications_are_read() {
             limit_ns: 20_000_000,
             at: Percentile::P99,
         }),
-        availability: Some(0.99),
+        availability: Some(ConformingIntervals {
+            share: 0.99,
+            length_ns: 10_000_000_000,
+        }),
         ..Objective::default()
     };
     assert_eq!(objective, Ok(expected));
@@ -277,5 +283,5 @@ fn a_share_of_runs_that_no_repetitions_exclude_is_refused() {
 #[test]
 fn a_first_look_excludes_what_its_repetitions_can() {
     let study = parse(STUDY).unwrap().into_quick();
-    assert_eq!((study.repetitions, study.margins.rare_runs), (2, 0.78));
+    assert_eq!((study.repetitions, study.margins.rare_runs), (2, 0.8));
 }

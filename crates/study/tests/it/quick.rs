@@ -129,13 +129,13 @@ fn too_few_repetitions_for_anything_to_hold_are_reported_with_how_many_it_takes(
         study.too_few_repetitions()
     };
     assert_eq!(
-        message("", 31).unwrap(),
-        "31 repetitions cannot show that anything holds: excluding an effect in 9 % of runs \
-         (`margins.rare_runs`) requires 32"
+        message("", 33).unwrap(),
+        "33 repetitions cannot show that anything holds: excluding an effect in 9 % of runs \
+         (`margins.rare_runs`) requires 34"
     );
-    assert_eq!(message("", 32), None);
-    assert_eq!(message("margins: {rare_runs: 40 %}", 6), None);
-    assert!(message("margins: {rare_runs: 40 %}", 5).is_some());
+    assert_eq!(message("", 34), None);
+    assert_eq!(message("margins: {rare_runs: 42 %}", 6), None);
+    assert!(message("margins: {rare_runs: 42 %}", 5).is_some());
     // Slices by the thousand are judged by the same tests.
     let mut populations = million_slices();
     assert_eq!(populations.too_few_repetitions(), None);

@@ -273,6 +273,10 @@ const PERCENTS: &[&str] = &[
     "101 %",
     "099.9 %",
     "99.9999 %",
+    "0.00001 %",
+    "0.0000001 %",
+    "0.00000001 %",
+    "0.00000010 %",
     "99.9990 %",
     "5",
     "5. %",
@@ -315,6 +319,9 @@ fn the_schema_takes_of_objectives_what_a_check_takes_and_refuses_what_it_refuses
     for percent in PERCENTS {
         cases.push(format!("{{loss: '{percent}'}}"));
         cases.push(format!("{{loss: 1 %, availability: '{percent}'}}"));
+        for length in ["10 s", "0 s", "0.5 s", "5", ""] {
+            cases.push(format!("{{loss: 1 %, availability: '{percent} of {length}'}}"));
+        }
     }
     cases.extend(["{}", "{availability: 99 %}", "{throughput: 5 Mbit/s}"].map(str::to_owned));
     let of_applications = [

@@ -75,9 +75,9 @@ fn the_router_study_runs_eight_policies_seven_scenarios_as_often_as_its_verdicts
             study.scenarios.len(),
             study.repetitions
         ),
-        (8, 7, 32)
+        (8, 7, 34)
     );
-    assert_eq!(study.runs(&RunFilter::default()).unwrap().len(), 8 * 7 * 32);
+    assert_eq!(study.runs(&RunFilter::default()).unwrap().len(), 8 * 7 * 34);
     assert_eq!(study.duration, Duration::from_secs(40));
     let reference: Vec<&str> = study
         .scenarios

@@ -80,6 +80,7 @@ pub fn study(size: Size) -> StudyDescription {
                 source: "made up for tests".to_owned(),
             },
             delay_bounds: BTreeMap::new(),
+            round_ns: 0,
             unbounded: Vec::new(),
             published_verdict: Some(PublishedVerdict {
                 isolation: !matches!(name, "no policy" | "bandwidth"),
@@ -145,7 +146,7 @@ pub fn study(size: Size) -> StudyDescription {
         // Two repetitions are enough to decide: what their number changes has tests of its own.
         phases: Vec::new(),
         margins: Margins {
-            rare_runs: 0.78,
+            rare_runs: 0.9,
             ..Margins::default()
         },
         published: published(size),

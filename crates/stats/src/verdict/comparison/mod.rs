@@ -1,22 +1,22 @@
 //! Two results compared: did anything get worse, or better, from A to B?
 //!
-//! Each indicator of each slice in each cell of both is tested as influence is, with A in the place of the
-//! reference scenario; "better" is the same test with A and B exchanged, so that comparing B with A gives the
-//! mirrored outcomes. Margins and confidence are those of A.
+//! Each indicator of each slice in each cell of both is compared by its mean, with A as the reference; "better" is the same test with A
+//! and B exchanged, so that comparing B with A gives the mirrored outcomes. Margins and confidence are those of A.
 
 mod changes;
+mod figure;
 
-use super::influence::{Draft, has_applications, idle_delay, mean_offered, sends, test};
-use super::repetitions::Rules;
-use super::samples::Samples;
-use super::{DecidedBy, Indicator, InfluenceTest, Outcome};
+use super::influence::{has_applications, idle_delay, mean_offered, sends};
+use super::runs::RunCount;
+use super::{Indicator, Outcome, Scale};
 use crate::backend::BackendKind;
 use crate::description::{Margins, StudyDescription};
-use crate::estimate::Sample;
+use crate::estimate::{Interval, Sample};
 use crate::holm;
 use crate::observations::{Observations, RunObservation};
 use crate::published::PublishedOutcome;
 use changes::{only_in, published_changes, verdict_changes};
+use figure::{Samples, Test, outcome};
 use serde::Serialize;
 use std::fmt;
 
@@ -73,8 +73,8 @@ pub struct ComparedFigure {
     pub outcome: Change,
     /// The repetitions of both sides share their random numbers and are compared in pairs.
     pub paired: bool,
-    /// The numbers: `reference` is the mean of A, `treatment` that of B, `statistic` the worsening from A to B.
-    pub numbers: DecidedBy,
+    /// The numbers.
+    pub numbers: ComparedNumbers,
     /// Repetitions of A behind it.
     pub repetitions_a: u32,
     /// Repetitions of B behind it.
@@ -90,6 +90,53 @@ pub struct ComparedFigure {
     /// Where it is inconclusive: repetitions of each side that would decide whether it is worse; `None` where no
     /// number within reason would.
     pub repetitions_needed: Option<u32>,
+}
+
+/// The numbers behind the comparison of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedNumbers {
+    /// The test.
+    pub test: TestName,
+    /// Scenario.
+    pub scenario: String,
+    /// Slice.
+    pub slice: String,
+    /// What was compared.
+    pub indicator: Indicator,
+    /// Mean of A, in the unit of the indicator.
+    pub reference: f64,
+    /// Mean of B.
+    pub treatment: f64,
+    /// The worsening from A to B.
+    pub statistic: f64,
+    /// Unit of `statistic`, `interval` and `margin`.
+    pub scale: Scale,
+    /// One-sided bounds of `statistic`, each at the confidence of the comparison.
+    pub interval: Interval,
+    /// The margin `statistic` was compared with.
+    pub margin: f64,
+    /// Repetitions behind it: of independent samples those of the smaller one.
+    pub repetitions: u32,
+    /// Runs of B beyond the margin.
+    pub repetitions_beyond: u32,
+    /// False where every repetition has the same value.
+    pub varies: bool,
+    /// p-value of the outcome, corrected where it is one of many; `None` where the repetitions do not allow one.
+    pub p_value: Option<f64>,
+}
+
+/// The statistical test of a mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestName {
+    /// One-sided test of the mean difference of pairs, one per repetition (Student).
+    PairedDifference,
+    /// One-sided test of the ratio of the means of pairs, one per repetition (Fieller).
+    PairedRatio,
+    /// One-sided test of the difference of the means of two independent samples (Welch).
+    IndependentDifference,
+    /// One-sided test of the ratio of the means of two independent samples (Fieller, unequal variances).
+    IndependentRatio,
 }
 
 /// A slice in a cell that could not be compared, or not in full.
@@ -193,20 +240,18 @@ impl ComparedFigure {
 #[must_use]
 pub fn compare(a: Results<'_>, b: Results<'_>) -> ResultsComparison {
     let margins = a.study.margins;
-    let rules = Rules::of(&margins);
     let mut comparing = Comparing {
         a,
         b,
         margins,
-        rules,
         drafts: Vec::new(),
         not_compared: Vec::new(),
     };
     comparing.compare_all();
     let (drafts, not_compared) = (comparing.drafts, comparing.not_compared);
     ResultsComparison {
-        confidence: rules.confidence,
-        figures: decide(drafts, rules),
+        confidence: RunCount::none(&margins).confidence,
+        figures: decide(drafts),
         not_compared,
         verdicts: verdict_changes(a, b),
         published: published_changes(a, b),
@@ -220,15 +265,14 @@ struct FigureDraft {
     policy: String,
     paired: bool,
     repetitions: (u32, u32),
-    worse: Draft,
-    better: Draft,
+    worse: Test,
+    better: Test,
 }
 
 struct Comparing<'a> {
     a: Results<'a>,
     b: Results<'a>,
     margins: Margins,
-    rules: Rules,
     drafts: Vec<FigureDraft>,
     not_compared: Vec<NotCompared>,
 }
@@ -363,9 +407,9 @@ impl<'a> Comparing<'a> {
                 continue;
             }
             let [mut worse, better] = [false, true].map(|mirrored| {
-                values.test(indicator, cell.paired, mirrored, (&margins, self.rules))
+                values.test(indicator, cell.paired, mirrored, &margins)
             });
-            worse.numbers.scenario.clone_from(&names.scenario);
+            worse.numbers.scenario = names.scenario.clone().unwrap_or_default();
             (worse.numbers.slice).clone_from(&self.a.study.slices[cell.slices.0].name);
             self.drafts.push(FigureDraft {
                 policy: self.a.study.policies[policy].name.clone(),
@@ -414,8 +458,8 @@ impl Values {
         indicator: Indicator,
         paired: bool,
         mirrored: bool,
-        (margins, rules): (&Margins, Rules),
-    ) -> Draft {
+        margins: &Margins,
+    ) -> Test {
         let (treatment, reference) = if mirrored {
             (&self.a, &self.b)
         } else {
@@ -428,7 +472,7 @@ impl Values {
         };
         if indicator.falls() && means.1.mean <= 0.0 {
             // Nothing is less than nothing.
-            return Draft::cannot_worsen(indicator, means, rules);
+            return Test::cannot_worsen(indicator, means, RunCount::none(margins));
         }
         let pairs: Vec<(f64, f64)> = (treatment.iter().copied())
             .zip(reference.iter().copied())
@@ -438,7 +482,7 @@ impl Values {
         } else {
             Samples::Independent(treatment, reference)
         };
-        test(indicator, samples, &means, margins, rules)
+        Test::of(indicator, samples, &means, margins)
     }
 }
 
@@ -458,60 +502,46 @@ fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Indicator {
     }
 }
 
-fn decide(drafts: Vec<FigureDraft>, rules: Rules) -> Vec<ComparedFigure> {
-    let adjusted = |p_broken: fn(&FigureDraft) -> f64| {
-        holm::holm_adjusted(&drafts.iter().map(p_broken).collect::<Vec<f64>>())
+fn decide(drafts: Vec<FigureDraft>) -> Vec<ComparedFigure> {
+    let adjusted = |p_value: fn(&FigureDraft) -> f64| {
+        holm::holm_adjusted(&drafts.iter().map(p_value).collect::<Vec<f64>>())
     };
-    let p_worse = adjusted(|draft| draft.worse.p_broken);
-    let p_better = adjusted(|draft| draft.better.p_broken);
+    let p_worse = adjusted(|draft| draft.worse.p_worse);
+    let p_better = adjusted(|draft| draft.better.p_worse);
     let count = drafts.len();
     let all = drafts.into_iter().zip(p_worse.into_iter().zip(p_better));
     all.map(|(draft, (p_worse, p_better))| {
-        let worse = draft.worse.decide(p_worse, count, rules);
-        let better = draft.better.decide(p_better, count, rules);
-        let outcome = outcome(worse.outcome, better.outcome);
+        let (worse, better) = (&draft.worse, &draft.better);
+        let outcome = outcome((worse, p_worse), (better, p_better));
+        let (not_worse, not_better) = (worse.p_not_worse, better.p_not_worse);
+        let has_interval = worse.numbers.interval != Interval::UNBOUNDED;
         ComparedFigure {
             policy: draft.policy,
             outcome,
             paired: draft.paired,
             repetitions_a: draft.repetitions.0,
             repetitions_b: draft.repetitions.1,
-            p_not_worse: worse.p_holds,
+            p_not_worse: not_worse,
             p_worse,
-            p_not_better: better.p_holds,
+            p_not_better: not_better,
             p_better,
-            repetitions_needed: (worse.repetitions_needed)
-                .filter(|_| outcome == Change::Inconclusive),
-            numbers: numbers(outcome, worse, &better),
+            repetitions_needed: (outcome == Change::Inconclusive)
+                .then(|| worse.repetitions_needed(count))
+                .flatten(),
+            numbers: ComparedNumbers {
+                p_value: has_interval.then_some(match outcome {
+                    Change::Worse => p_worse,
+                    Change::Better => p_better,
+                    // The weaker of the two that it takes.
+                    Change::Same => not_worse.max(not_better),
+                    Change::NotWorse => not_worse,
+                    Change::Inconclusive => not_worse.min(p_worse),
+                }),
+                ..draft.worse.numbers
+            },
         }
     })
     .collect()
-}
-
-/// What the two tests come to together: is B worse, and is A?
-const fn outcome(worse: Outcome, better: Outcome) -> Change {
-    match (worse, better) {
-        (Outcome::Broken, _) => Change::Worse,
-        (_, Outcome::Broken) => Change::Better,
-        (Outcome::Holds, Outcome::Holds) => Change::Same,
-        (Outcome::Holds, _) => Change::NotWorse,
-        _ => Change::Inconclusive,
-    }
-}
-
-fn numbers(outcome: Change, worse: InfluenceTest, better: &InfluenceTest) -> DecidedBy {
-    let p_value = match outcome {
-        Change::Better => better.numbers.p_value,
-        // The weaker of the two that it takes.
-        Change::Same => (worse.numbers.p_value)
-            .zip(better.numbers.p_value)
-            .map(|(worse, better)| worse.max(better)),
-        _ => worse.numbers.p_value,
-    };
-    DecidedBy {
-        p_value,
-        ..worse.numbers
-    }
 }
 
 impl Results<'_> {
