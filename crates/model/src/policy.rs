@@ -391,6 +391,22 @@ impl PolicyParams {
         is_shared && self.classes.iter().all(only_waits)
     }
 
+    /// What a round of deficit round robin sends if every class takes its turn, bytes; 0 under another discipline. Quanta are proportional
+    /// to the weights, and the smallest is a largest frame.
+    #[must_use]
+    pub fn round_bytes(&self) -> u64 {
+        if self.discipline != Discipline::DeficitRoundRobin {
+            return 0;
+        }
+        let own = |class: &&ClassParams| class.priority.is_none() && class.queue.is_none();
+        let classes = self.classes.iter().filter(own).map(|class| class.weight);
+        let shared = |queue: &&QueueParams| queue.priority.is_none();
+        let queues = self.queues.iter().filter(shared).map(|queue| queue.weight);
+        let weights = classes.chain(queues).map(|weight| u64::from(weight.max(1)));
+        let least = weights.clone().min().unwrap_or(1);
+        weights.sum::<u64>() * u64::from(DEFAULT_FRAME.l2_bytes) / least
+    }
+
     /// The policy where one length of a frame is known, and all policers, priorities, minimums and shapers count it.
     #[must_use]
     pub fn counted_as(mut self, accounting: Accounting) -> Self {

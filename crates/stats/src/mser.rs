@@ -43,23 +43,45 @@ pub fn mser_statistics(batch_means: &[f64]) -> Vec<f64> {
 /// than [`MIN_CYCLES`] cycles or [`MIN_BATCHES`] batches) shows no steady state.
 #[must_use]
 pub fn find_transient(received_bytes: &[u64], bin: Duration, cycle: Duration) -> Transient {
-    let bin_ns = bin.nanos().max(1);
-    let cycle_bins = usize::try_from((cycle.nanos() + bin_ns / 2) / bin_ns).unwrap_or(usize::MAX);
     let series = LoadSeries {
         bytes: received_bytes,
-        cycle_bins,
-        bin_ns,
+        cycle_bins: cycle_bins(bin, cycle),
+        bin_ns: bin.nanos().max(1),
     };
     match series.truncation() {
         Truncation::None => series.without_transient(true),
         Truncation::NotReached => series.without_transient(false),
         Truncation::At(bins) => Transient {
-            end_ns: bins as u64 * bin_ns,
+            end_ns: bins as u64 * series.bin_ns,
             steady_state_reached: true,
             throughput_before_bits_per_second: series.throughput(&series.cycle_means_until(bins)),
             throughput_after_bits_per_second: series.throughput(&series.cycle_means_from(bins)),
         },
     }
+}
+
+/// Whether a run of so many bins is long enough for a steady state to be told.
+#[must_use]
+pub fn is_long_enough(bins: usize, bin: Duration, cycle: Duration) -> bool {
+    has_enough(bins, cycle_bins(bin, cycle))
+}
+
+fn has_enough(bins: usize, cycle_bins: usize) -> bool {
+    bins / BATCH_BINS >= MIN_BATCHES && bins / period(cycle_bins) >= MIN_CYCLES
+}
+
+/// Bins over which a mean does not depend on the phase of the load.
+const fn period(cycle_bins: usize) -> usize {
+    if cycle_bins == 0 {
+        BATCH_BINS
+    } else {
+        cycle_bins
+    }
+}
+
+fn cycle_bins(bin: Duration, cycle: Duration) -> usize {
+    let bin_ns = bin.nanos().max(1);
+    usize::try_from((cycle.nanos() + bin_ns / 2) / bin_ns).unwrap_or(usize::MAX)
 }
 
 enum Truncation {
@@ -79,10 +101,10 @@ struct LoadSeries<'a> {
 impl LoadSeries<'_> {
     fn truncation(&self) -> Truncation {
         let bins = self.bytes.len();
-        let batches: Vec<f64> = self.adjusted().chunks_exact(BATCH_BINS).map(mean).collect();
-        if batches.len() < MIN_BATCHES || bins / self.period() < MIN_CYCLES {
+        if !has_enough(bins, self.cycle_bins) {
             return Truncation::NotReached;
         }
+        let batches: Vec<f64> = self.adjusted().chunks_exact(BATCH_BINS).map(mean).collect();
         let statistics = mser_statistics(&batches);
         let tail = TAIL_BATCHES
             .max(self.cycle_bins.div_ceil(BATCH_BINS))
@@ -110,7 +132,7 @@ impl LoadSeries<'_> {
         // A cut within the first cycle excludes all of it, so that the phase of the load does not
         // decide.
         let cut_bins = if cut > 0 {
-            cut_bins.max(self.period())
+            cut_bins.max(period(self.cycle_bins))
         } else {
             0
         };
@@ -125,15 +147,6 @@ impl LoadSeries<'_> {
             Truncation::At(cut_bins)
         } else {
             Truncation::None
-        }
-    }
-
-    /// Bins over which a mean does not depend on the phase of the load.
-    fn period(&self) -> usize {
-        if self.cycle_bins == 0 {
-            BATCH_BINS
-        } else {
-            self.cycle_bins
         }
     }
 
@@ -168,7 +181,7 @@ impl LoadSeries<'_> {
     /// The same between two bins.
     fn cycle_means(&self, from: usize, to: usize) -> Vec<f64> {
         self.bytes[from..to]
-            .rchunks_exact(self.period())
+            .rchunks_exact(period(self.cycle_bins))
             .map(mean_bytes)
             .collect()
     }
@@ -176,7 +189,7 @@ impl LoadSeries<'_> {
     /// The same from `bin` on.
     fn cycle_means_from(&self, bin: usize) -> Vec<f64> {
         self.bytes[bin..]
-            .chunks_exact(self.period())
+            .chunks_exact(period(self.cycle_bins))
             .map(mean_bytes)
             .collect()
     }

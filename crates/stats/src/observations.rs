@@ -10,6 +10,7 @@ use crate::availability::{self, Intervals};
 use crate::description::{Metric, SliceDescription, StudyDescription};
 use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
+use crate::mser;
 use crate::objective::DelayLimit;
 use crate::opportunity::{self, Opportunity};
 use crate::queues::QueueRecord;
@@ -17,6 +18,7 @@ use crate::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
     SchedulerFigures, SentDelay, SliceRecord, Transient,
 };
+use slicewise_units::Duration;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -75,6 +77,8 @@ pub struct RunObservation {
     pub seed: u64,
     /// The transient.
     pub transient: Transient,
+    /// The run is long enough for a steady state to be told, and has none.
+    pub is_unsettled: bool,
     /// In the order of the study.
     pub slices: Vec<SliceObservation>,
     /// What sources with an application got, without series.
@@ -212,6 +216,12 @@ impl Observations {
             repetition: key.repetition,
             seed: key.seed,
             transient: record.transient,
+            is_unsettled: !record.transient.steady_state_reached
+                && mser::is_long_enough(
+                    usize::try_from(record.duration_ns / record.bin_ns).unwrap_or(usize::MAX),
+                    Duration::from_nanos(record.bin_ns),
+                    Duration::from_nanos(study.scenarios[scenario].cycle_ns),
+                ),
             slices: record
                 .slices
                 .iter()

@@ -6,7 +6,6 @@ use crate::licence;
 use crate::packets;
 use crate::params::{ImpairmentParams, LinkImpairments};
 use crate::study::{Phase, Study, StudyPolicy};
-use slicewise_model::{Discipline, PolicyParams, Rate};
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription, Unbounded,
@@ -87,7 +86,9 @@ impl Study {
                 round_ns: if self.is_resolution_declared {
                     0
                 } else {
-                    round_ns(&policy.params, self.capacity_of(policy))
+                    let rate = self.capacity_of(policy).rate.bits_per_second().max(1);
+                    let bits = u128::from(policy.params.round_bytes()) * 8;
+                    u64::try_from(bits * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
                 },
                 unbounded: promised.unbounded,
                 published_verdict: policy.published_verdict.clone(),
@@ -127,36 +128,6 @@ impl Study {
             published: self.published.clone(),
         }
     }
-}
-
-/// The quantum of the class with the smallest weight: a frame with two VLAN tags.
-const LARGEST_FRAME_BYTES: f64 = 1522.0;
-
-/// A round of deficit round robin in which every class takes its turn: quanta are proportional to the weights, and the smallest is a largest
-/// frame.
-fn round_ns(policy: &PolicyParams, capacity: Rate) -> u64 {
-    if policy.discipline != Discipline::DeficitRoundRobin {
-        return 0;
-    }
-    let classes = policy.classes.iter();
-    let of_classes = classes
-        .filter(|class| class.priority.is_none() && class.queue.is_none())
-        .map(|class| class.weight);
-    let queues = policy.queues.iter();
-    let of_queues = queues
-        .filter(|queue| queue.priority.is_none())
-        .map(|queue| queue.weight);
-    let weights: Vec<u32> = of_classes.chain(of_queues).collect();
-    let least = weights.iter().copied().min().unwrap_or(1).max(1);
-    let turns: f64 = weights.iter().map(|&weight| f64::from(weight.max(1))).sum();
-    let bits = turns / f64::from(least) * LARGEST_FRAME_BYTES * 8.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "not negative, and no round takes centuries"
-    )]
-    let nanos = (bits / capacity.rate.bits_per_second().max(1) as f64 * 1e9) as u64;
-    nanos
 }
 
 fn describe_phase(phase: &Phase, first: &Study, program_version: &str) -> PhaseDescription {

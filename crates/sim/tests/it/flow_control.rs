@@ -66,7 +66,7 @@ fn what_pause_frames_take_from_a_slice_breaks_its_isolation() {
         ),
         (
             "repetitions: 1",
-            "repetitions: 32\nmargins: {delay: 1000 %, delay_resolution: 1 s}",
+            "repetitions: 34\nmargins: {delay: 1000 %, delay_resolution: 1 s}",
         ),
     ];
     let study = changed(STUDY, &changes);

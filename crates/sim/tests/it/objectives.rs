@@ -24,10 +24,11 @@ fn with_throughput(propagation: &str, delay: &str, throughput: &str) -> VerdictT
             &*format!("delay: {delay} at 99.9 %"),
         ),
         (
-            "repetitions: 32",
+            "repetitions: 34",
             "margins: {rare_runs: 42 %}\nrepetitions: 6",
         ),
         ("duration: 10 s", "duration: 2 s"),
+        ("99 % of 500 ms", "90 % of 100 ms"),
         (
             "throughput: 3 Mbit/s",
             &*format!("throughput: {throughput}"),

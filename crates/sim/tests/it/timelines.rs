@@ -161,7 +161,7 @@ fn a_timeline_that_changes_nothing_changes_no_record() {
 
 #[test]
 fn each_phase_is_judged_by_its_own_objectives() {
-    let study = study(&[("repetitions: 32", "repetitions: 2")]);
+    let study = study(&[("repetitions: 34", "repetitions: 4")]);
     let judged = study.description("test").by_phase();
     let mut builder = SummaryBuilder::new(&judged);
     let runs = study.runs(&RunFilter::default()).unwrap();
@@ -169,12 +169,12 @@ fn each_phase_is_judged_by_its_own_objectives() {
         let record = Simulator::default().run(&study, run).unwrap();
         builder.add(&record).unwrap();
     }
-    assert_eq!(builder.runs(), 12);
+    assert_eq!(builder.runs(), 24);
     let verdicts = verdict::judge(&judged, builder.observations()).policies;
     let broken = verdicts.iter();
     let broken = broken.filter(|v| v.isolation.outcome == Outcome::Broken);
     let names: Vec<&str> = broken.map(|v| v.policy.as_str()).collect();
-    // Two repetitions do not show that anything holds; what is broken is broken in the right phase.
+    // Four repetitions do not show that anything holds; what is broken is broken in the right phase.
     assert_eq!(
         names,
         [
@@ -315,7 +315,7 @@ fn an_application_that_has_not_begun_is_not_judged_in_that_phase() {
             ("stop: 5 s", "stop: 6 s"),
             ("share: 60 %", "share: 80 %"),
             ("share: 40 %", "share: 20 %"),
-            ("repetitions: 1", "repetitions: 2"),
+            ("repetitions: 1", "repetitions: 4"),
         ],
     );
     let judged = study.description("test").by_phase();

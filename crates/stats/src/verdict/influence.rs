@@ -138,7 +138,7 @@ impl<'a> Comparing<'a> {
                     Some(PairOfValues {
                         treatment: of(pair.treatment)?,
                         reference: of(pair.reference)?,
-                        is_steady: pair.both().iter().all(|run| run.transient.steady_state_reached),
+                        is_steady: pair.both().iter().all(|run| !run.is_unsettled),
                     })
                 })
                 .collect();

@@ -286,7 +286,7 @@ impl Judging<'_> {
                     best,
                     is_beyond: (slice.is_beyond(indicator))
                         .unwrap_or(indicator.sign() * (value - held_against) > 0.0),
-                    is_steady: run.transient.steady_state_reached,
+                    is_steady: !run.is_unsettled,
                 })
             })
             .collect();
