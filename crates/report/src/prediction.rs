@@ -33,13 +33,6 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
         };
         format!("{quantity}{within} {met} of {}", of_it().count())
     });
-    let wide = all()
-        .filter(|f| f.outcome == PredictionOutcome::WithinInterval)
-        .count();
-    let wide = match wide {
-        0 => String::new(),
-        n => format!("; {n} of these only because the interval of the difference contains 0"),
-    };
     let undecided = all()
         .filter(|f| f.outcome == PredictionOutcome::NotDecided)
         .count();
@@ -52,7 +45,7 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
         OfferedTraffic::AsSent => "are reproduced by simulating the packets that were sent",
     };
     Some(format!(
-        "{met} of {total} figures of {} {what}: {}{wide}{undecided}",
+        "{met} of {total} figures of {} {what}: {}{undecided}",
         side.name,
         parts.join(", ")
     ))
@@ -79,17 +72,13 @@ fn decided_by(figure: &PredictedFigure) -> String {
         quantity => value(quantity, figure.tolerance),
     };
     match figure.outcome {
-        PredictionOutcome::WithinTolerance => format!("within {tolerance}"),
-        PredictionOutcome::WithinInterval => "interval contains 0".to_owned(),
-        PredictionOutcome::Missed => match figure.quantity {
-            Quantity::DelayP50 => format!("more than {tolerance}"),
-            _ => format!("more than {tolerance}, interval without 0"),
-        },
+        PredictionOutcome::Met => format!("shown to be within {tolerance}"),
+        PredictionOutcome::Missed => format!("shown to be more than {tolerance}"),
         PredictionOutcome::NotDecided if figure.measured.is_none() => "nothing measured".to_owned(),
         PredictionOutcome::NotDecided if figure.predicted.is_none() => {
             "nothing predicted".to_owned()
         }
-        PredictionOutcome::NotDecided => format!("more than {tolerance}, too few repetitions"),
+        PredictionOutcome::NotDecided => format!("{tolerance} or more: not shown either way"),
     }
 }
 
@@ -112,7 +101,7 @@ object! {
 object! {
     Figure<'a>(figure: &'a PredictedFigure) {
         outcome: &'a str = match figure.outcome {
-            PredictionOutcome::WithinInterval | PredictionOutcome::WithinTolerance => "holds",
+            PredictionOutcome::Met => "holds",
             PredictionOutcome::Missed => "broken",
             PredictionOutcome::NotDecided => "inconclusive",
         },
@@ -148,9 +137,8 @@ pub(crate) fn section(sides: &[Side]) -> Option<Section> {
     let within = delay_within();
     let note = format!(
         "Each cell was also simulated, with the same policies, scenarios, repetitions and duration. \
-         Throughput and loss are predicted where the interval of the difference contains 0, or where \
-         the difference is below what the study's margins call irrelevant; the median delay where it \
-         is off by {within} at most. Packets as studied were simulated beforehand; for packets as sent, each run was \
+         A figure is predicted where both bounds of the difference are within what the study's margins call \
+         irrelevant, for the median delay within {within}. Packets as studied were simulated beforehand; for packets as sent, each run was \
          simulated again with the packets that were sent in it, at their times. A difference found only in the first is due to the traffic, such as the phases of real senders, not to the device."
     );
     let body = html! {

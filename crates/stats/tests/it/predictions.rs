@@ -77,7 +77,7 @@ fn cells_and_slices_are_compared_by_name_wherever_they_are_in_their_study() {
     assert_eq!(places, expected);
     for figure in &figures {
         assert_eq!(figure.difference, Some(0.0), "{figure:?}");
-        assert_eq!(figure.outcome, PredictionOutcome::WithinTolerance);
+        assert_eq!(figure.outcome, PredictionOutcome::Met);
         assert_eq!(figure.traffic, OfferedTraffic::AsStudied);
     }
     // Critical in b/s1.
