@@ -117,7 +117,7 @@ fn influence(numbers: &DecidedBy) -> String {
     };
     let scenario = (numbers.scenario.as_ref()).map_or_else(String::new, |s| format!(" in {s}"));
     format!(
-        "{}: {indicator} {change}{scenario}, within {} {}",
+        "{}: {indicator} {change}{scenario}, within {}{}",
         numbers.slice,
         numbers.change(numbers.margin),
         numbers.runs.in_words(),
@@ -131,7 +131,7 @@ fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
         |numbers| {
             let (rates, runs) = (reallocation.rates(numbers), numbers.runs.in_words());
             let (fraction, claim) = (percent(numbers.statistic), reallocation.claimed_part(numbers));
-            format!("{rates}{fraction} of the unused capacity, {claim} {runs}")
+            format!("{rates}{fraction} of the unused capacity, {claim}{runs}")
         },
     );
     AttributeText {

@@ -37,6 +37,7 @@ pub mod phase;
 pub mod pooled;
 pub mod power;
 pub mod prediction;
+pub mod projection;
 pub mod published;
 pub mod queues;
 pub mod record;

@@ -7,17 +7,20 @@
 use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::application_summary::{ApplicationQuantity, SliceApplications};
 use crate::availability::{self, Intervals};
+use crate::backend::BackendKind;
 use crate::description::{Metric, SliceDescription, StudyDescription};
 use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
 use crate::mser;
 use crate::objective::DelayLimit;
 use crate::opportunity::{self, Opportunity};
+use crate::projection::Projection;
 use crate::queues::QueueRecord;
 use crate::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
     SchedulerFigures, SentDelay, SliceRecord, Transient,
 };
+use crate::verdict::Basis;
 use slicewise_units::Duration;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -38,6 +41,8 @@ pub struct SliceObservation {
     /// After the transient: frames of a slice with a delay limit that were received later than that; `None` where there is no
     /// limit, or no delay is known.
     pub late_frames: Option<u64>,
+    /// Of a capture, what it says of the time after it: of packets lost, and of packets lost or late.
+    pub projected: [Option<Projection>; 2],
     /// How its delay changes in the course of the run; `None` where it is not known.
     pub delay_growth: Option<DelayGrowth>,
     /// What it offers depends on what it gets: a TCP flow was seen in the slice, or it was held back.
@@ -259,6 +264,11 @@ impl Observations {
                             .get(record.steady_from()..)
                             .filter(|late| !late.is_empty())
                             .map(|late| late.iter().copied().map(u64::from).sum()),
+                        projected: if study.is_of(BackendKind::Captured) {
+                            projected(study, record, slice)
+                        } else {
+                            [None; 2]
+                        },
                         delay_growth: DelayGrowth::of(record, slice),
                         ..observe(slice, record.bin_ns, keeps_cdf)
                     }
@@ -309,14 +319,25 @@ impl Observations {
     }
 
     /// Whether the runs of a cell are copies of one: with nothing random in it, another run would be the same.
-    #[must_use]
-    pub fn is_deterministic(&self, policy: usize, scenario: usize) -> bool {
+    fn is_deterministic(&self, policy: usize, scenario: usize) -> bool {
         let mut runs = self.cell(policy, scenario);
         let Some(first) = runs.next() else {
             return false;
         };
         let mut runs = runs.peekable();
         runs.peek().is_some() && runs.all(|run| run.is_copy_of(first))
+    }
+
+    /// What the runs of a cell of this study are of what they stand for.
+    #[must_use]
+    pub fn basis(&self, study: &StudyDescription, policy: usize, scenario: usize) -> Basis {
+        if self.is_deterministic(policy, scenario) {
+            Basis::Copies
+        } else if study.is_of(BackendKind::Captured) && self.cell(policy, scenario).count() == 1 {
+            Basis::Census
+        } else {
+            Basis::Sample
+        }
     }
 
     /// The runs of a cell, by repetition; one of those that are copies of one.
@@ -372,6 +393,7 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         served_bits_per_second: 0.0,
         delay_of_sent: record.delay_of_sent,
         late_frames: None,
+        projected: [None; 2],
         delay_growth: None,
         reacts: false,
         is_held_back: false,
@@ -386,6 +408,27 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
         scheduler: record.scheduler,
     }
+}
+
+/// What a long run says of the time after it: of packets lost, and of packets lost or late.
+fn projected(
+    study: &StudyDescription,
+    record: &RunRecord,
+    slice: &SliceRecord,
+) -> [Option<Projection>; 2] {
+    let series = &slice.series;
+    let at = |series: &[u32], bin: usize| u64::from(series.get(bin).copied().unwrap_or(0));
+    [false, true].map(|with_late| {
+        let beyond = |bin| {
+            let late = if with_late { at(&series.late_frames, bin) } else { 0 };
+            at(&series.lost_frames, bin) + late
+        };
+        let bins = record.steady_from()..series.sent_frames.len();
+        let bins: Vec<_> = bins
+            .map(|bin| (beyond(bin), at(&series.sent_frames, bin)))
+            .collect();
+        Projection::of(&bins, record.bin_ns, study.margins.confidence)
+    })
 }
 
 /// What the applications of a slice got that is served at this rate.

@@ -40,13 +40,8 @@ impl PooledShare {
         let of: u64 = runs.iter().map(|run| run.1).sum();
         let (looked_at, chance) = latest_look(runs.len(), confidence);
         let looked_at = &runs[..looked_at];
-        let in_them: u64 = looked_at.iter().map(|run| run.1).sum();
-        let upper = upper_count(looked_at, chance)? / in_them as f64;
-        (in_them > 0).then_some(Self {
-            beyond,
-            of,
-            upper: upper.min(1.0),
-        })
+        let upper = upper_share(looked_at, chance)?;
+        Some(Self { beyond, of, upper })
     }
 }
 
@@ -71,6 +66,13 @@ pub fn packets_needed(allowed: f64, confidence: f64) -> Option<u64> {
     let needed = (-chance.ln() / allowed).ceil();
     // Beyond that floats are no whole numbers.
     (allowed > 0.0 && needed < 9e15).then_some(needed as u64)
+}
+
+/// Upper bound of the share beyond the limit, at most 1, which is too low with this chance; `None` without packets.
+pub(crate) fn upper_share(runs: &[(u64, u64)], chance: f64) -> Option<f64> {
+    let of: u64 = runs.iter().map(|run| run.1).sum();
+    let upper = upper_count(runs, chance)? / of as f64;
+    (of > 0).then_some(upper.min(1.0))
 }
 
 /// Upper bound of the expected number of packets beyond the limit in as many packets.

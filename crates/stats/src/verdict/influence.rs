@@ -2,7 +2,7 @@
 //! that of the reference scenario with the same random numbers.
 
 use super::isolation::Skipped;
-use super::runs::{Run, RunCount};
+use super::runs::{Basis, Run, RunCount};
 use super::shown;
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale};
 use crate::description::{Margins, StudyDescription};
@@ -112,10 +112,12 @@ impl<'a> Comparing<'a> {
             Ok(pairs) => pairs,
             Err(skipped) => return self.skip(slice, scenario, skipped),
         };
-        let is_deterministic = [scenario, reference]
-            .iter()
-            .all(|&scenario| self.observations.is_deterministic(self.policy, scenario));
-        pairs.truncate(if is_deterministic { 1 } else { usize::MAX });
+        let of = |scenario| self.observations.basis(self.study, self.policy, scenario);
+        let basis = match (of(scenario), of(reference)) {
+            (one, other) if one == other => one,
+            _ => Basis::Sample,
+        };
+        pairs.truncate(if basis == Basis::Copies { 1 } else { usize::MAX });
         let both = || pairs.iter().flat_map(Pair::both);
         let has_applications = has_applications(both(), slice);
         if !has_applications && both().any(|run| run.has_no_delays) {
@@ -143,7 +145,7 @@ impl<'a> Comparing<'a> {
                 })
                 .collect();
             let none = RunCount {
-                is_deterministic,
+                basis,
                 ..RunCount::none(&margins)
             };
             let Some(numbers) = compare(indicator, &values, &margins, none) else {

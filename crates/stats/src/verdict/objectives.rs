@@ -3,7 +3,7 @@
 
 use super::influence::sends;
 use super::isolation::Skipped;
-use super::runs::{Run, RunCount};
+use super::runs::{Basis, Run, RunCount};
 use super::shown;
 use super::{NotJudged, Outcome};
 use crate::application::ApplicationRecord;
@@ -12,6 +12,7 @@ use crate::description::{SliceDescription, StudyDescription};
 use crate::objective::{Objective, Percentile};
 use crate::observations::{Observations, RunObservation, SliceObservation};
 use crate::pooled::PooledShare;
+use crate::projection::Projection;
 use serde::{Deserialize, Serialize};
 
 /// Whether slices with objectives meet them.
@@ -131,6 +132,9 @@ pub struct ObjectiveTest {
     /// Packets of all repetitions and those of them lost or late, where the objective is of a share of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<PooledShare>,
+    /// Of one capture: what it says of the time after it, where it is long enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<Projection>,
     /// ns of delay in a second: the delay still grows, so that the objective cannot be shown to be met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growing_per_second: Option<f64>,
@@ -155,8 +159,7 @@ pub(super) fn judge(
         };
         for (scenario, description) in study.scenarios.iter().enumerate() {
             let runs: Vec<&RunObservation> = observations.distinct(policy, scenario).collect();
-            let is_deterministic = observations.is_deterministic(policy, scenario);
-            let runs = (&*runs, is_deterministic);
+            let runs = (&*runs, observations.basis(study, policy, scenario));
             judging.cell((index, slice), &description.name, &objective, runs);
         }
     }
@@ -173,7 +176,7 @@ struct Judging<'a> {
 /// The runs of a scenario in which a slice sends something.
 struct Sending<'a> {
     runs: Vec<&'a RunObservation>,
-    is_deterministic: bool,
+    basis: Basis,
     index: usize,
     slice: &'a SliceDescription,
     /// What it sends, of each run, bit/s.
@@ -204,13 +207,13 @@ impl Judging<'_> {
         (index, slice): (usize, &SliceDescription),
         scenario: &str,
         objective: &Objective,
-        (runs, is_deterministic): (&[&RunObservation], bool),
+        (runs, basis): (&[&RunObservation], Basis),
     ) {
         let skip = |skipped: Skipped| skipped.not_judged(scenario.to_owned(), slice.name.clone());
         let runs_sending = runs.iter().copied().filter(|run| sends(run, index));
         let mut sending = Sending {
             runs: runs_sending.collect(),
-            is_deterministic,
+            basis,
             index,
             slice,
             offered: Vec::new(),
@@ -305,7 +308,7 @@ impl Judging<'_> {
             .map(|run| (run.value, run.room(indicator)));
         let is_known = |value: &f64| value.is_finite();
         let none = RunCount {
-            is_deterministic: sending.is_deterministic,
+            basis: sending.basis,
             ..RunCount::none(&self.study.margins)
         };
         let runs = results.iter().map(|run| match run.is_beyond {
@@ -329,6 +332,7 @@ impl Judging<'_> {
             runs: none.with(runs),
             outcome: Outcome::Inconclusive,
             repetitions_needed: None,
+            projection: shown::projection(indicator, sending.slices(), none.basis),
             packets: shown::packets(indicator, sending.slices(), none.confidence),
             growing_per_second: (indicator.is_delay())
                 .then(|| shown::growing(limit, sending.slices(), none.confidence))

@@ -1,6 +1,6 @@
 //! Resource reallocation: how much of the capacity that guaranteed slices leave does best effort get?
 
-use super::runs::{Run, RunCount};
+use super::runs::{Basis, Run, RunCount};
 use super::{DecidedBy, Outcome, Scale};
 use crate::description::StudyDescription;
 use crate::estimate::Sample;
@@ -83,10 +83,12 @@ pub(super) fn judge(
         .values()
         .fold(Opportunity::default(), |sum, run| sum.plus(*run));
     let rate = |bytes: f64| (total.seconds > 0.0).then(|| bytes * 8.0 / total.seconds);
-    let is_deterministic = (0..study.scenarios.len())
+    let basis = (0..study.scenarios.len())
         .filter(|&scenario| observations.cell(policy, scenario).next().is_some())
-        .all(|scenario| observations.is_deterministic(policy, scenario));
-    let mut verdict = conclude(study, &fractions, is_deterministic, &sample, scenarios);
+        .map(|scenario| observations.basis(study, policy, scenario))
+        .reduce(|one, other| if one == other { one } else { Basis::Sample })
+        .unwrap_or(Basis::Sample);
+    let mut verdict = conclude(study, &fractions, basis, &sample, scenarios);
     if let Some(numbers) = &mut verdict.decided_by {
         numbers.reference = rate(total.available_bytes);
         numbers.treatment = rate(total.taken_bytes);
@@ -97,17 +99,18 @@ pub(super) fn judge(
 fn conclude(
     study: &StudyDescription,
     fractions: &[f64],
-    is_deterministic: bool,
+    basis: Basis,
     sample: &Sample,
     scenarios: Vec<ScenarioReallocation>,
 ) -> ReallocationVerdict {
     let margins = &study.margins;
     let none = RunCount {
-        is_deterministic,
+        basis,
         ..RunCount::none(margins)
     };
     let (most, least) = (margins.reallocation_holds, margins.reallocation_broken);
-    let fractions = &fractions[..if is_deterministic { 1 } else { fractions.len() }];
+    let distinct = if basis == Basis::Copies { 1 } else { fractions.len() };
+    let fractions = &fractions[..distinct];
     let count = |is_within: &dyn Fn(f64) -> bool| {
         let runs = fractions.iter().map(|&fraction| match is_within(fraction) {
             true => Run::Within,

@@ -1,13 +1,14 @@
 //! Each verdict's reason in one line of English.
 
 use super::{
-    BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict, IsolationVerdict,
+    Basis, BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict, IsolationVerdict,
     ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome, PolicyVerdict,
     ReallocationVerdict, RunCount, ScalabilityVerdict, Scale,
 };
 use crate::description::SliceLimit;
 use crate::objective::Percentile;
-use crate::pooled;
+use crate::pooled::{self, PooledShare};
+use crate::projection::Projection;
 use crate::words::{self, percent, share};
 use std::fmt;
 
@@ -147,27 +148,34 @@ impl IsolationVerdict {
 }
 
 impl RunCount {
-    /// "in 34 of 34 runs".
+    /// " in 34 of 34 runs".
     #[must_use]
     pub fn in_words(self) -> String {
         self.of_scenario(None)
     }
 
-    /// "in 34 of 34 runs of storm".
+    /// " in 34 of 34 runs of storm"; of one capture ": met in this capture of storm".
     fn of_scenario(self, scenario: Option<&str>) -> String {
-        let runs = words::count(self.runs.into(), "run");
         let scenario = scenario.map_or_else(String::new, |scenario| format!(" of {scenario}"));
-        let copies = match self.is_deterministic {
-            true => " (deterministic: one run)",
-            false => "",
+        if self.basis == Basis::Census {
+            let kept = match self.beyond {
+                0 => "met",
+                _ => "missed",
+            };
+            return format!(": {kept} in this capture{scenario}");
+        }
+        let runs = words::count(self.runs.into(), "run");
+        let copies = match self.basis {
+            Basis::Copies => " (deterministic: one run)",
+            _ => "",
         };
-        format!("in {} of {runs}{scenario}{copies}", self.within())
+        format!(" in {} of {runs}{scenario}{copies}", self.within())
     }
 
     /// What that shows of all runs: " (95 %: in at least 91 %)"; nothing of copies of one run.
     fn shown(self, outcome: Outcome) -> String {
         let (claim, share) = match outcome {
-            _ if self.is_deterministic => return String::new(),
+            _ if self.basis != Basis::Sample => return String::new(),
             Outcome::Holds | Outcome::Partial => ("at least", 1.0 - self.excluded),
             Outcome::Broken => ("less than", 1.0 - self.tolerated),
             _ => return String::new(),
@@ -186,7 +194,9 @@ impl RunCount {
                 "; in {} it is better by as much: runs scatter by more than the margin, run longer",
                 self.better
             ),
-            _ if self.is_deterministic => "; every repetition is a copy of it: run longer".to_owned(),
+            _ if self.basis == Basis::Copies => {
+                "; every repetition is a copy of it: run longer".to_owned()
+            }
             Some(needed) => format!("; about {needed} repetitions would decide"),
             None => "; more repetitions alone will not decide".to_owned(),
         }
@@ -275,12 +285,19 @@ impl ObjectiveTest {
             None => String::new(),
         };
         let runs = self.runs.of_scenario(Some(&self.scenario));
-        format!("{} {claim}{lowered} {runs}", self.slice)
+        format!("{} {claim}{lowered}{runs}", self.slice)
     }
 
     /// "worst run 4.1 ms", "worst run ∞, 99.7 % lost".
     #[must_use]
     pub fn measured(&self) -> String {
+        let is_of_packets = !matches!(self.indicator, ObjectiveIndicator::Availability { .. });
+        if self.runs.basis == Basis::Census
+            && is_of_packets
+            && let Some((packets, allowed)) = self.packets.zip(self.allowed_share())
+        {
+            return self.census(packets, allowed);
+        }
         let of_loss = self.indicator == ObjectiveIndicator::LossRatio;
         let lost = match self.worst {
             None if !of_loss => format!(", {} lost", share(self.loss_ratio)),
@@ -306,7 +323,11 @@ impl ObjectiveTest {
     #[must_use]
     pub fn describe(&self) -> String {
         let resolution = match self.packets {
-            Some(packets) if self.outcome == Outcome::Holds && self.allowed_share().is_some() => {
+            Some(packets)
+                if self.outcome == Outcome::Holds
+                    && self.runs.basis != Basis::Census
+                    && self.allowed_share().is_some() =>
+            {
                 let resolution = packets.resolution(self.runs.confidence);
                 format!("; resolution {}", share(resolution))
             }
@@ -319,6 +340,39 @@ impl ObjectiveTest {
             self.measured(),
             self.not_shown(),
         )
+    }
+
+    /// Of one capture, its packets and what they say of the time after it: "37 of 1200000 packets lost or late, 1200 allowed; if the load
+    /// stays as it is at most 0.004 % (95 %, 42 blocks of 4 s)".
+    fn census(&self, packets: PooledShare, allowed: f64) -> String {
+        let all = words::count(packets.of, "packet");
+        let (beyond, lost) = (packets.beyond, self.lost_words());
+        let allowed = (allowed * packets.of as f64).floor();
+        let projection = match self.projection {
+            None => "too short to project".to_owned(),
+            Some(Projection {
+                upper: None, ..
+            }) => "nothing to project: fewer than ten blocks contain one".to_owned(),
+            Some(Projection {
+                upper: Some(upper),
+                blocks,
+                block_ns,
+            }) => format!(
+                "if the load stays as it is at most {} ({}, {blocks} blocks of {})",
+                share(upper),
+                percent(self.runs.confidence),
+                words::time(block_ns as f64)
+            ),
+        };
+        format!("{beyond} of {all} {lost}, {allowed} allowed; {projection}")
+    }
+
+    const fn lost_words(&self) -> &'static str {
+        match self.indicator {
+            ObjectiveIndicator::LossRatio => "lost",
+            ObjectiveIndicator::Availability { .. } => "not conforming",
+            _ => "lost or late",
+        }
     }
 
     /// Why it is not decided: "; still growing by 6 ms in a second: run longer", "; 0 of 3200 packets lost or late, 36889 needed".
@@ -349,11 +403,11 @@ impl ObjectiveTest {
             Some(needed) => format!("{needed} needed"),
             None => format!("which shows at most {}", share(packets.upper)),
         };
-        let (counted, what) = match self.indicator {
-            ObjectiveIndicator::LossRatio => ("packet", "lost"),
-            ObjectiveIndicator::Availability { .. } => ("interval", "not conforming"),
-            _ => ("packet", "lost or late"),
+        let counted = match self.indicator {
+            ObjectiveIndicator::Availability { .. } => "interval",
+            _ => "packet",
         };
+        let what = self.lost_words();
         let all = words::count(packets.of, counted);
         let repetitions = match self.repetitions_needed {
             Some(needed) => format!("; about {needed} repetitions would decide"),
@@ -423,7 +477,7 @@ impl ReallocationVerdict {
     fn claim(&self, numbers: &DecidedBy) -> String {
         let claim = self.claimed_part(numbers);
         let runs = numbers.runs.of_scenario(numbers.scenario.as_deref());
-        format!("{} gets {claim} of the unused capacity {runs}", numbers.slice)
+        format!("{} gets {claim} of the unused capacity{runs}", numbers.slice)
     }
 
     /// "1.6 Mbit/s of 1.75 Mbit/s, ".
@@ -521,7 +575,7 @@ impl DecidedBy {
             .indicator
             .map_or_else(String::new, |i| format!("{i} of "));
         format!(
-            "{indicator}{} within {} of the reference {}",
+            "{indicator}{} within {} of the reference{}",
             self.slice,
             self.change(self.margin),
             self.runs.of_scenario(self.scenario.as_deref()),

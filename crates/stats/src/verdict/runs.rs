@@ -39,6 +39,18 @@ pub(super) enum Run {
 /// Shares of worse ones of all runs that differ from the reference by more than the margin, and their weights.
 const WORSE: [(f64, f64); 3] = [(0.65, 0.3), (0.8, 0.3), (0.97, 0.4)];
 
+/// What runs are of what they stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// A sample of all runs.
+    Sample,
+    /// One run, and all others are copies of it: nothing in them is random.
+    Copies,
+    /// All there is: one capture, of which everything is known.
+    Census,
+}
+
 /// Runs, and those of them beyond a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,8 +65,8 @@ pub struct RunCount {
     pub better: u32,
     /// Runs of the reference that differ from the one before by more than the limit.
     pub scattered: u32,
-    /// The runs do not differ: nothing in them is random, and more of them show nothing more.
-    pub is_deterministic: bool,
+    /// What the runs are of what they stand for.
+    pub basis: Basis,
     /// Share of all runs that "holds" says no more are beyond than.
     pub excluded: f64,
     /// Share of all runs that "broken" says more are beyond than: the same, but at most 9 %, as few runs exclude little.
@@ -78,7 +90,7 @@ impl RunCount {
             unsettled: 0,
             better: 0,
             scattered: 0,
-            is_deterministic: false,
+            basis: Basis::Sample,
             excluded,
             tolerated: excluded.min(usual),
             confidence: valid_confidence(margins.confidence),
@@ -133,7 +145,7 @@ impl RunCount {
 
     /// What is decided, if this is one of `tests` of which one that is broken breaks all.
     pub(super) fn outcome(self, tests: usize) -> Outcome {
-        if self.is_deterministic && self.runs > 0 {
+        if self.basis != Basis::Sample && self.runs > 0 {
             return match self {
                 Self { beyond: 1.., .. } => Outcome::Broken,
                 Self { unsettled: 1.., .. } => Outcome::Inconclusive,
@@ -154,7 +166,7 @@ impl RunCount {
 
     /// Runs that would decide it if the share of those beyond the limit stays what it is; `None` where no number within reason would.
     pub(super) fn runs_needed(self, tests: usize) -> Option<u32> {
-        if self.is_deterministic {
+        if self.basis != Basis::Sample {
             return None;
         }
         (self.runs.saturating_add(1).max(2)..=MAX_REPETITIONS)
@@ -323,7 +335,7 @@ mod tests {
     fn a_run_that_all_others_copy_decides_alone() {
         let of = |run| {
             let deterministic = RunCount {
-                is_deterministic: true,
+                basis: Basis::Copies,
                 ..none()
             };
             deterministic.with([run].into_iter())

@@ -1,10 +1,12 @@
 //! What an objective that is met in all repetitions may lack to be shown to be met: packets, or an end of growing delay.
 
+use super::Basis;
 use super::objectives::{ObjectiveIndicator, ObjectiveTest};
 use crate::growth::DelayGrowth;
 use crate::observations::SliceObservation;
 use crate::pooled::{PooledShare, packets_needed};
 use crate::power::MAX_REPETITIONS;
+use crate::projection::Projection;
 
 impl ObjectiveTest {
     /// Share of packets that may be lost or late, or of intervals that may not conform; `None` where the objective is not of that.
@@ -28,7 +30,8 @@ impl ObjectiveTest {
 
     /// Whether it cannot be shown to be met, whatever the runs at hand say: for want of packets, or of an end of growing delay.
     pub(super) fn is_short(&self) -> bool {
-        self.lacks_packets() || self.growing_per_second.is_some()
+        // Of a capture it is known what every packet had.
+        self.runs.basis != Basis::Census && (self.lacks_packets() || self.growing_per_second.is_some())
     }
 
     /// Runs that would send enough packets if the share of those lost or late stays what it is.
@@ -44,7 +47,7 @@ impl ObjectiveTest {
         let times = (needed as f64 / packets.of as f64).max(1.0) * (1.0 + packets.beyond as f64);
         let repetitions = (f64::from(self.runs.runs) * times).ceil();
         // Copies of a run show no more than one.
-        let is_enough = is_within && !self.runs.is_deterministic;
+        let is_enough = is_within && self.runs.basis == Basis::Sample;
         (is_enough && repetitions <= f64::from(MAX_REPETITIONS)).then_some(repetitions as u32)
     }
 }
@@ -82,4 +85,18 @@ pub(super) fn growing<'o>(
     let growth: Vec<DelayGrowth> = runs.filter_map(|run| run.delay_growth).collect();
     let growth = DelayGrowth::shown(&growth, confidence)?;
     (growth.ns > limit_ns / 10.0).then(|| growth.per_second())
+}
+
+/// Of one capture: what it says of the time after it.
+pub(super) fn projection<'o>(
+    indicator: ObjectiveIndicator,
+    mut runs: impl Iterator<Item = &'o SliceObservation>,
+    basis: Basis,
+) -> Option<Projection> {
+    let [of_lost, of_late] = runs.next().filter(|_| basis == Basis::Census)?.projected;
+    match indicator {
+        ObjectiveIndicator::LossRatio => of_lost,
+        ObjectiveIndicator::Delay(_) => of_late,
+        _ => None,
+    }
 }

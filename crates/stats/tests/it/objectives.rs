@@ -487,3 +487,59 @@ fn a_delay_that_still_grows_is_not_shown_to_stay_within_its_limit() {
     assert_eq!(growing.repetitions_needed, None);
     insta::assert_snapshot!(growing.deciding().unwrap(), @"critical within 5 ms for 99 % of packets in 34 of 34 runs of s0; worst run 400 µs; still growing by 50 µs in a second: run longer");
 }
+
+/// Of one capture everything is known; of what comes after it no more than its packets say.
+#[test]
+fn one_capture_is_a_census_and_says_what_follows_if_the_load_stays_as_it_is() {
+    let judged = |lost: fn(usize) -> u32| {
+        let mut study = with(Objective {
+            loss_ratio: Some(1e-3),
+            ..delay_of_5_ms()
+        });
+        study.backend = "captures".to_owned();
+        let mut runs = runs(1, 3.2 * MBIT);
+        for run in &mut runs {
+            let slice = &mut run.slices[CRITICAL];
+            // 40 s in bins of 50 ms.
+            slice.series.sent_frames.fill(100);
+            slice.series.late_frames = vec![0; slice.series.sent_frames.len()];
+            for (bin, count) in slice.series.lost_frames.iter_mut().enumerate() {
+                *count = lost(bin);
+            }
+            slice.steady.sent_frames = 80_000;
+            slice.steady.lost_frames = slice.series.lost_frames.iter().map(|&n| u64::from(n)).sum();
+            slice.steady.loss_ratio = slice.steady.lost_frames as f64 / 80_000.0;
+        }
+        judge(&study, &runs)
+    };
+    let describe = |isolation: &IsolationVerdict| {
+        let tests = isolation.objectives.as_ref().unwrap().tests.iter();
+        let of_s1 = tests.filter(|test| test.scenario == "s1");
+        let told: Vec<String> = of_s1.map(|test| test.describe()).collect();
+        format!("{}\n{}", isolation.outcome, told.join("\n"))
+    };
+    let none = judged(|_| 0);
+    insta::assert_snapshot!(describe(&none), @"
+    holds
+    critical loses at most 0.1 %: met in this capture of s1; 0 of 80000 packets lost, 80 allowed; if the load stays as it is at most 0.004 % (95 %, 40 blocks of 1 s)
+    critical within 5 ms for 99 % of packets: met in this capture of s1; 0 of 80000 packets lost or late, 800 allowed; if the load stays as it is at most 0.004 % (95 %, 40 blocks of 1 s)
+    ");
+    let apart = judged(|bin| u32::from(bin % 25 == 7));
+    insta::assert_snapshot!(describe(&apart), @"
+    holds
+    critical loses at most 0.1 %: met in this capture of s1; 32 of 80000 packets lost, 80 allowed; if the load stays as it is at most 0.047 % (95 %, 40 blocks of 1 s)
+    critical within 5 ms for 99 % of packets: met in this capture of s1; 32 of 80000 packets lost or late, 800 allowed; if the load stays as it is at most 0.047 % (95 %, 40 blocks of 1 s)
+    ");
+    let together = judged(|bin| if bin == 100 { 40 } else { 0 });
+    insta::assert_snapshot!(describe(&together), @"
+    holds
+    critical loses at most 0.1 %: met in this capture of s1; 40 of 80000 packets lost, 80 allowed; nothing to project: fewer than ten blocks contain one
+    critical within 5 ms for 99 % of packets: met in this capture of s1; 40 of 80000 packets lost or late, 800 allowed; nothing to project: fewer than ten blocks contain one
+    ");
+    let many = judged(|bin| u32::from(bin % 8 == 7));
+    insta::assert_snapshot!(describe(&many), @"
+    broken
+    critical loses at most 0.1 %: missed in this capture of s1; 100 of 80000 packets lost, 80 allowed; if the load stays as it is at most 0.138 % (95 %, 40 blocks of 1 s)
+    critical within 5 ms for 99 % of packets: met in this capture of s1; 100 of 80000 packets lost or late, 800 allowed; if the load stays as it is at most 0.138 % (95 %, 40 blocks of 1 s)
+    ");
+}
