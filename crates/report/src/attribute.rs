@@ -130,7 +130,10 @@ fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
         || "no unused capacity".to_owned(),
         |numbers| {
             let (rates, runs) = (reallocation.rates(numbers), numbers.runs.in_words());
-            let (fraction, claim) = (percent(numbers.statistic), reallocation.claimed_part(numbers));
+            let (fraction, claim) = (
+                percent(numbers.statistic),
+                reallocation.claimed_part(numbers),
+            );
             format!("{rates}{fraction} of the unused capacity, {claim}{runs}")
         },
     );

@@ -58,7 +58,10 @@ pub(crate) fn of_slice(
     };
     let mut intervals = Intervals::default();
     let mut from = run.steady_from();
-    while let Some(to) = from.checked_add(length).filter(|&to| to <= slice.series.sent_frames.len()) {
+    while let Some(to) = from
+        .checked_add(length)
+        .filter(|&to| to <= slice.series.sent_frames.len())
+    {
         if total(&slice.series.sent_frames, &(from..to)) > 0 {
             intervals.all = intervals.all.saturating_add(1);
             let conforms = u32::from(interval.conforms(&(from..to)));
@@ -282,10 +285,7 @@ mod tests {
             goodput_bits_per_second: Some(720_000),
             ..Objective::default()
         };
-        assert_eq!(
-            share(&of_goodput, &run),
-            Some(0.5)
-        );
+        assert_eq!(share(&of_goodput, &run), Some(0.5));
         // 712,000 bit/s of answers to 99 % of the requests: 719,192 were asked for, less 2 % are 8,810 B.
         let answered = |goodput: f64, achieved: f64| ApplicationRecord {
             transport: TransportFigures {
@@ -318,16 +318,9 @@ mod tests {
             flows: Some(FlowFigures::default()),
             ..source("web", "voice", [0, 0, 9_000, 0])
         }];
-        assert_eq!(
-            share(&of_goodput, &run),
-            Some(0.25)
-        );
+        assert_eq!(share(&of_goodput, &run), Some(0.25));
         run.applications.clear();
-        assert_eq!(
-            share(&of_goodput, &run),
-            Some(1.0),
-            "it has no application"
-        );
+        assert_eq!(share(&of_goodput, &run), Some(1.0), "it has no application");
     }
 
     #[test]
@@ -355,10 +348,7 @@ mod tests {
         series.lost_frames[1] = 10;
         series.delay_max_ns[1] = None;
         for objective in [of_delay, of_variation] {
-            assert_eq!(
-                share(&objective, &run),
-                Some(0.75)
-            );
+            assert_eq!(share(&objective, &run), Some(0.75));
         }
     }
 
@@ -389,10 +379,7 @@ mod tests {
         let mut run = run();
         silent(&mut run.slices[0].series);
         run.transient.end_ns = 100_000_000;
-        assert_eq!(
-            share(&objective(), &run),
-            Some(1.0)
-        );
+        assert_eq!(share(&objective(), &run), Some(1.0));
         run.slices[0].series.sent_frames.fill(0);
         assert_eq!(share(&objective(), &run), None);
     }

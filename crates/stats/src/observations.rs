@@ -341,7 +341,11 @@ impl Observations {
     }
 
     /// The runs of a cell, by repetition; one of those that are copies of one.
-    pub fn distinct(&self, policy: usize, scenario: usize) -> impl Iterator<Item = &RunObservation> {
+    pub fn distinct(
+        &self,
+        policy: usize,
+        scenario: usize,
+    ) -> impl Iterator<Item = &RunObservation> {
         let number = if self.is_deterministic(policy, scenario) {
             1
         } else {
@@ -420,7 +424,11 @@ fn projected(
     let at = |series: &[u32], bin: usize| u64::from(series.get(bin).copied().unwrap_or(0));
     [false, true].map(|with_late| {
         let beyond = |bin| {
-            let late = if with_late { at(&series.late_frames, bin) } else { 0 };
+            let late = if with_late {
+                at(&series.late_frames, bin)
+            } else {
+                0
+            };
             at(&series.lost_frames, bin) + late
         };
         let bins = record.steady_from()..series.sent_frames.len();

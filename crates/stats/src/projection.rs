@@ -65,7 +65,9 @@ fn correlation(blocks: &[(u64, u64)]) -> f64 {
     let values: Vec<f64> = blocks.iter().map(|block| block.0 as f64).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let products = values.windows(2).map(|two| (two[0] - mean) * (two[1] - mean));
+    let products = values
+        .windows(2)
+        .map(|two| (two[0] - mean) * (two[1] - mean));
     if squares > 0.0 {
         products.sum::<f64>() / squares
     } else {

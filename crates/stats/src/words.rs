@@ -43,7 +43,9 @@ pub fn share(ratio: f64) -> String {
         '1' => '¹',
         '2' => '²',
         '3' => '³',
-        '0'..='9' => char::from_u32(u32::from(digit) - u32::from('0') + u32::from('⁰')).unwrap_or(digit),
+        '0'..='9' => {
+            char::from_u32(u32::from(digit) - u32::from('0') + u32::from('⁰')).unwrap_or(digit)
+        }
         _ => '⁻',
     };
     let exponent: String = format!("{exponent}").chars().map(superscript).collect();

@@ -4,8 +4,8 @@ use super::{ComparedFolder, FolderComparison, places};
 use crate::published::outcome_word;
 use crate::terminal::{Colours, coloured, marked_as, one_word, plain_table, text};
 use slicewise_stats::backend;
-use slicewise_stats::verdict::quantity;
 use slicewise_stats::verdict::comparison::{Change, ComparedFigure, ResultsComparison};
+use slicewise_stats::verdict::quantity;
 use slicewise_stats::words::count;
 
 /// "B against A: 3 of 84 figures worse, 1 better, 70 the same within the margins, 10 inconclusive".

@@ -8,8 +8,8 @@ use crate::unbroken::unbroken;
 use maud::{Markup, html};
 use slicewise_stats::description::PolicyDescription;
 use slicewise_stats::verdict::{
-    BoundCheck, Deciding, InfluenceTest, NotJudged, ObjectiveTest, Outcome, PolicyVerdict, RunCount,
-    objective_value,
+    BoundCheck, Deciding, InfluenceTest, NotJudged, ObjectiveTest, Outcome, PolicyVerdict,
+    RunCount, objective_value,
 };
 use slicewise_stats::words::{percent, time};
 

@@ -116,7 +116,9 @@ fn predictions_are_held_against_what_was_measured() {
     let table = data.join("prediction.csv");
     let numbers = |name: &str| -> Vec<f64> {
         let column = column(&table, name).into_iter();
-        column.map(|value| value.parse().unwrap_or(f64::NAN)).collect()
+        column
+            .map(|value| value.parse().unwrap_or(f64::NAN))
+            .collect()
     };
     let (low, high) = (numbers("interval_low"), numbers("interval_high"));
     let quantities = column(&table, "quantity");

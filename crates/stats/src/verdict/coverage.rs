@@ -80,8 +80,14 @@ impl Decisions {
     fn of_up_to(runs: u32) -> Self {
         let none = RunCount::none(&Margins::default());
         let of = |runs| {
-            let counted = |beyond| RunCount { runs, beyond, ..none };
-            (0..=runs).map(|beyond| counted(beyond).outcome(1)).collect()
+            let counted = |beyond| RunCount {
+                runs,
+                beyond,
+                ..none
+            };
+            (0..=runs)
+                .map(|beyond| counted(beyond).outcome(1))
+                .collect()
         };
         Self((0..=runs).map(of).collect())
     }
@@ -127,9 +133,15 @@ fn a_share_of_runs_at_the_limit_is_decided_wrongly_as_rarely_as_stated_at_every_
     let decisions = Decisions::of_up_to(400);
     for shape in SHAPES {
         let wrong = errors(|draws| decisions.decide(|| is_beyond(shape.draw(draws, 0.09))).0);
-        assert!(wrong.iter().all(|&share| share <= LEVEL), "{shape:?}: {wrong:?}");
+        assert!(
+            wrong.iter().all(|&share| share <= LEVEL),
+            "{shape:?}: {wrong:?}"
+        );
         // The test can fail: about as many are decided as the level allows.
-        assert!(wrong.iter().all(|&share| share > 0.015), "{shape:?}: {wrong:?}");
+        assert!(
+            wrong.iter().all(|&share| share > 0.015),
+            "{shape:?}: {wrong:?}"
+        );
     }
 }
 
@@ -224,7 +236,10 @@ fn a_loss_of_just_what_is_allowed_is_said_to_be_met_as_rarely() {
                 false => Outcome::Inconclusive,
             }
         });
-        assert!(held <= LEVEL, "{held} at {allowed} of {sent}, bursts of {burst}");
+        assert!(
+            held <= LEVEL,
+            "{held} at {allowed} of {sent}, bursts of {burst}"
+        );
     }
 }
 

@@ -117,7 +117,11 @@ impl<'a> Comparing<'a> {
             (one, other) if one == other => one,
             _ => Basis::Sample,
         };
-        pairs.truncate(if basis == Basis::Copies { 1 } else { usize::MAX });
+        pairs.truncate(if basis == Basis::Copies {
+            1
+        } else {
+            usize::MAX
+        });
         let both = || pairs.iter().flat_map(Pair::both);
         let has_applications = has_applications(both(), slice);
         if !has_applications && both().any(|run| run.has_no_delays) {
@@ -252,7 +256,8 @@ impl<'a> Comparing<'a> {
         let margins = &self.study.margins;
         let objective = self.study.slices[slice].objective;
         let of_objective = objective.and_then(|objective| objective.delay);
-        let of_objective = of_objective.map_or(0, |delay| delay.limit_ns / SHARE_OF_DELAY_OBJECTIVE);
+        let of_objective =
+            of_objective.map_or(0, |delay| delay.limit_ns / SHARE_OF_DELAY_OBJECTIVE);
         let loss = objective.and_then(|objective| objective.loss_ratio);
         Margins {
             delay_resolution_ns: (margins.delay_resolution_ns)

@@ -185,7 +185,9 @@ struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     fn slices(&self) -> impl Iterator<Item = &'a SliceObservation> + Clone + '_ {
-        self.runs.iter().filter_map(|run| run.slices.get(self.index))
+        self.runs
+            .iter()
+            .filter_map(|run| run.slices.get(self.index))
     }
 
     fn applications(&self) -> impl Iterator<Item = SliceApplications> + '_ {
@@ -296,16 +298,17 @@ impl Judging<'_> {
         if results.is_empty() {
             return Err(sending.why_without(indicator));
         }
-        let mean = |of: fn(&RunResult) -> f64| {
-            results.iter().map(of).sum::<f64>() / results.len() as f64
-        };
+        let mean =
+            |of: fn(&RunResult) -> f64| results.iter().map(of).sum::<f64>() / results.len() as f64;
         let offered = mean(|run| run.best);
         let held_against = match demand {
             Some(_) => mean(|run| run.held_against),
             None => limit,
         };
-        let worst = (results.iter().max_by(|a, b| b.room(indicator).total_cmp(&a.room(indicator))))
-            .map(|run| (run.value, run.room(indicator)));
+        let worst = (results
+            .iter()
+            .max_by(|a, b| b.room(indicator).total_cmp(&a.room(indicator))))
+        .map(|run| (run.value, run.room(indicator)));
         let is_known = |value: &f64| value.is_finite();
         let none = RunCount {
             basis: sending.basis,
@@ -349,9 +352,7 @@ impl Judging<'_> {
         let strength = |test: &&ObjectiveTest| test.strength();
         let of = |outcome| tests.iter().filter(move |t| t.outcome == outcome);
         let decided_by = match outcome {
-            Outcome::Inconclusive => {
-                of(outcome).min_by(|a, b| strength(a).total_cmp(&strength(b)))
-            }
+            Outcome::Inconclusive => of(outcome).min_by(|a, b| strength(a).total_cmp(&strength(b))),
             _ => of(outcome).min_by(|a, b| room(a).total_cmp(&room(b))),
         };
         let first_missed = (self.study.scenarios.iter())

@@ -109,7 +109,11 @@ fn conclude(
         ..RunCount::none(margins)
     };
     let (most, least) = (margins.reallocation_holds, margins.reallocation_broken);
-    let distinct = if basis == Basis::Copies { 1 } else { fractions.len() };
+    let distinct = if basis == Basis::Copies {
+        1
+    } else {
+        fractions.len()
+    };
     let fractions = &fractions[..distinct];
     let count = |is_within: &dyn Fn(f64) -> bool| {
         let runs = fractions.iter().map(|&fraction| match is_within(fraction) {
@@ -128,9 +132,13 @@ fn conclude(
             count(&|fraction| fraction > least && fraction < most),
         ),
     ];
-    let likeliest = claims
-        .into_iter()
-        .reduce(|best, claim| if claim.2.beyond < best.2.beyond { claim } else { best });
+    let likeliest = claims.into_iter().reduce(|best, claim| {
+        if claim.2.beyond < best.2.beyond {
+            claim
+        } else {
+            best
+        }
+    });
     let (claimed, margin, runs) = likeliest.unwrap_or((Outcome::Holds, most, none));
     let outcome = match runs.outcome(1) {
         Outcome::Holds => claimed,

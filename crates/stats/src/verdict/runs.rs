@@ -177,7 +177,10 @@ impl RunCount {
     pub(super) fn scaled_to(self, runs: u32) -> Self {
         let leans_to_hold = self.evidence_within() >= self.evidence_beyond();
         let scaled = |count: u32| {
-            let (product, all) = (u64::from(count) * u64::from(runs), u64::from(self.runs.max(1)));
+            let (product, all) = (
+                u64::from(count) * u64::from(runs),
+                u64::from(self.runs.max(1)),
+            );
             let scaled = match leans_to_hold {
                 true => product.div_ceil(all),
                 false => product / all,
@@ -272,8 +275,14 @@ mod tests {
     #[test]
     fn thirty_four_runs_within_hold_and_those_beyond_ask_for_more() {
         let open = Outcome::Inconclusive;
-        assert_eq!([33, 34].map(|runs| outcome(runs, 0)), [open, Outcome::Holds]);
-        assert_eq!([50, 90].map(|runs| outcome(runs, 1)), [open, Outcome::Holds]);
+        assert_eq!(
+            [33, 34].map(|runs| outcome(runs, 0)),
+            [open, Outcome::Holds]
+        );
+        assert_eq!(
+            [50, 90].map(|runs| outcome(runs, 1)),
+            [open, Outcome::Holds]
+        );
         assert_eq!(runs_to_hold(&Margins::default()), Some(34));
         assert_eq!(count(3, 0).runs_needed(1), Some(34));
         // One of 40 beyond it stays one of 40.
@@ -307,7 +316,10 @@ mod tests {
             scattered: 1,
             ..count(runs, runs)
         };
-        assert_eq!([5, 6].map(|runs| scattered(runs).outcome(1)), [open, Outcome::Broken]);
+        assert_eq!(
+            [5, 6].map(|runs| scattered(runs).outcome(1)),
+            [open, Outcome::Broken]
+        );
         assert_eq!(with_better(10).runs_needed(1), None);
     }
 
@@ -325,7 +337,13 @@ mod tests {
         assert_eq!(unsettled(0).outcome(1), Outcome::Holds);
         assert_eq!(unsettled(40).outcome(1), Outcome::Inconclusive);
         assert_eq!(unsettled(40).runs_needed(1), None);
-        let runs = [Run::Beyond, Run::Unsettled, Run::Within, Run::Better, Run::Beyond];
+        let runs = [
+            Run::Beyond,
+            Run::Unsettled,
+            Run::Within,
+            Run::Better,
+            Run::Beyond,
+        ];
         let counted = none().with(runs.into_iter());
         assert_eq!((counted.runs, counted.beyond), (5, 2));
         assert_eq!((counted.unsettled, counted.better), (1, 1));
@@ -376,8 +394,14 @@ mod tests {
             };
             counted.outcome(1)
         };
-        assert_eq!([quick(6, 0), quick(6, 1)], [Outcome::Holds, Outcome::Inconclusive]);
-        assert_eq!([quick(6, 4), quick(2, 2)], [Outcome::Broken, Outcome::Broken]);
+        assert_eq!(
+            [quick(6, 0), quick(6, 1)],
+            [Outcome::Holds, Outcome::Inconclusive]
+        );
+        assert_eq!(
+            [quick(6, 4), quick(2, 2)],
+            [Outcome::Broken, Outcome::Broken]
+        );
     }
 
     #[test]

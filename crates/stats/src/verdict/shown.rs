@@ -31,7 +31,8 @@ impl ObjectiveTest {
     /// Whether it cannot be shown to be met, whatever the runs at hand say: for want of packets, or of an end of growing delay.
     pub(super) fn is_short(&self) -> bool {
         // Of a capture it is known what every packet had.
-        self.runs.basis != Basis::Census && (self.lacks_packets() || self.growing_per_second.is_some())
+        self.runs.basis != Basis::Census
+            && (self.lacks_packets() || self.growing_per_second.is_some())
     }
 
     /// Runs that would send enough packets if the share of those lost or late stays what it is.

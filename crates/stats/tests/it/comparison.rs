@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{Figures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
+use slicewise_stats::verdict::comparison::TestName;
 use slicewise_stats::verdict::comparison::{
     Change, ComparedFigure, Results, ResultsComparison, compare,
 };
-use slicewise_stats::verdict::comparison::TestName;
 use slicewise_stats::verdict::{Indicator, Outcome, Scale};
 
 const RUNS: u32 = 10;

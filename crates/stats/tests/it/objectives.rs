@@ -362,7 +362,10 @@ fn runs_that_are_copies_count_as_one_and_decide_as_far_as_its_packets_go() {
     insta::assert_snapshot!(met.deciding().unwrap(), @"critical loses at most 1 % in 1 of 1 run of s0 (deterministic: one run); 0 %; resolution 0.034 %");
     assert_eq!(judged(0.01, 500).outcome, Outcome::Broken);
     let few = judged(0.0001, 0);
-    assert_eq!((few.outcome, few.repetitions_needed), (Outcome::Inconclusive, None));
+    assert_eq!(
+        (few.outcome, few.repetitions_needed),
+        (Outcome::Inconclusive, None)
+    );
     insta::assert_snapshot!(few.deciding().unwrap(), @"critical loses at most 0.01 % in 1 of 1 run of s0 (deterministic: one run); 0 %; 0 of 10738 packets lost, 36889 needed");
     let isolation = judge(&study_of_influence(), &copies(0));
     assert_eq!(isolation.outcome, Outcome::Holds);
@@ -391,7 +394,9 @@ fn runs_without_a_steady_state_do_not_show_that_a_limit_is_kept() {
         let isolation = judged(&study, 100);
         assert_eq!(isolation.outcome, Outcome::Inconclusive);
         assert!(
-            isolation.deciding().contains("had no steady state: run longer"),
+            isolation
+                .deciding()
+                .contains("had no steady state: run longer"),
             "{}",
             isolation.deciding()
         );

@@ -6,9 +6,9 @@ mod words;
 
 pub(crate) use containers::{At, List, Named, OneOrMany, Short};
 pub(crate) use scalar::{
-    AtLeastOne, Fraction, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate, Percent, percent_digits,
+    AtLeastOne, Fraction, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate, Percent,
     Positive, Reference, Repetitions, SIZE_UNITS, Scalar, Share, TIME_UNITS, Verbatim, narrowed,
-    number, scalars,
+    number, percent_digits, scalars,
 };
 pub(crate) use words::{
     ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PlainAction, PopulationPattern,

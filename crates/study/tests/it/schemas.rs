@@ -320,7 +320,9 @@ fn the_schema_takes_of_objectives_what_a_check_takes_and_refuses_what_it_refuses
         cases.push(format!("{{loss: '{percent}'}}"));
         cases.push(format!("{{loss: 1 %, availability: '{percent}'}}"));
         for length in ["10 s", "0 s", "0.5 s", "5", ""] {
-            cases.push(format!("{{loss: 1 %, availability: '{percent} of {length}'}}"));
+            cases.push(format!(
+                "{{loss: 1 %, availability: '{percent} of {length}'}}"
+            ));
         }
     }
     cases.extend(["{}", "{availability: 99 %}", "{throughput: 5 Mbit/s}"].map(str::to_owned));

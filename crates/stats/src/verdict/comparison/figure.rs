@@ -41,21 +41,14 @@ impl Samples<'_> {
 
     /// Runs of the treatment, and those beyond the margin. A run without a partner is compared with the worst of the reference: with a
     /// fixed threshold their number is binomial.
-    fn count(
-        self,
-        none: RunCount,
-        falls: bool,
-        is_beyond: impl Fn(f64, f64) -> bool,
-    ) -> RunCount {
+    fn count(self, none: RunCount, falls: bool, is_beyond: impl Fn(f64, f64) -> bool) -> RunCount {
         let worse = if falls { f64::min } else { f64::max };
         let run = |treatment: f64, reference: f64| match is_beyond(treatment, reference) {
             true => Run::Beyond,
             false => Run::Within,
         };
         match self {
-            Self::Pairs(pairs) => {
-                none.with(pairs.iter().map(|(t, r)| run(*t, *r)))
-            }
+            Self::Pairs(pairs) => none.with(pairs.iter().map(|(t, r)| run(*t, *r))),
             Self::Independent(treatment, reference) => {
                 let worst = reference.iter().copied().reduce(worse).unwrap_or(0.0);
                 none.with(treatment.iter().map(|t| run(*t, worst)))
@@ -142,12 +135,20 @@ impl Test {
         };
         let limit = limit(&numbers);
         let runs = samples.count(none, falls, |t, r| {
-            let worse = if is_ratio { t - limit * r } else { t - r - limit };
+            let worse = if is_ratio {
+                t - limit * r
+            } else {
+                t - r - limit
+            };
             sign * worse > 0.0
         });
         let p_values = comparison.map_or((1.0, 1.0), |comparison| {
             let (above, below) = (comparison.p_above(limit), comparison.p_below(limit));
-            if falls { (above, below) } else { (below, above) }
+            if falls {
+                (above, below)
+            } else {
+                (below, above)
+            }
         });
         Self {
             numbers: ComparedNumbers {
@@ -196,10 +197,7 @@ impl Test {
 }
 
 /// What the two tests come to together: is B worse, and is A?
-pub(super) fn outcome(
-    (worse, p_worse): (&Test, f64),
-    (better, p_better): (&Test, f64),
-) -> Change {
+pub(super) fn outcome((worse, p_worse): (&Test, f64), (better, p_better): (&Test, f64)) -> Change {
     if p_worse <= worse.alpha() {
         Change::Worse
     } else if p_better <= worse.alpha() {

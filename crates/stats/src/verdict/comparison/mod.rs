@@ -406,9 +406,8 @@ impl<'a> Comparing<'a> {
                 self.skip(&names, "it received nothing in A");
                 continue;
             }
-            let [mut worse, better] = [false, true].map(|mirrored| {
-                values.test(indicator, cell.paired, mirrored, &margins)
-            });
+            let [mut worse, better] = [false, true]
+                .map(|mirrored| values.test(indicator, cell.paired, mirrored, &margins));
             worse.numbers.scenario = names.scenario.clone().unwrap_or_default();
             (worse.numbers.slice).clone_from(&self.a.study.slices[cell.slices.0].name);
             self.drafts.push(FigureDraft {
@@ -453,13 +452,7 @@ impl Values {
     }
 
     /// Whether B is worse than A; `mirrored`, whether A is worse than B.
-    fn test(
-        &self,
-        indicator: Indicator,
-        paired: bool,
-        mirrored: bool,
-        margins: &Margins,
-    ) -> Test {
+    fn test(&self, indicator: Indicator, paired: bool, mirrored: bool, margins: &Margins) -> Test {
         let (treatment, reference) = if mirrored {
             (&self.a, &self.b)
         } else {

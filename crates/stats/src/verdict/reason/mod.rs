@@ -1,14 +1,15 @@
 //! Each verdict's reason in one line of English.
 
+mod objective;
+
+pub use objective::objective_value;
+
 use super::{
-    Basis, BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict, IsolationVerdict,
-    ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome, PolicyVerdict,
-    ReallocationVerdict, RunCount, ScalabilityVerdict, Scale,
+    Basis, BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict,
+    IsolationVerdict, ObjectivesVerdict, Outcome, PolicyVerdict, ReallocationVerdict, RunCount,
+    ScalabilityVerdict, Scale,
 };
 use crate::description::SliceLimit;
-use crate::objective::Percentile;
-use crate::pooled::{self, PooledShare};
-use crate::projection::Projection;
 use crate::words::{self, percent, share};
 use std::fmt;
 
@@ -41,21 +42,6 @@ impl fmt::Display for Indicator {
             Self::RequestLatencyMean => "mean request latency",
             Self::RequestLatencyP99 => "p99 request latency",
         })
-    }
-}
-
-impl fmt::Display for ObjectiveIndicator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Throughput => f.pad("throughput"),
-            Self::LossRatio => f.pad("loss ratio"),
-            Self::Delay(at) => f.pad(&format!("delay at {at}")),
-            Self::DelayVariation(at) => f.pad(&format!("delay variation at {at}")),
-            Self::Goodput => f.pad("goodput"),
-            Self::CompletionTime(at) => f.pad(&format!("completion time at {at}")),
-            Self::RequestLatency(at) => f.pad(&format!("request latency at {at}")),
-            Self::Availability { .. } => f.pad("availability"),
-        }
     }
 }
 
@@ -180,7 +166,11 @@ impl RunCount {
             Outcome::Broken => ("less than", 1.0 - self.tolerated),
             _ => return String::new(),
         };
-        format!(" ({}: in {claim} {})", percent(self.confidence), percent(share))
+        format!(
+            " ({}: in {claim} {})",
+            percent(self.confidence),
+            percent(share)
+        )
     }
 
     /// What would decide it: "; about 40 repetitions would decide".
@@ -231,209 +221,9 @@ impl InfluenceTest {
     }
 }
 
-impl ObjectivesVerdict {
-    /// The deciding objective, and what would decide it if undecided; `None` if there was none.
-    #[must_use]
-    pub fn deciding(&self) -> Option<String> {
-        let test = self.decided_by.as_ref()?;
-        let first = match &self.first_missed {
-            Some(first) if *first != test.scenario => format!("; first missed in {first}"),
-            _ => String::new(),
-        };
-        Some(format!("{}{first}", test.describe()))
-    }
-}
-
-impl ObjectiveTest {
-    /// "voice within 5 ms for 99.9 % of packets in 34 of 34 runs of storm".
-    #[must_use]
-    pub fn claim(&self) -> String {
-        let limit = objective_value(self.indicator, self.limit);
-        let of = |at: Percentile, what: &str| match at {
-            Percentile::Max => format!("all {what}"),
-            at => format!("{at} of {what}"),
-        };
-        let claim = match self.indicator {
-            ObjectiveIndicator::Throughput => format!("gets at least {limit}"),
-            ObjectiveIndicator::LossRatio => format!("loses at most {limit}"),
-            ObjectiveIndicator::Delay(at) => format!("within {limit} for {}", of(at, "packets")),
-            ObjectiveIndicator::DelayVariation(at) => {
-                format!("varies within {limit} for {}", of(at, "packets received"))
-            }
-            ObjectiveIndicator::Goodput => format!("gets a goodput of at least {limit}"),
-            ObjectiveIndicator::CompletionTime(at) => {
-                format!("completes {} within {limit}", of(at, "flows"))
-            }
-            ObjectiveIndicator::RequestLatency(at) => {
-                format!("answers {} within {limit}", of(at, "requests"))
-            }
-            ObjectiveIndicator::Availability { length_ns } => {
-                let length = words::time(length_ns as f64);
-                format!("conforms in at least {limit} of intervals of {length}")
-            }
-        };
-        let lowered = match self.offered {
-            Some(_) if !self.can_be_met && self.outcome == Outcome::Inconclusive => String::new(),
-            Some(offered) => {
-                let sends = match self.indicator {
-                    ObjectiveIndicator::Goodput => "its applications ask for",
-                    _ => "it sends",
-                };
-                let held_against = objective_value(self.indicator, self.held_against);
-                format!(" ({held_against} because {sends} {})", words::rate(offered))
-            }
-            None => String::new(),
-        };
-        let runs = self.runs.of_scenario(Some(&self.scenario));
-        format!("{} {claim}{lowered}{runs}", self.slice)
-    }
-
-    /// "worst run 4.1 ms", "worst run ∞, 99.7 % lost".
-    #[must_use]
-    pub fn measured(&self) -> String {
-        let is_of_packets = !matches!(self.indicator, ObjectiveIndicator::Availability { .. });
-        if self.runs.basis == Basis::Census
-            && is_of_packets
-            && let Some((packets, allowed)) = self.packets.zip(self.allowed_share())
-        {
-            return self.census(packets, allowed);
-        }
-        let of_loss = self.indicator == ObjectiveIndicator::LossRatio;
-        let lost = match self.worst {
-            None if !of_loss => format!(", {} lost", share(self.loss_ratio)),
-            _ => String::new(),
-        };
-        let run = match self.runs.runs {
-            1 => "",
-            _ => "worst run ",
-        };
-        format!("{run}{}{lost}", self.worst_value())
-    }
-
-    /// That of the worst run in its unit: "5.2 ms", "∞".
-    #[must_use]
-    pub fn worst_value(&self) -> String {
-        self.worst.map_or_else(
-            || "∞".to_owned(),
-            |worst| objective_value(self.indicator, worst),
-        )
-    }
-
-    /// "voice within 5 ms for 99.9 % of packets in 34 of 34 runs of storm (95 %: in at least 91 %); worst run 4.1 ms; resolution 0.003 %".
-    #[must_use]
-    pub fn describe(&self) -> String {
-        let resolution = match self.packets {
-            Some(packets)
-                if self.outcome == Outcome::Holds
-                    && self.runs.basis != Basis::Census
-                    && self.allowed_share().is_some() =>
-            {
-                let resolution = packets.resolution(self.runs.confidence);
-                format!("; resolution {}", share(resolution))
-            }
-            _ => String::new(),
-        };
-        format!(
-            "{}{}; {}{resolution}{}",
-            self.claim(),
-            self.runs.shown(self.outcome),
-            self.measured(),
-            self.not_shown(),
-        )
-    }
-
-    /// Of one capture, its packets and what they say of the time after it: "37 of 1200000 packets lost or late, 1200 allowed; if the load
-    /// stays as it is at most 0.004 % (95 %, 42 blocks of 4 s)".
-    fn census(&self, packets: PooledShare, allowed: f64) -> String {
-        let all = words::count(packets.of, "packet");
-        let (beyond, lost) = (packets.beyond, self.lost_words());
-        let allowed = (allowed * packets.of as f64).floor();
-        let projection = match self.projection {
-            None => "too short to project".to_owned(),
-            Some(Projection {
-                upper: None, ..
-            }) => "nothing to project: fewer than ten blocks contain one".to_owned(),
-            Some(Projection {
-                upper: Some(upper),
-                blocks,
-                block_ns,
-            }) => format!(
-                "if the load stays as it is at most {} ({}, {blocks} blocks of {})",
-                share(upper),
-                percent(self.runs.confidence),
-                words::time(block_ns as f64)
-            ),
-        };
-        format!("{beyond} of {all} {lost}, {allowed} allowed; {projection}")
-    }
-
-    const fn lost_words(&self) -> &'static str {
-        match self.indicator {
-            ObjectiveIndicator::LossRatio => "lost",
-            ObjectiveIndicator::Availability { .. } => "not conforming",
-            _ => "lost or late",
-        }
-    }
-
-    /// Why it is not decided: "; still growing by 6 ms in a second: run longer", "; 0 of 3200 packets lost or late, 36889 needed".
-    #[must_use]
-    pub fn not_shown(&self) -> String {
-        if self.outcome != Outcome::Inconclusive {
-            return String::new();
-        }
-        if let Some(growing) = self.growing_per_second {
-            return still_growing(growing);
-        }
-        if let Some(offered) = self.offered.filter(|_| !self.can_be_met) {
-            let offered = words::rate(offered);
-            let sends_only = match self.indicator {
-                ObjectiveIndicator::Goodput => {
-                    format!("no more than {offered} is known to be asked for")
-                }
-                _ => format!("it sends only {offered}"),
-            };
-            return format!("; {sends_only}: whether it would get more is unknown");
-        }
-        let allowed = self.allowed_share().zip(self.packets);
-        let Some((allowed, packets)) = allowed.filter(|_| self.lacks_packets()) else {
-            return self.runs.decides(self.repetitions_needed);
-        };
-        let needed = pooled::packets_needed(allowed, self.runs.confidence);
-        let shown = match needed.filter(|_| packets.beyond == 0) {
-            Some(needed) => format!("{needed} needed"),
-            None => format!("which shows at most {}", share(packets.upper)),
-        };
-        let counted = match self.indicator {
-            ObjectiveIndicator::Availability { .. } => "interval",
-            _ => "packet",
-        };
-        let what = self.lost_words();
-        let all = words::count(packets.of, counted);
-        let repetitions = match self.repetitions_needed {
-            Some(needed) => format!("; about {needed} repetitions would decide"),
-            None => String::new(),
-        };
-        format!("; {} of {all} {what}, {shown}{repetitions}", packets.beyond)
-    }
-}
-
 fn still_growing(per_second: f64) -> String {
     let growing = words::time(per_second);
     format!("; still growing by {growing} in a second: run longer")
-}
-
-/// A value of an objective in its unit.
-#[must_use]
-pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
-    match indicator {
-        ObjectiveIndicator::Throughput | ObjectiveIndicator::Goodput => words::rate(value),
-        ObjectiveIndicator::LossRatio => share(value),
-        ObjectiveIndicator::Availability { .. } => percent(value),
-        ObjectiveIndicator::Delay(_)
-        | ObjectiveIndicator::DelayVariation(_)
-        | ObjectiveIndicator::CompletionTime(_)
-        | ObjectiveIndicator::RequestLatency(_) => words::time(value),
-    }
 }
 
 impl ReallocationVerdict {
@@ -477,7 +267,10 @@ impl ReallocationVerdict {
     fn claim(&self, numbers: &DecidedBy) -> String {
         let claim = self.claimed_part(numbers);
         let runs = numbers.runs.of_scenario(numbers.scenario.as_deref());
-        format!("{} gets {claim} of the unused capacity{runs}", numbers.slice)
+        format!(
+            "{} gets {claim} of the unused capacity{runs}",
+            numbers.slice
+        )
     }
 
     /// "1.6 Mbit/s of 1.75 Mbit/s, ".
