@@ -11,7 +11,7 @@ use slicewise_report::comparison::{FolderComparison, compare_folders, headline, 
 use slicewise_stats::verdict::comparison::Change;
 
 /// The version of [`Document`]: it changes where a key changes its meaning or goes.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// What `--json` prints: docs/compare.md describes it.
 #[derive(Serialize)]

@@ -1,11 +1,10 @@
-//! Comparing two means: their difference and their ratio (Fieller), of independent samples or of pairs.
+//! Comparing the means of two independent samples: their difference and their ratio (Fieller).
 //!
-//! Of independent samples, degrees of freedom are Welch's and Satterthwaite's, so that the two variances
+//! Degrees of freedom are Welch's and Satterthwaite's, so that the two variances
 //! need not be equal; for a ratio they are those of `treatment − θ × reference` at the estimated ratio
-//! θ, and the same for every θ that is tested. Of pairs, they are one less than there are pairs. Where
-//! nothing varies, the comparison is exact and every probability 0 or 1.
+//! θ, and the same for every θ. Where nothing varies, the comparison is exact.
 
-use crate::estimate::{Interval, Sample, t_quantile, t_tail, valid_confidence};
+use crate::estimate::{Interval, Sample, t_quantile, valid_confidence};
 
 /// An estimated contrast of two means: a difference or a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,10 +12,9 @@ pub struct Comparison {
     kind: Kind,
     treatment: f64,
     reference: f64,
-    /// Variances of the two means, and their covariance: 0 for independent samples.
+    /// Variances of the two means.
     treatment_variance: f64,
     reference_variance: f64,
-    covariance: f64,
     freedom: f64,
 }
 
@@ -49,42 +47,7 @@ pub fn ratio(treatment: &Sample, reference: &Sample) -> Option<Comparison> {
     )
 }
 
-/// `treatment − reference` of pairs (treatment, reference): Student's t of the differences. `None` for
-/// fewer than two pairs.
-#[must_use]
-pub fn paired_difference(pairs: &[(f64, f64)]) -> Option<Comparison> {
-    Comparison::of_pairs(Kind::Difference, pairs)
-}
-
-/// `treatment / reference` of pairs (treatment, reference) of values that are not negative (Fieller, with
-/// the covariance). `None` for fewer than two pairs, or where the mean reference is not above 0.
-#[must_use]
-pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Comparison> {
-    Comparison::of_pairs(Kind::Ratio, pairs)
-        .filter(|compared| compared.reference > 0.0 && compared.treatment >= 0.0)
-}
-
 impl Comparison {
-    fn of_pairs(kind: Kind, pairs: &[(f64, f64)]) -> Option<Self> {
-        let (treatment, reference): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-        let (treatment, reference) = (Sample::of(&treatment)?, Sample::of(&reference)?);
-        let (treatment_variance, freedom) = treatment.variance_of_mean()?;
-        let (reference_variance, _) = reference.variance_of_mean()?;
-        let products: f64 = pairs
-            .iter()
-            .map(|(t, r)| (t - treatment.mean) * (r - reference.mean))
-            .sum();
-        Some(Self {
-            kind,
-            treatment: treatment.mean,
-            reference: reference.mean,
-            treatment_variance,
-            reference_variance,
-            covariance: products / freedom / (freedom + 1.0),
-            freedom,
-        })
-    }
-
     /// The contrast is that of `treatment − slope × reference`.
     fn new(kind: Kind, treatment: &Sample, reference: &Sample, slope: f64) -> Option<Self> {
         let (treatment_variance, treatment_freedom) = treatment.variance_of_mean()?;
@@ -104,7 +67,6 @@ impl Comparison {
             reference: reference.mean,
             treatment_variance,
             reference_variance,
-            covariance: 0.0,
             freedom,
         })
     }
@@ -142,49 +104,6 @@ impl Comparison {
         self.interval_at(valid_confidence(confidence))
     }
 
-    /// Probability, if the true value were `value`, of an estimate at least this far above it:
-    /// small where the true value is above `value`.
-    #[must_use]
-    pub fn p_above(&self, value: f64) -> f64 {
-        let (distance, error) = self.distance_from(value);
-        if error > 0.0 {
-            t_tail(distance / error, self.freedom)
-        } else {
-            f64::from(u8::from(distance <= 0.0))
-        }
-    }
-
-    /// Probability, if the true value were `value`, of an estimate at least this far below it:
-    /// small where the true value is at or below `value`. Without variance an estimate equal to
-    /// `value` counts as "at or below".
-    #[must_use]
-    pub fn p_below(&self, value: f64) -> f64 {
-        let (distance, error) = self.distance_from(value);
-        if error > 0.0 {
-            t_tail(-distance / error, self.freedom)
-        } else {
-            f64::from(u8::from(distance > 0.0))
-        }
-    }
-
-    /// Distance of the contrast above `value`, and its standard error.
-    pub(crate) fn distance_from(&self, value: f64) -> (f64, f64) {
-        let (slope, distance) = match self.kind {
-            Kind::Difference => (1.0, self.treatment - self.reference - value),
-            Kind::Ratio => (value, self.treatment - value * self.reference),
-        };
-        (distance, self.contrast_variance(slope).sqrt())
-    }
-
-    /// Variance of `treatment − slope × reference`, of means.
-    #[must_use]
-    pub fn contrast_variance(&self, slope: f64) -> f64 {
-        let sum = self.treatment_variance + slope * slope * self.reference_variance
-            - 2.0 * slope * self.covariance;
-        // Of pairs that move together, rounding may leave less than nothing.
-        sum.max(0.0)
-    }
-
     fn interval_at(&self, probability: f64) -> Interval {
         let estimate = self.estimate();
         if self.is_exact() {
@@ -196,7 +115,7 @@ impl Comparison {
         let quantile = t_quantile(probability, self.freedom);
         match self.kind {
             Kind::Difference => {
-                let (_, error) = self.distance_from(0.0);
+                let error = (self.treatment_variance + self.reference_variance).sqrt();
                 let half_width = quantile * error;
                 Interval {
                     low: Some(estimate - half_width),
@@ -213,16 +132,13 @@ impl Comparison {
     fn fieller(&self, quantile: f64) -> Interval {
         let squared = quantile * quantile;
         let a = self.reference * self.reference - squared * self.reference_variance;
-        let b = self.treatment * self.reference - squared * self.covariance;
+        let b = self.treatment * self.reference;
         let c = self.treatment * self.treatment - squared * self.treatment_variance;
         // b² − ac without cancellation of its large terms.
         let discriminant = squared
             * (self.reference * self.reference * self.treatment_variance
                 + self.treatment * self.treatment * self.reference_variance
-                - 2.0 * self.treatment * self.reference * self.covariance
-                - squared
-                    * (self.treatment_variance * self.reference_variance
-                        - self.covariance * self.covariance));
+                - squared * self.treatment_variance * self.reference_variance);
         // Where the reference is clearly above 0 there are two roots, but for rounding.
         let discriminant = if a > 0.0 {
             discriminant.max(0.0)
@@ -261,8 +177,6 @@ mod tests {
         assert!((difference.freedom() - 5.882_352_941).abs() < 1e-9);
         let half = difference.interval(0.95).high.unwrap() + 3.0;
         assert!((half / 2.5f64.sqrt() - 2.458_9).abs() < 1e-3, "{half}");
-        // t = −1.897; two-sided p = 0.1075.
-        assert!((2.0 * difference.p_below(0.0) - 0.107_5).abs() < 5e-4);
     }
 
     #[test]
@@ -281,51 +195,15 @@ mod tests {
         let reference = sample(&[4.9, 5.3, 5.0, 5.6, 4.7]);
         let ratio = ratio(&treatment, &reference).unwrap();
         let bounds = ratio.one_sided_bounds(0.95);
-        assert!((ratio.p_above(bounds.low.unwrap()) - 0.05).abs() < 1e-9);
-        assert!((ratio.p_below(bounds.high.unwrap()) - 0.05).abs() < 1e-9);
-        assert!(bounds.low.unwrap() < ratio.estimate() && ratio.estimate() < bounds.high.unwrap());
-    }
-
-    #[test]
-    fn pairs_are_compared_by_their_differences() {
-        // Differences 1, 2, 3: mean 2, s.e. 1/√3, t(0.95, 2) = 2.919986.
-        let pairs = [(101.0, 100.0), (52.0, 50.0), (78.0, 75.0)];
-        let compared = paired_difference(&pairs).unwrap();
-        assert_eq!((compared.estimate(), compared.freedom()), (2.0, 2.0));
-        let bounds = compared.one_sided_bounds(0.95);
-        assert!((bounds.high.unwrap() - 2.0 - 2.919_986 / 3f64.sqrt()).abs() < 1e-5);
-        // t = 2 √3 = 3.4641: p = 0.0371.
-        assert!((compared.p_above(0.0) - 0.037_1).abs() < 1e-4);
-    }
-
-    #[test]
-    fn pairs_of_one_ratio_give_it_exactly_however_their_levels_scatter() {
-        let pairs: Vec<_> = [3.0, 4.0, 5.0, 6.0].map(|r| (1.5 * r, r)).into();
-        let bounds = paired_ratio(&pairs).unwrap().one_sided_bounds(0.95);
-        assert!((bounds.low.unwrap() - 1.5).abs() < 1e-6, "{bounds:?}");
-        assert!((bounds.high.unwrap() - 1.5).abs() < 1e-6, "{bounds:?}");
-    }
-
-    #[test]
-    fn fieller_bounds_of_pairs_are_where_the_paired_test_turns() {
-        let pairs = [(10.2, 4.9), (11.0, 5.3), (9.7, 5.0), (10.5, 5.6)];
-        let ratio = paired_ratio(&pairs).unwrap();
-        let bounds = ratio.one_sided_bounds(0.95);
-        for (bound, p) in [
-            (
-                bounds.low.unwrap(),
-                Comparison::p_above as fn(&Comparison, f64) -> f64,
-            ),
-            (bounds.high.unwrap(), Comparison::p_below),
-        ] {
-            assert!((p(&ratio, bound) - 0.05).abs() < 1e-9);
-            // The same as Student's t of `treatment − bound × reference`.
-            let contrasts: Vec<f64> = pairs.iter().map(|(t, r)| t - bound * r).collect();
-            let contrasts = sample(&contrasts);
-            let (variance, freedom) = contrasts.variance_of_mean().unwrap();
-            let tail = t_tail(contrasts.mean.abs() / variance.sqrt(), freedom);
-            assert!((tail - 0.05).abs() < 1e-9, "{tail}");
+        // The contrast is as many of its standard errors away from 0 as the quantile says.
+        let quantile = t_quantile(0.95, ratio.freedom);
+        for (bound, sign) in [(bounds.low, 1.0), (bounds.high, -1.0)] {
+            let bound = bound.unwrap();
+            let error = ratio.treatment_variance + bound * bound * ratio.reference_variance;
+            let distance = ratio.treatment - bound * ratio.reference;
+            assert!((sign * distance / error.sqrt() - quantile).abs() < 1e-9);
         }
+        assert!(bounds.low.unwrap() < ratio.estimate() && ratio.estimate() < bounds.high.unwrap());
     }
 
     #[test]
@@ -362,14 +240,6 @@ mod tests {
                     low: Some(value),
                     high: Some(value)
                 }
-            );
-            assert_eq!(
-                (compared.p_below(value), compared.p_above(value)),
-                (0.0, 1.0)
-            );
-            assert_eq!(
-                (compared.p_below(value - 0.1), compared.p_above(value - 0.1)),
-                (1.0, 0.0)
             );
         }
     }
@@ -436,20 +306,14 @@ mod tests {
         fn no_comparison_is_nan_and_every_interval_holds_its_estimate(
             a_values in prop::collection::vec(0.0f64..1e12, 2..8),
             b_values in prop::collection::vec(0.0f64..1e12, 2..8),
-            value in 0.0f64..100.0,
         ) {
             let (a, b) = (sample(&a_values), sample(&b_values));
-            let pairs: Vec<_> = a_values.iter().copied().zip(b_values.iter().copied()).collect();
-            let of_pairs = paired_difference(&pairs).into_iter().chain(paired_ratio(&pairs));
-            for compared in difference(&a, &b).into_iter().chain(ratio(&a, &b)).chain(of_pairs) {
+            for compared in difference(&a, &b).into_iter().chain(ratio(&a, &b)) {
                 let interval = compared.interval(0.95);
                 let estimate = compared.estimate();
                 let slack = estimate.abs() * 1e-9;
                 prop_assert!(interval.low.is_none_or(|low| low <= estimate + slack));
                 prop_assert!(interval.high.is_none_or(|high| high >= estimate - slack));
-                let (above, below) = (compared.p_above(value), compared.p_below(value));
-                prop_assert!((0.0..=1.0).contains(&above) && (0.0..=1.0).contains(&below));
-                prop_assert!((above + below - 1.0).abs() < 1e-9);
             }
         }
     }

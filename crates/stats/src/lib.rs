@@ -7,8 +7,7 @@
 //! 3. [`summary`] estimates each cell over repetitions, [`verdict`] judges each policy, and
 //!    [`published`] compares published figures with ours.
 //!
-//! The underlying statistics are independent: [`estimate`], [`compare`], [`holm`], [`ks`], [`mser`],
-//! [`power`]. No function here returns NaN or panics on any record it accepts.
+//! The underlying statistics are independent: [`estimate`], [`compare`], [`ks`], [`mser`], [`pooled`], [`projection`]. No function here returns NaN or panics on any record it accepts.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -25,7 +24,6 @@ pub mod estimate;
 pub mod flow;
 pub mod flow_delays;
 pub mod growth;
-pub mod holm;
 pub mod ks;
 pub mod loss_episodes;
 pub mod mser;
@@ -35,7 +33,6 @@ pub mod opportunity;
 pub mod path;
 pub mod phase;
 pub mod pooled;
-pub mod power;
 pub mod prediction;
 pub mod projection;
 pub mod published;

@@ -33,7 +33,7 @@ fn the_same_study_and_seed_are_the_same_in_every_figure() {
     run(&sandbox, "small.yaml", "a", &[]);
     run(&sandbox, "small.yaml", "b", &["--jobs", "1"]);
     let document = json(&sandbox, &["a", "b"]);
-    assert_eq!(document["schema_version"], 1);
+    assert_eq!(document["schema_version"], 2);
     assert_eq!(document["summary"]["figures"], 32);
     assert_eq!(document["summary"]["same"], 32);
     for figure in document["figures"].as_array().unwrap() {

@@ -65,7 +65,7 @@ fn undecided(results: &ResultsComparison) -> Option<String> {
     let undecided: Vec<&ComparedFigure> = (results.figures.iter())
         .filter(|figure| figure.outcome == Change::Inconclusive)
         .collect();
-    let equal = undecided.iter().filter(|figure| figure.is_equal()).count();
+    let equal = undecided.iter().filter(|figure| figure.equal).count();
     let needed = undecided.iter().filter_map(|f| f.repetitions_needed).max();
     let mut parts = Vec::new();
     if equal > 0 {
@@ -126,28 +126,23 @@ fn figures(results: &ResultsComparison, all: bool, width: u16, colours: Colours)
 
 fn row(figure: &ComparedFigure) -> Vec<String> {
     let numbers = &figure.numbers;
-    let values = (numbers.indicator).changes(numbers.reference, numbers.treatment);
-    let in_words = |worsening| numbers.scale.change(Some(numbers.indicator), worsening);
-    let change = one_word(&in_words(numbers.statistic));
-    let (low, high) = if numbers.indicator.falls() {
-        (numbers.interval.high, numbers.interval.low)
-    } else {
-        (numbers.interval.low, numbers.interval.high)
+    let mean = one_word(&numbers.change(numbers.statistic));
+    let runs = numbers.runs.runs;
+    let change = match figure.outcome {
+        _ if figure.equal => "equal".to_owned(),
+        Change::Better => format!("{mean} ({} of {runs} runs better)", figure.better.beyond),
+        _ => format!("{mean} ({} of {runs} runs worse)", numbers.runs.beyond),
     };
-    let change = match (low, high) {
-        _ if figure.is_equal() => "equal".to_owned(),
-        (Some(_), _) if !numbers.varies => format!("{change} in every repetition"),
-        (Some(low), Some(high)) => format!("{change} ({} to {})", in_words(low), in_words(high)),
-        (Some(low), None) => format!("{change} (at least {})", in_words(low)),
-        (None, Some(high)) => format!("{change} (at most {})", in_words(high)),
-        (None, None) => format!("{change} (unknown)"),
-    };
+    let values = numbers.absolute().unwrap_or_default();
+    let indicator = numbers
+        .indicator
+        .map_or_else(String::new, |of| of.to_string());
     vec![
         marked_as(sign(figure.outcome), &figure.outcome.to_string()),
         figure.policy.clone(),
-        numbers.scenario.clone(),
+        numbers.scenario.clone().unwrap_or_default(),
         numbers.slice.clone(),
-        format!("{}\n{}", numbers.indicator, one_word(&values)),
+        format!("{indicator}\n{}", one_word(&values)),
         change,
         one_word(&quantity(numbers.scale, numbers.margin)),
     ]

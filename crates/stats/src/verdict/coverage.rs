@@ -3,7 +3,7 @@
 
 use super::Indicator;
 use super::Outcome;
-use super::influence::{PairOfValues, compare};
+use super::influence::{PairOfValues, pairs_of};
 use super::runs::{Run, RunCount};
 use crate::description::Margins;
 use crate::growth::DelayGrowth;
@@ -124,7 +124,7 @@ fn is_beyond(value: f64) -> bool {
         is_steady: true,
     };
     let none = RunCount::none(&margins);
-    let compared = compare(Indicator::LossRatio, &[pair], &margins, none).unwrap();
+    let compared = pairs_of(Indicator::LossRatio, &[pair], &margins, none).unwrap();
     compared.runs.beyond == 1
 }
 
@@ -161,7 +161,7 @@ fn chance_is_taken_for_influence_as_rarely() {
                     is_steady: true,
                 });
                 let is_look = runs < 12 || runs % 4 == 0;
-                let compared = || compare(Indicator::DelayMean, &pairs, &margins, none).unwrap();
+                let compared = || pairs_of(Indicator::DelayMean, &pairs, &margins, none).unwrap();
                 if is_look && compared().runs.outcome(1) == Outcome::Broken {
                     return Outcome::Broken;
                 }

@@ -152,7 +152,7 @@ impl<'a> Comparing<'a> {
                 basis,
                 ..RunCount::none(&margins)
             };
-            let Some(numbers) = compare(indicator, &values, &margins, none) else {
+            let Some(numbers) = pairs_of(indicator, &values, &margins, none) else {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
@@ -388,23 +388,27 @@ impl PairOfValues {
         worsening.is_some_and(|worsening| worsening > margin)
     }
 
-    fn run(&self, indicator: Indicator, margins: &Margins) -> Run {
-        let mirrored = Self {
+    /// With treatment and reference exchanged.
+    pub fn mirrored(&self) -> Self {
+        Self {
             treatment: self.reference,
             reference: self.treatment,
             ..*self
-        };
+        }
+    }
+
+    fn run(&self, indicator: Indicator, margins: &Margins) -> Run {
         match self.is_beyond(indicator, margins) {
             true => Run::Beyond,
             false if !self.is_steady => Run::Unsettled,
-            false if mirrored.is_beyond(indicator, margins) => Run::Better,
+            false if self.mirrored().is_beyond(indicator, margins) => Run::Better,
             false => Run::Within,
         }
     }
 }
 
 /// An indicator in pairs of runs; `None` without any.
-pub(super) fn compare(
+pub(super) fn pairs_of(
     indicator: Indicator,
     pairs: &[PairOfValues],
     margins: &Margins,

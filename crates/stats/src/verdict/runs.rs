@@ -9,8 +9,10 @@
 use super::Outcome;
 use crate::description::Margins;
 use crate::estimate::valid_confidence;
-use crate::power::MAX_REPETITIONS;
 use serde::{Deserialize, Serialize};
+
+/// No study has more repetitions.
+pub(super) const MAX_REPETITIONS: u32 = 10_000;
 
 /// Shares of runs beyond the limit for which "holds" is decided soonest, as parts of p₀, and their weights.
 const WITHIN: [(f64, f64); 4] = [

@@ -2,10 +2,10 @@
 
 use super::Basis;
 use super::objectives::{ObjectiveIndicator, ObjectiveTest};
+use super::runs::MAX_REPETITIONS;
 use crate::growth::DelayGrowth;
 use crate::observations::SliceObservation;
 use crate::pooled::{PooledShare, packets_needed};
-use crate::power::MAX_REPETITIONS;
 use crate::projection::Projection;
 
 impl ObjectiveTest {

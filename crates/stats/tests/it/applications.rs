@@ -174,7 +174,7 @@ fn two_results_are_compared_by_all_of_the_goodput() {
     let outcomes: Vec<_> = of_critical
         .map(|f| (f.numbers.indicator, f.outcome))
         .collect();
-    assert_eq!(outcomes, [(Indicator::Goodput, Change::Worse)]);
+    assert_eq!(outcomes, [(Some(Indicator::Goodput), Change::Worse)]);
 }
 
 #[test]

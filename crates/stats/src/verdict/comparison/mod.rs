@@ -1,22 +1,18 @@
 //! Two results compared: did anything get worse, or better, from A to B?
 //!
-//! Each indicator of each slice in each cell of both is compared by its mean, with A as the reference; "better" is the same test with A
-//! and B exchanged, so that comparing B with A gives the mirrored outcomes. Margins and confidence are those of A.
+//! Each indicator of each slice in each cell of both is tested as influence is, with A in the place of the reference scenario; "better" is
+//! the same test with A and B exchanged, so that comparing B with A gives the mirrored outcomes. Margins and confidence are those of A.
 
 mod changes;
-mod figure;
 
-use super::influence::{has_applications, idle_delay, mean_offered, sends};
-use super::runs::RunCount;
-use super::{Indicator, Outcome, Scale};
+use super::influence::{PairOfValues, has_applications, idle_delay, mean_offered, pairs_of, sends};
+use super::runs::{Basis, RunCount};
+use super::{DecidedBy, Indicator, Outcome};
 use crate::backend::BackendKind;
 use crate::description::{Margins, StudyDescription};
-use crate::estimate::{Interval, Sample};
-use crate::holm;
 use crate::observations::{Observations, RunObservation};
 use crate::published::PublishedOutcome;
 use changes::{only_in, published_changes, verdict_changes};
-use figure::{Samples, Test, outcome};
 use serde::Serialize;
 use std::fmt;
 
@@ -73,70 +69,20 @@ pub struct ComparedFigure {
     pub outcome: Change,
     /// The repetitions of both sides share their random numbers and are compared in pairs.
     pub paired: bool,
-    /// The numbers.
-    pub numbers: ComparedNumbers,
-    /// Repetitions of A behind it.
+    /// The numbers: `reference` is the mean of A, `treatment` that of B, `statistic` the worsening from A to B, and runs beyond are those of B
+    /// that are worse by more than the margin.
+    pub numbers: DecidedBy,
+    /// The same pairs with A and B exchanged: runs beyond are those of B that are better.
+    pub better: RunCount,
+    /// Every pair has the same value on both sides.
+    pub equal: bool,
+    /// Repetitions of A.
     pub repetitions_a: u32,
-    /// Repetitions of B behind it.
+    /// Repetitions of B.
     pub repetitions_b: u32,
-    /// Small where B is not worse by more than the margin. Not corrected.
-    pub p_not_worse: f64,
-    /// Small where B is worse by more than the margin. Corrected for all figures (Holm).
-    pub p_worse: f64,
-    /// Small where B is not better by more than the margin. Not corrected.
-    pub p_not_better: f64,
-    /// Small where B is better by more than the margin. Corrected for all figures (Holm).
-    pub p_better: f64,
     /// Where it is inconclusive: repetitions of each side that would decide whether it is worse; `None` where no
     /// number within reason would.
     pub repetitions_needed: Option<u32>,
-}
-
-/// The numbers behind the comparison of a figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ComparedNumbers {
-    /// The test.
-    pub test: TestName,
-    /// Scenario.
-    pub scenario: String,
-    /// Slice.
-    pub slice: String,
-    /// What was compared.
-    pub indicator: Indicator,
-    /// Mean of A, in the unit of the indicator.
-    pub reference: f64,
-    /// Mean of B.
-    pub treatment: f64,
-    /// The worsening from A to B.
-    pub statistic: f64,
-    /// Unit of `statistic`, `interval` and `margin`.
-    pub scale: Scale,
-    /// One-sided bounds of `statistic`, each at the confidence of the comparison.
-    pub interval: Interval,
-    /// The margin `statistic` was compared with.
-    pub margin: f64,
-    /// Repetitions behind it: of independent samples those of the smaller one.
-    pub repetitions: u32,
-    /// Runs of B beyond the margin.
-    pub repetitions_beyond: u32,
-    /// False where every repetition has the same value.
-    pub varies: bool,
-    /// p-value of the outcome, corrected where it is one of many; `None` where the repetitions do not allow one.
-    pub p_value: Option<f64>,
-}
-
-/// The statistical test of a mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TestName {
-    /// One-sided test of the mean difference of pairs, one per repetition (Student).
-    PairedDifference,
-    /// One-sided test of the ratio of the means of pairs, one per repetition (Fieller).
-    PairedRatio,
-    /// One-sided test of the difference of the means of two independent samples (Welch).
-    IndependentDifference,
-    /// One-sided test of the ratio of the means of two independent samples (Fieller, unequal variances).
-    IndependentRatio,
 }
 
 /// A slice in a cell that could not be compared, or not in full.
@@ -223,17 +169,6 @@ impl ResultsComparison {
     }
 }
 
-impl ComparedFigure {
-    /// Whether every repetition has the same value on both sides.
-    #[must_use]
-    pub fn is_equal(&self) -> bool {
-        let numbers = &self.numbers;
-        numbers.statistic == 0.0
-            && numbers.interval.low == Some(0.0)
-            && numbers.interval.high == Some(0.0)
-    }
-}
-
 /// Compare `b` with `a`: every slice of every policy and scenario that both have by name and have runs of.
 ///
 /// Without one in common, there are no figures.
@@ -244,14 +179,18 @@ pub fn compare(a: Results<'_>, b: Results<'_>) -> ResultsComparison {
         a,
         b,
         margins,
-        drafts: Vec::new(),
+        figures: Vec::new(),
         not_compared: Vec::new(),
     };
     comparing.compare_all();
-    let (drafts, not_compared) = (comparing.drafts, comparing.not_compared);
+    let (figures, not_compared) = (comparing.figures, comparing.not_compared);
+    let number = figures.len();
     ResultsComparison {
         confidence: RunCount::none(&margins).confidence,
-        figures: decide(drafts),
+        figures: figures
+            .into_iter()
+            .map(|figure| figure.decided(number))
+            .collect(),
         not_compared,
         verdicts: verdict_changes(a, b),
         published: published_changes(a, b),
@@ -260,20 +199,12 @@ pub fn compare(a: Results<'_>, b: Results<'_>) -> ResultsComparison {
     }
 }
 
-/// Both directions of one figure, before the correction for many.
-struct FigureDraft {
-    policy: String,
-    paired: bool,
-    repetitions: (u32, u32),
-    worse: Test,
-    better: Test,
-}
-
 struct Comparing<'a> {
     a: Results<'a>,
     b: Results<'a>,
     margins: Margins,
-    drafts: Vec<FigureDraft>,
+    /// Their outcomes are decided when there are all.
+    figures: Vec<ComparedFigure>,
     not_compared: Vec<NotCompared>,
 }
 
@@ -282,6 +213,7 @@ struct Cell<'a> {
     a: Vec<&'a RunObservation>,
     b: Vec<&'a RunObservation>,
     paired: bool,
+    basis: Basis,
     slices: (usize, usize),
     /// Delay without queueing of the slice, ns.
     smallest_ns: (u64, u64),
@@ -299,6 +231,7 @@ impl<'a> Comparing<'a> {
                         a,
                         b,
                         paired,
+                        basis: self.basis(policies, scenario),
                         slices,
                         smallest_ns,
                     };
@@ -340,6 +273,14 @@ impl<'a> Comparing<'a> {
             return (a, b, true);
         }
         (a, b, false)
+    }
+
+    /// What the runs of a cell are in both.
+    fn basis(&self, policies: (usize, usize), scenarios: (usize, usize)) -> Basis {
+        let (a, b) = (self.a, self.b);
+        let of_a = a.observations.basis(a.study, policies.0, scenarios.0);
+        let of_b = b.observations.basis(b.study, policies.1, scenarios.1);
+        if of_a == of_b { of_a } else { Basis::Sample }
     }
 
     /// Smallest delays of a slice in the scenarios of both, ns. On one back end both are compared with the smaller
@@ -398,24 +339,37 @@ impl<'a> Comparing<'a> {
             Indicator::compared(margins.delay_of, throughput).to_vec()
         };
         for indicator in indicators {
-            let Some(values) = Values::of(indicator, cell) else {
+            let pairs = cell.pairs(indicator);
+            let none = RunCount {
+                basis: cell.basis,
+                ..RunCount::none(&margins)
+            };
+            let mirrored: Vec<PairOfValues> = pairs.iter().map(PairOfValues::mirrored).collect();
+            let [worse, better] =
+                [&pairs, &mirrored].map(|pairs| pairs_of(indicator, pairs, &margins, none));
+            let Some((numbers, better)) = worse.zip(better) else {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator.falls() && values.means.0.mean <= 0.0 {
+            if indicator.falls() && numbers.reference <= Some(0.0) {
                 self.skip(&names, "it received nothing in A");
                 continue;
             }
-            let [mut worse, better] = [false, true]
-                .map(|mirrored| values.test(indicator, cell.paired, mirrored, &margins));
-            worse.numbers.scenario = names.scenario.clone().unwrap_or_default();
-            (worse.numbers.slice).clone_from(&self.a.study.slices[cell.slices.0].name);
-            self.drafts.push(FigureDraft {
+            let runs = |runs: &[&RunObservation]| u32::try_from(runs.len()).unwrap_or(u32::MAX);
+            self.figures.push(ComparedFigure {
                 policy: self.a.study.policies[policy].name.clone(),
+                outcome: Change::Inconclusive,
                 paired: cell.paired,
-                repetitions: (values.means.0.count, values.means.1.count),
-                worse,
-                better,
+                numbers: DecidedBy {
+                    scenario: names.scenario.clone(),
+                    slice: self.a.study.slices[cell.slices.0].name.clone(),
+                    ..numbers
+                },
+                better: better.runs,
+                equal: pairs.iter().all(|pair| pair.treatment == pair.reference),
+                repetitions_a: runs(&cell.a),
+                repetitions_b: runs(&cell.b),
+                repetitions_needed: None,
             });
         }
     }
@@ -426,56 +380,29 @@ impl<'a> Comparing<'a> {
     }
 }
 
-/// An indicator in the runs of both sides.
-struct Values {
-    a: Vec<f64>,
-    b: Vec<f64>,
-    means: (Sample, Sample),
-}
-
-impl Values {
-    /// `None` where a side has no value; of pairs those of which both have one.
-    fn of(indicator: Indicator, cell: &Cell<'_>) -> Option<Self> {
-        let of_a = |run| indicator.of(run, cell.slices.0, cell.smallest_ns.0);
-        let of_b = |run| indicator.of(run, cell.slices.1, cell.smallest_ns.1);
-        let (a, b): (Vec<f64>, Vec<f64>) = if cell.paired {
-            let pairs = cell.a.iter().zip(&cell.b);
-            pairs.filter_map(|(a, b)| of_a(a).zip(of_b(b))).unzip()
-        } else {
-            (
-                cell.a.iter().filter_map(|run| of_a(run)).collect(),
-                cell.b.iter().filter_map(|run| of_b(run)).collect(),
-            )
+impl Cell<'_> {
+    /// An indicator in runs of both sides. Runs that have nothing in common are as good a pair as any.
+    fn pairs(&self, indicator: Indicator) -> Vec<PairOfValues> {
+        let of_a = |run| indicator.of(run, self.slices.0, self.smallest_ns.0);
+        let of_b = |run| indicator.of(run, self.slices.1, self.smallest_ns.1);
+        let pair = |treatment, reference| PairOfValues {
+            treatment,
+            reference,
+            is_steady: true,
         };
-        let means = (Sample::of(&a)?, Sample::of(&b)?);
-        Some(Self { a, b, means })
-    }
-
-    /// Whether B is worse than A; `mirrored`, whether A is worse than B.
-    fn test(&self, indicator: Indicator, paired: bool, mirrored: bool, margins: &Margins) -> Test {
-        let (treatment, reference) = if mirrored {
-            (&self.a, &self.b)
-        } else {
-            (&self.b, &self.a)
+        let distinct = match self.basis {
+            Basis::Copies => 1,
+            _ => usize::MAX,
         };
-        let means = if mirrored {
-            self.means
-        } else {
-            (self.means.1, self.means.0)
-        };
-        if indicator.falls() && means.1.mean <= 0.0 {
-            // Nothing is less than nothing.
-            return Test::cannot_worsen(indicator, means, RunCount::none(margins));
+        if self.paired {
+            let both = self.a.iter().zip(&self.b).take(distinct);
+            return both
+                .filter_map(|(a, b)| Some(pair(of_b(b)?, of_a(a)?)))
+                .collect();
         }
-        let pairs: Vec<(f64, f64)> = (treatment.iter().copied())
-            .zip(reference.iter().copied())
-            .collect();
-        let samples = if paired {
-            Samples::Pairs(&pairs)
-        } else {
-            Samples::Independent(treatment, reference)
-        };
-        Test::of(indicator, samples, &means, margins)
+        let a = self.a.iter().filter_map(|run| of_a(run));
+        let b = self.b.iter().filter_map(|run| of_b(run));
+        a.zip(b).take(distinct).map(|(a, b)| pair(b, a)).collect()
     }
 }
 
@@ -495,46 +422,25 @@ fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Indicator {
     }
 }
 
-fn decide(drafts: Vec<FigureDraft>) -> Vec<ComparedFigure> {
-    let adjusted = |p_value: fn(&FigureDraft) -> f64| {
-        holm::holm_adjusted(&drafts.iter().map(p_value).collect::<Vec<f64>>())
-    };
-    let p_worse = adjusted(|draft| draft.worse.p_worse);
-    let p_better = adjusted(|draft| draft.better.p_worse);
-    let count = drafts.len();
-    let all = drafts.into_iter().zip(p_worse.into_iter().zip(p_better));
-    all.map(|(draft, (p_worse, p_better))| {
-        let (worse, better) = (&draft.worse, &draft.better);
-        let outcome = outcome((worse, p_worse), (better, p_better));
-        let (not_worse, not_better) = (worse.p_not_worse, better.p_not_worse);
-        let has_interval = worse.numbers.interval != Interval::UNBOUNDED;
-        ComparedFigure {
-            policy: draft.policy,
+impl ComparedFigure {
+    /// Decide one of `figures`: is B worse, and is A?
+    fn decided(self, figures: usize) -> Self {
+        let (worse, better) = (self.numbers.runs, self.better);
+        let outcome = match (worse.outcome(figures), better.outcome(figures)) {
+            (Outcome::Broken, _) => Change::Worse,
+            (_, Outcome::Broken) => Change::Better,
+            (Outcome::Holds, Outcome::Holds) => Change::Same,
+            (Outcome::Holds, _) => Change::NotWorse,
+            _ => Change::Inconclusive,
+        };
+        Self {
             outcome,
-            paired: draft.paired,
-            repetitions_a: draft.repetitions.0,
-            repetitions_b: draft.repetitions.1,
-            p_not_worse: not_worse,
-            p_worse,
-            p_not_better: not_better,
-            p_better,
             repetitions_needed: (outcome == Change::Inconclusive)
-                .then(|| worse.repetitions_needed(count))
+                .then(|| worse.runs_needed(figures))
                 .flatten(),
-            numbers: ComparedNumbers {
-                p_value: has_interval.then_some(match outcome {
-                    Change::Worse => p_worse,
-                    Change::Better => p_better,
-                    // The weaker of the two that it takes.
-                    Change::Same => not_worse.max(not_better),
-                    Change::NotWorse => not_worse,
-                    Change::Inconclusive => not_worse.min(p_worse),
-                }),
-                ..draft.worse.numbers
-            },
+            ..self
         }
-    })
-    .collect()
+    }
 }
 
 impl Results<'_> {
