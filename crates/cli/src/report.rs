@@ -11,10 +11,9 @@ use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::side::Side;
 use slicewise_report::terminal::Colours;
-use slicewise_report::{Findings, ReportError, prediction, terminal};
+use slicewise_report::{Findings, ReportError, prediction, published_headline, terminal};
 use slicewise_results::{ResultsError, ResultsFolder, SeriesFolder};
 use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
-use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
 use std::path::{Path, PathBuf};
 
 pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
@@ -122,8 +121,8 @@ fn print_tables(folder: &ResultsFolder, findings: &Findings) {
     {
         outln!("{table}");
     }
-    if let Some(line) = published_line(&findings.published) {
-        outln!("{line}");
+    if let Some(line) = published_headline(&findings.published) {
+        outln!("{line}; each is in the report");
     }
 }
 
@@ -207,22 +206,6 @@ pub fn colours() -> Colours {
     } else {
         Colours::None
     }
-}
-
-/// How many published figures ours agree with; `None` where the study has none.
-fn published_line(published: &[PublishedComparison]) -> Option<String> {
-    let count = |outcome| published.iter().filter(|p| p.outcome == outcome).count();
-    let (agree, differ, missing) = (
-        count(PublishedOutcome::Agrees),
-        count(PublishedOutcome::Differs),
-        count(PublishedOutcome::NotMeasured),
-    );
-    (!published.is_empty()).then(|| {
-        format!(
-            "Published figures: {agree} agree, {differ} differ, {missing} not measured in these \
-             runs; each is in the report"
-        )
-    })
 }
 
 /// Runs whose warnings are printed; those of the others are in the report.

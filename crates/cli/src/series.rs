@@ -14,7 +14,7 @@ use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wante
 use crate::testbed_run::{pacing, runs_to_send};
 use crate::{noteln, outln};
 use clap::ValueEnum;
-use slicewise_report::{CaseReport, terminal, write_series};
+use slicewise_report::{CaseReport, published_headline, terminal, write_series};
 use slicewise_results::{LeftOut, ResultsFolder, SeriesDescription, SeriesFolder};
 use slicewise_sim::Simulator;
 use slicewise_study::{RunSpec, Series, Study};
@@ -246,6 +246,12 @@ pub fn write_reports(
         print_json(folder, &cases, policies)?;
     } else {
         cases.iter().for_each(print_case);
+        let published = cases
+            .iter()
+            .flat_map(|case| &case.report.findings.published);
+        if let Some(line) = published_headline(published) {
+            outln!("{line}");
+        }
         outln!("Report: {}", folder.report_path().display());
     }
     let mut exit = Exit::Success;

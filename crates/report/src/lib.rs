@@ -37,6 +37,7 @@ pub use error::ReportError;
 pub use findings::Findings;
 pub use link_losses::LinkLosses;
 pub use page::CaseReport;
+pub use published::headline as published_headline;
 pub use series::write_series;
 pub use timeline::Changes;
 

@@ -2,7 +2,7 @@
 
 use crate::markup::{Prose, Section, cards, outcome};
 use maud::{Markup, html};
-use slicewise_stats::description::{Expected, Metric, PublishedFigure};
+use slicewise_stats::description::{Basis, Expected, Metric, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{digits, percent, rate, signed, time};
 
@@ -50,6 +50,7 @@ pub(crate) const fn metric_unit(metric: Metric) -> &'static str {
 pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
     match outcome {
         PublishedOutcome::Agrees => "agrees",
+        PublishedOutcome::Undecided => "undecided",
         PublishedOutcome::Differs => "differs",
         PublishedOutcome::NotMeasured => "not measured",
     }
@@ -60,8 +61,70 @@ pub(crate) const fn outcome_sign(outcome: PublishedOutcome) -> &'static str {
     match outcome {
         PublishedOutcome::Agrees => "holds",
         PublishedOutcome::Differs => "broken",
-        PublishedOutcome::NotMeasured => "inconclusive",
+        PublishedOutcome::Undecided | PublishedOutcome::NotMeasured => "inconclusive",
     }
+}
+
+/// Basis of a published figure, in words.
+pub(crate) const fn basis_word(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Predicted => "predicted",
+        Basis::Calibrated => "calibrated",
+        Basis::Entailed => "entailed",
+    }
+}
+
+/// Note beside the outcome of a figure with a wide tolerance.
+pub(crate) const ORDER_OF_MAGNITUDE: &str = "order of magnitude";
+
+/// Counts of published figures by outcome and basis, as "15 of 20 predicted figures agree, 4 differ, 1 is undecided;
+/// not counted: 3 calibrated, 2 entailed". `None` where no figure was measured.
+#[must_use]
+pub fn headline<'a>(figures: impl IntoIterator<Item = &'a PublishedComparison>) -> Option<String> {
+    use PublishedOutcome::{Agrees, Differs, NotMeasured, Undecided};
+    let all: Vec<_> = figures.into_iter().collect();
+    if all.iter().all(|figure| figure.outcome == NotMeasured) {
+        return None;
+    }
+    let of = |basis| all.iter().filter(move |c| c.figure.basis == basis);
+    let count = |outcome| of(Basis::Predicted).filter(move |c| c.outcome == outcome);
+    let agreeing = count(Agrees).count();
+    let wide = count(Agrees).filter(|c| c.figure.is_order_of_magnitude());
+    let predicted = match of(Basis::Predicted).count() {
+        0 => "No published figure is predicted".to_owned(),
+        1 => format!("{agreeing} of 1 predicted figure agrees"),
+        all => format!("{agreeing} of {all} predicted figures agree"),
+    };
+    let verb = |count: usize, one: &str, several: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {several}")),
+    };
+    let mut parts = vec![match wide.count() {
+        0 => predicted,
+        wide => format!("{predicted} ({wide} in {ORDER_OF_MAGNITUDE})"),
+    }];
+    parts.extend(verb(count(Differs).count(), "differs", "differ"));
+    parts.extend(verb(
+        count(Undecided).count(),
+        "is undecided",
+        "are undecided",
+    ));
+    parts.extend(verb(
+        count(NotMeasured).count(),
+        "was not measured",
+        "were not measured",
+    ));
+    let others = [Basis::Calibrated, Basis::Entailed].map(|basis| {
+        let others = of(basis).count();
+        (others > 0).then(|| format!("{others} {}", basis_word(basis)))
+    });
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    let predicted = parts.join(", ");
+    Some(match others.len() {
+        0 => predicted,
+        _ => format!("{predicted}; not counted: {}", others.join(", ")),
+    })
 }
 
 /// What a figure is of: metric, slice, cells, and what it is relative to.
@@ -155,7 +218,7 @@ fn seen_in(comparison: &PublishedComparison) -> String {
             cells,
             agreeing,
         ) => format!(
-            "largest deviation: policy {policy}, scenario {scenario}; {agreeing} of {cells} cells agree"
+            "decided by policy {policy}, scenario {scenario}; {agreeing} of {cells} cells agree"
         ),
     }
 }
@@ -180,15 +243,20 @@ pub(crate) fn section(figures: &[PublishedComparison]) -> Option<Section> {
     if figures.is_empty() {
         return None;
     }
-    let agreeing = figures
-        .iter()
-        .filter(|figure| figure.outcome == PublishedOutcome::Agrees);
     let body = html! {
-        p.note { (agreeing.count()) " of " (figures.len()) " published figures agree with ours. The last column explains known differences." }
+        p.note {
+            @if let Some(headline) = headline(figures) { (headline) ". " }
+            (KEY)
+        }
         (table(figures, "published-table"))
     };
     Some(Section::new("published", "Published", body).headed("Compared with published figures"))
 }
+
+/// How to read the table.
+const KEY: &str = "A calibrated figure is one that a constant of the study was derived from; an entailed one follows from its \
+    configuration. A figure agrees if our 90 % interval lies inside what was published, and differs if it lies outside \
+    after correction for all comparisons of the study. The last column explains known differences.";
 
 pub(crate) fn table(figures: &[PublishedComparison], id: &str) -> Markup {
     html! {
@@ -196,17 +264,18 @@ pub(crate) fn table(figures: &[PublishedComparison], id: &str) -> Markup {
     }
 }
 
-const HEAD: [&str; 6] = [
+const HEAD: [&str; 7] = [
     "Published",
     "Where",
     "Expected",
     "Ours",
+    "Basis",
     "Result",
     "Explanation",
 ];
 
 fn row(comparison: &PublishedComparison) -> Markup {
-    let [_, place, of, by_us, result, explanation] = HEAD;
+    let [_, place, of, by_us, basis, result, explanation] = HEAD;
     let figure = &comparison.figure;
     let sign = outcome_sign(comparison.outcome);
     let seen_in = seen_in(comparison);
@@ -216,12 +285,19 @@ fn row(comparison: &PublishedComparison) -> Markup {
             @if !figure.source.is_empty() { span.quiet { " (" (Prose(&figure.source)) ")" } }
         }
         td role="cell" data-label=(place) { (Prose(&subject(figure))) }
-        td role="cell" data-label=(of) { (Prose(&expected(figure))) }
+        td role="cell" data-label=(of) {
+            (Prose(&expected(figure)))
+            @if !figure.tolerance_from.is_empty() { span.said { (Prose(&figure.tolerance_from)) } }
+        }
         td role="cell" data-label=(by_us) {
             (Prose(&ours(comparison)))
             @if !seen_in.is_empty() { span.said { (Prose(&seen_in)) } }
         }
-        td role="cell" data-label=(result) { (outcome(sign, outcome_word(comparison.outcome))) }
+        td role="cell" data-label=(basis) { (basis_word(figure.basis)) }
+        td role="cell" data-label=(result) {
+            (outcome(sign, outcome_word(comparison.outcome)))
+            @if figure.is_order_of_magnitude() { span.said { (ORDER_OF_MAGNITUDE) } }
+        }
         td.explanation role="cell" data-label=(explanation) {
             (Prose(&figure.explanation))
             @if figure.explanation.is_empty() && sign == "broken" { span.quiet { "not explained" } }
@@ -232,7 +308,8 @@ fn row(comparison: &PublishedComparison) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slicewise_stats::description::Cell;
+    use crate::terminal::{Colours, published_table_text};
+    use slicewise_stats::description::{Basis, Cell};
 
     fn figure() -> PublishedFigure {
         PublishedFigure {
@@ -245,10 +322,12 @@ mod tests {
             slice: Some("critical".to_owned()),
             queue: None,
             relative_to: None,
+            basis: Basis::Predicted,
             expected: Expected::About {
                 value: 400_000.0,
                 tolerance: 0.25,
             },
+            tolerance_from: String::new(),
             explanation: String::new(),
         }
     }
@@ -288,5 +367,98 @@ mod tests {
             ..figure()
         };
         assert_eq!(expected(&nothing), "0 % ± 0.1 %");
+    }
+
+    fn compared(basis: Basis, outcome: PublishedOutcome, tolerance: f64) -> PublishedComparison {
+        PublishedComparison {
+            figure: PublishedFigure {
+                basis,
+                claim: "a claim".to_owned(),
+                tolerance_from: "one digit".to_owned(),
+                expected: Expected::About {
+                    value: 400_000.0,
+                    tolerance,
+                },
+                ..figure()
+            },
+            outcome,
+            ours: None,
+            difference: None,
+            difference_relative: None,
+            cells: 1,
+            cells_agreeing: 0,
+        }
+    }
+
+    #[test]
+    fn the_headline_counts_predicted_figures_by_outcome_and_others_by_basis() {
+        use Basis::{Calibrated, Entailed, Predicted};
+        use PublishedOutcome::{Agrees, Differs, NotMeasured, Undecided};
+        let of = |figures: &[(Basis, PublishedOutcome)]| {
+            let figures = figures.iter().enumerate();
+            // The first one has a wide tolerance.
+            let tolerance = |index| if index == 0 { 0.25 } else { 0.2 };
+            let compared: Vec<_> = figures
+                .map(|(index, &(basis, outcome))| compared(basis, outcome, tolerance(index)))
+                .collect();
+            headline(&compared).unwrap_or_default()
+        };
+        let all = [
+            (Predicted, Agrees),
+            (Predicted, Agrees),
+            (Predicted, Differs),
+            (Predicted, Differs),
+            (Predicted, Undecided),
+            (Predicted, NotMeasured),
+            (Calibrated, Agrees),
+            (Calibrated, Differs),
+            (Entailed, Agrees),
+        ];
+        assert_eq!(
+            of(&all),
+            "2 of 6 predicted figures agree (1 in order of magnitude), 2 differ, 1 is undecided, 1 was not measured; \
+             not counted: 2 calibrated, 1 entailed"
+        );
+        assert_eq!(
+            of(&all[1..2]),
+            "1 of 1 predicted figure agrees (1 in order of magnitude)"
+        );
+        assert_eq!(of(&all[2..3]), "0 of 1 predicted figure agrees, 1 differs");
+        assert_eq!(
+            of(&all[8..]),
+            "No published figure is predicted; not counted: 1 entailed"
+        );
+        assert_eq!((of(&all[5..6]), of(&[])), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_row_shows_basis_and_reason_of_the_tolerance_and_that_it_is_wide() {
+        let of = |tolerance| {
+            let figure = compared(Basis::Calibrated, PublishedOutcome::Undecided, tolerance);
+            row(&figure).into_string()
+        };
+        let wide = of(0.25);
+        for shown in ["calibrated", "undecided", "one digit", ORDER_OF_MAGNITUDE] {
+            assert!(wide.contains(shown), "{shown}: {wide}");
+        }
+        assert!(!of(0.2).contains(ORDER_OF_MAGNITUDE));
+    }
+
+    #[test]
+    fn the_terminal_shows_basis_and_outcome_of_each_figure() {
+        let figures = [
+            compared(Basis::Predicted, PublishedOutcome::Undecided, 0.25),
+            compared(Basis::Entailed, PublishedOutcome::Agrees, 0.2),
+        ];
+        let table = published_table_text(&figures, 80, Colours::None).unwrap();
+        insta::assert_snapshot!(table, @"
+        ────────────────────────────────────────────────────────────────────────────
+         Published   Expected        Ours           Basis       Result
+        ════════════════════════════════════════════════════════════════════════════
+         a claim     400 µs ± 25 %   not measured   predicted   undecided, order of
+                                                                magnitude
+         a claim     400 µs ± 20 %   not measured   entailed    agrees
+        ────────────────────────────────────────────────────────────────────────────
+        ");
     }
 }

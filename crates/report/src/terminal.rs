@@ -4,7 +4,9 @@ use crate::attribute::{AttributeText, attributes};
 use crate::captured::{CapturedFindings, FlowFinding};
 use crate::flows;
 use crate::populations::{PopulationFinding, grouped, memory, time_a_frame};
-use crate::published::{expected, ours, outcome_sign, outcome_word};
+use crate::published::{
+    ORDER_OF_MAGNITUDE, basis_word, expected, ours, outcome_sign, outcome_word,
+};
 use crate::side::{Side, main_first, scalability};
 use crate::text_table::{or_dash, time_or_dash};
 use crate::unbroken;
@@ -344,15 +346,20 @@ pub fn published_table_text(
     if published.is_empty() || published.len() > MOST_PUBLISHED_ROWS {
         return None;
     }
-    let mut table = plain_table(["Published", "Expected", "Ours", "Result"], width);
+    let mut table = plain_table(["Published", "Expected", "Ours", "Basis", "Result"], width);
     for comparison in published {
         let figure = &comparison.figure;
         let sign = outcome_sign(comparison.outcome);
+        let result = marked_as(sign, outcome_word(comparison.outcome));
         table.add_row([
             figure.claim.clone(),
             expected(figure),
             ours(comparison),
-            marked_as(sign, outcome_word(comparison.outcome)),
+            basis_word(figure.basis).to_owned(),
+            match figure.is_order_of_magnitude() {
+                true => format!("{result}, {ORDER_OF_MAGNITUDE}"),
+                false => result,
+            },
         ]);
     }
     Some(coloured(&text(table), colours))

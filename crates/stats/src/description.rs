@@ -426,10 +426,60 @@ pub struct PublishedFigure {
     pub queue: Option<String>,
     /// The figure is a relative change against another cell: ours / that − 1.
     pub relative_to: Option<Cell>,
+    /// Relation of the figure to the model.
+    #[serde(default, skip_serializing_if = "Basis::is_predicted")]
+    pub basis: Basis,
     /// The published value: every number in the metric's unit.
     pub expected: Expected,
+    /// Reason for the tolerance, or for a bound that the publication states in words; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tolerance_from: String,
     /// A known difference, and its physical reason; empty if none is expected.
     pub explanation: String,
+}
+
+/// Relation of a published figure to the model that is compared with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Nothing in the study was chosen to meet the figure. Only these figures count.
+    #[default]
+    Predicted,
+    /// A constant of the study was derived from the figure.
+    Calibrated,
+    /// The figure follows from the configuration or the arithmetic of the study, whatever the model does.
+    Entailed,
+}
+
+impl Basis {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_predicted(&self) -> bool {
+        *self == Self::Predicted
+    }
+}
+
+impl PublishedFigure {
+    /// Tolerance, relative to the value, above which agreement is only in the order of magnitude.
+    const WIDE_TOLERANCE: f64 = 0.2;
+
+    /// Returns true if agreement says no more than the order of magnitude: the tolerance is wider than 20 %.
+    #[must_use]
+    pub fn is_order_of_magnitude(&self) -> bool {
+        matches!(self.expected, Expected::About { value, tolerance }
+            if value != 0.0 && tolerance > Self::WIDE_TOLERANCE)
+    }
+
+    /// Returns true if `other` states the same value of the same quantity, whatever is written about it.
+    #[must_use]
+    pub fn is_same_claim(&self, other: &Self) -> bool {
+        let stated = |figure: &Self| Self {
+            basis: Basis::default(),
+            tolerance_from: String::new(),
+            explanation: String::new(),
+            ..figure.clone()
+        };
+        stated(self) == stated(other)
+    }
 }
 
 /// A policy, a scenario, or both; `None` means that of the figure's own cell.

@@ -95,6 +95,22 @@ impl Interval {
         high: None,
     };
 
+    /// Returns true if every value of `self` is in `range`.
+    #[must_use]
+    pub fn is_inside(self, range: Self) -> bool {
+        let above = |low| self.low.is_some_and(|own| own >= low);
+        let below = |high| self.high.is_some_and(|own| own <= high);
+        range.low.is_none_or(above) && range.high.is_none_or(below)
+    }
+
+    /// Returns true if no value of `self` is in `range`.
+    #[must_use]
+    pub fn is_outside(self, range: Self) -> bool {
+        let ends_below = |(high, low)| high < low;
+        self.high.zip(range.low).is_some_and(ends_below)
+            || range.high.zip(self.low).is_some_and(ends_below)
+    }
+
     /// The interval of `1 − x` where `self` is the interval of `x`.
     #[must_use]
     pub fn one_minus(self) -> Self {

@@ -1,9 +1,9 @@
 //! Published figures compared with ours: the value, its interval, the difference, and whether they
 //! agree.
 
-use crate::compare;
+use crate::compare::{self, Comparison};
 use crate::description::{Expected, Metric, PublishedFigure, StudyDescription};
-use crate::estimate::{Interval, Sample, valid_confidence};
+use crate::estimate::{Interval, Sample};
 use crate::ks::{self, KolmogorovSmirnov};
 use crate::observations::{Observations, RunObservation};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 pub struct PublishedComparison {
     /// The published figure.
     pub figure: PublishedFigure,
-    /// Whether ours agrees.
+    /// Outcome of the comparison.
     pub outcome: PublishedOutcome,
-    /// Ours, for the cell with the largest deviation; `None` if not measured.
+    /// Ours, in the cell that decides: of the cells with this outcome, the one with the largest deviation;
+    /// `None` if not measured.
     pub ours: Option<OurFigure>,
     /// Ours − published, in the metric's unit: published is the value, or the end of the range
     /// that is nearest; 0 within a range.
@@ -29,13 +30,16 @@ pub struct PublishedComparison {
     pub cells_agreeing: u32,
 }
 
-/// Whether a published figure and ours agree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Outcome of comparing a published figure with ours; that of several cells is the last of these that a cell has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublishedOutcome {
-    /// Our estimate agrees in every cell the publication covers.
+    /// The 90 % interval of ours lies inside what was published, in every cell the publication covers.
     Agrees,
-    /// It differs in some cell.
+    /// Neither is shown: more repetitions would decide, unless ours lies at the edge of what was published.
+    Undecided,
+    /// The interval of ours lies outside what was published in some cell, after correction for all cells
+    /// that the study compares.
     Differs,
     /// No run has the figure, or the study has no such cell.
     NotMeasured,
@@ -53,7 +57,7 @@ pub struct OurFigure {
     pub slice: Option<String>,
     /// The value, in the metric's unit, or the relative change.
     pub value: f64,
-    /// Two-sided interval of it; unbounded for extremes and single repetitions.
+    /// Two-sided 90 % interval of it; unbounded for extremes and single repetitions.
     pub interval: Interval,
     /// Runs it is made from.
     pub repetitions: u32,
@@ -61,22 +65,38 @@ pub struct OurFigure {
     pub p_value: Option<f64>,
 }
 
+/// Probability of error that decisions share: two-sided for "agrees", over all cells for "differs".
+const ERROR: f64 = 0.1;
+
 /// Compare every published figure of `study` with ours, in the order of the study.
+///
+/// "Differs" is corrected (Bonferroni) for the number of cells that all figures of the study are compared in,
+/// whatever their basis: a figure of several cells differs where one of them does, so that each is a test.
+/// "Agrees" needs no correction, because a figure agrees only where all its cells do.
+///
+/// A cell without an interval (a single repetition, a smallest delay, a Kolmogorov–Smirnov distance) is decided
+/// by its value alone.
 #[must_use]
 pub fn compare(study: &StudyDescription, observations: &Observations) -> Vec<PublishedComparison> {
-    study
-        .published
-        .iter()
-        .map(|figure| compare_figure(study, observations, figure))
+    let figures = study.published.iter();
+    let measured: Vec<_> = figures
+        .map(|figure| (figure, cells_of(study, observations, figure)))
+        .collect();
+    let tests: usize = measured.iter().map(|(_, cells)| cells.len()).sum();
+    let confidence = 1.0 - ERROR / tests.max(1) as f64;
+    let compared = measured.into_iter();
+    compared
+        .map(|(figure, cells)| compare_figure(figure, cells, confidence))
         .collect()
 }
 
-fn compare_figure(
+/// Our value in every cell that a figure applies to and that has one.
+fn cells_of(
     study: &StudyDescription,
     observations: &Observations,
     figure: &PublishedFigure,
-) -> PublishedComparison {
-    let mut ours = Vec::new();
+) -> Vec<MeasuredCell> {
+    let mut cells = Vec::new();
     for slice in slices_of(study, figure) {
         let measure = Measure {
             study,
@@ -86,48 +106,60 @@ fn compare_figure(
         };
         for policy in places(&study.policies, &figure.policies, |p| &p.name) {
             for scenario in places(&study.scenarios, &figure.scenarios, |s| &s.name) {
-                ours.extend(measure.cell(policy, scenario));
+                cells.extend(measure.cell(policy, scenario));
             }
         }
     }
     if figure.metric == Metric::DelayMin && figure.relative_to.is_none() {
         // The smallest of all packets is one value, wherever it was seen.
-        ours = ours
+        cells = cells
             .into_iter()
-            .min_by(|a, b| a.value.total_cmp(&b.value))
+            .min_by(|a, b| a.ours.value.total_cmp(&b.ours.value))
             .into_iter()
             .collect();
     }
-    let excess = |our: &OurFigure| figure.expected.excess(our.value);
-    let agreeing = ours.iter().filter(|our| excess(our) <= 0.0).count();
-    let outcome = match ours.len() {
-        0 => PublishedOutcome::NotMeasured,
-        cells if cells == agreeing => PublishedOutcome::Agrees,
-        _ => PublishedOutcome::Differs,
-    };
-    let cells = ours.len();
-    let worst = ours.into_iter().reduce(|worst, our| {
-        if excess(&our) > excess(&worst) {
-            our
-        } else {
-            worst
-        }
-    });
-    let published = worst.as_ref().map(|our| figure.expected.nearest(our.value));
-    let difference = worst
+    cells
+}
+
+fn compare_figure(
+    figure: &PublishedFigure,
+    cells: Vec<MeasuredCell>,
+    confidence: f64,
+) -> PublishedComparison {
+    let expected = figure.expected;
+    let count = |cells: usize| u32::try_from(cells).unwrap_or(u32::MAX);
+    let decided: Vec<_> = cells
+        .into_iter()
+        .map(|cell| (cell.outcome(expected, confidence), cell.ours))
+        .collect();
+    let agrees = |(outcome, _): &&(_, _)| *outcome == PublishedOutcome::Agrees;
+    let (cells, cells_agreeing) = (decided.len(), decided.iter().filter(agrees).count());
+    let rank = |(outcome, ours): &(_, OurFigure)| (*outcome, expected.excess(ours.value));
+    let deciding = decided
+        .into_iter()
+        .reduce(|worst, cell| match rank(&cell) > rank(&worst) {
+            true => cell,
+            false => worst,
+        });
+    let (outcome, ours) = deciding
+        .map_or((PublishedOutcome::NotMeasured, None), |(outcome, ours)| {
+            (outcome, Some(ours))
+        });
+    let published = ours.as_ref().map(|our| expected.nearest(our.value));
+    let difference = ours
         .as_ref()
         .zip(published)
         .map(|(our, published)| our.value - published);
     PublishedComparison {
         figure: figure.clone(),
         outcome,
-        ours: worst,
+        ours,
         difference,
         difference_relative: difference
             .zip(published.filter(|&p| p != 0.0))
             .map(|(difference, published)| difference / published.abs()),
-        cells: u32::try_from(cells).unwrap_or(u32::MAX),
-        cells_agreeing: u32::try_from(agreeing).unwrap_or(u32::MAX),
+        cells: count(cells),
+        cells_agreeing: count(cells_agreeing),
     }
 }
 
@@ -141,22 +173,31 @@ impl Expected {
         }
     }
 
-    /// How far `ours` is outside the published value; 0 or negative if it agrees.
+    /// Range that agrees.
     #[must_use]
-    pub fn excess(&self, ours: f64) -> f64 {
-        match *self {
+    pub fn range(&self) -> Interval {
+        let (low, high) = match *self {
             Self::About { value, tolerance } => {
                 let allowed = if value == 0.0 {
                     tolerance
                 } else {
                     tolerance * value.abs()
                 };
-                (ours - value).abs() - allowed
+                (Some(value - allowed), Some(value + allowed))
             }
-            Self::Between { low, high } => (low - ours).max(ours - high),
-            Self::AtLeast { value } => value - ours,
-            Self::AtMost { value } => ours - value,
-        }
+            Self::Between { low, high } => (Some(low), Some(high)),
+            Self::AtLeast { value } => (Some(value), None),
+            Self::AtMost { value } => (None, Some(value)),
+        };
+        Interval { low, high }
+    }
+
+    /// Distance of `ours` outside the range that agrees; 0 or negative inside.
+    #[must_use]
+    pub fn excess(&self, ours: f64) -> f64 {
+        let Interval { low, high } = self.range();
+        let below = low.map_or(f64::NEG_INFINITY, |low| low - ours);
+        below.max(high.map_or(f64::NEG_INFINITY, |high| ours - high))
     }
 }
 
@@ -188,6 +229,52 @@ fn slices_of(study: &StudyDescription, figure: &PublishedFigure) -> Vec<Option<u
     }
 }
 
+/// Our figure in one cell, and its distribution over repetitions.
+struct MeasuredCell {
+    ours: OurFigure,
+    spread: Spread,
+}
+
+/// Distribution of our figure over repetitions.
+enum Spread {
+    /// Not known: an extreme, or a single repetition.
+    Unknown,
+    /// Student's, of a mean.
+    Mean(Sample),
+    /// Fieller's, of a ratio less 1.
+    Ratio(Comparison),
+}
+
+impl Spread {
+    /// Two-sided interval; `None` where there is no distribution.
+    fn interval(&self, confidence: f64) -> Option<Interval> {
+        match self {
+            Self::Unknown => None,
+            Self::Mean(sample) => Some(sample.interval(confidence)),
+            Self::Ratio(ratio) => Some(ratio.interval(confidence).minus_one()),
+        }
+    }
+}
+
+impl MeasuredCell {
+    /// Outcome in this cell, with the confidence that "differs" needs.
+    fn outcome(&self, expected: Expected, confidence: f64) -> PublishedOutcome {
+        let range = expected.range();
+        let value = Interval {
+            low: Some(self.ours.value),
+            high: Some(self.ours.value),
+        };
+        let interval = |confidence| self.spread.interval(confidence).unwrap_or(value);
+        if interval(1.0 - ERROR).is_inside(range) {
+            PublishedOutcome::Agrees
+        } else if interval(confidence).is_outside(range) {
+            PublishedOutcome::Differs
+        } else {
+            PublishedOutcome::Undecided
+        }
+    }
+}
+
 /// One figure, measured in one slice or all together.
 struct Measure<'a> {
     study: &'a StudyDescription,
@@ -197,27 +284,22 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    fn cell(&self, policy: usize, scenario: usize) -> Option<OurFigure> {
-        let (value, interval, repetitions, p_value) = match self.figure.metric {
+    fn cell(&self, policy: usize, scenario: usize) -> Option<MeasuredCell> {
+        let mut p_value = None;
+        let (value, spread, repetitions) = match self.figure.metric {
             Metric::IatKolmogorovSmirnov => {
                 let (test, repetitions) = self.largest_distance(policy, scenario)?;
-                (
-                    test.statistic,
-                    Interval::UNBOUNDED,
-                    repetitions,
-                    Some(test.p_value),
-                )
+                p_value = Some(test.p_value);
+                (test.statistic, Spread::Unknown, repetitions)
             }
             Metric::DelayMin => {
                 let (value, repetitions) = self.smallest(policy, scenario)?;
-                (value, Interval::UNBOUNDED, repetitions, None)
+                (value, Spread::Unknown, repetitions)
             }
-            _ => {
-                let (value, interval, repetitions) = self.mean(policy, scenario)?;
-                (value, interval, repetitions, None)
-            }
+            _ => self.mean(policy, scenario)?,
         };
-        Some(OurFigure {
+        let interval = spread.interval(1.0 - ERROR);
+        let ours = OurFigure {
             policy: self.study.policies.get(policy)?.name.clone(),
             scenario: self.study.scenarios.get(scenario)?.name.clone(),
             slice: self
@@ -225,10 +307,11 @@ impl Measure<'_> {
                 .and_then(|s| self.study.slices.get(s))
                 .map(|s| s.name.clone()),
             value,
-            interval,
+            interval: interval.unwrap_or(Interval::UNBOUNDED),
             repetitions,
             p_value,
-        })
+        };
+        Some(MeasuredCell { ours, spread })
     }
 
     /// The cell that a relative figure is compared with: `None` where the study has none, or
@@ -253,21 +336,22 @@ impl Measure<'_> {
         })
     }
 
-    fn mean(&self, policy: usize, scenario: usize) -> Option<(f64, Interval, u32)> {
-        let confidence = valid_confidence(self.study.margins.confidence);
+    fn mean(&self, policy: usize, scenario: usize) -> Option<(f64, Spread, u32)> {
         let own = Sample::of(&self.values(policy, scenario))?;
         if self.figure.relative_to.is_none() {
-            return Some((own.mean, own.interval(confidence), own.count));
+            let spread = match own.variance {
+                Some(_) => Spread::Mean(own),
+                None => Spread::Unknown,
+            };
+            return Some((own.mean, spread, own.count));
         }
         let (other_policy, other_scenario) = self.other(policy, scenario)?;
         let other = Sample::of(&self.values(other_policy, other_scenario))?;
         if other.mean <= 0.0 {
             return None;
         }
-        let interval = compare::ratio(&own, &other).map_or(Interval::UNBOUNDED, |ratio| {
-            ratio.interval(confidence).minus_one()
-        });
-        Some((own.mean / other.mean - 1.0, interval, own.count))
+        let spread = compare::ratio(&own, &other).map_or(Spread::Unknown, Spread::Ratio);
+        Some((own.mean / other.mean - 1.0, spread, own.count))
     }
 
     fn smallest(&self, policy: usize, scenario: usize) -> Option<(f64, u32)> {

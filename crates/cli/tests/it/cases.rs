@@ -7,7 +7,7 @@ use std::fs;
 
 const CASES: &str = "
 published:
-  - {claim: critical is not lost, source: table 1, metric: loss_ratio, slice: critical, scenarios: calm, about: 0 %, within: 1 %}
+  - {claim: critical is not lost, source: table 1, metric: loss_ratio, slice: critical, scenarios: calm, about: 0 %, within: 1 %, tolerance_from: a reason}
 cases:
   narrow: {title: A narrow link}
   wide: {title: A wide link, link: {propagation: 1 ms}}
@@ -29,6 +29,7 @@ fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
         "A narrow link",
         "A wide link",
         "critical is not lost",
+        "2 of 2 predicted figures agree",
         "Report: out/report.html",
     ] {
         assert!(printed.contains(said), "{said}: {printed}");
@@ -36,6 +37,7 @@ fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
     let first_look = "every case has run once; a first report: out/report.html";
     assert!(text(&output.stderr).contains(first_look));
     let page = fs::read_to_string(sandbox.path("out/report.html")).unwrap();
+    assert!(page.contains("2 of 2 predicted figures agree."));
     let names = fs::read_dir(sandbox.path("out")).unwrap();
     let mut names: Vec<String> = names
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

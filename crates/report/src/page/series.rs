@@ -75,9 +75,13 @@ pub(crate) fn write_series_page(
             a href=(format!("#{}", case.folder)) { (case.name()) } " "
         }
     };
+    let figures = cases
+        .iter()
+        .flat_map(|case| &case.report.findings.published);
     let main = html! {
         section #cases aria-labelledby="cases-heading" {
             h2 #cases-heading { "Cases" }
+            @if let Some(headline) = published::headline(figures) { p.note { (headline) "." } }
             div.table-frame { (cards(&HEAD, &html! { @for case in cases { (rows(case)) } })) }
             (not_carried_out(&series.left_out))
         }

@@ -1,9 +1,10 @@
 //! The sentences of the page.
 
 use crate::attribute::attributes;
+use crate::published::headline;
 use slicewise_results::host::HostFacts;
 use slicewise_stats::description::{ComparedDelay, SliceDescription, StudyDescription};
-use slicewise_stats::published::{PublishedComparison, PublishedOutcome};
+use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, percent, time};
@@ -22,7 +23,8 @@ pub(crate) fn finding(
     let mut sentences = Vec::new();
     if !policies.is_empty() {
         sentences.push(finding_of(study, &policies));
-        sentences.extend(agreement(&policies, figures));
+        sentences.extend(agreement(&policies));
+        sentences.extend(headline(figures).map(|text| format!("{text}.")));
     }
     for (without, [is, are]) in [
         (
@@ -151,8 +153,8 @@ fn judged_slices(study: &StudyDescription) -> String {
     listed(&names)
 }
 
-/// How our verdicts and figures compare with the published ones; `None` where nothing was published.
-fn agreement(policies: &[&PolicyVerdict], figures: &[PublishedComparison]) -> Option<String> {
+/// How our verdicts compare with the published ones; `None` where none was published.
+fn agreement(policies: &[&PolicyVerdict]) -> Option<String> {
     let mut compared = 0;
     let mut differing = Vec::new();
     for policy in policies {
@@ -167,25 +169,14 @@ fn agreement(policies: &[&PolicyVerdict], figures: &[PublishedComparison]) -> Op
             }
         }
     }
-    let measured = |c: &&PublishedComparison| c.outcome != PublishedOutcome::NotMeasured;
-    let agreeing = |c: &&PublishedComparison| c.outcome == PublishedOutcome::Agrees;
-    let (all_figures, same_figures) = (
-        figures.iter().filter(measured).count(),
-        figures.iter().filter(agreeing).count(),
-    );
-    let of_figures = match (all_figures, compared) {
-        (0, _) => String::new(),
-        (_, 0) => format!("{same_figures} of {all_figures} published figures agree"),
-        _ => format!("; {same_figures} of {all_figures} figures do"),
-    };
     if compared == 0 {
-        return (!of_figures.is_empty()).then(|| format!("{of_figures}."));
+        return None;
     }
     let names: Vec<&str> = differing.iter().map(String::as_str).collect();
-    let of_verdicts = match names.as_slice() {
-        [] => format!("All {compared} comparable verdicts match the publication"),
+    Some(match names.as_slice() {
+        [] => format!("All {compared} comparable verdicts match the publication."),
         names => format!(
-            "{} of {compared} comparable verdicts match the publication ({} {})",
+            "{} of {compared} comparable verdicts match the publication ({} {}).",
             compared - names.len(),
             listed(names),
             if names.len() == 1 {
@@ -194,8 +185,7 @@ fn agreement(policies: &[&PolicyVerdict], figures: &[PublishedComparison]) -> Op
                 "differ"
             }
         ),
-    };
-    Some(format!("{of_verdicts}{of_figures}."))
+    })
 }
 
 /// More slices than these are counted, not named.

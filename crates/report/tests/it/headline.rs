@@ -2,7 +2,7 @@
 
 use crate::support::{Size, record, study};
 use slicewise_results::{Force, ResultsFolder};
-use slicewise_stats::description::StudyDescription;
+use slicewise_stats::description::{Basis, StudyDescription};
 use std::fs;
 
 /// The headline of a report on runs of these policies and scenarios, by their places in the study.
@@ -61,4 +61,13 @@ fn does_not_say_of_what_is_untested_that_it_does_not_hold() {
 fn says_of_a_policy_without_runs_that_it_was_not_run() {
     let study = unpublished(3);
     insta::assert_snapshot!(headline(&study, &[0], &[0, 1]), @"Isolation of critical is inconclusive under the one policy. Reallocation of unused capacity holds under the one policy. priority and shaping were not run.");
+}
+
+#[test]
+fn says_how_published_verdicts_and_predicted_figures_compare_with_ours() {
+    let mut study = study(Size::SMALL);
+    study.published[0].basis = Basis::Entailed;
+    let said = headline(&study, &[0, 1, 2], &[0, 1, 2]);
+    let (_, of_publication) = said.split_once("Both hold under ").unwrap();
+    insta::assert_snapshot!(of_publication, @"“priority”. All 8 comparable verdicts match the publication. 0 of 1 predicted figure agrees, 1 differs; not counted: 1 entailed.");
 }

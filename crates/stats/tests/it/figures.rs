@@ -1,7 +1,9 @@
 //! Summaries and published figures of known records.
 
 use crate::synthetic::{CRITICAL, Service, run, study};
-use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure, StudyDescription};
+use slicewise_stats::description::{
+    Basis, Cell, Expected, Metric, PublishedFigure, StudyDescription,
+};
 use slicewise_stats::observations::RecordError;
 use slicewise_stats::published::{self, PublishedComparison, PublishedOutcome};
 use slicewise_stats::record::{CdfPoint, RunRecord, Series};
@@ -43,7 +45,9 @@ fn figure(metric: Metric, expected: Expected) -> PublishedFigure {
         slice: Some("critical".into()),
         queue: None,
         relative_to: None,
+        basis: Basis::Predicted,
         expected,
+        tolerance_from: String::new(),
         explanation: String::new(),
     }
 }

@@ -10,6 +10,7 @@ mod objectives;
 mod objectives_of_applications;
 mod phases;
 mod predictions;
+mod published;
 mod reallocation;
 mod seeds;
 mod synthetic;

@@ -2,7 +2,7 @@
 
 use crate::synthetic::{CRITICAL, Service, run, study};
 use slicewise_stats::description::{
-    Cell, DelayBound, Expected, Metric, PublishedFigure, SliceDescription, StudyDescription,
+    Basis, Cell, DelayBound, Expected, Metric, PublishedFigure, SliceDescription, StudyDescription,
 };
 use slicewise_stats::objective::Objective;
 use slicewise_stats::phase::{PhaseDescription, PhasePolicy, PhaseRecord, PhaseSliceRecord};
@@ -130,7 +130,9 @@ fn a_published_figure_is_compared_in_its_phase() {
             policy: Some("a".to_owned()),
             scenario: None,
         }),
+        basis: Basis::Predicted,
         expected: Expected::AtLeast { value: 1.0 },
+        tolerance_from: String::new(),
         explanation: String::new(),
     };
     study.published = vec![

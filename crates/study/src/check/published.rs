@@ -4,7 +4,7 @@ use super::{Checker, StudySpec, Table, timeline};
 use crate::file::Placed;
 use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
 use crate::{problem, settings};
-use slicewise_stats::description::{Cell, Expected, Metric, PublishedFigure};
+use slicewise_stats::description::{Basis, Cell, Expected, Metric, PublishedFigure};
 use slicewise_units::{BitRate, Duration};
 
 settings! {
@@ -31,7 +31,8 @@ settings! {
         relative_to: Option<At<CellSpec>>,
         /// The value.
         about: Option<At<Figure>>,
-        /// Tolerance of agreement, in percent of the value (absolute if the value is 0).
+        /// Tolerance of agreement, in percent of the value (absolute if the value is 0): the published precision or
+        /// the reading error.
         within: Option<At<Figure>>,
         /// The lower and the upper end.
         between: Option<At<List<At<Figure>>>>,
@@ -39,6 +40,13 @@ settings! {
         at_least: Option<At<Figure>>,
         /// The largest value.
         at_most: Option<At<Figure>>,
+        /// Reason for the tolerance, as "two published digits"; required with `within`. Also for a bound that the
+        /// publication states in words.
+        tolerance_from: String,
+        /// Relation to the model: `predicted`; `calibrated` if a constant of the study was derived from the value;
+        /// `entailed` if it follows from the configuration, whatever the model does. Only predicted values count.
+        /// Default: predicted.
+        basis: Basis,
         /// A known difference and its physical reason.
         explanation: String,
     }
@@ -118,7 +126,9 @@ impl Checker<'_> {
             slice,
             queue: figure.queue.as_ref().map(|queue| queue.value.clone()),
             relative_to,
+            basis: figure.basis,
             expected: self.expected(figure, unit, written.span)?,
+            tolerance_from: figure.tolerance_from.clone(),
             explanation: figure.explanation.clone(),
         })
     }

@@ -9,7 +9,7 @@ use crate::params::{
 use serde_json::{Value, json};
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{Action, ColourMode, Detector, Discipline, QueueLimitSpec, WredKey};
-use slicewise_stats::description::{ComparedDelay, Metric, SliceLimit};
+use slicewise_stats::description::{Basis, ComparedDelay, Metric, SliceLimit};
 use slicewise_traffic::impairments::DelayDistribution;
 use slicewise_traffic::scenario::{Ecn, Periods};
 use slicewise_units::{Accounting, ByteCount, Duration};
@@ -188,6 +188,9 @@ words! {
     }
     Ecn as "Ecn", "a value of explicit congestion notification" {
         not_ect: Self::NotEct, ect0: Self::Ect0, ect1: Self::Ect1,
+    }
+    Basis as "Basis", "a basis of a published figure" {
+        predicted: Self::Predicted, calibrated: Self::Calibrated, entailed: Self::Entailed,
     }
     Metric as "Metric", "a measured quantity" {
         throughput: Self::Throughput, loss_ratio: Self::LossRatio,

@@ -1,5 +1,5 @@
 use slicewise_stats::description::{
-    Capacity, Cell, Expected, Margins, Metric, PolicyDescription, PublishedFigure,
+    Basis, Capacity, Cell, Expected, Margins, Metric, PolicyDescription, PublishedFigure,
     PublishedVerdict, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
     StudyDescription,
 };
@@ -164,7 +164,9 @@ fn published(size: Size) -> Vec<PublishedFigure> {
         slice: slice.map(str::to_owned),
         queue: None,
         relative_to: None,
+        basis: Basis::Predicted,
         expected,
+        tolerance_from: String::new(),
         explanation: String::new(),
     };
     let mut figures = vec![

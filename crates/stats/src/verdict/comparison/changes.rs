@@ -60,7 +60,9 @@ pub(super) fn published_changes(a: Results<'_>, b: Results<'_>) -> Vec<Published
     let in_b = published::compare(b.study, b.observations);
     let in_a = published::compare(a.study, a.observations).into_iter();
     in_a.filter_map(|of_a| {
-        let of_b = in_b.iter().find(|of_b| of_b.figure == of_a.figure)?;
+        let of_b = in_b
+            .iter()
+            .find(|of_b| of_a.figure.is_same_claim(&of_b.figure))?;
         (of_a.outcome != of_b.outcome).then_some(PublishedChange {
             claim: of_a.figure.claim,
             a: of_a.outcome,

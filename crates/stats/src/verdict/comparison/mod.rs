@@ -36,7 +36,7 @@ pub struct ResultsComparison {
     pub not_compared: Vec<NotCompared>,
     /// Verdicts that are not the same, both by the margins of A.
     pub verdicts: Vec<VerdictChange>,
-    /// Published figures that agree on one side only, or were measured on one only.
+    /// Published figures with another outcome.
     pub published: Vec<PublishedChange>,
     /// What only A has.
     pub only_in_a: Vec<Place>,
