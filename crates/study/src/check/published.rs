@@ -198,6 +198,13 @@ impl Checker<'_> {
         if let (None, Some(within)) = (&figure.about, &figure.within) {
             self.problems.add(within.span, "`within` requires `about`");
         }
+        if let Some(within) = &figure.within
+            && figure.tolerance_from.trim().is_empty()
+        {
+            problem!(self.problems, within.span => "`tolerance_from` is missing: why does this difference still agree?";
+                "write for example `tolerance_from: two published digits`, `read from the figure to half a division`, \
+                 or, if nothing is known, `our reading of \"about\"`");
+        }
         match (
             &figure.about,
             &figure.between,

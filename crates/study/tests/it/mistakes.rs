@@ -225,7 +225,7 @@ fn lengths_of_queues_are_looked_at_as_often_as_a_figure_needs() {
     ");
     let published = |figure: &str| {
         let figure = format!(
-            "duration: 5 s\npublished:\n  - {{claim: c, source: s, metric: {figure}, scenarios: calm, about: 5, within: 1 %}}"
+            "duration: 5 s\npublished:\n  - {{claim: c, source: s, metric: {figure}, scenarios: calm, about: 5, within: 1 %, tolerance_from: t}}"
         );
         mistakes("duration: 5 s", &figure)
     };
@@ -233,13 +233,13 @@ fn lengths_of_queues_are_looked_at_as_often_as_a_figure_needs() {
     error: `queue` is missing: whose length is it?
       --> study.yaml:35:35
        |
-    35 |   - {claim: c, source: s, metric: queue_length, scenarios: calm, about: 5, within: 1 %}
+    35 |   - {claim: c, source: s, metric: queue_length, scenarios: calm, about: 5, within: 1 %, tolerance_from: t}
        |                                   ^^^^^^^^^^^^
 
     error: the lengths of queues are not measured
       --> study.yaml:35:35
        |
-    35 |   - {claim: c, source: s, metric: queue_length, scenarios: calm, about: 5, within: 1 %}
+    35 |   - {claim: c, source: s, metric: queue_length, scenarios: calm, about: 5, within: 1 %, tolerance_from: t}
        |                                   ^^^^^^^^^^^^
        |
        = help: add `measure: {queue_lengths: 10 ms}`: how often queues are looked at
@@ -248,13 +248,13 @@ fn lengths_of_queues_are_looked_at_as_often_as_a_figure_needs() {
     error: `queue` is of `metric: queue_length` alone
       --> study.yaml:35:57
        |
-    35 |   - {claim: c, source: s, metric: transient_end, queue: gold, scenarios: calm, about: 5, within: 1 %}
+    35 |   - {claim: c, source: s, metric: transient_end, queue: gold, scenarios: calm, about: 5, within: 1 %, tolerance_from: t}
        |                                                         ^^^^
 
     error: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
       --> study.yaml:35:87
        |
-    35 |   - {claim: c, source: s, metric: transient_end, queue: gold, scenarios: calm, about: 5, within: 1 %}
+    35 |   - {claim: c, source: s, metric: transient_end, queue: gold, scenarios: calm, about: 5, within: 1 %, tolerance_from: t}
        |                                                                                       ^
     ");
 }
@@ -335,12 +335,12 @@ fn a_file_that_is_named_exists() {
 #[test]
 fn published_figures_name_what_there_is() {
     let figure = "duration: 5 s\npublished:\n  - {claim: c, source: s, metric: delay_mean, \
-                  slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %}";
+                  slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %, tolerance_from: t}";
     assert_snapshot!(mistakes("duration: 5 s", figure), @"
     error: there is no slice `golden`
       --> study.yaml:35:54
        |
-    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %}
+    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %, t...
        |                                                      ^^^^^^
        |
        = help: did you mean `gold`?
@@ -348,7 +348,7 @@ fn published_figures_name_what_there_is() {
     error: there is no policy `wieghted`
       --> study.yaml:35:72
        |
-    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %}
+    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %, t...
        |                                                                        ^^^^^^^^
        |
        = help: did you mean `weighted`?
@@ -356,7 +356,7 @@ fn published_figures_name_what_there_is() {
     error: there is no scenario `storms`
       --> study.yaml:35:100
        |
-    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %}
+    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %, t...
        |                                                                                                    ^^^^^^
        |
        = help: did you mean `storm`?
@@ -364,20 +364,47 @@ fn published_figures_name_what_there_is() {
     error: `3` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
       --> study.yaml:35:116
        |
-    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %}
+    35 |   - {claim: c, source: s, metric: delay_mean, slice: golden, policies: wieghted, scenarios: [calm, storms], about: 3, within: 5 %, t...
        |                                                                                                                    ^
+    ");
+}
+
+#[test]
+fn a_tolerance_of_a_published_figure_has_a_reason() {
+    let figure = |written: &str| {
+        let figure = format!(
+            "duration: 5 s\npublished:\n  - {{claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %{written}}}"
+        );
+        mistakes("duration: 5 s", &figure)
+    };
+    assert_snapshot!(figure(", basis: calibrated"), @r#"
+    error: `tolerance_from` is missing: why does this difference still agree?
+      --> study.yaml:35:70
+       |
+    35 |   - {claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %, basis: calibrated}
+       |                                                                      ^^^
+       |
+       = help: write for example `tolerance_from: two published digits`, `read from the figure to half a division`, or, if nothing is known, `our reading of "about"`
+    "#);
+    assert_eq!(figure(", tolerance_from: ' '").lines().count(), 7);
+    assert_snapshot!(figure(", tolerance_from: t, basis: fitted"), @"
+    error: `fitted` is not a basis of a published figure: known are `predicted`, `calibrated`, `entailed`
+      --> study.yaml:35:101
+       |
+    35 |   - {claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %, tolerance_from: t, basis: fitted}
+       |                                                                                                     ^^^^^^
     ");
 }
 
 #[test]
 fn a_published_figure_says_one_thing() {
     let figure = "duration: 5 s\npublished:\n  - {claim: c, source: s, metric: transient_end, \
-                  about: 3 s, within: 5 %, at_most: 4 s}";
+                  about: 3 s, within: 5 %, tolerance_from: t, at_most: 4 s}";
     assert_snapshot!(mistakes("duration: 5 s", figure), @"
     error: the published value is given by exactly one of `about`, `between`, `at_least` and `at_most`
       --> study.yaml:35:5
        |
-    35 |   - {claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %, at_most: 4 s}
+    35 |   - {claim: c, source: s, metric: transient_end, about: 3 s, within: 5 %, tolerance_from: t, at_most: 4 s}
        |     ^
     ");
 }

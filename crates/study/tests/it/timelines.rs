@@ -2,6 +2,7 @@
 
 use crate::support::{STUDY, parse};
 use insta::assert_snapshot;
+use slicewise_stats::description::Basis;
 use slicewise_study::{Pacing, Study};
 use slicewise_units::{BitRate, Duration};
 
@@ -368,36 +369,40 @@ fn a_guarantee_that_does_not_fit_in_a_phase_is_refused_by_the_check() {
 fn a_published_figure_says_which_phase_it_is_of() {
     let figure = |phase: &str| {
         format!(
-            "{TIMELINE}published: [{{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %{phase}}}]\n"
+            "{TIMELINE}published: [{{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t{phase}}}]\n"
         )
     };
     let study = with(&figure(", phase: raised, policies: weighted")).unwrap();
     let judged = study.description("test").by_phase();
     assert_eq!(judged.published[0].policies, ["weighted/raised"]);
-    assert_snapshot!(with(&figure("")).unwrap_err(), @r#"
+    assert_eq!(judged.published[0].basis, Basis::Predicted);
+    assert_eq!(judged.published[0].tolerance_from, "t");
+    let entailed = with(&figure(", phase: raised, basis: entailed")).unwrap();
+    assert_eq!(entailed.published[0].basis, Basis::Entailed);
+    assert_snapshot!(with(&figure("")).unwrap_err(), @"
     error: `phase` is missing: one of start, raised, restored
       --> study.yaml:46:13
        |
-    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %}]
+    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t}]
        |             ^
-    "#);
-    assert_snapshot!(with(&figure(", phase: risen")).unwrap_err(), @r#"
+    ");
+    assert_snapshot!(with(&figure(", phase: risen")).unwrap_err(), @"
     error: there is no phase `risen`
-      --> study.yaml:46:105
+      --> study.yaml:46:124
        |
-    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, phase: risen}]
-       |                                                                                                         ^^^^^
+    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t, phase: risen}]
+       |                                                                                                                            ^^^^^
        |
        = help: did you mean `raised`?
-    "#);
+    ");
     let without = figure(", phase: raised").replace(TIMELINE, "");
-    assert_snapshot!(with(&without).unwrap_err(), @r#"
+    assert_snapshot!(with(&without).unwrap_err(), @"
     error: without a `timeline` there are no phases
-      --> study.yaml:34:105
+      --> study.yaml:34:124
        |
-    34 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, phase: raised}]
-       |                                                                                                         ^^^^^^
-    "#);
+    34 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t, phase: raised}]
+       |                                                                                                                            ^^^^^^
+    ");
 }
 
 #[test]
