@@ -82,14 +82,13 @@ fn isolation(verdict: &PolicyVerdict) -> AttributeText {
 
 /// The test that decided isolation, and influence beside it where objectives did.
 fn deciding(isolation: &IsolationVerdict) -> String {
-    let needed = isolation.repetitions_needed();
     let text = match isolation.decided_by() {
         Some(Deciding::Bound(check)) => check.describe(),
         Some(Deciding::Objective(test)) => {
             format!("{}; {}{}", test.claim(), test.measured(), test.not_shown())
         }
         Some(Deciding::Influence(numbers)) => {
-            return with_repetitions(influence(numbers), needed);
+            return format!("{}{}", influence(numbers), isolation.influence.not_shown());
         }
         None if isolation.outcome == Outcome::Inconclusive => isolation.deciding(),
         None => "no basis for a verdict".to_owned(),

@@ -45,6 +45,8 @@ pub struct SliceObservation {
     pub projected: [Option<Projection>; 2],
     /// How its delay changes in the course of the run; `None` where it is not known.
     pub delay_growth: Option<DelayGrowth>,
+    /// The run is long enough for a steady state of the slice to be told, and it has none, as all slices together have none.
+    pub is_unsettled: bool,
     /// What it offers depends on what it gets: a TCP flow was seen in the slice, or it was held back.
     pub reacts: bool,
     /// Paused hosts did not send all that was due.
@@ -82,8 +84,6 @@ pub struct RunObservation {
     pub seed: u64,
     /// The transient.
     pub transient: Transient,
-    /// The run is long enough for a steady state to be told, and has none.
-    pub is_unsettled: bool,
     /// In the order of the study.
     pub slices: Vec<SliceObservation>,
     /// What sources with an application got, without series.
@@ -221,12 +221,6 @@ impl Observations {
             repetition: key.repetition,
             seed: key.seed,
             transient: record.transient,
-            is_unsettled: !record.transient.steady_state_reached
-                && mser::is_long_enough(
-                    usize::try_from(record.duration_ns / record.bin_ns).unwrap_or(usize::MAX),
-                    Duration::from_nanos(record.bin_ns),
-                    Duration::from_nanos(study.scenarios[scenario].cycle_ns),
-                ),
             slices: record
                 .slices
                 .iter()
@@ -270,6 +264,11 @@ impl Observations {
                             [None; 2]
                         },
                         delay_growth: DelayGrowth::of(record, slice),
+                        is_unsettled: is_unsettled(
+                            record,
+                            slice,
+                            Duration::from_nanos(study.scenarios[scenario].cycle_ns),
+                        ),
                         ..observe(slice, record.bin_ns, keeps_cdf)
                     }
                 })
@@ -399,6 +398,7 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         late_frames: None,
         projected: [None; 2],
         delay_growth: None,
+        is_unsettled: false,
         reacts: false,
         is_held_back: false,
         applications: None,
@@ -412,6 +412,17 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
         scheduler: record.scheduler,
     }
+}
+
+/// Whether a slice never settles in a run that is long enough to tell.
+fn is_unsettled(record: &RunRecord, slice: &SliceRecord, cycle: Duration) -> bool {
+    let (bytes, bin) = (
+        &slice.series.received_bytes,
+        Duration::from_nanos(record.bin_ns),
+    );
+    !record.transient.steady_state_reached
+        && mser::is_long_enough(bytes.len(), bin, cycle)
+        && !mser::find_transient(bytes, bin, cycle).steady_state_reached
 }
 
 /// What a long run says of the time after it: of packets lost, and of packets lost or late.

@@ -167,9 +167,7 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
                                0 % → 0.04 %              5.25 Mbit/s, −1.3 % of   policy
                                (+0.04 points) in 6,      the unused capacity,
                                within +0.1 points in     at most 5 % in 34 of
-                               34 of 34 runs; about 23   34 runs
-                               repetitions would
-                               decide
+                               34 of 34 runs             34 runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      unjudged                  not tested                not tested               2 slices           –
                                no basis for a verdict    no unused capacity       256 classes in a
@@ -232,9 +230,7 @@ fn leaves_out_what_was_published_where_nothing_was_and_breaks_no_word() {
                           (+0.04 points) in   unused capacity,
                           6, within           at most 5 % in 34
                           +0.1 points in 34   of 34 runs
-                          of 34 runs; about
-                          23 repetitions
-                          would decide
+                          of 34 runs
     ────────────────────────────────────────────────────────────────────────────────
      unjudged             not tested          not tested          2 slices
                           no basis for a      no unused           256 classes in a

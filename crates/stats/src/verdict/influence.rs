@@ -144,7 +144,7 @@ impl<'a> Comparing<'a> {
                     Some(PairOfValues {
                         treatment: of(pair.treatment)?,
                         reference: of(pair.reference)?,
-                        is_steady: pair.both().iter().all(|run| !run.is_unsettled),
+                        is_steady: pair.both().iter().all(|run| is_settled(run, slice)),
                     })
                 })
                 .collect();
@@ -283,6 +283,12 @@ pub(super) fn has_applications<'a>(
 ) -> bool {
     let has_some = |run: &RunObservation| Some(run.slices.get(slice)?.applications.is_some());
     runs.all(|run| has_some(run) == Some(true))
+}
+
+fn is_settled(run: &RunObservation, slice: usize) -> bool {
+    run.slices
+        .get(slice)
+        .is_some_and(|slice| !slice.is_unsettled)
 }
 
 /// Whether a slice sends anything in a run, after the transient.

@@ -291,7 +291,7 @@ impl Judging<'_> {
                     best,
                     is_beyond: (slice.is_beyond(indicator))
                         .unwrap_or(indicator.sign() * (value - held_against) > 0.0),
-                    is_steady: !run.is_unsettled,
+                    is_steady: !slice.is_unsettled,
                 })
             })
             .collect();

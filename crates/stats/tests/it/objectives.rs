@@ -384,8 +384,11 @@ fn runs_without_a_steady_state_do_not_show_that_a_limit_is_kept() {
     let judged = |study: &StudyDescription, unsettled: u32| {
         let mut runs = runs(100, 3.2 * MBIT);
         for run in runs.iter_mut().filter(|run| run.key.repetition < unsettled) {
-            // It has 20 cycles.
             run.transient.steady_state_reached = false;
+            // 40 s, in which the rate rises all the time.
+            for (bin, bytes) in (0..).zip(&mut run.slices[CRITICAL].series.received_bytes) {
+                *bytes = 10_000 + 10 * bin;
+            }
         }
         judge(study, &runs)
     };

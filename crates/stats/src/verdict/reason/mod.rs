@@ -204,9 +204,16 @@ impl InfluenceVerdict {
             }
             _ => String::new(),
         };
-        let test = self.tests.iter().find(|test| test.numbers == *numbers);
-        let open = test.map_or_else(String::new, InfluenceTest::not_shown);
-        Some(format!("{}{first}{open}", numbers.describe(self.outcome)))
+        let (described, open) = (numbers.describe(self.outcome), self.not_shown());
+        Some(format!("{described}{first}{open}"))
+    }
+
+    /// Why the deciding test is not decided: "; about 40 repetitions would decide".
+    #[must_use]
+    pub fn not_shown(&self) -> String {
+        let decides = |test: &&InfluenceTest| Some(&test.numbers) == self.decided_by.as_ref();
+        let test = self.tests.iter().find(decides);
+        test.map_or_else(String::new, InfluenceTest::not_shown)
     }
 }
 
