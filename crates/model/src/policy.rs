@@ -391,6 +391,15 @@ impl PolicyParams {
         is_shared && self.classes.iter().all(only_waits)
     }
 
+    /// Whether some queue drops packets early at random.
+    #[must_use]
+    pub fn drops_at_random(&self) -> bool {
+        let of_class = |class: &ClassParams| {
+            class.wred.is_some() || class.child.as_deref().is_some_and(Self::drops_at_random)
+        };
+        self.classes.iter().any(of_class) || self.queues.iter().any(|queue| queue.wred.is_some())
+    }
+
     /// What a round of deficit round robin sends if every class takes its turn, bytes; 0 under another discipline. Quanta are proportional
     /// to the weights, and the smallest is a largest frame.
     #[must_use]

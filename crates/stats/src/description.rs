@@ -47,6 +47,9 @@ pub struct StudyDescription {
     pub repetitions: u32,
     /// How long traffic is offered in a run, ns.
     pub duration_ns: u64,
+    /// Nothing that happens by chance now and then can happen in it: runs that are alike stay alike.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_without_chance: bool,
     /// What the slices share.
     pub capacity: Capacity,
     /// Slices in order.

@@ -20,7 +20,7 @@ use crate::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
     SchedulerFigures, SentDelay, SliceRecord, Transient,
 };
-use crate::verdict::Basis;
+use crate::verdict::SampleKind;
 use slicewise_units::Duration;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -329,28 +329,24 @@ impl Observations {
 
     /// What the runs of a cell of this study are of what they stand for.
     #[must_use]
-    pub fn basis(&self, study: &StudyDescription, policy: usize, scenario: usize) -> Basis {
-        if self.is_deterministic(policy, scenario) {
-            Basis::Copies
+    pub fn sample(&self, study: &StudyDescription, policy: usize, scenario: usize) -> SampleKind {
+        if study.is_without_chance && self.is_deterministic(policy, scenario) {
+            SampleKind::Copies
         } else if study.is_of(BackendKind::Captured) && self.cell(policy, scenario).count() == 1 {
-            Basis::Census
+            SampleKind::Census
         } else {
-            Basis::Sample
+            SampleKind::Sample
         }
     }
 
     /// The runs of a cell, by repetition; one of those that are copies of one.
-    pub fn distinct(
+    pub(crate) fn distinct(
         &self,
+        sample: SampleKind,
         policy: usize,
         scenario: usize,
     ) -> impl Iterator<Item = &RunObservation> {
-        let number = if self.is_deterministic(policy, scenario) {
-            1
-        } else {
-            usize::MAX
-        };
-        self.cell(policy, scenario).take(number)
+        self.cell(policy, scenario).take(sample.distinct())
     }
 
     /// One run of a cell.
@@ -544,6 +540,17 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
             .iter()
             .any(|&length| length != 0 && length as u64 != bins)
     };
+    let counts = (record.slices.iter())
+        .flat_map(|slice| [&slice.steady, &slice.whole])
+        .chain([&record.aggregate])
+        .flat_map(|of| [of.sent_frames, of.received_frames, of.lost_frames]);
+    // Sums over runs, and shares of them in whole numbers, stay far inside an integer.
+    if counts
+        .chain(record.slices.iter().map(|slice| slice.withheld_frames))
+        .any(|count| count > MOST_FRAMES)
+    {
+        return damaged("a number of frames is beyond what any run can have");
+    }
     if lengths_differ || record.applications.iter().any(are_shorter) {
         return damaged("a series does not have one value per interval of the run");
     }
@@ -586,3 +593,6 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
 
 /// IP protocol number.
 const TCP: u8 = 6;
+
+/// More than any run can have: those of a day at 400 Gbit/s.
+const MOST_FRAMES: u64 = 1 << 46;

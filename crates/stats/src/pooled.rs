@@ -20,6 +20,8 @@ pub struct PooledShare {
     pub beyond: u64,
     /// All packets.
     pub of: u64,
+    /// Runs.
+    pub runs: u32,
     /// Upper bound of the share beyond the limit, at the confidence of the table and however often it is looked at; at most 1.
     pub upper: f64,
 }
@@ -41,7 +43,12 @@ impl PooledShare {
         let (looked_at, chance) = latest_look(runs.len(), confidence);
         let looked_at = &runs[..looked_at];
         let upper = upper_share(looked_at, chance)?;
-        Some(Self { beyond, of, upper })
+        Some(Self {
+            beyond,
+            of,
+            runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            upper,
+        })
     }
 }
 
@@ -49,8 +56,8 @@ impl PooledShare {
     /// The smallest share beyond the limit that as many packets without one could exclude.
     #[must_use]
     pub fn resolution(self, confidence: f64) -> f64 {
-        let (_, chance) = latest_look(1, confidence);
-        -chance.ln() / self.of as f64
+        let (looked_at, chance) = latest_look(self.runs as usize, confidence);
+        -chance.ln() / self.of as f64 * f64::from(self.runs) / looked_at as f64
     }
 }
 
@@ -66,6 +73,19 @@ pub fn packets_needed(allowed: f64, confidence: f64) -> Option<u64> {
     let needed = (-chance.ln() / allowed).ceil();
     // Beyond that floats are no whole numbers.
     (allowed > 0.0 && needed < 9e15).then_some(needed as u64)
+}
+
+/// The fewest runs of `packets` each of which none may be beyond the limit for the bound of their share to be `allowed`; `None` where no
+/// number within reason is enough.
+#[must_use]
+pub fn runs_needed(allowed: f64, packets: f64, confidence: f64) -> Option<u32> {
+    let is_enough = |runs: usize| {
+        let (looked_at, chance) = latest_look(runs, confidence);
+        -chance.ln() <= allowed * packets * looked_at as f64
+    };
+    let looks = (0..10).map(|doublings| FIRST_LOOK << doublings);
+    let runs = (1..FIRST_LOOK).chain(looks).find(|&runs| is_enough(runs))?;
+    u32::try_from(runs).ok()
 }
 
 /// Upper bound of the share beyond the limit, at most 1, which is too low with this chance; `None` without packets.
@@ -115,6 +135,17 @@ mod tests {
         assert_eq!(packets_needed(0.0, 0.95), None);
         assert_eq!(PooledShare::new(&[(0, 0)], 0.95), None);
         assert_eq!(PooledShare::new(&[], 0.95), None);
+    }
+
+    #[test]
+    fn as_many_runs_as_are_said_to_be_needed_show_it() {
+        for packets in [10.0, 999.9, 1_154.0, 40_000.0] {
+            let runs = runs_needed(1e-4, packets, 0.95).unwrap() as usize;
+            let none = |runs: usize| upper(&vec![(0, packets as u64); runs]);
+            assert!(none(runs) <= 1.001e-4, "{packets}: {runs}");
+            assert!(runs == 1 || none(runs - 1) > 1e-4, "{packets}: {runs}");
+        }
+        assert_eq!(runs_needed(1e-9, 10.0, 0.95), None);
     }
 
     #[test]

@@ -309,6 +309,7 @@ mod tests {
             assumptions: Vec::new(),
             repetitions: 3,
             duration_ns: 1,
+            is_without_chance: false,
             capacity: Capacity {
                 bits_per_second: 1,
                 frame_overhead_bytes: 0,

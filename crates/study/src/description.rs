@@ -6,6 +6,7 @@ use crate::licence;
 use crate::packets;
 use crate::params::{ImpairmentParams, LinkImpairments};
 use crate::study::{Phase, Study, StudyPolicy};
+use slicewise_model::PolicyParams;
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
     PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription, Unbounded,
@@ -65,6 +66,16 @@ impl Study {
             .collect()
     }
 
+    /// Whether nothing can happen in it by chance in one run of many: what differs at random from run to run shows in all of them.
+    fn is_without_chance(&self) -> bool {
+        let policies = self.policies.iter().map(|policy| &policy.params);
+        let on_path = self.path.iter().flat_map(|hop| &hop.policies);
+        self.impaired().is_empty()
+            && self.populations.is_empty()
+            && self.scenarios.iter().all(|s| s.applications.is_empty())
+            && !policies.chain(on_path).any(PolicyParams::drops_at_random)
+    }
+
     /// What judging and reporting need of the study. `program_version` is that of the program
     /// that runs it.
     #[must_use]
@@ -119,6 +130,7 @@ impl Study {
             assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),
+            is_without_chance: self.is_without_chance(),
             capacity: device::capacity(&self.dut),
             slices: slices.collect(),
             policies: policies.collect(),

@@ -2,7 +2,7 @@
 
 use crate::params::ScenarioParams;
 use crate::study::Study;
-use slicewise_stats::pooled::packets_needed;
+use slicewise_stats::pooled::{packets_needed, runs_needed};
 use slicewise_stats::words;
 use slicewise_units::NANOS_PER_SECOND;
 
@@ -16,13 +16,20 @@ pub(crate) fn notes(study: &Study) -> Vec<String> {
         let delay = objective.delay.map(|delay| delay.at.share_beyond());
         let finest = [objective.loss_ratio, delay].into_iter().flatten();
         let finest = finest.filter(|share| *share > 0.0).reduce(f64::min);
-        let needed = finest.and_then(|share| packets_needed(share, study.margins.confidence));
+        let confidence = study.margins.confidence;
+        let needed = finest.and_then(|share| packets_needed(share, confidence));
         let (Some(share), Some(needed)) = (finest, needed) else {
             continue;
         };
         for scenario in &study.scenarios {
             let sent = packets_of(study, scenario, index);
-            let Some(sent) = sent.filter(|sent| (1..needed).contains(sent)) else {
+            let repetitions = study.repetitions;
+            let is_short = |&sent: &u64| {
+                let a_run = sent as f64 / f64::from(repetitions);
+                let runs = runs_needed(share, a_run, confidence);
+                sent > 0 && runs.is_none_or(|runs| runs > repetitions)
+            };
+            let Some(sent) = sent.filter(is_short) else {
                 continue;
             };
             notes.push(format!(
@@ -31,7 +38,7 @@ pub(crate) fn notes(study: &Study) -> Vec<String> {
                 slice.name,
                 scenario.name,
                 words::count(sent, "packet"),
-                words::percent(share),
+                words::share(share),
             ));
             break;
         }

@@ -297,6 +297,7 @@ fn unnamed() -> StudyDescription {
         assumptions: Vec::new(),
         repetitions: 1,
         duration_ns: 0,
+        is_without_chance: false,
         capacity: Capacity {
             bits_per_second: 0,
             frame_overhead_bytes: 0,

@@ -96,7 +96,7 @@ fn how_compared(results: &ResultsComparison) -> Option<String> {
     let paired = results.figures.iter().filter(|f| f.paired).count();
     let text = match paired {
         _ if results.figures.is_empty() => return None,
-        0 => "Repetitions are compared as independent samples.",
+        0 => "Repetitions are compared in the order of their numbers: they have nothing in common.",
         paired if paired == results.figures.len() => {
             "Repetitions are compared in pairs: those of A and B have the same seeds."
         }
@@ -127,11 +127,11 @@ fn figures(results: &ResultsComparison, all: bool, width: u16, colours: Colours)
 fn row(figure: &ComparedFigure) -> Vec<String> {
     let numbers = &figure.numbers;
     let mean = one_word(&numbers.change(numbers.statistic));
-    let runs = numbers.runs.runs;
+    let runs = count(numbers.runs.runs.into(), "run");
     let change = match figure.outcome {
         _ if figure.equal => "equal".to_owned(),
-        Change::Better => format!("{mean} ({} of {runs} runs better)", figure.better.beyond),
-        _ => format!("{mean} ({} of {runs} runs worse)", numbers.runs.beyond),
+        Change::Better => format!("{mean} ({} of {runs} better)", figure.better.beyond),
+        _ => format!("{mean} ({} of {runs} worse)", numbers.runs.beyond),
     };
     let values = numbers.absolute().unwrap_or_default();
     let indicator = numbers

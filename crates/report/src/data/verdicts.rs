@@ -64,7 +64,7 @@ columns! {
         runs: Option<u32> = numbers.runs.map(|runs| runs.runs),
         runs_beyond: Option<u32> = numbers.runs.map(|runs| runs.beyond),
         runs_unsettled: Option<u32> = numbers.runs.map(|runs| runs.unsettled),
-        basis: Option<String> = numbers.runs.map(|runs| variant(runs.basis)),
+        sample: Option<String> = numbers.runs.map(|runs| variant(runs.sample)),
         e_holds: Option<f64> = numbers.runs.map(RunCount::evidence_within),
         e_broken: Option<f64> = numbers.runs.map(RunCount::evidence_beyond),
         repetitions_needed: Option<u32> = repetitions_needed,

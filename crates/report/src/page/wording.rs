@@ -3,7 +3,7 @@
 use crate::attribute::attributes;
 use crate::published::headline;
 use slicewise_results::host::HostFacts;
-use slicewise_stats::description::{ComparedDelay, SliceDescription, StudyDescription};
+use slicewise_stats::description::{ComparedDelay, Margins, SliceDescription, StudyDescription};
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
@@ -270,10 +270,11 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
         format!(
             "A run is one sample, a frame is not: an estimate is the mean over runs with Student's \
              {confidence} interval. In each run a limit is kept or exceeded. “Holds” says that it is kept in at \
-             least {} of all runs, “broken” that it is kept in fewer than 91 %, each at {confidence} by an e-value, which \
+             least {} of all runs, “broken” that it is kept in fewer than {}, each at {confidence} by an e-value, which \
              may be looked at after every run; where one of many tests may break a verdict, each needs as many \
              times the evidence. A verdict that the runs cannot decide is inconclusive, never guessed.",
-            percent(1.0 - margins.rare_runs)
+            percent(1.0 - margins.rare_runs),
+            percent(1.0 - margins.rare_runs.min(Margins::default().rare_runs))
         ),
         format!(
             "Without objectives isolation holds where, in every scenario with overload, throughput falls \

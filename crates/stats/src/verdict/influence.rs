@@ -2,7 +2,7 @@
 //! that of the reference scenario with the same random numbers.
 
 use super::isolation::Skipped;
-use super::runs::{Basis, Run, RunCount};
+use super::runs::{Run, RunCount, repetitions_to_decide};
 use super::shown;
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale};
 use crate::description::{Margins, StudyDescription};
@@ -90,7 +90,10 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
         decided_by: deciding.map(|test| test.numbers.clone()),
         first_broken: first_broken.cloned(),
         repetitions_needed: match outcome {
-            Outcome::Inconclusive => repetitions_to_decide(&tests),
+            Outcome::Inconclusive => repetitions_to_decide(
+                of(outcome)
+                    .map(|test| (test.numbers.runs.leans_to_broken(), test.repetitions_needed)),
+            ),
             _ => None,
         },
         tests,
@@ -112,16 +115,9 @@ impl<'a> Comparing<'a> {
             Ok(pairs) => pairs,
             Err(skipped) => return self.skip(slice, scenario, skipped),
         };
-        let of = |scenario| self.observations.basis(self.study, self.policy, scenario);
-        let basis = match (of(scenario), of(reference)) {
-            (one, other) if one == other => one,
-            _ => Basis::Sample,
-        };
-        pairs.truncate(if basis == Basis::Copies {
-            1
-        } else {
-            usize::MAX
-        });
+        let of = |scenario| self.observations.sample(self.study, self.policy, scenario);
+        let sample = of(scenario).of_pairs(of(reference));
+        pairs.truncate(sample.distinct());
         let both = || pairs.iter().flat_map(Pair::both);
         let has_applications = has_applications(both(), slice);
         if !has_applications && both().any(|run| run.has_no_delays) {
@@ -149,7 +145,7 @@ impl<'a> Comparing<'a> {
                 })
                 .collect();
             let none = RunCount {
-                basis,
+                sample,
                 ..RunCount::none(&margins)
             };
             let Some(numbers) = pairs_of(indicator, &values, &margins, none) else {
@@ -368,6 +364,7 @@ pub(super) fn mean_offered<'a>(
 }
 
 /// An indicator in a repetition of the scenario and of the reference.
+#[derive(Debug, Clone)]
 pub(super) struct PairOfValues {
     pub treatment: f64,
     pub reference: f64,
@@ -545,25 +542,4 @@ fn severity(test: &InfluenceTest, worsening: f64) -> f64 {
 /// How close the worst run of a test that holds is to its margin.
 fn closeness(test: &InfluenceTest) -> f64 {
     severity(test, test.numbers.worst.unwrap_or(test.numbers.statistic))
-}
-
-/// Every test that leans towards "holds" must be decided; of those that lean towards "broken",
-/// one is enough.
-fn repetitions_to_decide(tests: &[InfluenceTest]) -> Option<u32> {
-    let open = || tests.iter().filter(|t| t.outcome == Outcome::Inconclusive);
-    let leans_to_broken = |t: &&InfluenceTest| {
-        let runs = t.numbers.runs;
-        runs.evidence_beyond() > runs.evidence_within()
-    };
-    if open().any(|t| leans_to_broken(&t)) {
-        return open()
-            .filter(leans_to_broken)
-            .filter_map(|t| t.repetitions_needed)
-            .min();
-    }
-    open()
-        .map(|t| t.repetitions_needed)
-        .collect::<Option<Vec<_>>>()?
-        .into_iter()
-        .max()
 }

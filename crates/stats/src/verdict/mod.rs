@@ -23,7 +23,7 @@ pub use isolation::{Deciding, IsolationVerdict, NotJudged};
 pub use objectives::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict};
 pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
 pub use reason::{objective_value, quantity};
-pub use runs::{Basis, RunCount, rare_share_excluded, runs_to_hold};
+pub use runs::{RunCount, SampleKind, rare_share_excluded, runs_to_hold};
 pub use scalability::ScalabilityVerdict;
 
 use crate::description::{PublishedVerdict, SliceLimit, StudyDescription};

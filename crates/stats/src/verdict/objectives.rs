@@ -3,7 +3,7 @@
 
 use super::influence::sends;
 use super::isolation::Skipped;
-use super::runs::{Basis, Run, RunCount};
+use super::runs::{Run, RunCount, SampleKind, repetitions_to_decide};
 use super::shown;
 use super::{NotJudged, Outcome};
 use crate::application::ApplicationRecord;
@@ -13,6 +13,7 @@ use crate::objective::{Objective, Percentile};
 use crate::observations::{Observations, RunObservation, SliceObservation};
 use crate::pooled::PooledShare;
 use crate::projection::Projection;
+use crate::record::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// Whether slices with objectives meet them.
@@ -132,6 +133,9 @@ pub struct ObjectiveTest {
     /// Packets of all repetitions and those of them lost or late, where the objective is of a share of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<PooledShare>,
+    /// Where only the percentile of each run is known: values that all runs together have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<u64>,
     /// Of one capture: what it says of the time after it, where it is long enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<Projection>,
@@ -158,8 +162,10 @@ pub(super) fn judge(
             continue;
         };
         for (scenario, description) in study.scenarios.iter().enumerate() {
-            let runs: Vec<&RunObservation> = observations.distinct(policy, scenario).collect();
-            let runs = (&*runs, observations.basis(study, policy, scenario));
+            let sample = observations.sample(study, policy, scenario);
+            let runs: Vec<&RunObservation> =
+                observations.distinct(sample, policy, scenario).collect();
+            let runs = (&*runs, sample);
             judging.cell((index, slice), &description.name, &objective, runs);
         }
     }
@@ -176,7 +182,7 @@ struct Judging<'a> {
 /// The runs of a scenario in which a slice sends something.
 struct Sending<'a> {
     runs: Vec<&'a RunObservation>,
-    basis: Basis,
+    sample: SampleKind,
     index: usize,
     slice: &'a SliceDescription,
     /// What it sends, of each run, bit/s.
@@ -209,13 +215,13 @@ impl Judging<'_> {
         (index, slice): (usize, &SliceDescription),
         scenario: &str,
         objective: &Objective,
-        (runs, basis): (&[&RunObservation], Basis),
+        (runs, sample): (&[&RunObservation], SampleKind),
     ) {
         let skip = |skipped: Skipped| skipped.not_judged(scenario.to_owned(), slice.name.clone());
         let runs_sending = runs.iter().copied().filter(|run| sends(run, index));
         let mut sending = Sending {
             runs: runs_sending.collect(),
-            basis,
+            sample,
             index,
             slice,
             offered: Vec::new(),
@@ -311,7 +317,7 @@ impl Judging<'_> {
         .map(|run| (run.value, run.room(indicator)));
         let is_known = |value: &f64| value.is_finite();
         let none = RunCount {
-            basis: sending.basis,
+            sample: sending.sample,
             ..RunCount::none(&self.study.margins)
         };
         let runs = results.iter().map(|run| match run.is_beyond {
@@ -335,12 +341,31 @@ impl Judging<'_> {
             runs: none.with(runs),
             outcome: Outcome::Inconclusive,
             repetitions_needed: None,
-            projection: shown::projection(indicator, sending.slices(), none.basis),
+            projection: shown::projection(indicator, sending.slices(), none.sample),
             packets: shown::packets(indicator, sending.slices(), none.confidence),
-            growing_per_second: (indicator.is_delay())
-                .then(|| shown::growing(limit, sending.slices(), none.confidence))
-                .flatten(),
+            values: sending.values(indicator),
+            growing_per_second: shown::growing(
+                self.limit_of_growth(indicator, limit, sending.slice),
+                sending.slices(),
+                none.confidence,
+            ),
         })
+    }
+
+    /// What growing delay is held against: its own limit, and for anything else that follows from a queue that of the slice's delay, or as
+    /// many times the resolution as a queue of ten frames.
+    fn limit_of_growth(
+        &self,
+        indicator: ObjectiveIndicator,
+        limit: f64,
+        slice: &SliceDescription,
+    ) -> f64 {
+        let of_delay = slice.objective.and_then(|objective| objective.delay);
+        match of_delay {
+            _ if indicator.is_delay() => limit,
+            Some(delay) => delay.limit_ns as f64,
+            None => 100.0 * self.study.margins.delay_resolution_ns.max(10_000) as f64,
+        }
     }
 
     fn conclude(self) -> ObjectivesVerdict {
@@ -352,22 +377,26 @@ impl Judging<'_> {
         let strength = |test: &&ObjectiveTest| test.strength();
         let of = |outcome| tests.iter().filter(move |t| t.outcome == outcome);
         let decided_by = match outcome {
-            Outcome::Inconclusive => of(outcome).min_by(|a, b| strength(a).total_cmp(&strength(b))),
+            // One that leans to broken decides alone.
+            Outcome::Inconclusive => (of(outcome).filter(|test| test.leans_to_broken()))
+                .max_by(|a, b| strength(a).total_cmp(&strength(b)))
+                .or_else(|| of(outcome).min_by(|a, b| strength(a).total_cmp(&strength(b)))),
             _ => of(outcome).min_by(|a, b| room(a).total_cmp(&room(b))),
         };
         let first_missed = (self.study.scenarios.iter())
             .map(|s| &s.name)
             .find(|name| of(Outcome::Broken).any(|t| t.scenario == **name));
-        let needed: Option<Vec<u32>> = of(Outcome::Inconclusive)
-            .map(|test| test.repetitions_needed)
-            .collect();
         ObjectivesVerdict {
             outcome,
             decided_by: decided_by.cloned(),
             first_missed: first_missed.cloned(),
-            repetitions_needed: needed
-                .filter(|_| outcome == Outcome::Inconclusive)
-                .and_then(|needed| needed.into_iter().max()),
+            repetitions_needed: match outcome {
+                Outcome::Inconclusive => repetitions_to_decide(of(outcome).map(|test| {
+                    let needed = test.repetitions_needed;
+                    (test.leans_to_broken(), needed)
+                })),
+                _ => None,
+            },
             tests,
         }
     }
@@ -392,6 +421,27 @@ impl Sending<'_> {
                     .map(|slice| slice.applications?.goodput_asked_bits_per_second)
                     .collect();
                 asked.map(|asked| asked.into_iter().map(Some).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Flows, requests or packets received of which only percentiles are known, in all runs.
+    fn values(&self, indicator: ObjectiveIndicator) -> Option<u64> {
+        let of_applications = |of: fn(&ApplicationRecord) -> Option<&DelayFigures>| {
+            let applications = self.runs.iter().flat_map(|run| &run.applications);
+            let own = applications.filter(|source| source.slice == self.slice.name);
+            own.filter_map(of).map(|times| times.samples).sum()
+        };
+        match indicator {
+            ObjectiveIndicator::DelayVariation(_) => {
+                Some(self.slices().map(|slice| slice.steady.delay.samples).sum())
+            }
+            ObjectiveIndicator::CompletionTime(_) => {
+                Some(of_applications(ApplicationRecord::time_of_begun))
+            }
+            ObjectiveIndicator::RequestLatency(_) => {
+                Some(of_applications(ApplicationRecord::latency_of_due))
             }
             _ => None,
         }
@@ -447,6 +497,7 @@ impl ObjectiveTest {
     fn decided(self, tests: usize) -> Self {
         let outcome = match self.runs.outcome(tests) {
             Outcome::Holds if !self.can_be_met || self.is_short() => Outcome::Inconclusive,
+            Outcome::Broken if self.is_beyond_by_being_short() => Outcome::Inconclusive,
             outcome => outcome,
         };
         let repetitions_needed = match outcome {
@@ -473,6 +524,10 @@ impl ObjectiveTest {
             return Some(of_runs.max(self.runs_with_packets()?));
         }
         Some(of_runs)
+    }
+
+    fn leans_to_broken(&self) -> bool {
+        self.runs.leans_to_broken()
     }
 
     /// The evidence for what it leans to: none where more runs would not decide it.

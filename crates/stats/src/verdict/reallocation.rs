@@ -1,6 +1,6 @@
 //! Resource reallocation: how much of the capacity that guaranteed slices leave does best effort get?
 
-use super::runs::{Basis, Run, RunCount};
+use super::runs::{Run, RunCount, SampleKind};
 use super::{DecidedBy, Outcome, Scale};
 use crate::description::StudyDescription;
 use crate::estimate::Sample;
@@ -83,12 +83,15 @@ pub(super) fn judge(
         .values()
         .fold(Opportunity::default(), |sum, run| sum.plus(*run));
     let rate = |bytes: f64| (total.seconds > 0.0).then(|| bytes * 8.0 / total.seconds);
-    let basis = (0..study.scenarios.len())
+    let kind = (0..study.scenarios.len())
         .filter(|&scenario| observations.cell(policy, scenario).next().is_some())
-        .map(|scenario| observations.basis(study, policy, scenario))
-        .reduce(|one, other| if one == other { one } else { Basis::Sample })
-        .unwrap_or(Basis::Sample);
-    let mut verdict = conclude(study, &fractions, basis, &sample, scenarios);
+        .map(|scenario| observations.sample(study, policy, scenario))
+        .reduce(|one, other| match one == other {
+            true => one,
+            false => SampleKind::Sample,
+        })
+        .unwrap_or(SampleKind::Sample);
+    let mut verdict = conclude(study, &fractions, kind, &sample, scenarios);
     if let Some(numbers) = &mut verdict.decided_by {
         numbers.reference = rate(total.available_bytes);
         numbers.treatment = rate(total.taken_bytes);
@@ -99,22 +102,17 @@ pub(super) fn judge(
 fn conclude(
     study: &StudyDescription,
     fractions: &[f64],
-    basis: Basis,
+    kind: SampleKind,
     sample: &Sample,
     scenarios: Vec<ScenarioReallocation>,
 ) -> ReallocationVerdict {
     let margins = &study.margins;
     let none = RunCount {
-        basis,
+        sample: kind,
         ..RunCount::none(margins)
     };
     let (most, least) = (margins.reallocation_holds, margins.reallocation_broken);
-    let distinct = if basis == Basis::Copies {
-        1
-    } else {
-        fractions.len()
-    };
-    let fractions = &fractions[..distinct];
+    let fractions = &fractions[..kind.distinct().min(fractions.len())];
     let count = |is_within: &dyn Fn(f64) -> bool| {
         let runs = fractions.iter().map(|&fraction| match is_within(fraction) {
             true => Run::Within,

@@ -25,6 +25,24 @@ const WITHIN: [(f64, f64); 4] = [
 /// Shares of runs within the limit for which "broken" is decided soonest, as parts of 1 − p₀, and their weights.
 const BEYOND: [(f64, f64); 4] = [(0.88, 0.1), (0.714, 0.2), (0.44, 0.2), (0.033, 0.5)];
 
+impl SampleKind {
+    /// Runs of a cell that say something of their own.
+    pub(crate) const fn distinct(self) -> usize {
+        match self {
+            Self::Copies => 1,
+            Self::Sample | Self::Census => usize::MAX,
+        }
+    }
+
+    /// Of what is held against something else: two captures are no more than a pair.
+    pub(super) fn of_pairs(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Copies, Self::Copies) => Self::Copies,
+            _ => Self::Sample,
+        }
+    }
+}
+
 /// A run held against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
@@ -44,7 +62,7 @@ const WORSE: [(f64, f64); 3] = [(0.65, 0.3), (0.8, 0.3), (0.97, 0.4)];
 /// What runs are of what they stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
+pub enum SampleKind {
     /// A sample of all runs.
     Sample,
     /// One run, and all others are copies of it: nothing in them is random.
@@ -68,7 +86,7 @@ pub struct RunCount {
     /// Runs of the reference that differ from the one before by more than the limit.
     pub scattered: u32,
     /// What the runs are of what they stand for.
-    pub basis: Basis,
+    pub sample: SampleKind,
     /// Share of all runs that "holds" says no more are beyond than.
     pub excluded: f64,
     /// Share of all runs that "broken" says more are beyond than: the same, but at most 9 %, as few runs exclude little.
@@ -92,7 +110,7 @@ impl RunCount {
             unsettled: 0,
             better: 0,
             scattered: 0,
-            basis: Basis::Sample,
+            sample: SampleKind::Sample,
             excluded,
             tolerated: excluded.min(usual),
             confidence: valid_confidence(margins.confidence),
@@ -134,10 +152,10 @@ impl RunCount {
 
     /// Whether the runs that are worse than the reference are shown to outnumber those that are better by as much: where runs of one
     /// scenario scatter by more than the margin, they are as many.
-    fn is_worse_than_chance(self) -> bool {
+    fn is_worse_than_chance(self, tests: f64) -> bool {
         let discordant = self.beyond.saturating_add(self.better);
         let evidence = mixture(0.5, WORSE, discordant, self.beyond);
-        self.better + self.scattered == 0 || evidence * (1.0 - self.confidence) >= 1.0
+        self.better + self.scattered == 0 || evidence * (1.0 - self.confidence) >= tests
     }
 
     /// The e-value of the one of both that the runs lean to.
@@ -145,22 +163,26 @@ impl RunCount {
         self.evidence_within().max(self.evidence_beyond())
     }
 
+    /// Whether more speaks for "broken" than for "holds".
+    pub(super) fn leans_to_broken(self) -> bool {
+        self.evidence_beyond() > self.evidence_within()
+    }
+
     /// What is decided, if this is one of `tests` of which one that is broken breaks all.
     pub(super) fn outcome(self, tests: usize) -> Outcome {
-        if self.basis != Basis::Sample && self.runs > 0 {
+        if self.sample != SampleKind::Sample && self.runs > 0 {
             return match self {
                 Self { beyond: 1.., .. } => Outcome::Broken,
                 Self { unsettled: 1.., .. } => Outcome::Inconclusive,
                 _ => Outcome::Holds,
             };
         }
-        let alpha = 1.0 - self.confidence;
-        if self.evidence_within() * alpha >= 1.0 {
-            Outcome::Holds
-        } else if self.evidence_beyond() * alpha >= tests.max(1) as f64
-            && self.is_worse_than_chance()
-        {
+        let (alpha, tests) = (1.0 - self.confidence, tests.max(1) as f64);
+        // Where few runs exclude little, both can be shown: "broken" says more.
+        if self.evidence_beyond() * alpha >= tests && self.is_worse_than_chance(tests) {
             Outcome::Broken
+        } else if self.evidence_within() * alpha >= 1.0 {
+            Outcome::Holds
         } else {
             Outcome::Inconclusive
         }
@@ -168,7 +190,7 @@ impl RunCount {
 
     /// Runs that would decide it if the share of those beyond the limit stays what it is; `None` where no number within reason would.
     pub(super) fn runs_needed(self, tests: usize) -> Option<u32> {
-        if self.basis != Basis::Sample {
+        if self.sample != SampleKind::Sample {
             return None;
         }
         (self.runs.saturating_add(1).max(2)..=MAX_REPETITIONS)
@@ -177,15 +199,14 @@ impl RunCount {
 
     /// As many runs with the same share of them beyond the limit, and rather one more than the runs lean to.
     pub(super) fn scaled_to(self, runs: u32) -> Self {
-        let leans_to_hold = self.evidence_within() >= self.evidence_beyond();
         let scaled = |count: u32| {
             let (product, all) = (
                 u64::from(count) * u64::from(runs),
                 u64::from(self.runs.max(1)),
             );
-            let scaled = match leans_to_hold {
-                true => product.div_ceil(all),
-                false => product / all,
+            let scaled = match self.leans_to_broken() {
+                true => product / all,
+                false => product.div_ceil(all),
             };
             u32::try_from(scaled).unwrap_or(u32::MAX)
         };
@@ -211,6 +232,20 @@ fn mixture<const N: usize>(contrary: f64, mixed: [(f64, f64); N], runs: u32, bey
     let terms = mixed.iter().map(|(share, weight)| weight * ratio(*share));
     // What is beyond all measure is decided, whatever its digits.
     terms.sum::<f64>().min(1e300)
+}
+
+/// Repetitions that decide open tests, of each whether it leans to "broken" and the repetitions that it needs: those that lean to "holds" must
+/// all be decided, and of the others one is enough.
+pub(super) fn repetitions_to_decide(
+    open: impl Iterator<Item = (bool, Option<u32>)>,
+) -> Option<u32> {
+    let (broken, holding): (Vec<_>, Vec<_>) =
+        open.partition(|(leans_to_broken, _)| *leans_to_broken);
+    if !broken.is_empty() {
+        return broken.into_iter().filter_map(|(_, needed)| needed).min();
+    }
+    let needed: Option<Vec<u32>> = holding.into_iter().map(|(_, needed)| needed).collect();
+    needed?.into_iter().max()
 }
 
 /// The fewest runs with which anything can be shown to hold: that many without one beyond its limit; `None` where
@@ -355,7 +390,7 @@ mod tests {
     fn a_run_that_all_others_copy_decides_alone() {
         let of = |run| {
             let deterministic = RunCount {
-                basis: Basis::Copies,
+                sample: SampleKind::Copies,
                 ..none()
             };
             deterministic.with([run].into_iter())

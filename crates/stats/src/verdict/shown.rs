@@ -1,11 +1,11 @@
 //! What an objective that is met in all repetitions may lack to be shown to be met: packets, or an end of growing delay.
 
-use super::Basis;
+use super::SampleKind;
 use super::objectives::{ObjectiveIndicator, ObjectiveTest};
 use super::runs::MAX_REPETITIONS;
 use crate::growth::DelayGrowth;
 use crate::observations::SliceObservation;
-use crate::pooled::{PooledShare, packets_needed};
+use crate::pooled::{self, PooledShare, packets_needed};
 use crate::projection::Projection;
 
 impl ObjectiveTest {
@@ -16,7 +16,10 @@ impl ObjectiveTest {
             ObjectiveIndicator::LossRatio => self.limit,
             ObjectiveIndicator::Delay(at) => at.share_beyond(),
             ObjectiveIndicator::Availability { .. } => 1.0 - self.limit,
-            _ => return None,
+            ObjectiveIndicator::DelayVariation(at)
+            | ObjectiveIndicator::CompletionTime(at)
+            | ObjectiveIndicator::RequestLatency(at) => at.share_beyond(),
+            ObjectiveIndicator::Throughput | ObjectiveIndicator::Goodput => return None,
         };
         (allowed > 0.0).then_some(allowed)
     }
@@ -24,32 +27,47 @@ impl ObjectiveTest {
     /// Whether the packets of all repetitions are too few, or too many of them lost or late, to show that no more than allowed are.
     #[must_use]
     pub fn lacks_packets(&self) -> bool {
-        let allowed = self.allowed_share().zip(self.packets);
-        allowed.is_some_and(|(allowed, packets)| packets.upper > allowed)
+        let Some(allowed) = self.allowed_share() else {
+            return false;
+        };
+        let needed = packets_needed(allowed, self.runs.confidence);
+        match (self.packets, self.values) {
+            (Some(packets), _) => packets.upper > allowed,
+            (None, Some(values)) => needed.is_none_or(|needed| values < needed),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether a run has so few packets that one of them lost or late is too many, and all runs together have no more than allowed:
+    /// runs beyond the limit then say how short they are.
+    pub(super) fn is_beyond_by_being_short(&self) -> bool {
+        let shares = self.allowed_share().zip(self.packets);
+        shares.is_some_and(|(allowed, packets)| {
+            let allowed_in_all = allowed * packets.of as f64;
+            allowed_in_all < f64::from(self.runs.runs) && packets.beyond as f64 <= allowed_in_all
+        })
     }
 
     /// Whether it cannot be shown to be met, whatever the runs at hand say: for want of packets, or of an end of growing delay.
     pub(super) fn is_short(&self) -> bool {
         // Of a capture it is known what every packet had.
-        self.runs.basis != Basis::Census
+        self.runs.sample != SampleKind::Census
             && (self.lacks_packets() || self.growing_per_second.is_some())
     }
 
     /// Runs that would send enough packets if the share of those lost or late stays what it is.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most `MAX_REPETITIONS`"
-    )]
     pub(super) fn runs_with_packets(&self) -> Option<u32> {
-        let (allowed, packets) = self.allowed_share().zip(self.packets)?;
-        let needed = packets_needed(allowed, self.runs.confidence)?;
-        let is_within = (packets.beyond as f64) < allowed * packets.of as f64;
-        let times = (needed as f64 / packets.of as f64).max(1.0) * (1.0 + packets.beyond as f64);
-        let repetitions = (f64::from(self.runs.runs) * times).ceil();
+        let allowed = self.allowed_share()?;
+        let (of, beyond) = match self.packets {
+            Some(packets) => (packets.of as f64, packets.beyond as f64),
+            None => (self.values? as f64, 0.0),
+        };
+        let a_run = of / f64::from(self.runs.runs.max(1));
         // Copies of a run show no more than one.
-        let is_enough = is_within && self.runs.basis == Basis::Sample;
-        (is_enough && repetitions <= f64::from(MAX_REPETITIONS)).then_some(repetitions as u32)
+        let can_be_shown = beyond < allowed * of && self.runs.sample == SampleKind::Sample;
+        // With as many events as there are, it takes as many packets more for each.
+        let runs = pooled::runs_needed(allowed, a_run / (1.0 + beyond), self.runs.confidence)?;
+        (can_be_shown && runs <= MAX_REPETITIONS).then_some(runs)
     }
 }
 
@@ -92,9 +110,12 @@ pub(super) fn growing<'o>(
 pub(super) fn projection<'o>(
     indicator: ObjectiveIndicator,
     mut runs: impl Iterator<Item = &'o SliceObservation>,
-    basis: Basis,
+    sample: SampleKind,
 ) -> Option<Projection> {
-    let [of_lost, of_late] = runs.next().filter(|_| basis == Basis::Census)?.projected;
+    let [of_lost, of_late] = runs
+        .next()
+        .filter(|_| sample == SampleKind::Census)?
+        .projected;
     match indicator {
         ObjectiveIndicator::LossRatio => of_lost,
         ObjectiveIndicator::Delay(_) => of_late,

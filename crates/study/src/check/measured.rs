@@ -180,6 +180,7 @@ impl Checker<'_> {
             // 0 where the file does not say.
             repetitions: spec.repetitions.map_or(0, |Repetitions(number)| number),
             duration_ns: duration.map_or(0, Duration::nanos),
+            is_without_chance: false,
             capacity: capacity.map_or(UNKNOWN, |rate| device::capacity(&port(rate))),
             slices,
             policies: spec.policies.iter().map(measured_policy).collect(),

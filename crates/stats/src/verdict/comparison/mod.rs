@@ -6,7 +6,7 @@
 mod changes;
 
 use super::influence::{PairOfValues, has_applications, idle_delay, mean_offered, pairs_of, sends};
-use super::runs::{Basis, RunCount};
+use super::runs::{RunCount, SampleKind};
 use super::{DecidedBy, Indicator, Outcome};
 use crate::backend::BackendKind;
 use crate::description::{Margins, StudyDescription};
@@ -213,7 +213,7 @@ struct Cell<'a> {
     a: Vec<&'a RunObservation>,
     b: Vec<&'a RunObservation>,
     paired: bool,
-    basis: Basis,
+    sample: SampleKind,
     slices: (usize, usize),
     /// Delay without queueing of the slice, ns.
     smallest_ns: (u64, u64),
@@ -231,7 +231,7 @@ impl<'a> Comparing<'a> {
                         a,
                         b,
                         paired,
-                        basis: self.basis(policies, scenario),
+                        sample: self.sample(policies, scenario),
                         slices,
                         smallest_ns,
                     };
@@ -276,11 +276,11 @@ impl<'a> Comparing<'a> {
     }
 
     /// What the runs of a cell are in both.
-    fn basis(&self, policies: (usize, usize), scenarios: (usize, usize)) -> Basis {
+    fn sample(&self, policies: (usize, usize), scenarios: (usize, usize)) -> SampleKind {
         let (a, b) = (self.a, self.b);
-        let of_a = a.observations.basis(a.study, policies.0, scenarios.0);
-        let of_b = b.observations.basis(b.study, policies.1, scenarios.1);
-        if of_a == of_b { of_a } else { Basis::Sample }
+        let of_a = a.observations.sample(a.study, policies.0, scenarios.0);
+        let of_b = b.observations.sample(b.study, policies.1, scenarios.1);
+        of_a.of_pairs(of_b)
     }
 
     /// Smallest delays of a slice in the scenarios of both, ns. On one back end both are compared with the smaller
@@ -341,7 +341,7 @@ impl<'a> Comparing<'a> {
         for indicator in indicators {
             let pairs = cell.pairs(indicator);
             let none = RunCount {
-                basis: cell.basis,
+                sample: cell.sample,
                 ..RunCount::none(&margins)
             };
             let mirrored: Vec<PairOfValues> = pairs.iter().map(PairOfValues::mirrored).collect();
@@ -390,10 +390,7 @@ impl Cell<'_> {
             reference,
             is_steady: true,
         };
-        let distinct = match self.basis {
-            Basis::Copies => 1,
-            _ => usize::MAX,
-        };
+        let distinct = self.sample.distinct();
         if self.paired {
             let both = self.a.iter().zip(&self.b).take(distinct);
             return both

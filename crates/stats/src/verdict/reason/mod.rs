@@ -5,8 +5,8 @@ mod objective;
 pub use objective::objective_value;
 
 use super::{
-    Basis, BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict,
-    IsolationVerdict, ObjectivesVerdict, Outcome, PolicyVerdict, ReallocationVerdict, RunCount,
+    BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict, IsolationVerdict,
+    ObjectivesVerdict, Outcome, PolicyVerdict, ReallocationVerdict, RunCount, SampleKind,
     ScalabilityVerdict, Scale,
 };
 use crate::description::SliceLimit;
@@ -143,7 +143,7 @@ impl RunCount {
     /// " in 34 of 34 runs of storm"; of one capture ": met in this capture of storm".
     fn of_scenario(self, scenario: Option<&str>) -> String {
         let scenario = scenario.map_or_else(String::new, |scenario| format!(" of {scenario}"));
-        if self.basis == Basis::Census {
+        if self.sample == SampleKind::Census {
             let kept = match self.beyond {
                 0 => "met",
                 _ => "missed",
@@ -151,8 +151,8 @@ impl RunCount {
             return format!(": {kept} in this capture{scenario}");
         }
         let runs = words::count(self.runs.into(), "run");
-        let copies = match self.basis {
-            Basis::Copies => " (deterministic: one run)",
+        let copies = match self.sample {
+            SampleKind::Copies => " (deterministic: one run)",
             _ => "",
         };
         format!(" in {} of {runs}{scenario}{copies}", self.within())
@@ -161,7 +161,7 @@ impl RunCount {
     /// What that shows of all runs: " (95 %: in at least 91 %)"; nothing of copies of one run.
     fn shown(self, outcome: Outcome) -> String {
         let (claim, share) = match outcome {
-            _ if self.basis != Basis::Sample => return String::new(),
+            _ if self.sample != SampleKind::Sample => return String::new(),
             Outcome::Holds | Outcome::Partial => ("at least", 1.0 - self.excluded),
             Outcome::Broken => ("less than", 1.0 - self.tolerated),
             _ => return String::new(),
@@ -176,7 +176,7 @@ impl RunCount {
     /// What would decide it: "; about 40 repetitions would decide".
     fn decides(self, needed: Option<u32>) -> String {
         match needed {
-            _ if self.unsettled > self.runs / 10 => format!(
+            _ if self.unsettled > 0 => format!(
                 "; {} of them had no steady state: run longer",
                 self.unsettled
             ),
@@ -184,7 +184,7 @@ impl RunCount {
                 "; in {} it is better by as much: runs scatter by more than the margin, run longer",
                 self.better
             ),
-            _ if self.basis == Basis::Copies => {
+            _ if self.sample == SampleKind::Copies => {
                 "; every repetition is a copy of it: run longer".to_owned()
             }
             Some(needed) => format!("; about {needed} repetitions would decide"),

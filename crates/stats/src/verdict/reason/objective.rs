@@ -4,7 +4,7 @@ use super::still_growing;
 use crate::objective::Percentile;
 use crate::pooled::{self, PooledShare};
 use crate::projection::Projection;
-use crate::verdict::{Basis, ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome};
+use crate::verdict::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome, SampleKind};
 use crate::words::{self, percent, share};
 use std::fmt;
 
@@ -84,7 +84,7 @@ impl ObjectiveTest {
     #[must_use]
     pub fn measured(&self) -> String {
         let is_of_packets = !matches!(self.indicator, ObjectiveIndicator::Availability { .. });
-        if self.runs.basis == Basis::Census
+        if self.runs.sample == SampleKind::Census
             && is_of_packets
             && let Some((packets, allowed)) = self.packets.zip(self.allowed_share())
         {
@@ -116,9 +116,7 @@ impl ObjectiveTest {
     pub fn describe(&self) -> String {
         let resolution = match self.packets {
             Some(packets)
-                if self.outcome == Outcome::Holds
-                    && self.runs.basis != Basis::Census
-                    && self.allowed_share().is_some() =>
+                if self.outcome == Outcome::Holds && self.runs.sample != SampleKind::Census =>
             {
                 let resolution = packets.resolution(self.runs.confidence);
                 format!("; resolution {}", share(resolution))
@@ -186,11 +184,27 @@ impl ObjectiveTest {
             };
             return format!("; {sends_only}: whether it would get more is unknown");
         }
-        let allowed = self.allowed_share().zip(self.packets);
-        let Some((allowed, packets)) = allowed.filter(|_| self.lacks_packets()) else {
+        let repetitions = match self.repetitions_needed {
+            Some(needed) => format!("; about {needed} repetitions would decide"),
+            None => String::new(),
+        };
+        let Some(allowed) = self.allowed_share().filter(|_| self.lacks_packets()) else {
+            if self.is_beyond_by_being_short() && self.runs.leans_to_broken() {
+                return "; runs have too few packets for what is allowed: run longer".to_owned();
+            }
             return self.runs.decides(self.repetitions_needed);
         };
         let needed = pooled::packets_needed(allowed, self.runs.confidence);
+        let Some(packets) = self.packets else {
+            let counted = match self.indicator {
+                ObjectiveIndicator::CompletionTime(_) => "flow",
+                ObjectiveIndicator::RequestLatency(_) => "request",
+                _ => "packet",
+            };
+            let all = words::count(self.values.unwrap_or(0), counted);
+            let needed = needed.unwrap_or(u64::MAX);
+            return format!("; {all} in all runs, {needed} needed{repetitions}");
+        };
         let shown = match needed.filter(|_| packets.beyond == 0) {
             Some(needed) => format!("{needed} needed"),
             None => format!("which shows at most {}", share(packets.upper)),
@@ -201,10 +215,6 @@ impl ObjectiveTest {
         };
         let what = self.lost_words();
         let all = words::count(packets.of, counted);
-        let repetitions = match self.repetitions_needed {
-            Some(needed) => format!("; about {needed} repetitions would decide"),
-            None => String::new(),
-        };
         format!("; {} of {all} {what}, {shown}{repetitions}", packets.beyond)
     }
 }
@@ -215,7 +225,8 @@ pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
     match indicator {
         ObjectiveIndicator::Throughput | ObjectiveIndicator::Goodput => words::rate(value),
         ObjectiveIndicator::LossRatio => share(value),
-        ObjectiveIndicator::Availability { .. } => percent(value),
+        // 99.9995 % is not all.
+        ObjectiveIndicator::Availability { .. } => format!("{} %", words::digits(value * 100.0, 8)),
         ObjectiveIndicator::Delay(_)
         | ObjectiveIndicator::DelayVariation(_)
         | ObjectiveIndicator::CompletionTime(_)

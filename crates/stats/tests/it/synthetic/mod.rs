@@ -69,6 +69,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         assumptions: Vec::new(),
         repetitions: 10,
         duration_ns: DURATION_NS,
+        is_without_chance: false,
         capacity: Capacity {
             bits_per_second: 35_000_000,
             frame_overhead_bytes: 0,
