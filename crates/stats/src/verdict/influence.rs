@@ -78,7 +78,12 @@ fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVer
     let deciding = match outcome {
         Outcome::Broken => largest(of(Outcome::Broken), |t| severity(t, t.numbers.statistic)),
         Outcome::Holds => largest(tests.iter(), closeness),
-        _ => largest(of(Outcome::Inconclusive), |t| -t.strength()),
+        // One that leans to broken decides alone.
+        _ => largest(
+            of(outcome).filter(|test| test.numbers.runs.leans_to_broken()),
+            InfluenceTest::strength,
+        )
+        .or_else(|| largest(of(outcome), |test| -test.strength())),
     };
     let first_broken = study
         .scenarios
