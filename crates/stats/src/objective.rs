@@ -33,6 +33,22 @@ pub struct Objective {
     pub availability: Option<ConformingIntervals>,
 }
 
+impl Objective {
+    /// With intervals of whole bins, at least as long as stated.
+    #[must_use]
+    pub fn in_bins(self, bin_ns: u64) -> Self {
+        let bin_ns = bin_ns.max(1);
+        let whole = |intervals: ConformingIntervals| ConformingIntervals {
+            length_ns: intervals.length_ns.div_ceil(bin_ns).saturating_mul(bin_ns),
+            ..intervals
+        };
+        Self {
+            availability: self.availability.map(whole),
+            ..self
+        }
+    }
+}
+
 /// A share of intervals that conform: in which all other objectives are met.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -155,6 +171,21 @@ impl std::fmt::Display for Percentile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_are_of_whole_bins_and_not_shorter_than_stated() {
+        let of = |length_ns| {
+            let objective = Objective {
+                availability: Some(ConformingIntervals {
+                    share: 0.99,
+                    length_ns,
+                }),
+                ..Objective::default()
+            };
+            objective.in_bins(50).availability.unwrap().length_ns
+        };
+        assert_eq!([1, 50, 51, 70].map(of), [50, 50, 100, 100]);
+    }
 
     #[test]
     fn a_percentile_leaves_the_rest_of_the_packets_beyond_it() {

@@ -84,7 +84,9 @@ impl Study {
             name: slice.name.clone(),
             share_bits_per_second: slice.share.bits_per_second(),
             guaranteed: slice.guaranteed,
-            objective: slice.objective,
+            objective: slice
+                .objective
+                .map(|objective| objective.in_bins(self.measure.bin.nanos())),
         });
         let policies = self.policies.iter().enumerate().map(|(index, policy)| {
             let promised = bound::promised(self, index);

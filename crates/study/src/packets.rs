@@ -2,6 +2,7 @@
 
 use crate::params::ScenarioParams;
 use crate::study::Study;
+use slicewise_stats::objective::Objective;
 use slicewise_stats::pooled::{packets_needed, runs_needed};
 use slicewise_stats::words;
 use slicewise_units::NANOS_PER_SECOND;
@@ -13,6 +14,7 @@ pub(crate) fn notes(study: &Study) -> Vec<String> {
         let Some(objective) = slice.objective else {
             continue;
         };
+        notes.extend(note_of_intervals(study, &slice.name, &objective));
         let delay = objective.delay.map(|delay| delay.at.share_beyond());
         let finest = [objective.loss_ratio, delay].into_iter().flatten();
         let finest = finest.filter(|share| *share > 0.0).reduce(f64::min);
@@ -44,6 +46,25 @@ pub(crate) fn notes(study: &Study) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Of an availability that cannot be shown by as many intervals as the runs have.
+fn note_of_intervals(study: &Study, slice: &str, objective: &Objective) -> Option<String> {
+    let bin_ns = study.measure.bin.nanos();
+    let intervals = objective.in_bins(bin_ns).availability?;
+    let a_run = study.duration.nanos() / intervals.length_ns.max(1);
+    let share = 1.0 - intervals.share;
+    let confidence = study.margins.confidence;
+    let needed = packets_needed(share, confidence)?;
+    let runs = runs_needed(share, a_run as f64, confidence);
+    runs.is_none_or(|runs| runs > study.repetitions).then(|| {
+        format!(
+            "slice `{slice}`: a run has {} of {}; to show its availability takes {needed} that all conform: run more repetitions, or \
+             longer, or state shorter intervals",
+            words::count(a_run, "interval"),
+            words::time(intervals.length_ns as f64),
+        )
+    })
 }
 
 /// Packets of a slice in all repetitions, about; `None` where applications decide.

@@ -258,4 +258,6 @@ fn an_objective_that_takes_more_packets_than_are_sent_is_noted() {
     };
     assert_snapshot!(notes("0.001 %"), @"slice `rest`, scenario calm: about 4578 packets are sent in all repetitions; to show that at most 0.001 % of them are lost or late takes 368888 without one that is: run more repetitions, or longer");
     assert_eq!(notes("1 %"), "");
+    assert_snapshot!(notes("1 %, availability: 99 % of 70 ms"), @"slice `rest`: a run has 50 intervals of 100 ms; to show its availability takes 369 that all conform: run more repetitions, or longer, or state shorter intervals");
+    assert_snapshot!(notes("1 %, availability: 99 % of 1 h"), @"slice `rest`: a run has 0 intervals of 3600 s; to show its availability takes 369 that all conform: run more repetitions, or longer, or state shorter intervals");
 }
