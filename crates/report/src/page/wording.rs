@@ -217,8 +217,8 @@ pub(crate) fn verdict_key(study: &StudyDescription) -> Vec<String> {
     if study.slices.iter().any(|slice| slice.objective.is_some()) {
         isolation.push(
             "Isolation of a slice with objectives: whether it meets them in every scenario in which it sends no \
-             more than its share. The number is the worst miss or, if all are met, the smallest \
-             headroom."
+             more than its share. The number is the worst miss or, if all are met, the objective whose worst run is nearest to \
+             its limit."
                 .to_owned(),
         );
     }
