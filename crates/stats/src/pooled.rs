@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn as_many_runs_as_are_said_to_be_needed_show_it() {
-        for packets in [10.0, 999.9, 1_154.0, 40_000.0] {
-            let runs = runs_needed(1e-4, packets, 0.95).unwrap() as usize;
-            let none = |runs: usize| upper(&vec![(0, packets as u64); runs]);
+        for packets in [10u32, 1_000, 1_154, 40_000] {
+            let runs = runs_needed(1e-4, packets.into(), 0.95).unwrap() as usize;
+            let none = |runs: usize| upper(&vec![(0, packets.into()); runs]);
             assert!(none(runs) <= 1.001e-4, "{packets}: {runs}");
             assert!(runs == 1 || none(runs - 1) > 1e-4, "{packets}: {runs}");
         }

@@ -7,7 +7,7 @@ use slicewise_stats::description::StudyDescription;
 use slicewise_stats::objective::{ConformingIntervals, DelayLimit, Objective, Percentile};
 use slicewise_stats::record::{RunRecord, SentDelay, SliceRecord};
 use slicewise_stats::summary::SummaryBuilder;
-use slicewise_stats::verdict::{self, IsolationVerdict, Outcome};
+use slicewise_stats::verdict::{self, Indicator, IsolationVerdict, Outcome};
 
 const MBIT: f64 = 1e6;
 const AT: Percentile = Percentile::P99;
@@ -621,4 +621,52 @@ fn one_capture_is_no_census_of_influence() {
         |slice| slice.steady.delay.mean_ns *= 3.0,
     );
     assert_eq!(judge(&study, &runs).outcome, Outcome::Inconclusive);
+}
+
+/// What a service tolerates is known from its objectives, and what no policy can avoid is no influence.
+#[test]
+fn margins_of_influence_are_those_of_the_slice_and_of_the_policy() {
+    let influence = |objective: Objective, round_ns: u64| {
+        let mut study = with(objective);
+        study.policies[0].round_ns = round_ns;
+        let mut runs = runs(34, 3.2 * MBIT);
+        // 0.05 % are lost, and packets wait 300 us longer.
+        disturbed(
+            &mut runs,
+            |_| true,
+            |slice| {
+                slice.steady.loss_ratio = 0.0005;
+                slice.steady.delay.mean_ns += 300_000.0;
+                slice.steady.delay.p99_ns += 300_000;
+            },
+        );
+        let influence = judge(&study, &runs).influence;
+        let of = |indicator| {
+            let mut tests = influence.tests.iter();
+            let test = tests.find(|test| test.numbers.indicator == Some(indicator));
+            test.unwrap().outcome
+        };
+        [of(Indicator::LossRatio), of(Indicator::DelayMean)]
+    };
+    let of_throughput = throughput_of_5_mbit();
+    let of_loss = Objective {
+        loss_ratio: Some(0.0001),
+        ..of_throughput
+    };
+    use Outcome::{Broken, Holds};
+    assert_eq!(influence(of_throughput, 0), [Holds, Broken]);
+    assert_eq!(influence(of_loss, 0), [Broken, Broken]);
+    assert_eq!(influence(of_throughput, 300_000), [Holds, Holds]);
+    assert_eq!(influence(delay_of_5_ms(), 0), [Holds, Holds]);
+}
+
+#[test]
+fn a_record_of_more_frames_than_any_run_can_have_is_damaged() {
+    let study = with(delay_of_5_ms());
+    let added = |frames: u64| {
+        let mut run = runs(1, 3.2 * MBIT).remove(0);
+        run.slices[CRITICAL].steady.lost_frames = frames;
+        SummaryBuilder::new(&study).add(&run).is_ok()
+    };
+    assert!(added(1 << 46) && !added((1 << 46) + 1));
 }
