@@ -8,6 +8,7 @@ mod description;
 mod figures;
 mod objectives;
 mod objectives_of_applications;
+mod objectives_shown;
 mod phases;
 mod predictions;
 mod published;
