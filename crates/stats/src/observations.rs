@@ -101,19 +101,6 @@ pub struct RunObservation {
     pub idle_delay_p99_ns: Option<u64>,
 }
 
-impl RunObservation {
-    fn is_copy_of(&self, other: &Self) -> bool {
-        // Most runs differ here.
-        self.aggregate == other.aggregate
-            && *self
-                == Self {
-                    repetition: self.repetition,
-                    seed: self.seed,
-                    ..other.clone()
-                }
-    }
-}
-
 /// Why a record is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
@@ -320,14 +307,18 @@ impl Observations {
     /// Whether the runs of a cell are copies of one: with nothing random in it, another run would be the same.
     fn is_deterministic(&self, policy: usize, scenario: usize) -> bool {
         let mut runs = self.cell(policy, scenario);
-        let Some(first) = runs.next() else {
+        let Some(mut copy) = runs.next().cloned() else {
             return false;
         };
-        let mut runs = runs.peekable();
-        runs.peek().is_some() && runs.all(|run| run.is_copy_of(first))
+        let mut others = runs.peekable();
+        others.peek().is_some()
+            && others.all(|run| {
+                (copy.repetition, copy.seed) = (run.repetition, run.seed);
+                copy == *run
+            })
     }
 
-    /// What the runs of a cell of this study are of what they stand for.
+    /// How the runs of a cell of this study represent all runs.
     #[must_use]
     pub fn sample(&self, study: &StudyDescription, policy: usize, scenario: usize) -> SampleKind {
         if study.is_without_chance && self.is_deterministic(policy, scenario) {

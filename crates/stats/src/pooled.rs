@@ -50,9 +50,7 @@ impl PooledShare {
             upper,
         })
     }
-}
 
-impl PooledShare {
     /// The smallest share beyond the limit that as many packets without one could exclude.
     #[must_use]
     pub fn resolution(self, confidence: f64) -> f64 {

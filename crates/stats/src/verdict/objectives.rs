@@ -13,7 +13,6 @@ use crate::objective::{Objective, Percentile};
 use crate::observations::{Observations, RunObservation, SliceObservation};
 use crate::pooled::PooledShare;
 use crate::projection::Projection;
-use crate::record::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// Whether slices with objectives meet them.
@@ -343,29 +342,13 @@ impl Judging<'_> {
             repetitions_needed: None,
             projection: shown::projection(indicator, sending.slices(), none.sample),
             packets: shown::packets(indicator, sending.slices(), none.confidence),
-            values: sending.values(indicator),
+            values: shown::values(indicator, &sending.runs, sending.index, &sending.slice.name),
             growing_per_second: shown::growing(
-                self.limit_of_growth(indicator, limit, sending.slice),
+                shown::limit_of_growth(indicator, limit, sending.slice, &self.study.margins),
                 sending.slices(),
                 none.confidence,
             ),
         })
-    }
-
-    /// What growing delay is held against: its own limit, and for anything else that follows from a queue that of the slice's delay, or as
-    /// many times the resolution as a queue of ten frames.
-    fn limit_of_growth(
-        &self,
-        indicator: ObjectiveIndicator,
-        limit: f64,
-        slice: &SliceDescription,
-    ) -> f64 {
-        let of_delay = slice.objective.and_then(|objective| objective.delay);
-        match of_delay {
-            _ if indicator.is_delay() => limit,
-            Some(delay) => delay.limit_ns as f64,
-            None => 100.0 * self.study.margins.delay_resolution_ns.max(10_000) as f64,
-        }
     }
 
     fn conclude(self) -> ObjectivesVerdict {
@@ -378,7 +361,7 @@ impl Judging<'_> {
         let of = |outcome| tests.iter().filter(move |t| t.outcome == outcome);
         let decided_by = match outcome {
             // One that leans to broken decides alone.
-            Outcome::Inconclusive => (of(outcome).filter(|test| test.leans_to_broken()))
+            Outcome::Inconclusive => (of(outcome).filter(|test| test.runs.leans_to_broken()))
                 .max_by(|a, b| strength(a).total_cmp(&strength(b)))
                 .or_else(|| of(outcome).min_by(|a, b| strength(a).total_cmp(&strength(b)))),
             _ => of(outcome).min_by(|a, b| room(a).total_cmp(&room(b))),
@@ -393,7 +376,7 @@ impl Judging<'_> {
             repetitions_needed: match outcome {
                 Outcome::Inconclusive => repetitions_to_decide(of(outcome).map(|test| {
                     let needed = test.repetitions_needed;
-                    (test.leans_to_broken(), needed)
+                    (test.runs.leans_to_broken(), needed)
                 })),
                 _ => None,
             },
@@ -421,27 +404,6 @@ impl Sending<'_> {
                     .map(|slice| slice.applications?.goodput_asked_bits_per_second)
                     .collect();
                 asked.map(|asked| asked.into_iter().map(Some).collect())
-            }
-            _ => None,
-        }
-    }
-
-    /// Flows, requests or packets received of which only percentiles are known, in all runs.
-    fn values(&self, indicator: ObjectiveIndicator) -> Option<u64> {
-        let of_applications = |of: fn(&ApplicationRecord) -> Option<&DelayFigures>| {
-            let applications = self.runs.iter().flat_map(|run| &run.applications);
-            let own = applications.filter(|source| source.slice == self.slice.name);
-            own.filter_map(of).map(|times| times.samples).sum()
-        };
-        match indicator {
-            ObjectiveIndicator::DelayVariation(_) => {
-                Some(self.slices().map(|slice| slice.steady.delay.samples).sum())
-            }
-            ObjectiveIndicator::CompletionTime(_) => {
-                Some(of_applications(ApplicationRecord::time_of_begun))
-            }
-            ObjectiveIndicator::RequestLatency(_) => {
-                Some(of_applications(ApplicationRecord::latency_of_due))
             }
             _ => None,
         }
@@ -512,7 +474,7 @@ impl ObjectiveTest {
     }
 
     fn runs_needed(&self, tests: usize) -> Option<u32> {
-        let leans_to_hold = self.runs.within() > self.runs.beyond;
+        let leans_to_hold = !self.runs.leans_to_broken();
         if self.growing_per_second.is_some() || (leans_to_hold && !self.can_be_met) {
             return None;
         }
@@ -524,10 +486,6 @@ impl ObjectiveTest {
             return Some(of_runs.max(self.runs_with_packets()?));
         }
         Some(of_runs)
-    }
-
-    fn leans_to_broken(&self) -> bool {
-        self.runs.leans_to_broken()
     }
 
     /// The evidence for what it leans to: none where more runs would not decide it.

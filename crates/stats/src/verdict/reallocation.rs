@@ -121,7 +121,7 @@ fn conclude(
         none.with(runs)
     };
     // Each claim is one of all runs, as that of an objective is.
-    let claims = [
+    let mut claims = [
         (Outcome::Holds, most, count(&|fraction| fraction >= most)),
         (Outcome::Broken, least, count(&|fraction| fraction <= least)),
         (
@@ -130,14 +130,8 @@ fn conclude(
             count(&|fraction| fraction > least && fraction < most),
         ),
     ];
-    let likeliest = claims.into_iter().reduce(|best, claim| {
-        if claim.2.beyond < best.2.beyond {
-            claim
-        } else {
-            best
-        }
-    });
-    let (claimed, margin, runs) = likeliest.unwrap_or((Outcome::Holds, most, none));
+    claims.sort_by_key(|(_, _, runs)| runs.beyond);
+    let [(claimed, margin, runs), ..] = claims;
     let outcome = match runs.outcome(1) {
         Outcome::Holds => claimed,
         _ => Outcome::Inconclusive,

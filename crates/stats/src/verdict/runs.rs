@@ -1,4 +1,4 @@
-//! What runs show of the share of all runs that is beyond a limit.
+//! Tests of the share of runs beyond a limit.
 //!
 //! Each run is within its limit or beyond it. "Holds" says that at most a share p₀ of all runs ([`Margins::rare_runs`]) is beyond,
 //! "broken" that more than p₀ is. Each is decided by an e-value: the likelihood ratio of k of n runs between a share q on its side of p₀
@@ -24,6 +24,18 @@ const WITHIN: [(f64, f64); 4] = [
 
 /// Shares of runs within the limit for which "broken" is decided soonest, as parts of 1 − p₀, and their weights.
 const BEYOND: [(f64, f64); 4] = [(0.88, 0.1), (0.714, 0.2), (0.44, 0.2), (0.033, 0.5)];
+
+/// How the runs at hand represent all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleKind {
+    /// A sample of all runs.
+    Sample,
+    /// One run, and all others are copies of it: nothing in them is random.
+    Copies,
+    /// All there is: one capture, of which everything is known.
+    Census,
+}
 
 impl SampleKind {
     /// Runs of a cell that say something of their own.
@@ -59,18 +71,6 @@ pub(super) enum Run {
 /// Shares of worse ones of all runs that differ from the reference by more than the margin, and their weights.
 const WORSE: [(f64, f64); 3] = [(0.65, 0.3), (0.8, 0.3), (0.97, 0.4)];
 
-/// What runs are of what they stand for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SampleKind {
-    /// A sample of all runs.
-    Sample,
-    /// One run, and all others are copies of it: nothing in them is random.
-    Copies,
-    /// All there is: one capture, of which everything is known.
-    Census,
-}
-
 /// Runs, and those of them beyond a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,7 +85,7 @@ pub struct RunCount {
     pub better: u32,
     /// Runs of the reference that differ from the one before by more than the limit.
     pub scattered: u32,
-    /// What the runs are of what they stand for.
+    /// How the runs represent all runs.
     pub sample: SampleKind,
     /// Share of all runs that "holds" says no more are beyond than.
     pub excluded: f64,
@@ -168,7 +168,7 @@ impl RunCount {
         self.evidence_beyond() > self.evidence_within()
     }
 
-    /// What is decided, if this is one of `tests` of which one that is broken breaks all.
+    /// The outcome, as one of `tests` of which one that is broken breaks all.
     pub(super) fn outcome(self, tests: usize) -> Outcome {
         if self.sample != SampleKind::Sample && self.runs > 0 {
             return match self {
@@ -197,7 +197,7 @@ impl RunCount {
             .find(|&runs| self.scaled_to(runs).outcome(tests) != Outcome::Inconclusive)
     }
 
-    /// As many runs with the same share of them beyond the limit, and rather one more than the runs lean to.
+    /// As many runs with the same share of them beyond the limit, rounded against what the runs lean to.
     pub(super) fn scaled_to(self, runs: u32) -> Self {
         let scaled = |count: u32| {
             let (product, all) = (

@@ -3,10 +3,13 @@
 use super::SampleKind;
 use super::objectives::{ObjectiveIndicator, ObjectiveTest};
 use super::runs::MAX_REPETITIONS;
+use crate::application::ApplicationRecord;
+use crate::description::{Margins, SliceDescription};
 use crate::growth::DelayGrowth;
-use crate::observations::SliceObservation;
+use crate::observations::{RunObservation, SliceObservation};
 use crate::pooled::{self, PooledShare, packets_needed};
 use crate::projection::Projection;
+use crate::record::DelayFigures;
 
 impl ObjectiveTest {
     /// Share of packets that may be lost or late, or of intervals that may not conform; `None` where the objective is not of that.
@@ -93,6 +96,48 @@ pub(super) fn packets<'o>(
         })
         .collect();
     PooledShare::new(&counts?, confidence)
+}
+
+/// Flows, requests or packets received of which only percentiles are known, in all runs.
+pub(super) fn values(
+    indicator: ObjectiveIndicator,
+    runs: &[&RunObservation],
+    slice: usize,
+    name: &str,
+) -> Option<u64> {
+    let of_applications = |of: fn(&ApplicationRecord) -> Option<&DelayFigures>| {
+        let applications = runs.iter().flat_map(|run| &run.applications);
+        let own = applications.filter(|source| source.slice == name);
+        own.filter_map(of).map(|times| times.samples).sum()
+    };
+    match indicator {
+        ObjectiveIndicator::DelayVariation(_) => {
+            let slices = runs.iter().filter_map(|run| run.slices.get(slice));
+            Some(slices.map(|slice| slice.steady.delay.samples).sum())
+        }
+        ObjectiveIndicator::CompletionTime(_) => {
+            Some(of_applications(ApplicationRecord::time_of_begun))
+        }
+        ObjectiveIndicator::RequestLatency(_) => {
+            Some(of_applications(ApplicationRecord::latency_of_due))
+        }
+        _ => None,
+    }
+}
+
+/// The limit that growing delay is held against, ns: its own; for any other objective that of the slice's delay, or 100 times the
+/// resolution, a tenth of which is a queue of ten frames.
+pub(super) fn limit_of_growth(
+    indicator: ObjectiveIndicator,
+    limit: f64,
+    slice: &SliceDescription,
+    margins: &Margins,
+) -> f64 {
+    match slice.objective.and_then(|objective| objective.delay) {
+        _ if indicator.is_delay() => limit,
+        Some(delay) => delay.limit_ns as f64,
+        None => 100.0 * margins.delay_resolution_ns.max(10_000) as f64,
+    }
 }
 
 /// ns of delay in a second, if that of a slice is shown to grow by more than a tenth of `limit_ns` from one half of its runs to the other.

@@ -34,7 +34,7 @@ fn two_policies() -> StudyDescription {
     study(&[("a", None), ("b", None)], 2)
 }
 
-fn figure(metric: Metric, expected: Expected) -> PublishedFigure {
+pub(crate) fn figure(metric: Metric, expected: Expected) -> PublishedFigure {
     PublishedFigure {
         claim: String::new(),
         source: String::new(),

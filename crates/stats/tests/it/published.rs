@@ -1,5 +1,6 @@
 //! Published figures: which of them agree, differ or stay undecided.
 
+use crate::figures::figure;
 use crate::synthetic::{CRITICAL, Service, run, study};
 use slicewise_stats::description::{
     Basis, Cell, Expected, Metric, PublishedFigure, StudyDescription,
@@ -30,19 +31,9 @@ fn runs(policy: &str, delays_ns: [f64; 2], scatter: f64) -> Vec<RunRecord> {
 fn claim(policies: &[&str], scenarios: &[&str], expected: Expected) -> PublishedFigure {
     let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect();
     PublishedFigure {
-        claim: "delay".to_owned(),
-        source: String::new(),
-        metric: Metric::DelayMean,
         policies: names(policies),
         scenarios: names(scenarios),
-        phase: None,
-        slice: Some("critical".to_owned()),
-        queue: None,
-        relative_to: None,
-        basis: Basis::Predicted,
-        expected,
-        tolerance_from: String::new(),
-        explanation: String::new(),
+        ..figure(Metric::DelayMean, expected)
     }
 }
 
