@@ -2,6 +2,7 @@
 //! everything in force that it is told.
 
 mod access;
+mod foreign_page;
 mod rules;
 mod traffic;
 mod views;
@@ -30,7 +31,11 @@ struct Controller {
 
 impl Controller {
     fn start() -> Self {
-        let sandbox = Sandbox::new();
+        Self::start_with(Sandbox::new(), &[])
+    }
+
+    /// One with these arguments more.
+    fn start_with(sandbox: Sandbox, more: &[&str]) -> Self {
         let mut process = sandbox
             .command(&[
                 "controller",
@@ -39,6 +44,7 @@ impl Controller {
                 "--store",
                 "sqlite:controller.db",
             ])
+            .args(more)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -68,10 +74,11 @@ impl Controller {
     }
 
     fn client_with(&self, token: Option<String>) -> Client {
+        let certificate = self.sandbox.path("certificate.pem");
         Client::new(&ClientParams {
             url: self.url.clone(),
             token,
-            authorities: None,
+            authorities: certificate.exists().then_some(certificate),
         })
         .unwrap()
     }

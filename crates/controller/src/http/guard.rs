@@ -3,13 +3,14 @@
 use super::Shared;
 use super::answer::NotAudited;
 use super::limits::party;
+use super::origin::Authority;
 use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
 use crate::store::{Failed, work};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -139,13 +140,8 @@ async fn admitted(
     let place;
     if needs_actor {
         *who = Some(format!("from {peer}"));
-        let actor = authenticated(
-            app,
-            &request.method().clone(),
-            &request.headers().clone(),
-            &peer,
-        )
-        .await?;
+        let headers = request.headers().clone();
+        let actor = authenticated(app, Authority::of(&request), &headers, &peer).await?;
         *who = Some(actor.name.clone());
         app.limits.try_ask(&actor.name)?;
         place = serve(&party(&actor))?;
@@ -155,7 +151,9 @@ async fn admitted(
     } else {
         let from = format!("from {peer}");
         app.limits.try_ask(&from)?;
-        check_host(app, request.headers())?;
+        if app.is_loopback {
+            Authority::of(&request)?.check_loopback()?;
+        }
         place = serve(&from)?;
     }
     let response = next.run(request).await;
@@ -200,7 +198,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 /// Who asks: the holder of the token, or, where none is needed, whoever is on this machine.
 async fn authenticated(
     app: &Shared,
-    method: &Method,
+    authority: Result<Authority, Refusal>,
     headers: &HeaderMap,
     peer: &str,
 ) -> Result<Actor, Refusal> {
@@ -230,63 +228,11 @@ async fn authenticated(
             "send `Authorization: Bearer TOKEN`; `slicewise controller token add` makes tokens";
         return Err(Refusal::unauthorized(detail));
     }
-    check_host(app, headers)?;
-    check_origin(method, headers)?;
+    let authority = authority?;
+    authority.check_loopback()?;
+    authority.check_page(headers)?;
     Ok(Actor {
         name: "local".to_owned(),
         scope: Scope::Admin,
     })
-}
-
-/// Without tokens, a page of another site must not reach the controller through a name that leads to this machine.
-fn check_host(app: &Shared, headers: &HeaderMap) -> Result<(), Refusal> {
-    if !app.is_loopback {
-        return Ok(());
-    }
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
-    let Some(host) = host else { return Ok(()) };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    let is_own = name.eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback());
-    match is_own {
-        true => Ok(()),
-        false => Err(Refusal::new(
-            421,
-            "host",
-            "The request is for another host",
-            format!(
-                "`Host` is {host:?}: this controller serves its own machine only, as `localhost` or `127.0.0.1`"
-            ),
-        )),
-    }
-}
-
-/// Without tokens, a page of another site must not change anything.
-fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
-    let origin = headers
-        .get(header::ORIGIN)
-        .and_then(|origin| origin.to_str().ok());
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
-    let (Some(origin), Some(host)) = (origin, host) else {
-        return Ok(());
-    };
-    let is_own = origin
-        .split_once("://")
-        .is_some_and(|(_, from)| from.eq_ignore_ascii_case(host));
-    match is_own || method.is_safe() {
-        true => Ok(()),
-        false => Err(Refusal::forbidden(format!(
-            "a page of {origin} may not change anything here: make a token for it"
-        ))),
-    }
 }

@@ -12,6 +12,7 @@ mod limits;
 mod metrics;
 mod openapi;
 mod operations;
+mod origin;
 mod requests;
 mod rules;
 mod serve;

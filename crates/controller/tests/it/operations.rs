@@ -1,6 +1,8 @@
 //! Tokens, backups, stores of other versions, health.
 
-use crate::support::{Server, TestStore, announcement, execute, params, slice, with_link};
+use crate::support::{
+    Server, TestStore, announcement, certificate, execute, params, slice, with_link,
+};
 use slicewise_api::{
     Client, ClientParams, NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant,
 };
@@ -8,7 +10,6 @@ use slicewise_controller::{
     ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore, run_token_add,
 };
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -458,39 +459,6 @@ fn health_readiness_metrics_and_the_dashboard_are_served() {
             404
         );
     }
-}
-
-/// A certificate of 127.0.0.1 and its key; `None` without openssl.
-fn certificate(folder: &Path) -> Option<TlsParams> {
-    let params = TlsParams {
-        certificate: folder.join("certificate.pem"),
-        key: folder.join("key.pem"),
-    };
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-        ])
-        .args([
-            "-subj",
-            "/CN=controller",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-        ])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
-        .arg(&params.key)
-        .arg("-out")
-        .arg(&params.certificate)
-        .output();
-    made.is_ok_and(|made| made.status.success())
-        .then_some(params)
 }
 
 #[test]

@@ -6,8 +6,10 @@ use slicewise_api::{
     Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
     LinkDirection, Match, Slice, Terms,
 };
-use slicewise_controller::{Clock, Location, ServeParams, Store, SystemClock, serve_on};
+use slicewise_controller::{Clock, Location, ServeParams, Store, SystemClock, TlsParams, serve_on};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
@@ -174,10 +176,29 @@ pub fn ask(
     headers: &[(&str, &str)],
     body: Option<&str>,
 ) -> Reply {
-    let config = ureq::Agent::config_builder()
+    ask_with(None, url, method, path, headers, body)
+}
+
+/// As [`ask`], of a server that has this certificate.
+pub fn ask_with(
+    certificate: Option<&Path>,
+    url: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+) -> Reply {
+    let mut config = ureq::Agent::config_builder()
         .http_status_as_error(false)
-        .proxy(None)
-        .build();
+        .proxy(None);
+    if let Some(certificate) = certificate {
+        let pem = std::fs::read(certificate).unwrap();
+        let roots = [ureq::tls::Certificate::from_pem(&pem).unwrap()];
+        let tls = ureq::tls::TlsConfig::builder()
+            .root_certs(ureq::tls::RootCerts::new_with_certs(&roots));
+        config = config.tls_config(tls.build());
+    }
+    let config = config.build();
     let agent = ureq::Agent::from(config);
     let mut request = ureq::http::Request::builder()
         .method(method)
@@ -303,4 +324,37 @@ pub fn execute(store: &TestStore, sql: String) -> Result<(), sqlx::Error> {
         pool.close().await;
         done
     })
+}
+
+/// A certificate of 127.0.0.1 and its key; `None` without openssl.
+pub fn certificate(folder: &Path) -> Option<TlsParams> {
+    let params = TlsParams {
+        certificate: folder.join("certificate.pem"),
+        key: folder.join("key.pem"),
+    };
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args([
+            "-subj",
+            "/CN=controller",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&params.key)
+        .arg("-out")
+        .arg(&params.certificate)
+        .output();
+    made.is_ok_and(|made| made.status.success())
+        .then_some(params)
 }

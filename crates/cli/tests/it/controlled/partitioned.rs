@@ -3,7 +3,7 @@
 //! so and passes where they are missing.
 
 use super::{Running, lost_percent, run, slice, wait_until};
-use crate::support::{Sandbox, is_installed, text};
+use crate::support::{Sandbox, is_installed};
 use serde_json::json;
 use slicewise_api::{Client, ClientParams, EventKind, Precondition, SliceQuery, SliceState};
 use std::fs::File;
@@ -171,23 +171,6 @@ impl Network {
         Running(command.spawn().unwrap())
     }
 
-    /// A certificate of the controller's address, and its key.
-    fn certify(&self) {
-        let name = format!("subjectAltName=IP:{}", self.address(1));
-        let made = Command::new("openssl")
-            .args(
-                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-                    .split(' '),
-            )
-            .args("-subj /CN=controller -keyout key.pem -out certificate.pem".split(' '))
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .args(["-addext", &name])
-            .current_dir(self.sandbox.path(""))
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", text(&made.stderr));
-    }
-
     fn token(&self, scope: &str) -> String {
         let store = "sqlite:store.sqlite";
         let name = scope.replace(':', "-");
@@ -229,7 +212,7 @@ fn a_gateway_that_is_cut_off_forwards_on_and_both_converge_afterwards() {
     let Some(network) = Network::new() else {
         return;
     };
-    network.certify();
+    network.sandbox.certify(&network.address(1));
     let (admin, edge) = (network.token("admin"), network.token("gateway:edge"));
     network.sandbox.write("gateway.token", edge);
     let _controller = network.controller();

@@ -63,6 +63,7 @@ impl Browser {
         let answer = browser.post(
             "",
             &json!({"capabilities": {"alwaysMatch": {
+                "acceptInsecureCerts": true,
                 "goog:chromeOptions": {"args": arguments},
                 "goog:loggingPrefs": {"browser": "ALL"}
             }}}),

@@ -53,6 +53,22 @@ impl Sandbox {
         command
     }
 
+    /// Makes `certificate.pem`, signed by its own key `key.pem`, for a server at this address.
+    pub fn certify(&self, address: &str) {
+        let made = Command::new("openssl")
+            .args(
+                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+                    .split(' '),
+            )
+            .args("-subj /CN=controller -keyout key.pem -out certificate.pem".split(' '))
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(["-addext", &format!("subjectAltName=IP:{address}")])
+            .current_dir(self.path(""))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", text(&made.stderr));
+    }
+
     pub fn slicewise(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
