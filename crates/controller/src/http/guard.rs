@@ -4,13 +4,14 @@ use super::Shared;
 use super::answer::NotAudited;
 use super::limits::party;
 use super::origin::Authority;
+use super::refused::Refused;
 use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
 use crate::store::{Failed, work};
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -40,8 +41,10 @@ const HEADERS: [(HeaderName, &str); 4] = [
 pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut who = None;
-    let done = AssertUnwindSafe(in_time(&app, request, next, &mut who))
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map(|route| route.as_str().to_owned());
+    let mut asker = Asker::default();
+    let done = AssertUnwindSafe(in_time(&app, request, next, &mut asker))
         .catch_unwind()
         .await;
     let mut response = match done {
@@ -57,8 +60,8 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     }
     if !method.is_safe() && path != "/v1/offers" {
         let refused = response.extensions().get::<NotAudited>().cloned();
-        let line = format!("{method} {path}");
-        note_refusal(&app, who, line, response.status().as_u16(), refused).await;
+        let asked = (&method, path.clone(), route);
+        note_refusal(&app, asker, asked, response.status().as_u16(), refused).await;
     }
     let status = response.status().as_u16();
     app.metrics.answered(status, started.elapsed());
@@ -71,21 +74,45 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     response
 }
 
-/// A request for a change that was refused before the writer had it is in the audit log, too: those for which the token was not enough are what such a log is read
-/// for. What was refused because there was too much is not: it would be more of it.
+/// Who asks, as far as that is known.
+#[derive(Debug, Default)]
+struct Asker {
+    name: Option<String>,
+    has_token: bool,
+}
+
+/// Writes down that a request for a change was refused before the writer had it: those for which the token was not enough are what an audit log is read for.
+/// What was refused because there was too much is not written down: it would be more of it. Of strangers, only the route is: the rest they choose themselves.
 async fn note_refusal(
     app: &Shared,
-    who: Option<String>,
-    line: String,
+    asker: Asker,
+    (method, path, route): (&Method, String, Option<String>),
     status: u16,
     refused: Option<NotAudited>,
 ) {
-    let (Some(NotAudited(detail)), Some(actor)) = (refused, who) else {
+    let (Some(NotAudited(detail)), Some(actor), Some(route)) = (refused, asker.name, route) else {
         return;
     };
-    if !(400..500).contains(&status) || status == 429 || !app.limits.notes_refusal(&actor) {
+    if !(400..500).contains(&status) || status == 429 {
         return;
     }
+    let refused = Refused {
+        who: actor.clone(),
+        line: match asker.has_token {
+            true => format!("{method} {path}"),
+            false => format!("{method} {route}"),
+        },
+        status,
+        has_token: asker.has_token,
+    };
+    let line = refused.line.clone();
+    let Some(times) = app.refused.count(refused, Instant::now()) else {
+        return;
+    };
+    let detail = match times {
+        1 => detail,
+        _ => format!("{times} times within the hour: {detail}"),
+    };
     let request = crate::store::Request {
         actor,
         line,
@@ -112,21 +139,20 @@ async fn in_time(
     app: &Shared,
     request: Request,
     next: Next,
-    who: &mut Option<String>,
+    asker: &mut Asker,
 ) -> Result<Response, Refusal> {
     if waits(&request) {
-        return admitted(app, request, next, who).await;
+        return admitted(app, request, next, asker).await;
     }
-    let done = tokio::time::timeout(PATIENCE, admitted(app, request, next, who)).await;
+    let done = tokio::time::timeout(PATIENCE, admitted(app, request, next, asker)).await;
     done.unwrap_or_else(|_| Err(super::answer::of_store(&sqlx::Error::PoolTimedOut)))
 }
 
-/// `who` is who asks, as far as that is known.
 async fn admitted(
     app: &Shared,
     mut request: Request,
     next: Next,
-    who: &mut Option<String>,
+    asker: &mut Asker,
 ) -> Result<Response, Refusal> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
@@ -139,10 +165,13 @@ async fn admitted(
     };
     let place;
     if needs_actor {
-        *who = Some(format!("from {peer}"));
+        asker.name = Some(format!("from {peer}"));
         let headers = request.headers().clone();
         let actor = authenticated(app, Authority::of(&request), &headers, &peer).await?;
-        *who = Some(actor.name.clone());
+        *asker = Asker {
+            name: Some(actor.name.clone()),
+            has_token: true,
+        };
         app.limits.try_ask(&actor.name)?;
         place = serve(&party(&actor))?;
         let proof = Proof::of(request.headers(), &actor);

@@ -15,8 +15,6 @@ const STREAMS: [usize; 2] = [128, 4_096];
 const POLLS: [usize; 2] = [16, 4_096];
 /// Bytes of bodies that are being read or carried out.
 const BODY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
-/// Entries of refused requests that a party can leave in the audit log per second.
-const REFUSALS_PER_SECOND: f64 = 100.0;
 /// Who is remembered; beyond that, those who have not asked for a second are forgotten.
 const REMEMBERED: usize = 10_000;
 
@@ -58,13 +56,6 @@ impl Limits {
     pub(super) fn try_guess(&self, who: &str) -> Result<(), Refusal> {
         let few = (self.per_second / 20.0).max(1.0);
         self.try_take(who, few, Instant::now())
-    }
-
-    /// Whether one more refused request of `who` is written down.
-    pub(super) fn notes_refusal(&self, who: &str) -> bool {
-        let share = self.per_second / REFUSALS_PER_SECOND;
-        let who = format!("refused {who}");
-        self.try_take(&who, share.max(1.0), Instant::now()).is_ok()
     }
 
     fn try_take(&self, who: &str, tokens: f64, now: Instant) -> Result<(), Refusal> {

@@ -13,6 +13,7 @@ mod metrics;
 mod openapi;
 mod operations;
 mod origin;
+mod refused;
 mod requests;
 mod rules;
 mod serve;
@@ -30,6 +31,7 @@ use axum::middleware;
 use axum::routing::{get, post, put};
 use limits::Limits;
 use metrics::Metrics;
+use refused::RefusedRequests;
 use std::sync::Arc;
 
 /// What every request has at hand.
@@ -40,6 +42,7 @@ pub(crate) struct App {
     pub(crate) idle: Idle,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    pub(crate) refused: RefusedRequests,
     /// Whether it can be reached from this machine only: then, and while there are no tokens, none is needed.
     pub(crate) is_loopback: bool,
 }

@@ -3,6 +3,7 @@
 use super::connections::Accepting;
 use super::limits::Limits;
 use super::metrics::Metrics;
+use super::refused::RefusedRequests;
 use super::{App, router};
 use crate::administration::has_tokens;
 use crate::gateways::{Counters, Presence, mark_absent};
@@ -143,6 +144,7 @@ pub async fn serve_on(
         idle: Idle::default(),
         metrics: Metrics::default(),
         limits: Limits::new(params.requests_per_second),
+        refused: RefusedRequests::default(),
         is_loopback,
     });
     let background = [

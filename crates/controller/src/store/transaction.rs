@@ -6,6 +6,9 @@ use crate::refusal::Refusal;
 use slicewise_api::EventKind;
 use sqlx::{Any, AnyConnection, Transaction};
 
+/// The longest text of an entry of the audit log, characters; no honest request comes near.
+const AUDIT_CHARS_MAX: usize = 1_000;
+
 /// What a request is answered with after the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -227,11 +230,11 @@ impl Tx {
         self.audit.push([
             self.numbers.audit.into(),
             self.now_ms.into(),
-            actor.into(),
-            request.into(),
+            cut(actor).into(),
+            cut(request).into(),
             i64::from(status).into(),
             // PostgreSQL has no text with it.
-            detail.replace('\0', "\u{fffd}").into(),
+            cut(detail).replace('\0', "\u{fffd}").into(),
         ]);
     }
 
@@ -255,5 +258,25 @@ impl Tx {
         let numbers = self.numbers;
         self.transaction.commit().await?;
         Ok(numbers)
+    }
+}
+
+/// The first characters of a text that a client may have chosen: the audit log only grows.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(AUDIT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_two_characters() {
+        let whole = "ü".repeat(AUDIT_CHARS_MAX);
+        assert_eq!(cut(&whole), whole);
+        assert_eq!(cut(&format!("{whole}x")), format!("{whole}…"));
     }
 }

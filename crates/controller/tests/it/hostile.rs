@@ -166,9 +166,54 @@ fn refused_requests_for_changes_are_in_the_audit_log() {
             insta::assert_snapshot!(entries.join("\n"), @r"
             screen PUT /v1/slices/gold 403
             screen DELETE /v1/tokens/admin 403
-            from 127.0.0.1 DELETE /v1/slices/gold 401
+            from 127.0.0.1 DELETE /v1/slices/{name} 401
             ");
         }
+    }
+}
+
+#[test]
+fn what_strangers_ask_for_does_not_fill_the_store() {
+    for store in TestStore::each() {
+        let (server, _open) = with_link(&store);
+        let admin = server.client_of(&token(&store, "admin", "admin"));
+        let long = "x".repeat(5_000);
+        for index in 0..300 {
+            for path in [
+                format!("/v1/slices/{long}{index}"),
+                format!("/v1/tokens/{index}"),
+                format!("/v1/nothing/{index}"),
+            ] {
+                assert!([401, 404].contains(&server.ask("DELETE", &path, &[], None).status));
+            }
+        }
+        let audit = admin.audit(0).unwrap().items;
+        let entries: Vec<String> = audit
+            .iter()
+            .filter(|entry| entry.status == 401)
+            .map(|entry| {
+                let detail = entry.detail.clone().unwrap_or_default();
+                let detail = detail.split(':').next().unwrap_or_default();
+                format!("{} {} | {detail}", entry.by, entry.request)
+            })
+            .collect();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(entries.join("\n"), @"
+            from 127.0.0.1 DELETE /v1/slices/{name} | send `Authorization
+            from 127.0.0.1 DELETE /v1/tokens/{name} | send `Authorization
+            from 127.0.0.1 DELETE /v1/slices/{name} | 10 times within the hour
+            from 127.0.0.1 DELETE /v1/tokens/{name} | 10 times within the hour
+            from 127.0.0.1 DELETE /v1/slices/{name} | 100 times within the hour
+            from 127.0.0.1 DELETE /v1/tokens/{name} | 100 times within the hour
+            ");
+        }
+        // A token's own words are cut, and stay.
+        let viewer = format!("Bearer {}", token(&store, "screen", "viewer"));
+        let path = format!("/v1/slices/{long}");
+        let headers = [("authorization", viewer.as_str())];
+        assert_eq!(server.ask("DELETE", &path, &headers, None).status, 403);
+        let last = admin.audit(0).unwrap().items.pop().unwrap();
+        assert_eq!(last.request.chars().count(), 1_001);
     }
 }
 
