@@ -2,14 +2,17 @@
 
 use super::Shared;
 use super::answer::NotAudited;
-use super::limits::party;
+use super::connections::Connection;
+use super::limits::{Place, party};
 use super::origin::Authority;
+use super::outgoing::Outgoing;
 use super::refused::Refused;
 use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
 use crate::store::{Failed, work};
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -19,11 +22,15 @@ use slicewise_api::Scope;
 use sqlx::AnyConnection;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long an answer may take that does not wait for something to happen: more than a body and a transaction need. A store that is
 /// lost without a word (its network, its machine) is noticed by nothing else.
 const PATIENCE: Duration = Duration::from_secs(25);
+
+/// The type of a stream of events.
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// Headers of every answer.
 const HEADERS: [(HeaderName, &str); 4] = [
@@ -43,15 +50,26 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map(|route| route.as_str().to_owned());
+    let connection = request.extensions().get::<Arc<Connection>>().cloned();
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
     let mut asker = Asker::default();
-    let done = AssertUnwindSafe(in_time(&app, request, next, &mut asker))
+    let done = AssertUnwindSafe(in_time(&app, request, next, (&peer, &mut asker)))
         .catch_unwind()
         .await;
-    let mut response = match done {
-        Ok(Ok(response)) => response,
-        Ok(Err(refusal)) => refusal.into_response(),
-        Err(_) => Refusal::defect().into_response(),
+    let refused = |refusal: Refusal| (refusal.into_response(), app.limits.try_refuse(&peer));
+    let (mut response, place) = match done {
+        Ok(Ok(response)) => (response, Ok(None)),
+        Ok(Err(refusal)) => refused(refusal),
+        Err(_) => refused(Refusal::defect()),
     };
+    let mut places = std::mem::take(&mut asker.places);
+    match (place, &connection) {
+        (Ok(place), _) => places.extend(place),
+        // This client, or its address, has not taken many others.
+        (Err(_), Some(connection)) => connection.close(),
+        (Err(_), None) => {}
+    }
     for (name, value) in HEADERS {
         let headers = response.headers_mut();
         headers
@@ -65,6 +83,11 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     }
     let status = response.status().as_u16();
     app.metrics.answered(status, started.elapsed());
+    let is_endless = response.headers().get(header::CONTENT_TYPE) == Some(&EVENT_STREAM);
+    if !is_endless && !response.body().is_end_stream() {
+        let outgoing = |body| Body::new(Outgoing::new(body, places, connection.as_ref()));
+        response = response.map(outgoing);
+    }
     if status >= 500 {
         log::warn(
             "request_failed",
@@ -79,6 +102,8 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 struct Asker {
     name: Option<String>,
     has_token: bool,
+    /// Held until the client has taken its answer.
+    places: Vec<Place>,
 }
 
 /// Writes down that a request for a change was refused before the writer had it: those for which the token was not enough are what an audit log is read for.
@@ -139,7 +164,7 @@ async fn in_time(
     app: &Shared,
     request: Request,
     next: Next,
-    asker: &mut Asker,
+    asker: (&str, &mut Asker),
 ) -> Result<Response, Refusal> {
     if waits(&request) {
         return admitted(app, request, next, asker).await;
@@ -152,10 +177,8 @@ async fn admitted(
     app: &Shared,
     mut request: Request,
     next: Next,
-    asker: &mut Asker,
+    (peer, asker): (&str, &mut Asker),
 ) -> Result<Response, Refusal> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let peer = peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
     let path = request.uri().path();
     let needs_actor = path.starts_with("/v1/") || path == "/metrics";
     let waits = waits(&request);
@@ -163,17 +186,16 @@ async fn admitted(
         true => Ok(None),
         false => app.limits.try_serve(who).map(Some),
     };
-    let place;
+    let (place, who);
     if needs_actor {
         asker.name = Some(format!("from {peer}"));
         let headers = request.headers().clone();
-        let actor = authenticated(app, Authority::of(&request), &headers, &peer).await?;
-        *asker = Asker {
-            name: Some(actor.name.clone()),
-            has_token: true,
-        };
+        let actor = authenticated(app, Authority::of(&request), &headers, peer).await?;
+        asker.name = Some(actor.name.clone());
+        asker.has_token = true;
         app.limits.try_ask(&actor.name)?;
-        place = serve(&party(&actor))?;
+        who = party(&actor);
+        place = serve(&who)?;
         let proof = Proof::of(request.headers(), &actor);
         request.extensions_mut().insert(proof);
         request.extensions_mut().insert(actor);
@@ -184,9 +206,14 @@ async fn admitted(
             Authority::of(&request)?.check_loopback()?;
         }
         place = serve(&from)?;
+        who = from;
     }
+    let is_safe = request.method().is_safe();
     let response = next.run(request).await;
-    drop(place);
+    let bytes = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    // What was done is said, however much waits.
+    let room = app.limits.try_answer(&who, bytes, is_safe)?;
+    asker.places.extend(place.into_iter().chain([room]));
     Ok(response)
 }
 

@@ -4,7 +4,7 @@ use crate::actor::Actor;
 use crate::refusal::Refusal;
 use slicewise_api::Scope;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Requests served at a time, of one party and in all, without those that wait for something to happen.
@@ -15,6 +15,10 @@ const STREAMS: [usize; 2] = [128, 4_096];
 const POLLS: [usize; 2] = [16, 4_096];
 /// Bytes of bodies that are being read or carried out.
 const BODY_BYTES: [usize; 2] = [64 << 20, 256 << 20];
+/// Bytes of answers that clients have not taken yet.
+const ANSWER_BYTES: [usize; 2] = [64 << 20, 256 << 20];
+/// Refusals that clients have not taken yet.
+const REFUSALS: [usize; 2] = [1_024, 8_192];
 /// Who is remembered; beyond that, those who have not asked for a second are forgotten.
 const REMEMBERED: usize = 10_000;
 
@@ -26,6 +30,8 @@ pub(crate) struct Limits {
     streams: Arc<Places>,
     polls: Arc<Places>,
     body_bytes: Arc<Places>,
+    answer_bytes: Arc<Places>,
+    refusals: Arc<Places>,
 }
 
 /// A token bucket that holds the requests of a second.
@@ -44,6 +50,8 @@ impl Limits {
             streams: Places::new("streams of events", STREAMS),
             polls: Places::new("long polls", POLLS),
             body_bytes: Places::new("bytes of bodies at a time", BODY_BYTES),
+            answer_bytes: Places::new("bytes of answers that it has not taken", ANSWER_BYTES),
+            refusals: Places::new("refusals that it has not taken", REFUSALS),
         }
     }
 
@@ -101,6 +109,24 @@ impl Limits {
     pub(super) fn try_read(&self, who: &str) -> Result<Place, Refusal> {
         self.body_bytes.try_take(who, 0)
     }
+
+    /// A place for a refusal to `who`.
+    pub(super) fn try_refuse(&self, who: &str) -> Result<Option<Place>, Refusal> {
+        self.refusals.try_take(who, 1).map(Some)
+    }
+
+    /// Room for an answer of `bytes` to `who`. The first one of a party has it however long it is, as has one that `may_be_refused` no more.
+    pub(super) fn try_answer(
+        &self,
+        who: &str,
+        bytes: usize,
+        may_be_refused: bool,
+    ) -> Result<Place, Refusal> {
+        match may_be_refused && !self.answer_bytes.has_none(who) {
+            true => self.answer_bytes.try_take(who, bytes),
+            false => Ok(self.answer_bytes.take(who, bytes)),
+        }
+    }
 }
 
 /// For whom places are counted: a tenant or a gateway has the same with any number of tokens.
@@ -145,13 +171,40 @@ impl Places {
     }
 
     pub(super) fn try_take(self: &Arc<Self>, who: &str, count: usize) -> Result<Place, Refusal> {
-        let mut place = Place {
+        let mut place = self.none(who);
+        place.try_grow(count)?;
+        Ok(place)
+    }
+
+    fn none(self: &Arc<Self>, who: &str) -> Place {
+        Place {
             places: Arc::clone(self),
             who: who.to_owned(),
             count: 0,
-        };
-        place.try_grow(count)?;
-        Ok(place)
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Self::try_take`], beyond every limit.
+    fn take(self: &Arc<Self>, who: &str, count: usize) -> Place {
+        let mut place = self.none(who);
+        self.lock().add(&mut place.count, who, count);
+        place
+    }
+
+    fn has_none(&self, who: &str) -> bool {
+        !self.lock().of.contains_key(who)
+    }
+}
+
+impl Taken {
+    fn add(&mut self, place: &mut usize, who: &str, count: usize) {
+        self.all += count;
+        *self.of.entry(who.to_owned()).or_insert(0) += count;
+        *place += count;
     }
 }
 
@@ -161,11 +214,7 @@ impl Place {
         let Places {
             what, each, all, ..
         } = *self.places;
-        let mut taken = self
-            .places
-            .taken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.places.lock();
         if taken.all + count > all {
             return Err(Refusal::overloaded());
         }
@@ -177,17 +226,14 @@ impl Place {
             );
             return Err(Refusal::new(429, "too-many", "Too many requests", detail));
         }
-        taken.all += count;
-        taken.of.insert(self.who.clone(), own + count);
-        self.count += count;
+        taken.add(&mut self.count, &self.who, count);
         Ok(())
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let taken = self.places.taken.lock();
-        let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.places.lock();
         taken.all = taken.all.saturating_sub(self.count);
         if let Some(own) = taken.of.get_mut(&self.who) {
             *own = own.saturating_sub(self.count);

@@ -13,6 +13,7 @@ mod metrics;
 mod openapi;
 mod operations;
 mod origin;
+mod outgoing;
 mod refused;
 mod requests;
 mod rules;

@@ -1,23 +1,13 @@
 //! Clients that ask for too much, or for what is not theirs.
 
 use crate::support::{
-    Server, TestStore, announcement, ask, guarantee, slice, slice_json, with_link,
+    Server, TestStore, announcement, ask, guarantee, slice, slice_json, token, with_link,
 };
 use serde_json::{Value, json};
-use slicewise_api::{
-    CounterReport, GatewayEvent, Match, NewToken, Precondition, Scope, Slice, Tenant,
-};
-use slicewise_controller::run_token_add;
+use slicewise_api::{CounterReport, GatewayEvent, Match, Precondition, Slice, Tenant};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-
-fn token(store: &TestStore, name: &str, scope: &str) -> String {
-    let (name, scope) = (name.to_owned(), scope.parse::<Scope>().unwrap());
-    run_token_add(&store.location, NewToken { name, scope })
-        .unwrap()
-        .token
-}
 
 fn of(tenant: &str, slice: Slice) -> Slice {
     Slice {

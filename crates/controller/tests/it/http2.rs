@@ -23,6 +23,16 @@ pub async fn status(
     answer.await.unwrap().status().as_u16()
 }
 
+/// A connection whose client takes nothing of any answer.
+pub async fn connect_without_window(address: SocketAddr) -> SendRequest<Bytes> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let mut builder = h2::client::Builder::new();
+    let shaken = builder.initial_window_size(0).handshake(stream).await;
+    let (requests, connection) = shaken.unwrap();
+    tokio::spawn(async { drop(connection.await) });
+    requests.ready().await.unwrap()
+}
+
 /// A connection on which requests can be sent.
 pub async fn connect(address: SocketAddr, tls: Option<&TlsParams>) -> SendRequest<Bytes> {
     let stream = TcpStream::connect(address).await.unwrap();

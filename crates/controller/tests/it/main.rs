@@ -20,3 +20,4 @@ mod rules;
 mod scale;
 mod streams;
 mod support;
+mod unread;

@@ -1,24 +1,17 @@
 //! Tokens, backups, stores of other versions, health.
 
 use crate::support::{
-    Server, TestStore, announcement, certificate, execute, params, slice, with_link,
+    Server, TestStore, announcement, certificate, execute, params, slice, token, with_link,
 };
 use slicewise_api::{
     Client, ClientParams, NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant,
 };
 use slicewise_controller::{
-    ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore, run_token_add,
+    ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore,
 };
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
-
-fn token(store: &TestStore, name: &str, scope: &str) -> String {
-    let (name, scope) = (name.to_owned(), scope.parse::<Scope>().unwrap());
-    run_token_add(&store.location, NewToken { name, scope })
-        .unwrap()
-        .token
-}
 
 #[test]
 fn a_tenant_sees_and_changes_only_its_own_slices() {

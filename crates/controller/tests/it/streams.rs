@@ -1,21 +1,13 @@
 //! Streams of events and waiting gateways whose token is revoked.
 
-use crate::support::{Server, TestStore, slice, with_link};
-use slicewise_api::{NewToken, Precondition, Scope};
-use slicewise_controller::run_token_add;
+use crate::support::{Server, TestStore, slice, token, with_link};
+use slicewise_api::Precondition;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 /// Nothing takes that long.
 const LONG: Duration = Duration::from_secs(30);
-
-fn token(store: &TestStore, name: &str, scope: &str) -> String {
-    let (name, scope) = (name.to_owned(), scope.parse::<Scope>().unwrap());
-    run_token_add(&store.location, NewToken { name, scope })
-        .unwrap()
-        .token
-}
 
 /// A stream of events from the first on, with a token or without one.
 fn stream(server: &Server, token: Option<&str>) -> impl Iterator<Item = String> + use<> {

@@ -4,9 +4,11 @@ use crate::cluster::Cluster;
 use serde_json::{Value, json};
 use slicewise_api::{
     Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
-    LinkDirection, Match, Slice, Terms,
+    LinkDirection, Match, NewToken, Scope, Slice, Terms,
 };
-use slicewise_controller::{Clock, Location, ServeParams, Store, SystemClock, TlsParams, serve_on};
+use slicewise_controller::{
+    Clock, Location, ServeParams, Store, SystemClock, TlsParams, run_token_add, serve_on,
+};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
@@ -357,4 +359,12 @@ pub fn certificate(folder: &Path) -> Option<TlsParams> {
         .output();
     made.is_ok_and(|made| made.status.success())
         .then_some(params)
+}
+
+/// A token of this scope, made beside the running controller.
+pub fn token(store: &TestStore, name: &str, scope: &str) -> String {
+    let (name, scope) = (name.to_owned(), scope.parse::<Scope>().unwrap());
+    run_token_add(&store.location, NewToken { name, scope })
+        .unwrap()
+        .token
 }
