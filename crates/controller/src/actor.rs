@@ -20,6 +20,14 @@ impl Actor {
         }
     }
 
+    /// For whom places and time are counted: a tenant or a gateway has the same with any number of tokens.
+    pub(crate) fn party(&self) -> String {
+        match &self.scope {
+            Scope::Tenant(_) | Scope::Gateway(_) => self.scope.to_string(),
+            _ => format!("token {}", self.name),
+        }
+    }
+
     /// May read links, slices and history.
     pub(crate) fn may_read(&self) -> Result<(), Refusal> {
         match self.scope {

@@ -151,6 +151,6 @@ fn asked(what: &str) -> Request {
     Request {
         actor: BY.to_owned(),
         line: format!("slicewise controller {what}"),
-        key: None,
+        ..Request::default()
     }
 }

@@ -1,7 +1,7 @@
 //! What handlers take from a request, with problem documents where it is wrong.
 
 use super::Shared;
-use super::limits::{Place, party};
+use super::limits::Place;
 use crate::actor::Actor;
 use crate::administration::hash;
 use crate::gateways::Instance;
@@ -140,6 +140,7 @@ impl Asked {
         });
         Request {
             actor: actor.name.clone(),
+            party: actor.party(),
             line: self.line.clone(),
             key,
         }
@@ -288,7 +289,9 @@ pub(super) async fn body(
         false => SMALL_BODY_BYTES_MAX,
     };
     let who = request.extensions().get::<Actor>();
-    let mut room = app.limits.try_read(&who.map(party).unwrap_or_default())?;
+    let mut room = app
+        .limits
+        .try_read(&who.map(Actor::party).unwrap_or_default())?;
     match tokio::time::timeout(BODY_PATIENCE, read(request.into_body(), most, &mut room)).await {
         Ok(Ok(Ok(Some(bytes)))) => Ok(bytes),
         Ok(Ok(Err(refusal))) => Err(refusal),

@@ -117,7 +117,10 @@ pub(super) async fn slice_counters(
                 Ok(Answer::empty())
             })
         });
-        app.store.writer().change(Request::default(), work).await?;
+        app.store
+            .writer()
+            .change(Request::unlogged(&actor), work)
+            .await?;
     }
     let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
     json(&found.map_err(|error| of_store(&error))?)
@@ -208,7 +211,11 @@ pub(super) async fn announce(
             })
         });
         // What is refused is announced again, and noted then.
-        let _ = app.store.writer().change(Request::default(), noted).await;
+        let _ = app
+            .store
+            .writer()
+            .change(Request::unlogged(&actor), noted)
+            .await;
     }
     Ok(done?.into_response())
 }
@@ -345,7 +352,7 @@ pub(super) async fn acknowledge(
     Ok(app
         .store
         .writer()
-        .change(Request::default(), work)
+        .change(Request::unlogged(&actor), work)
         .await?
         .into_response())
 }
@@ -379,7 +386,8 @@ pub(super) async fn report_counters(
             Answer::json(200, &answer)
         })
     });
-    let answer = app.store.writer().change(Request::default(), work).await?;
+    let request = Request::unlogged(&actor);
+    let answer = app.store.writer().change(request, work).await?;
     follow_rules(&app, &name, &report).await;
     app.counters
         .keep(now, app.store.clock().now_ms(), &name, report);

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::NotAudited;
 use super::connections::Connection;
-use super::limits::{Place, party};
+use super::limits::Place;
 use super::origin::Authority;
 use super::outgoing::Outgoing;
 use super::refused::Refused;
@@ -139,6 +139,10 @@ async fn note_refusal(
         _ => format!("{times} times within the hour: {detail}"),
     };
     let request = crate::store::Request {
+        party: match asker.has_token {
+            true => format!("token {actor}"),
+            false => "strangers".to_owned(),
+        },
         actor,
         line,
         key: None,
@@ -194,7 +198,7 @@ async fn admitted(
         asker.name = Some(actor.name.clone());
         asker.has_token = true;
         app.limits.try_ask(&actor.name)?;
-        who = party(&actor);
+        who = actor.party();
         place = serve(&who)?;
         let proof = Proof::of(request.headers(), &actor);
         request.extensions_mut().insert(proof);

@@ -2,7 +2,6 @@
 
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use slicewise_api::Scope;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -97,7 +96,7 @@ impl Limits {
 
     /// A place for a stream of events.
     pub(super) fn try_stream(&self, actor: &Actor) -> Result<Place, Refusal> {
-        self.streams.try_take(&party(actor), 1)
+        self.streams.try_take(&actor.party(), 1)
     }
 
     /// A place for a gateway that waits.
@@ -126,14 +125,6 @@ impl Limits {
             true => self.answer_bytes.try_take(who, bytes),
             false => Ok(self.answer_bytes.take(who, bytes)),
         }
-    }
-}
-
-/// For whom places are counted: a tenant or a gateway has the same with any number of tokens.
-pub(super) fn party(actor: &Actor) -> String {
-    match &actor.scope {
-        Scope::Tenant(_) | Scope::Gateway(_) => actor.scope.to_string(),
-        _ => format!("token {}", actor.name),
     }
 }
 

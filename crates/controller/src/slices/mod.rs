@@ -6,6 +6,7 @@ mod for_gateway;
 mod list;
 mod offer;
 mod overlap;
+mod ranges;
 mod recount;
 mod stored;
 mod write;

@@ -8,8 +8,10 @@ mod backup;
 mod checkpoint;
 mod clock;
 mod insert;
+mod jobs;
 mod location;
 mod migrate;
+mod queue;
 mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -21,10 +23,11 @@ pub use backup::{BackupError, backup, restore};
 pub(crate) use clock::StoreClock;
 pub use clock::{Clock, SystemClock};
 pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
+pub(crate) use jobs::{Request, work};
 pub use location::{Location, LocationError};
 pub(crate) use rows::{RowExt, number};
 pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
-pub(crate) use writer::{CHANGES_KEPT, Request, Totals, Writer, work};
+pub(crate) use writer::{CHANGES_KEPT, Totals, Writer};
 
 use sqlx::any::{AnyPoolOptions, AnyRow};
 use sqlx::{AnyConnection, AnyPool, Connection, Executor};

@@ -1,0 +1,132 @@
+//! Requests on their way to the writer.
+
+use super::queue::FairQueue;
+use super::transaction::{Answer, Failed, Tx};
+use crate::actor::Actor;
+use crate::refusal::Refusal;
+use futures_util::future::BoxFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// What a request does in the transaction; the same again after a transaction that failed.
+pub(super) trait Work: Send + Sync {
+    fn again(&self) -> Box<dyn Work>;
+    fn carry_out(self: Box<Self>, tx: &mut Tx) -> BoxFuture<'_, Result<Answer, Failed>>;
+}
+
+impl<W> Work for W
+where
+    W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    fn again(&self) -> Box<dyn Work> {
+        Box::new(self.clone())
+    }
+
+    fn carry_out(self: Box<Self>, tx: &mut Tx) -> BoxFuture<'_, Result<Answer, Failed>> {
+        self(tx)
+    }
+}
+
+/// `work` as [`Writer::change`] takes it.
+pub(crate) fn work<W>(work: W) -> W
+where
+    W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    work
+}
+
+/// Who asks, and for what.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Request {
+    /// Who.
+    pub(crate) actor: String,
+    /// Whose share of the writer's time it takes; empty for the controller's own.
+    pub(crate) party: String,
+    /// Method and path, for the audit log; empty for what no person asked for.
+    pub(crate) line: String,
+    /// Idempotency key, and a hash of the request.
+    pub(crate) key: Option<(String, String)>,
+}
+
+impl Request {
+    /// What a gateway tells: nothing for the audit log.
+    pub(crate) fn unlogged(actor: &Actor) -> Self {
+        Self {
+            party: actor.party(),
+            ..Self::default()
+        }
+    }
+}
+
+pub(super) struct Job {
+    pub(super) request: Request,
+    pub(super) work: Box<dyn Work>,
+    pub(super) answer: oneshot::Sender<Result<Answer, Refusal>>,
+    pub(super) claim: Claim,
+}
+
+/// Whether a request is carried out: decided once, by the writer that begins with it or by the client that waits no longer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Claim(Arc<AtomicBool>);
+
+impl Claim {
+    /// Whether it was open.
+    pub(super) fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// A client that leaves while its request waits leaves without it.
+pub(super) struct Withdrawing(pub(super) Claim);
+
+impl Drop for Withdrawing {
+    fn drop(&mut self) {
+        self.0.take();
+    }
+}
+
+/// The requests of a transaction.
+pub(super) enum Jobs<'a> {
+    /// Those that wait, and are taken one after another.
+    Waiting(&'a FairQueue<Job>, &'a mut Vec<Job>),
+    /// One that was taken before.
+    Taken(&'a Job),
+}
+
+impl Jobs<'_> {
+    /// The next one, after `count`, if it will likely be done within that time; the first one in any case.
+    pub(super) fn next(&mut self, count: usize, within: Duration) -> Option<&Job> {
+        match self {
+            Self::Waiting(queue, taken) => {
+                let within = if count == 0 { Duration::MAX } else { within };
+                taken.push(next(queue, within)?);
+                taken.last()
+            }
+            Self::Taken(job) => (count == 0).then_some(*job),
+        }
+    }
+
+    /// Counts how long the last one took.
+    pub(super) fn charge(&self, took: Duration) {
+        if let Self::Waiting(queue, taken) = self
+            && let Some(job) = taken.last()
+        {
+            queue.charge(&job.request.party, took);
+        }
+    }
+}
+
+/// The next request whose client still waits for it.
+pub(super) fn next(queue: &FairQueue<Job>, within: Duration) -> Option<Job> {
+    std::iter::from_fn(|| queue.pop(within)).find(|job| job.claim.take())
+}
