@@ -191,6 +191,31 @@ pub(crate) async fn remove(tx: &mut Tx, name: &str, why: &str) -> Result<bool, F
     Ok(true)
 }
 
+/// Ends the rules of slices that are removed: another slice may get the name, and is none that the rule was made for.
+pub(crate) async fn end_with(tx: &mut Tx, removed: &[&str]) -> Result<(), Failed> {
+    let rows = sqlx::query("SELECT * FROM rules ORDER BY name");
+    for row in rows.fetch_all(tx.connection()).await? {
+        let stored = StoredRule::of(&row)?;
+        let [from, to] = [&stored.rule.from, &stored.rule.to].map(String::as_str);
+        let Some(gone) = [to, from].into_iter().find(|name| removed.contains(name)) else {
+            continue;
+        };
+        let reason = format!("slice `{gone}` is removed");
+        remove(tx, &stored.name, &reason).await?;
+        let slice = Stored::load(tx.connection(), gone).await?;
+        let note = EventNote {
+            slice: gone.to_owned(),
+            tenant: slice.map(|slice| slice.slice.tenant).unwrap_or_default(),
+            gateway: stored.gateway.clone(),
+            generation: Some(tx.generation()),
+            actor: stored.actor().name,
+            reason: format!("rule `{}` ends: {reason}", stored.name),
+        };
+        tx.note(EventKind::Decision, note).await?;
+    }
+    Ok(())
+}
+
 const fn terms(slice: &Slice, direction: Direction) -> Option<&Terms> {
     match direction {
         Direction::Forward => slice.forward.as_ref(),

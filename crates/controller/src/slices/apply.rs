@@ -6,6 +6,7 @@ use super::stored::{Hop, Hops, Stored, TenantState, guaranteed};
 use super::write::{Writing, write};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
+use crate::rules;
 use crate::store::{Failed, RowExt, Tx};
 use slicewise_api::{Bounds, Change, Slice, SliceState, check_name};
 use slicewise_units::{BitRate, Duration};
@@ -170,6 +171,12 @@ pub(crate) async fn apply_any(
         weights: &weights,
     };
     write(tx, &writing, &planned).await?;
+    let removed = planned.iter().filter(|one| one.after.is_none());
+    let removed: Vec<&str> = removed.map(Planned::name).collect();
+    if !removed.is_empty() {
+        // What it takes back is a change of its own.
+        Box::pin(rules::end_with(tx, &removed)).await?;
+    }
     let created = planned.iter().filter(|one| one.before.is_none());
     Ok(Applied {
         generation,

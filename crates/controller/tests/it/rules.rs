@@ -3,8 +3,8 @@
 
 use crate::support::{TestStore, guarantee, slice, with_link};
 use slicewise_api::{
-    Client, CounterReport, Direction, DirectionCounters, EventKind, Maximum, Precondition, Rule,
-    Slice, SliceCounters, Tenant,
+    Acknowledgement, Client, CounterReport, Direction, DirectionCounters, EventKind, Maximum,
+    Precondition, Rule, Slice, SliceCounters, Tenant,
 };
 
 /// `lender` is guaranteed 50 Mbit/s; `borrower` may send 10 Mbit/s.
@@ -118,6 +118,61 @@ fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
         client.remove_rule("night").unwrap();
         assert_eq!(borrowed(&client), (20, 1));
         assert_eq!(client.remove_rule("night").unwrap_err().status(), Some(404));
+    }
+}
+
+#[test]
+fn a_rule_ends_with_its_slices_and_changes_none_that_gets_their_name() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let borrower = with_slices(&client);
+        client.put_rule("night", &rule()).unwrap();
+        report(&client, 0);
+        assert_eq!(borrowed(&client), (50, 8));
+        client
+            .remove_slice("borrower", Precondition::None, None)
+            .unwrap();
+        assert!(client.rules().unwrap().is_empty());
+        let gone = |names: &[&str]| Acknowledgement {
+            generation: client.generations(None, Some(1)).unwrap().items[0].generation,
+            gone: names.iter().map(|&name| name.to_owned()).collect(),
+            ..Acknowledgement::default()
+        };
+        client.acknowledge("gw", &gone(&["borrower"])).unwrap();
+        // Another tenant's slice has the name, and the maximum that was lent.
+        client.put_tenant("red", &Tenant::default()).unwrap();
+        let mut other = Slice {
+            tenant: "red".to_owned(),
+            ..borrower
+        };
+        let terms = other.forward.as_mut().unwrap();
+        terms.maximum.as_mut().unwrap().rate_bps = 50_000_000;
+        terms.weight = 8;
+        client
+            .put_slice(&other, Precondition::Absent, None)
+            .unwrap();
+        report(&client, 50);
+        report(&client, 0);
+        assert_eq!(borrowed(&client), (50, 8));
+
+        // A lender that goes takes back what it lent.
+        client.put_rule("day", &rule()).unwrap();
+        report(&client, 0);
+        assert_eq!(borrowed(&client), (90, 8));
+        client
+            .remove_slice("lender", Precondition::None, None)
+            .unwrap();
+        assert_eq!(borrowed(&client), (50, 8));
+        assert!(client.rules().unwrap().is_empty());
+        let events = client.events(0, None).unwrap().items;
+        let ends = events.iter().filter_map(|event| event.reason.as_deref());
+        let ends: Vec<&str> = ends.filter(|reason| reason.contains("ends")).collect();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(ends.join("\n"), @"
+            rule `night` ends: slice `borrower` is removed
+            rule `day` ends: slice `lender` is removed
+            ");
+        }
     }
 }
 
