@@ -4,11 +4,10 @@ use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::openapi::Problems;
-use crate::actor::Actor;
+use super::permit::{Administrator, Reader};
 use crate::administration as store;
 use crate::refusal::Refusal;
 use crate::store::{Answer, work};
-use axum::Extension;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use serde::Deserialize;
@@ -19,11 +18,7 @@ use utoipa::IntoParams;
 
 /// Every tenant, with its quota and what it uses.
 #[utoipa::path(get, path = "/v1/tenants", tag = "administration", responses((status = 200, description = "Tenants.", body = Vec<TenantRecord>), Problems))]
-pub(super) async fn tenants(
-    State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-) -> Replied {
-    actor.may_read()?;
+pub(super) async fn tenants(State(app): State<Shared>, Reader(actor): Reader) -> Replied {
     let mut connection = app
         .store
         .pool()
@@ -39,10 +34,9 @@ pub(super) async fn tenants(
     responses((status = 200, description = "The tenant.", body = TenantRecord), Problems))]
 pub(super) async fn tenant(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Named(name): Named,
 ) -> Replied {
-    actor.may_read()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
     let mut connection = app
         .store
@@ -60,7 +54,7 @@ pub(super) async fn tenant(
     responses((status = 200, description = "Changed.", body = TenantRecord), (status = 201, description = "Added.", body = TenantRecord), Problems))]
 pub(super) async fn put_tenant(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Administrator(actor): Administrator,
     Named(name): Named,
     asked: Asked,
     Json {
@@ -68,7 +62,6 @@ pub(super) async fn put_tenant(
         hash,
     }: Json<Tenant>,
 ) -> Replied {
-    actor.may_administer()?;
     let request = asked.request(&actor, &hash);
     let work = work(move |tx| {
         Box::pin(async move {
@@ -89,11 +82,10 @@ pub(super) async fn put_tenant(
     responses((status = 204, description = "Removed."), Problems))]
 pub(super) async fn remove_tenant(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Administrator(actor): Administrator,
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    actor.may_administer()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
     let request = asked.request(&actor, "");
     let work = work(move |tx| {
@@ -112,11 +104,7 @@ pub(super) async fn remove_tenant(
 
 /// Every token, without its secret.
 #[utoipa::path(get, path = "/v1/tokens", tag = "administration", responses((status = 200, description = "Tokens.", body = Vec<TokenRecord>), Problems))]
-pub(super) async fn tokens(
-    State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-) -> Replied {
-    actor.may_administer()?;
+pub(super) async fn tokens(State(app): State<Shared>, Administrator(_): Administrator) -> Replied {
     let mut connection = app
         .store
         .pool()
@@ -132,11 +120,10 @@ pub(super) async fn tokens(
     responses((status = 201, description = "The token.", body = TokenCreated), Problems))]
 pub(super) async fn add_token(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Administrator(actor): Administrator,
     asked: Asked,
     Json { value: new, .. }: Json<NewToken>,
 ) -> Replied {
-    actor.may_administer()?;
     // The answer to a key would keep the token itself.
     let request = asked.without_key(&actor)?;
     let work = work(move |tx| {
@@ -158,11 +145,10 @@ pub(super) async fn add_token(
     responses((status = 204, description = "Revoked."), Problems))]
 pub(super) async fn remove_token(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Administrator(actor): Administrator,
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    actor.may_administer()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("token", &name))?;
     let request = asked.request(&actor, "");
     let work = work(move |tx| {
@@ -194,10 +180,9 @@ pub(super) struct AuditParameters {
     responses((status = 200, description = "Entries.", body = AuditPage), Problems))]
 pub(super) async fn audit(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Administrator(_): Administrator,
     Parameters(asked): Parameters<AuditParameters>,
 ) -> Replied {
-    actor.may_administer()?;
     let mut connection = app
         .store
         .pool()

@@ -6,6 +6,7 @@ use super::extract::Parameters;
 use super::guard::Proof;
 use super::limits::Place;
 use super::openapi::Problems;
+use super::permit::Reader;
 use super::slices::page;
 use crate::actor::Actor;
 use crate::events::{self, PAGE_MAX};
@@ -52,12 +53,11 @@ pub(super) struct EventParameters {
     responses((status = 200, description = "Events.", content((EventPage = "application/json"), (String = "text/event-stream"))), Problems))]
 pub(super) async fn events(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Extension(proof): Extension<Proof>,
     Parameters(asked): Parameters<EventParameters>,
     headers: HeaderMap,
 ) -> Replied {
-    actor.may_read()?;
     let limit = page(asked.limit, 100, PAGE_MAX)?;
     if is_stream(&headers) {
         return stream_of(app, actor, proof, asked.after, &headers).await;

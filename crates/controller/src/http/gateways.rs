@@ -5,8 +5,8 @@ use super::answer::{Replied, failed, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::guard::Proof;
 use super::openapi::Problems;
+use super::permit::{Gateway, Operator, Reader, WholeReader};
 use super::slices::visible;
-use crate::actor::Actor;
 use crate::gateways::{self as known, CONNECTED, Instance};
 use crate::log;
 use crate::refusal::Refusal;
@@ -32,11 +32,7 @@ const TOUCH: Duration = Duration::from_secs(CONNECTED.as_secs() / 3);
 
 /// Every link.
 #[utoipa::path(get, path = "/v1/links", tag = "links", responses((status = 200, description = "Links.", body = Vec<LinkRecord>), Problems))]
-pub(super) async fn links(
-    State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-) -> Replied {
-    actor.may_read()?;
+pub(super) async fn links(State(app): State<Shared>, Reader(_): Reader) -> Replied {
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let found = known::links(&mut transaction).await;
     json(&found.map_err(|error| of_store(&error))?)
@@ -47,10 +43,9 @@ pub(super) async fn links(
     responses((status = 200, description = "The link.", body = LinkRecord), Problems))]
 pub(super) async fn link(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(_): Reader,
     Named(name): Named,
 ) -> Replied {
-    actor.may_read()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let found = known::link(&mut transaction, &name).await;
@@ -63,10 +58,9 @@ pub(super) async fn link(
     responses((status = 200, description = "Counters.", body = LinkCountersRecord), Problems))]
 pub(super) async fn link_counters(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Named(name): Named,
 ) -> Replied {
-    actor.may_read()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
     let found = known::link_counters(&app.store, &app.counters, &actor, &name).await;
     let found = found.map_err(|error| of_store(&error))?;
@@ -88,11 +82,10 @@ pub(super) struct CounterParameters {
     responses((status = 200, description = "Counters.", body = SliceCountersRecord), Problems))]
 pub(super) async fn slice_counters(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Named(name): Named,
     Parameters(asked): Parameters<CounterParameters>,
 ) -> Replied {
-    actor.may_read()?;
     visible(&app, &actor, &name).await?;
     let flows = asked.flows.unwrap_or(false);
     let mut connection = app
@@ -143,10 +136,9 @@ pub(super) struct SeveralParameters {
     responses((status = 200, description = "Counters.", body = Vec<SliceCountersRecord>), Problems))]
 pub(super) async fn several_counters(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Parameters(asked): Parameters<SeveralParameters>,
 ) -> Replied {
-    actor.may_read()?;
     let names: Vec<&str> = asked
         .slices
         .split(',')
@@ -164,11 +156,7 @@ pub(super) async fn several_counters(
 
 /// Every gateway.
 #[utoipa::path(get, path = "/v1/gateways", tag = "gateways", responses((status = 200, description = "Gateways.", body = Vec<GatewayRecord>), Problems))]
-pub(super) async fn gateways(
-    State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-) -> Replied {
-    actor.may_read_all()?;
+pub(super) async fn gateways(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let found = known::gateways(&mut transaction).await;
     json(&found.map_err(|error| of_store(&error))?)
@@ -180,8 +168,7 @@ pub(super) async fn gateways(
     responses((status = 200, description = "Noted.", body = Announced), Problems))]
 pub(super) async fn announce(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-    Named(name): Named,
+    Gateway { actor, name }: Gateway,
     instance: Instance,
     asked: Asked,
     Json {
@@ -189,7 +176,6 @@ pub(super) async fn announce(
         hash,
     }: Json<GatewayAnnouncement>,
 ) -> Replied {
-    actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(Refusal::invalid)?;
     let request = asked.request(&actor, &hash);
     let refused = (name.clone(), instance.clone(), announcement.clone());
@@ -226,11 +212,10 @@ pub(super) async fn announce(
     responses((status = 204, description = "Forgotten."), Problems))]
 pub(super) async fn forget(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Operator(actor): Operator,
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    actor.may_operate()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let request = asked.request(&actor, "");
     let work = work(move |tx| {
@@ -266,13 +251,11 @@ pub(super) struct DesiredParameters {
     responses((status = 200, description = "What to carry out.", body = Desired), Problems))]
 pub(super) async fn desired(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Gateway { name, .. }: Gateway,
     Extension(proof): Extension<Proof>,
-    Named(name): Named,
     instance: Instance,
     Parameters(asked): Parameters<DesiredParameters>,
 ) -> Replied {
-    actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let after = asked.after.unwrap_or(0);
     let wait = asked.wait_ms.unwrap_or(0);
@@ -336,12 +319,10 @@ fn touch(app: &Shared, gateway: &str) {
     responses((status = 204, description = "Noted."), Problems))]
 pub(super) async fn acknowledge(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-    Named(name): Named,
+    Gateway { actor, name }: Gateway,
     instance: Instance,
     Json { value: said, .. }: Json<Acknowledgement>,
 ) -> Replied {
-    actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let work = work(move |tx| {
         Box::pin(async move {
@@ -362,12 +343,10 @@ pub(super) async fn acknowledge(
     responses((status = 200, description = "Noted.", body = CounterAnswer), Problems))]
 pub(super) async fn report_counters(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-    Named(name): Named,
+    Gateway { actor, name }: Gateway,
     instance: Instance,
     Json { value: report, .. }: Json<CounterReport>,
 ) -> Replied {
-    actor.may_be_gateway(&name)?;
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let body =
         serde_json::to_string(&report).map_err(|error| Refusal::malformed(error.to_string()))?;

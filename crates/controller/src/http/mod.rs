@@ -14,6 +14,7 @@ mod openapi;
 mod operations;
 mod origin;
 mod outgoing;
+mod permit;
 mod refused;
 mod requests;
 mod rules;

@@ -1,11 +1,10 @@
 //! Health, readiness and metrics.
 
 use super::answer::{Replied, of_store};
+use super::permit::WholeReader;
 use super::{Shared, metrics};
-use crate::actor::Actor;
 use crate::gateways::links;
 use crate::refusal::Refusal;
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -42,11 +41,7 @@ pub(super) async fn ready(State(app): State<Shared>) -> Replied {
 
 /// Metrics of the controller, its links and gateways (OpenMetrics).
 #[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::openapi::Problems))]
-pub(super) async fn metrics(
-    State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-) -> Replied {
-    actor.may_read_all()?;
+pub(super) async fn metrics(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
     let store = |error: sqlx::Error| -> Refusal { of_store(&error) };
     let mut connection = app.store.pool().acquire().await.map_err(store)?;
     let links = links(&mut connection).await.map_err(store)?;

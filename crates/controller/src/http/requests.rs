@@ -4,11 +4,10 @@ use super::Shared;
 use super::answer::Replied;
 use super::extract::{Asked, Parameters, body};
 use super::openapi::Problems;
+use super::permit::Changer;
 use super::slices::carry_out;
-use crate::actor::Actor;
 use crate::administration::hash;
 use crate::refusal::Refusal;
-use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
 use slicewise_api::{
@@ -52,7 +51,7 @@ impl ToSchema for Requests {}
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn slice_requests(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Changer(actor): Changer,
     Parameters(parameters): Parameters<RequestParameters>,
     asked: Asked,
     request: axum::extract::Request,

@@ -4,22 +4,17 @@ use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::{Asked, Json, Named};
 use super::openapi::Problems;
-use crate::actor::Actor;
+use super::permit::{Operator, WholeReader};
 use crate::refusal::Refusal;
 use crate::rules as store;
 use crate::store::{Answer, work};
-use axum::Extension;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use slicewise_api::{Rule, RuleRecord, check_name};
 
 /// Every rule, and whether it lends now.
 #[utoipa::path(get, path = "/v1/rules", tag = "rules", responses((status = 200, description = "Rules.", body = Vec<RuleRecord>), Problems))]
-pub(super) async fn rules(
-    State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
-) -> Replied {
-    actor.may_read_all()?;
+pub(super) async fn rules(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let found = store::list(&mut transaction).await;
     json(&found.map_err(|error| of_store(&error))?)
@@ -30,10 +25,9 @@ pub(super) async fn rules(
     responses((status = 200, description = "The rule.", body = RuleRecord), Problems))]
 pub(super) async fn rule(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    WholeReader(_): WholeReader,
     Named(name): Named,
 ) -> Replied {
-    actor.may_read_all()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let found = store::get(&mut transaction, &name).await;
@@ -46,12 +40,11 @@ pub(super) async fn rule(
     responses((status = 200, description = "Changed.", body = RuleRecord), (status = 201, description = "Added.", body = RuleRecord), Problems))]
 pub(super) async fn put_rule(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Operator(actor): Operator,
     Named(name): Named,
     asked: Asked,
     Json { value: rule, hash }: Json<Rule>,
 ) -> Replied {
-    actor.may_operate()?;
     let request = asked.request(&actor, &hash);
     let work = work(move |tx| {
         Box::pin(async move {
@@ -72,11 +65,10 @@ pub(super) async fn put_rule(
     responses((status = 204, description = "Removed."), Problems))]
 pub(super) async fn remove_rule(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Operator(actor): Operator,
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    actor.may_operate()?;
     check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
     let request = asked.request(&actor, "");
     let work = work(move |tx| {

@@ -4,12 +4,12 @@ use super::Shared;
 use super::answer::{Replied, failed, json, of_store, set_etag};
 use super::extract::{Asked, Json, Named, Numbered, Parameters};
 use super::openapi::Problems;
+use super::permit::{Changer, Operator, Reader};
 use crate::actor::Actor;
 use crate::history;
 use crate::refusal::Refusal;
 use crate::slices::{self, ListQuery, PAGE_MAX};
 use crate::store::{Answer, Failed, Request, Tx, work};
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
@@ -54,10 +54,9 @@ pub(super) struct SliceParameters {
     responses((status = 200, description = "Slices.", body = SlicePage), Problems))]
 pub(super) async fn list(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Parameters(asked): Parameters<SliceParameters>,
 ) -> Replied {
-    actor.may_read()?;
     let limit = page(asked.limit, PAGE, PAGE_MAX)?;
     for text in [
         &asked.after,
@@ -113,10 +112,9 @@ pub(super) fn page(asked: Option<u32>, default: u32, most: u32) -> Result<u32, R
     responses((status = 200, description = "The slice.", body = SliceRecord, headers(("ETag" = String))), Problems))]
 pub(super) async fn read(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Named(name): Named,
 ) -> Replied {
-    actor.may_read()?;
     let record = visible(&app, &actor, &name).await?;
     let mut response = json(&record)?;
     set_etag(&mut response, record.version);
@@ -150,12 +148,11 @@ pub(super) async fn visible(
         (status = 201, description = "Added.", body = SliceRecord, headers(("ETag" = String), ("Location" = String))), Problems))]
 pub(super) async fn put(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Changer(actor): Changer,
     Named(name): Named,
     asked: Asked,
     Json { value: slice, hash }: Json<Slice>,
 ) -> Replied {
-    actor.may_change()?;
     if slice.name != name {
         let detail = format!(
             "the slice is named {:?} in the body and {name:?} in the path",
@@ -200,11 +197,10 @@ async fn one(tx: &mut Tx, name: &str, status: u16) -> Result<Answer, Failed> {
     responses((status = 202, description = "It drains.", body = SliceRecord), Problems))]
 pub(super) async fn remove(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Changer(actor): Changer,
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    actor.may_change()?;
     if slicewise_api::check_name(&name, "").is_err() {
         return Err(Refusal::not_found("slice", &name));
     }
@@ -230,7 +226,7 @@ pub(super) async fn remove(
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn batch(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Changer(actor): Changer,
     asked: Asked,
     Json { value: batch, hash }: Json<Batch>,
 ) -> Replied {
@@ -245,7 +241,6 @@ pub(super) async fn carry_out(
     request: Request,
     batch: Batch,
 ) -> Replied {
-    actor.may_change()?;
     let work = work(move |tx| {
         Box::pin(async move {
             let names: Vec<String> = batch
@@ -289,10 +284,9 @@ async fn batch_answer(
     responses((status = 200, description = "Whether it would be accepted, and what would be.", body = OfferAnswer), Problems))]
 pub(super) async fn offer(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Json { value: slice, .. }: Json<Slice>,
 ) -> Replied {
-    actor.may_read()?;
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let offer = slices::offer(&mut transaction, &actor, slice)
         .await
@@ -319,10 +313,9 @@ pub(super) struct GenerationParameters {
     responses((status = 200, description = "Generations.", body = GenerationPage), Problems))]
 pub(super) async fn generations(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Parameters(asked): Parameters<GenerationParameters>,
 ) -> Replied {
-    actor.may_read()?;
     let limit = page(asked.limit, 20, history::PAGE_MAX)?;
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let page = history::list(&mut transaction, &actor, asked.before, limit).await;
@@ -334,10 +327,9 @@ pub(super) async fn generations(
     responses((status = 200, description = "The generation.", body = GenerationRecord), Problems))]
 pub(super) async fn generation(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Reader(actor): Reader,
     Numbered(number): Numbered,
 ) -> Replied {
-    actor.may_read()?;
     let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
     let found = history::get(&mut transaction, &actor, number).await;
     let found = found.map_err(|error| of_store(&error))?;
@@ -351,11 +343,10 @@ pub(super) async fn generation(
     responses((status = 200, description = "All changes are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn restore(
     State(app): State<Shared>,
-    Extension(actor): Extension<Actor>,
+    Operator(actor): Operator,
     Numbered(number): Numbered,
     asked: Asked,
 ) -> Replied {
-    actor.may_operate()?;
     let request = asked.request(&actor, "");
     let work = work(move |tx| {
         Box::pin(async move {

@@ -21,3 +21,4 @@ mod scale;
 mod streams;
 mod support;
 mod unread;
+mod views;
