@@ -5,16 +5,21 @@ use super::answer::Replied;
 use super::extract::{Asked, Parameters, body};
 use super::openapi::Problems;
 use super::permit::Changer;
-use super::slices::carry_out;
+use super::slices::apply_batch;
 use crate::administration::hash;
 use crate::refusal::Refusal;
+use crate::slices;
+use crate::store::{Tx, work};
 use axum::extract::State;
+use axum::response::IntoResponse;
 use serde::Deserialize;
 use slicewise_api::{
     Batch, BatchAnswer, Change, FlowTerms, Guarantee, Invalid, Match, Maximum, Slice, Terms,
 };
 use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_model::{BurstSpec, ClassMap, ClassSpec, Condition, MatchMode, RateSpec};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use utoipa::openapi::schema::{ArrayBuilder, OneOfBuilder};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
@@ -45,7 +50,8 @@ impl PartialSchema for Requests {
 
 impl ToSchema for Requests {}
 
-/// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction.
+/// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction. A request with `name` changes the slice of that name,
+/// if there is one; a request without adds one, and the answer says how it is called.
 #[utoipa::path(post, path = "/v1/slice-requests", tag = "slices", params(RequestParameters),
     request_body(content = Requests, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
@@ -63,14 +69,46 @@ pub(super) async fn slice_requests(
         .or(own)
         .unwrap_or_else(|| "default".to_owned());
     let path: Vec<String> = parameters.link.into_iter().collect();
-    let changes = read(&bytes, &tenant, &path)?;
+    let (changes, unnamed) = read(&bytes, &tenant, &path)?;
     let line = format!("{}\n{tenant}\n{}", hash(&bytes), path.join(","));
     let request = asked.request(&actor, &line);
-    let reason = Some("slice requests".to_owned());
-    carry_out(&app, actor, request, Batch { changes, reason }).await
+    let work = work(move |tx| {
+        Box::pin(async move {
+            let mut changes = changes;
+            name_anew(tx, &mut changes, &unnamed).await?;
+            let reason = Some("slice requests".to_owned());
+            apply_batch(tx, &actor, Batch { changes, reason }).await
+        })
+    });
+    let done = app.store.writer().change(request, work).await;
+    Ok(done?.into_response())
 }
 
-fn read(bytes: &[u8], tenant: &str, path: &[String]) -> Result<Vec<Change>, Refusal> {
+/// Gives the slices of these names names that no slice has: a request that states none changes none.
+async fn name_anew(
+    tx: &mut Tx,
+    changes: &mut [Change],
+    unnamed: &BTreeSet<String>,
+) -> Result<(), sqlx::Error> {
+    let stated = changes.iter().map(|change| change.name().to_owned());
+    let stated: BTreeSet<String> = stated.filter(|name| !unnamed.contains(name)).collect();
+    let mut free = slices::free_names(tx.connection(), stated).await?;
+    for change in changes {
+        if let Change::Put(slice) = change
+            && unnamed.contains(&slice.name)
+        {
+            slice.name = free.next().unwrap_or_default();
+        }
+    }
+    Ok(())
+}
+
+/// The changes, and the names of those slices that state none.
+fn read(
+    bytes: &[u8],
+    tenant: &str,
+    path: &[String],
+) -> Result<(Vec<Change>, BTreeSet<String>), Refusal> {
     let text = std::str::from_utf8(bytes).map_err(|error| Refusal::malformed(error.to_string()))?;
     let requests = p4_tins::parse(text).map_err(|errors| {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -82,7 +120,9 @@ fn read(bytes: &[u8], tenant: &str, path: &[String]) -> Result<Vec<Change>, Refu
         let map = class.matches.as_ref()?;
         Some(slice(class, map, tenant, path).map(Change::Put))
     });
-    changes.collect::<Result<_, _>>().map_err(Refusal::invalid)
+    let changes = changes.collect::<Result<_, _>>();
+    let unnamed = requests.given_names().map(str::to_owned).collect();
+    Ok((changes.map_err(Refusal::invalid)?, unnamed))
 }
 
 fn slice(
@@ -139,6 +179,13 @@ fn burst(burst: Option<BurstSpec>) -> u64 {
     }
 }
 
+fn ports(range: &RangeInclusive<u16>) -> String {
+    match (range.start(), range.end()) {
+        (only, end) if only == end => only.to_string(),
+        (start, end) => format!("{start}-{end}"),
+    }
+}
+
 /// The match of conditions that must all hold.
 fn match_of(conditions: &[Condition]) -> Result<Match, Invalid> {
     let mut found = Match::default();
@@ -147,12 +194,8 @@ fn match_of(conditions: &[Condition]) -> Result<Match, Invalid> {
             Condition::Source(prefix) => found.source = Some(prefix.to_string()),
             Condition::Destination(prefix) => found.destination = Some(prefix.to_string()),
             Condition::Protocol(number) => found.protocol = Some((*number).into()),
-            Condition::SourcePort(ports) => {
-                found.source_port = Some(format!("{}-{}", ports.start(), ports.end()))
-            }
-            Condition::DestinationPort(ports) => {
-                found.destination_port = Some(format!("{}-{}", ports.start(), ports.end()));
-            }
+            Condition::SourcePort(range) => found.source_port = Some(ports(range)),
+            Condition::DestinationPort(range) => found.destination_port = Some(ports(range)),
             Condition::AccessList(list) => match list.entries.as_slice() {
                 [only] if only.permit => found = match_of(&only.conditions)?,
                 _ => {

@@ -9,7 +9,7 @@ use crate::actor::Actor;
 use crate::history;
 use crate::refusal::Refusal;
 use crate::slices::{self, ListQuery, PAGE_MAX};
-use crate::store::{Answer, Failed, Request, Tx, work};
+use crate::store::{Answer, Failed, Tx, work};
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
@@ -231,34 +231,22 @@ pub(super) async fn batch(
     Json { value: batch, hash }: Json<Batch>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
-    carry_out(&app, actor, request, batch).await
+    let work = work(move |tx| Box::pin(async move { apply_batch(tx, &actor, batch).await }));
+    let done = app.store.writer().change(request, work).await;
+    Ok(done?.into_response())
 }
 
-/// Carry out a batch and answer with its slices.
-pub(super) async fn carry_out(
-    app: &Shared,
-    actor: Actor,
-    request: Request,
+/// Carries out a batch, and answers with its slices.
+pub(super) async fn apply_batch(
+    tx: &mut Tx,
+    actor: &Actor,
     batch: Batch,
-) -> Replied {
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let names: Vec<String> = batch
-                .changes
-                .iter()
-                .map(|change| change.name().to_owned())
-                .collect();
-            let reason = batch.reason.as_deref();
-            let applied = slices::apply(tx, &actor, batch.changes, reason, None).await?;
-            batch_answer(tx, applied.generation, applied.changed, &names).await
-        })
-    });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+) -> Result<Answer, Failed> {
+    let names = batch.changes.iter().map(|change| change.name().to_owned());
+    let names: Vec<String> = names.collect();
+    let reason = batch.reason.as_deref();
+    let applied = slices::apply(tx, actor, batch.changes, reason, None).await?;
+    batch_answer(tx, applied.generation, applied.changed, &names).await
 }
 
 async fn batch_answer(

@@ -17,4 +17,4 @@ pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;
 pub(crate) use recount::recount;
-pub(crate) use stored::{Hop, Hops, Stored, TenantState, record, records};
+pub(crate) use stored::{Hop, Hops, Stored, TenantState, free_names, record, records};

@@ -5,7 +5,7 @@ use crate::store::{NAMES_TOGETHER, Row, RowExt, named, number};
 use slicewise_api::{Bounds, Slice, SliceProblem, SliceRecord, SliceState};
 use slicewise_units::Duration;
 use sqlx::{AnyConnection, AssertSqlSafe};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A slice of the store.
 #[derive(Debug, Clone)]
@@ -216,6 +216,20 @@ pub(crate) async fn record(
     };
     let hops = Hop::load(connection, name).await?;
     Ok(Some(stored.record(&hops)))
+}
+
+/// Names `slice-1`, `slice-2`, … that no slice has, and that are not `taken`.
+pub(crate) async fn free_names(
+    connection: &mut AnyConnection,
+    mut taken: BTreeSet<String>,
+) -> Result<impl Iterator<Item = String>, sqlx::Error> {
+    // Those that begin with `slice-`: a dot follows the hyphen.
+    let select = "SELECT name FROM slices WHERE name > 'slice-' AND name < 'slice.'";
+    for row in sqlx::query(select).fetch_all(connection).await? {
+        taken.insert(row.text("name")?);
+    }
+    let names = (1u64..).map(|number| format!("slice-{number}"));
+    Ok(names.filter(move |name| !taken.contains(name)))
 }
 
 /// A tenant and what it uses.

@@ -524,3 +524,57 @@ fn requests_of_p4_tins_become_slices() {
     );
     assert_eq!(wrong.status, 400);
 }
+
+#[test]
+fn a_slice_request_without_a_name_changes_no_slice() {
+    for store in TestStore::each() {
+        let (server, client) = with_link(&store);
+        let request = |port: u16, name: Option<&str>| {
+            let mut request = json!({"minRate": "1 Mbit/s", "maxRate": "2 Mbit/s", "allowBurst": "3 kB", "peakBurst": "3 kB",
+                "flows": [{"destinationPort": port.to_string(), "protocol": "udp"}]});
+            if let Some(name) = name {
+                request["name"] = json!(name);
+            }
+            request
+        };
+        let ask = |body: serde_json::Value| {
+            let answer = server.ask("POST", "/v1/slice-requests", &[], Some(&body));
+            let slices = answer.json["slices"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let names: Vec<String> = slices
+                .iter()
+                .map(|slice| slice["name"].as_str().unwrap().to_owned())
+                .collect();
+            format!("{} {}", answer.status, names.join(" "))
+        };
+        let mut answers = vec![ask(request(1, None)), ask(request(2, None))];
+        // The same packets once more are another slice's by now.
+        answers.push(ask(request(1, None)));
+        answers.push(ask(json!([
+            request(3, None),
+            request(4, Some("slice-4")),
+            request(5, None)
+        ])));
+        // A name that is stated is of the slice that is meant.
+        answers.push(ask(request(6, Some("slice-1"))));
+        client
+            .remove_slice("slice-2", Precondition::None, None)
+            .unwrap();
+        // It still drains.
+        answers.push(ask(request(7, None)));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(answers.join("\n"), @"
+            200 slice-1
+            200 slice-2
+            409 
+            200 slice-3 slice-4 slice-5
+            200 slice-1
+            200 slice-6
+            ");
+        }
+        let kept = client.slice("slice-3").unwrap();
+        assert_eq!(kept.matches[0].destination_port.as_deref(), Some("3"));
+    }
+}

@@ -33,6 +33,8 @@ pub struct SliceRequests {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slice {
     pub(super) name: String,
+    /// Whether the request states the name.
+    pub(super) is_named: bool,
     pub(super) min_rate: (BitRate, Span),
     pub(super) max_rate: BitRate,
     pub(super) allow_burst: ByteCount,
@@ -40,6 +42,14 @@ pub(super) struct Slice {
     /// Each with its place.
     pub(super) flows: Vec<(Flow, Span)>,
     pub(super) span: Span,
+}
+
+impl SliceRequests {
+    /// Names that [`parse`] gave to requests without one: `slice-1` for the first of the text, and so on.
+    pub fn given_names(&self) -> impl Iterator<Item = &str> {
+        let unnamed = self.slices.iter().filter(|slice| !slice.is_named);
+        unnamed.map(|slice| slice.name.as_str())
+    }
 }
 
 /// Read a list of requests, or one request.
@@ -118,6 +128,7 @@ fn slice(node: &Node, number: usize, report: &mut Report) -> Option<Slice> {
     }
     Some(Slice {
         name,
+        is_named: fields.get("name").is_some(),
         min_rate: min_rate?,
         max_rate: max_rate?.0,
         allow_burst: allow_burst?,

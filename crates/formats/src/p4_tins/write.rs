@@ -107,6 +107,7 @@ fn slice(class: &ClassParams) -> Result<(Slice, Vec<String>), (&'static str, Str
     let texts = texts.map_err(|why| ("match", why))?;
     let slice = Slice {
         name: class.name.clone(),
+        is_named: true,
         min_rate: (cir.rate, NOWHERE),
         max_rate: pir.rate,
         allow_burst: cbs,
