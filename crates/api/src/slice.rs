@@ -28,17 +28,15 @@ pub struct Slice {
     /// Its name, unique among all tenants: `[a-z0-9][a-z0-9._-]{0,62}`.
     #[schema(example = "gold", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub name: String,
-    /// The tenant it belongs to.
-    #[serde(default = "default_tenant")]
-    #[schema(example = "default", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
+    /// The tenant it belongs to. Empty: the one it has; for a new slice that of the token, or `default`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(example = "default", pattern = "^([a-z0-9][a-z0-9._-]{0,62})?$")]
     pub tenant: String,
     /// The links it passes, in the forward direction. Empty: the only link there is.
     #[serde(default)]
     #[schema(max_items = 16, value_type = Vec<Name>)]
     pub path: Vec<String>,
     /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices.
-    /// Where these are changed, gateways drop the packets of the slice, old and new, until those that wait have left: a moment
-    /// without its guarantee. All else changes without loss.
     #[schema(min_items = 1, max_items = 64)]
     pub matches: Vec<Match>,
     /// What it gets in the forward direction; `None` if it does not exist there.
@@ -47,10 +45,6 @@ pub struct Slice {
     /// What it gets in the backward direction; `None` if it does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Terms>,
-}
-
-fn default_tenant() -> String {
-    "default".to_owned()
 }
 
 /// What a slice gets in one direction.
@@ -243,7 +237,9 @@ impl Slice {
             );
             return Err(Invalid::new("/name", problem));
         }
-        check_name(&self.tenant, "/tenant")?;
+        if !self.tenant.is_empty() {
+            check_name(&self.tenant, "/tenant")?;
+        }
         if self.path.len() > LINKS_MAX {
             let problem = format!(
                 "has {} links: expected at most {LINKS_MAX}",
@@ -390,7 +386,7 @@ mod tests {
     #[test]
     fn defaults_are_filled_in_and_the_delay_is_divided_over_the_links() {
         let slice = slice(json!({})).unwrap();
-        assert_eq!(slice.tenant, "default");
+        assert_eq!(slice.tenant, "", "who asks decides");
         let terms = slice.forward.unwrap();
         assert_eq!(terms.weight, 1);
         let delay = |hops| terms.request(hops).unwrap().delay.unwrap().nanos();

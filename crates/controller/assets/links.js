@@ -12,6 +12,7 @@ export function show(main) {
   main.append(list);
   const refresh = () => {
     if (model.links.length === 0) {
+      if (!model.knowsLinks) return;
       list.replaceChildren(element("p", { class: "empty" }, "No gateway has announced a link yet. Start one that knows this controller; its links then appear here."));
       return;
     }

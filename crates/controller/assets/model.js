@@ -15,6 +15,9 @@ const KEPT = "slicewise-last";
 
 export const model = {
   links: [],
+  /** Whether links, and the list of slices, have been read: until then they are those of an earlier page, or not known. */
+  knowsLinks: false,
+  isRead: false,
   /** Gateways that do not ask for their state. */
   away: new Set(),
   /** Slices that the filter lets through, in order of their names. */
@@ -69,14 +72,13 @@ export async function loadLinks() {
   // Not every token may see gateways.
   const [links, gateways] = await Promise.all([read("/v1/links"), read("/v1/gateways").catch(() => [])]);
   model.links = links;
+  model.knowsLinks = true;
   model.away = new Set(gateways.filter((gateway) => !gateway.connected).map((gateway) => gateway.name));
   changed("links");
   keepForLater();
 }
 
 let search = null;
-/** Whether the list has been read: until then it is that of an earlier page. */
-let isRead = false;
 /** Slices that went while the list is read: pages that were asked for before still name them. */
 const gone = new Set();
 
@@ -103,7 +105,7 @@ export async function loadSlices({ keep = false } = {}) {
       }
     } while (after !== null && !model.cut);
     model.slices = found;
-    isRead = true;
+    model.isRead = true;
   } finally {
     if (search.signal === signal) model.reading = false;
   }
@@ -268,7 +270,7 @@ export async function loadFlows(name) {
 }
 
 function keepForLater() {
-  if (!isRead || model.reading) return;
+  if (!model.isRead || model.reading) return;
   try {
     const slices = model.slices.slice(0, MOST_KEPT);
     sessionStorage.setItem(KEPT, JSON.stringify({ at: new Date(), links: model.links, slices }));
@@ -284,6 +286,7 @@ function restore() {
     if (!links) return;
     model.heard = new Date(at);
     model.links = links;
+  model.knowsLinks = true;
     model.slices = slices;
     changed("links");
     changed("slices");

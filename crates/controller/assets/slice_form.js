@@ -22,7 +22,7 @@ const RARE = [
 export function sliceForm(slice, changed) {
   const isNew = slice === null;
   const name = field("Name", { parse: parseName, text: slice?.name ?? "", required: "a slice needs a name", hint: "Small letters, digits, “.”, “_”, “-”." });
-  const tenant = field("Tenant", { parse: parseName, text: slice?.tenant ?? "default", required: "a slice belongs to a tenant" });
+  const tenant = field("Tenant", { parse: parseName, text: slice?.tenant ?? "", hint: isNew ? "Empty: that of the token, or “default”." : "" });
   const path = pathField(slice);
   // These make it another slice.
   for (const one of [name, tenant, path]) one.input.readOnly = !isNew;
@@ -38,7 +38,7 @@ export function sliceForm(slice, changed) {
     terms,
     /** The slice as the API takes it; throws the first mistake. */
     value() {
-      const wanted = { name: name.value(), tenant: tenant.value(), path: path.value(), matches: matches.value() };
+      const wanted = { name: name.value(), tenant: tenant.value() ?? undefined, path: path.value(), matches: matches.value() };
       for (const direction of DIRECTIONS) {
         const one = terms[direction].value();
         if (one) wanted[direction] = one;

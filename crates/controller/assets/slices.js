@@ -83,12 +83,12 @@ function statusText() {
   const { slices, reading, cut, filter } = model;
   const isFiltered = Object.values(filter).some(Boolean);
   if (cut) return `The first ${counted(MOST_SLICES, "slice")}: search to see others.`;
-  if (reading && slices.length === 0) return "Reading…";
+  if (slices.length === 0 && (reading || !model.isRead)) return reading ? "Reading…" : "";
   return `${counted(slices.length, "slice")}${isFiltered ? " found" : ""}${reading ? ", reading more…" : ""}`;
 }
 
 function fillEmpty(empty, table) {
-  const isEmpty = model.slices.length === 0 && !model.reading;
+  const isEmpty = model.slices.length === 0 && model.isRead && model.knowsLinks && !model.reading;
   empty.hidden = !isEmpty;
   mark(table, "hidden", isEmpty);
   if (!isEmpty) return;

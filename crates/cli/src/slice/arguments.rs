@@ -106,7 +106,7 @@ pub struct DefinitionOptions {
     /// Begin with this file, the slice as JSON (as `slice show --json` prints it); `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The tenant [default: `default`].
+    /// The tenant [default: that of the token, or `default`].
     #[arg(long, value_name = "NAME")]
     pub tenant: Option<String>,
     /// The links that it passes, in order, with commas between them [default: the only link].
@@ -114,8 +114,8 @@ pub struct DefinitionOptions {
     pub path: Option<Vec<String>>,
     /// Packets of the slice in the forward direction, as `protocol=udp,destination_port=5201`: `source` and `destination`
     /// (prefixes), `protocol`, `source_port`, `destination_port` (a port or `80-90`), `dscp`, `vlan`, `inner_vlan`, `teid`.
-    /// May be given several times: a packet belongs to the slice if any of them matches. Where `change` gives others, gateways
-    /// drop packets of the slice, old and new, until those that wait have left.
+    /// May be given several times: a packet belongs to the slice if any of them matches. Where `change` gives others, packets
+    /// that change to another slice wait until those before them have left.
     #[arg(long = "match", value_name = "FIELDS")]
     pub matches: Vec<String>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub fn define(
         (None, Some(record)) => record.slice(),
         (None, None) => Slice {
             name: options.name.clone(),
-            tenant: "default".to_owned(),
+            tenant: String::new(),
             path: Vec::new(),
             matches: Vec::new(),
             forward: None,

@@ -32,7 +32,7 @@ pub(super) struct RequestParameters {
     /// The link; not needed if there is one.
     #[serde(default)]
     link: Option<String>,
-    /// The tenant; `default` if not stated.
+    /// The tenant; if not stated, that of the token, or `default`.
     #[serde(default)]
     tenant: Option<String>,
 }
@@ -63,11 +63,7 @@ pub(super) async fn slice_requests(
     request: axum::extract::Request,
 ) -> Replied {
     let bytes = body(&app, request).await?;
-    let own = actor.tenant().map(str::to_owned);
-    let tenant = parameters
-        .tenant
-        .or(own)
-        .unwrap_or_else(|| "default".to_owned());
+    let tenant = parameters.tenant.unwrap_or_default();
     let path: Vec<String> = parameters.link.into_iter().collect();
     let (changes, unnamed) = read(&bytes, &tenant, &path)?;
     let line = format!("{}\n{tenant}\n{}", hash(&bytes), path.join(","));

@@ -284,6 +284,7 @@ async fn plan(
             let at_place =
                 |invalid: slicewise_api::Invalid| Refusal::invalid(invalid.within(place));
             slice.check().map_err(at_place)?;
+            settle_tenant(&mut slice, actor, before.as_ref());
             if !is_own(&slice.tenant) {
                 let detail = format!("`{}` may change slices of its own tenant only", actor.name);
                 return Err(Refusal::forbidden(detail).into());
@@ -313,6 +314,15 @@ async fn plan(
         delays: Vec::new(),
         bounds: Bounds::default(),
     }))
+}
+
+/// Where no tenant is stated, it is that of the slice there is, of who asks, or `default`.
+pub(super) fn settle_tenant(slice: &mut Slice, actor: &Actor, before: Option<&Stored>) {
+    if slice.tenant.is_empty() {
+        let known = before.map(|stored| stored.slice.tenant.as_str());
+        let tenant = actor.tenant().or(known).unwrap_or("default");
+        slice.tenant = tenant.to_owned();
+    }
 }
 
 /// What a change of a slice cannot change.

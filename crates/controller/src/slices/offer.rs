@@ -1,7 +1,7 @@
 //! Offers: what would be accepted. Nothing is changed.
 
 use super::apply::{
-    check_change, check_classes, check_quota, overlapping, resolve_path, tenant_of,
+    check_change, check_classes, check_quota, overlapping, resolve_path, settle_tenant, tenant_of,
 };
 use super::capacity::{Capacity, bounds, requests};
 use super::stored::{Hop, Stored, TenantState, guaranteed};
@@ -21,10 +21,6 @@ pub(crate) async fn offer(
     mut slice: Slice,
 ) -> Result<OfferAnswer, Failed> {
     slice.check().map_err(Refusal::invalid)?;
-    if actor.tenant().is_some_and(|own| own != slice.tenant) {
-        let detail = format!("`{}` may ask for slices of its own tenant only", actor.name);
-        return Err(Refusal::forbidden(detail).into());
-    }
     match considered(connection, actor, &mut slice).await {
         Ok(offer) => Ok(offer),
         // What would be answered with 409 is the answer here.
@@ -42,6 +38,11 @@ async fn considered(
     slice: &mut Slice,
 ) -> Result<OfferAnswer, Failed> {
     let before = Stored::load(&mut *connection, &slice.name).await?;
+    settle_tenant(slice, actor, before.as_ref());
+    if actor.tenant().is_some_and(|own| own != slice.tenant) {
+        let detail = format!("`{}` may ask for slices of its own tenant only", actor.name);
+        return Err(Refusal::forbidden(detail).into());
+    }
     if let Some(before) = &before {
         if actor.tenant().is_some_and(|own| own != before.slice.tenant) {
             let detail = format!("the name `{}` is taken: choose another one", slice.name);

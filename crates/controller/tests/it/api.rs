@@ -468,10 +468,10 @@ fn packets_of_two_slices_must_not_overlap() {
     ] {
         refused.push(put(name, matches).unwrap_err().to_string());
     }
-    insta::assert_snapshot!(refused.join("\n"), @r"
+    insta::assert_snapshot!(refused.join("\n"), @"
     some packets that match slice `within` belong to slice `web`: state header fields that tell them apart
     some packets that match slice `around` belong to slice `web`: state header fields that tell them apart
-    some packets that match slice `protocol` belong to slice `host`: state header fields that tell them apart
+    some packets that match slice `protocol` belong to slice `six`: state header fields that tell them apart
     some packets that match slice `source` belong to slice `six`: state header fields that tell them apart
     some packets that match slice `teid` belong to slice `web`: state header fields that tell them apart
     some packets that match slice `all` belong to slice `web`: state header fields that tell them apart

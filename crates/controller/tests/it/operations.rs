@@ -4,7 +4,7 @@ use crate::support::{
     Server, TestStore, announcement, certificate, execute, params, slice, token, with_link,
 };
 use slicewise_api::{
-    Client, ClientParams, NewToken, Precondition, Scope, SliceQuery, SliceState, Tenant,
+    Client, ClientParams, NewToken, Precondition, Scope, Slice, SliceQuery, SliceState, Tenant,
 };
 use slicewise_controller::{
     ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore,
@@ -12,6 +12,30 @@ use slicewise_controller::{
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
+
+#[test]
+fn the_tenant_of_a_token_is_the_default_and_a_slice_keeps_its_own() {
+    for store in TestStore::each() {
+        let (server, open) = with_link(&store);
+        open.put_tenant("red", &Tenant::default()).unwrap();
+        let red = server.client_of(&token(&store, "portal", "tenant:red"));
+        let admin = server.client_of(&token(&store, "admin", "admin"));
+        let mut unstated = slice("gold", 1, 1);
+        unstated.tenant = String::new();
+        assert!(red.offer(&unstated).unwrap().accepted);
+        let put = |client: &Client, slice: &Slice| {
+            let answer = client.put_slice(slice, Precondition::None, None).unwrap();
+            answer.value.tenant
+        };
+        assert_eq!(put(&red, &unstated), "red");
+        unstated.matches[0].vlan = Some(2);
+        assert!(admin.offer(&unstated).unwrap().accepted);
+        assert_eq!(put(&admin, &unstated), "red");
+        unstated.name = "silver".to_owned();
+        unstated.matches[0].vlan = Some(3);
+        assert_eq!(put(&admin, &unstated), "default");
+    }
+}
 
 #[test]
 fn a_tenant_sees_and_changes_only_its_own_slices() {

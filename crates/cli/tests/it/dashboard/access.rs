@@ -42,6 +42,12 @@ fn a_token_is_asked_for_taken_forgotten_and_asked_for_again_when_it_is_revoked()
     browser.open(&controller.url);
     browser.wait_for(ASKED);
     browser.wait_for_text("This controller wants a token.");
+    // What is not known is not said to be nothing.
+    let page = browser.text();
+    assert!(
+        !page.contains("0 slices") && !page.contains("No gateway"),
+        "{page}"
+    );
     browser.press(&format!("wrong{ENTER}"));
     browser.wait_for_text("this token is not known");
     browser.wait_for(ASKED);
