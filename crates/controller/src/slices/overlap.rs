@@ -160,7 +160,9 @@ pub(super) async fn save(connection: &mut AnyConnection, slice: &Slice) -> Resul
 mod tests {
     use super::*;
     use crate::store::testing::{plan, with_store};
+    use proptest::prelude::*;
     use slicewise_api::{Match, Protocol, Terms};
+    use slicewise_model::IpPrefix;
 
     fn slice(matched: Match) -> Slice {
         Slice {
@@ -271,5 +273,134 @@ mod tests {
             })
             .await;
         });
+    }
+
+    /// Few values, so that many meet.
+    fn any_match() -> impl Strategy<Value = Match> {
+        let prefix = || {
+            prop::option::of(prop::sample::select(vec![
+                "10.0.0.0/8",
+                "10.1.0.0/16",
+                "10.1.2.3",
+                "10.2.0.0/15",
+                "2001:db8::/32",
+                "2001:db8:1::1",
+            ]))
+        };
+        let ports = || {
+            prop::option::of((0..40_u16, 0..20_u16).prop_map(|(low, more)| match more {
+                0..8 => low.to_string(),
+                _ => format!("{low}-{}", low + more),
+            }))
+        };
+        let tags = (
+            prop::option::weighted(0.3, 1..4_u16),
+            prop::option::weighted(0.3, 1..3_u16),
+            prop::option::weighted(0.3, 1..4_u32),
+        );
+        let words = (
+            prop::option::of(prop::sample::select(vec![6_u8, 17])),
+            prop::option::weighted(0.3, 0..3_u8),
+        );
+        let all = (prefix(), prefix(), ports(), ports(), tags, words);
+        all.prop_map(|(source, destination, from, to, tags, words)| Match {
+            source: source.map(str::to_owned),
+            destination: destination.map(str::to_owned),
+            source_port: from,
+            destination_port: to,
+            vlan: tags.0,
+            inner_vlan: tags.1,
+            teid: tags.2,
+            protocol: words.0.map(Protocol::Number),
+            dscp: words.1,
+        })
+    }
+
+    /// Whether two matches have a packet in common, by their fields.
+    fn meet(a: &Match, b: &Match) -> bool {
+        fn both<T>(a: Option<T>, b: Option<T>, meet: impl Fn(T, T) -> bool) -> bool {
+            a.zip(b).is_none_or(|(a, b)| meet(a, b))
+        }
+        let nested = |a: IpPrefix, b: IpPrefix| {
+            let length = a.length().min(b.length());
+            a.address().is_ipv4() == b.address().is_ipv4()
+                && IpPrefix::new(a.address(), length) == IpPrefix::new(b.address(), length)
+        };
+        let version = |one: &Match| {
+            let prefix = one
+                .source_prefix()
+                .unwrap()
+                .or(one.destination_prefix().unwrap());
+            prefix.map(|prefix| prefix.address().is_ipv4())
+        };
+        let overlap = |a: std::ops::RangeInclusive<u16>, b: std::ops::RangeInclusive<u16>| {
+            a.start() <= b.end() && b.start() <= a.end()
+        };
+        both(version(a), version(b), |a, b| a == b)
+            && both(
+                a.source_prefix().unwrap(),
+                b.source_prefix().unwrap(),
+                nested,
+            )
+            && both(
+                a.destination_prefix().unwrap(),
+                b.destination_prefix().unwrap(),
+                nested,
+            )
+            && both(
+                a.source_ports().unwrap(),
+                b.source_ports().unwrap(),
+                overlap,
+            )
+            && both(
+                a.destination_ports().unwrap(),
+                b.destination_ports().unwrap(),
+                overlap,
+            )
+            && both(a.protocol, b.protocol, |a, b| a.number() == b.number())
+            && both(a.dscp, b.dscp, |a, b| a == b)
+            && both(a.vlan, b.vlan, |a, b| a == b)
+            && both(a.inner_vlan, b.inner_vlan, |a, b| a == b)
+            && both(a.teid, b.teid, |a, b| a == b)
+    }
+
+    /// Two addresses of different versions match no packet.
+    fn is_possible(one: &Match) -> bool {
+        let versions = [
+            one.source_prefix().unwrap(),
+            one.destination_prefix().unwrap(),
+        ];
+        let versions = versions.map(|prefix| prefix.map(|prefix| prefix.address().is_ipv4()));
+        versions[0].zip(versions[1]).is_none_or(|(a, b)| a == b)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn what_meets_is_found_and_nothing_else(
+            matches in prop::collection::vec(any_match().prop_filter("possible", is_possible), 30)
+        ) {
+            with_store(async |store| {
+                crate::store::testing::change(store, move |tx| {
+                    Box::pin(async move {
+                        let mut kept: Vec<Match> = Vec::new();
+                        for (index, matched) in matches.into_iter().enumerate() {
+                            let mut one = slice(matched.clone());
+                            one.name = format!("s{index}");
+                            let found = overlapping(tx.connection(), &one).await?;
+                            let expected = kept.iter().any(|other| meet(other, &matched));
+                            assert_eq!(found.is_some(), expected, "{matched:?} in {kept:?}");
+                            if found.is_none() {
+                                save(tx.connection(), &one).await?;
+                                kept.push(matched);
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .await;
+            });
+        }
     }
 }
