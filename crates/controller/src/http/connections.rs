@@ -4,18 +4,19 @@ use super::limits::{Place, Places};
 use axum::Extension;
 use axum::middleware::AddExtension;
 use axum_server::accept::Accept;
+use futures_util::future::BoxFuture;
 use futures_util::task::AtomicWaker;
 use std::collections::HashMap;
-use std::future::{Future as _, Ready, ready};
+use std::future::Future as _;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tower_layer::Layer as _;
 
 /// Connections from one address and in all: fewer than a process usually may have files open, so that the store and gateways are still reached. Many come from one
@@ -23,6 +24,8 @@ use tower_layer::Layer as _;
 const CONNECTIONS: [usize; 2] = [8_192, 16_384];
 /// How long a client may take nothing of an answer: then its connection is closed, with all that waits on it.
 const STALL_PATIENCE: Duration = Duration::from_secs(30);
+/// How long the first byte of a connection, and the end of one that is refused, may take.
+const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -31,27 +34,35 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Accepting {
     places: Arc<Places>,
+    speaks_tls: bool,
 }
 
-impl Default for Accepting {
-    fn default() -> Self {
+impl Accepting {
+    pub(super) fn new(speaks_tls: bool) -> Self {
         Self {
             places: Places::new("connections", CONNECTIONS),
+            speaks_tls,
         }
     }
 }
 
-impl<S> Accept<TcpStream, S> for Accepting {
+impl<S: Send + 'static> Accept<TcpStream, S> for Accepting {
     type Stream = Counted;
     type Service = AddExtension<S, Arc<Connection>>;
-    type Future = Ready<io::Result<(Self::Stream, Self::Service)>>;
+    type Future = BoxFuture<'static, io::Result<(Self::Stream, Self::Service)>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        let counted = || {
+        let (places, speaks_tls) = (Arc::clone(&self.places), self.speaks_tls);
+        Box::pin(async move {
             stream.set_nodelay(true)?;
             let peer = stream.peer_addr()?.ip().to_string();
-            let place = self.places.try_take(&peer, 1);
+            let place = places.try_take(&peer, 1);
             let place = place.map_err(|refusal| io::Error::other(refusal.problem.detail))?;
+            let stream = if speaks_tls {
+                timeout(FIRST_PATIENCE, refuse_plain_http(stream)).await??
+            } else {
+                stream
+            };
             let connection = Arc::<Connection>::default();
             let service = Extension(Arc::clone(&connection)).layer(service);
             let counted = Counted {
@@ -62,9 +73,32 @@ impl<S> Accept<TcpStream, S> for Accepting {
                 _place: place,
             };
             Ok((counted, service))
-        };
-        ready(counted())
+        })
     }
+}
+
+/// Tells a client that speaks HTTP where TLS is spoken so: its own message would be about bytes.
+///
+/// # Errors
+/// If it does.
+async fn refuse_plain_http(mut stream: TcpStream) -> io::Result<TcpStream> {
+    let mut first = [0];
+    // RFC 8446, section 5.1: a handshake begins with 22, and a method with a letter.
+    if stream.peek(&mut first).await? == 0 || !first[0].is_ascii_alphabetic() {
+        return Ok(stream);
+    }
+    let text = "this port speaks TLS: use https:// instead of http://\n";
+    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close";
+    let answer = format!("{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len());
+    stream.write_all(answer.as_bytes()).await?;
+    stream.shutdown().await?;
+    // What was not read when a connection is closed resets it, and the client with it.
+    let mut rest = [0; 1024];
+    while stream.read(&mut rest).await? > 0 {}
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "plain HTTP where TLS is spoken",
+    ))
 }
 
 /// The answers that wait on a connection.

@@ -20,9 +20,11 @@ mod requests;
 mod rules;
 mod serve;
 mod slices;
+mod tls;
 
 pub use openapi::description;
-pub use serve::{ServeError, ServeParams, TlsParams, serve, serve_on};
+pub use serve::{ServeError, ServeParams, serve, serve_on};
+pub use tls::TlsParams;
 
 use crate::gateways::Counters;
 use crate::refusal::Refusal;

@@ -4,6 +4,7 @@ use super::connections::Accepting;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::refused::RefusedRequests;
+use super::tls::{self, TlsParams};
 use super::{App, router};
 use crate::administration::has_tokens;
 use crate::gateways::{Counters, Presence, mark_absent};
@@ -11,11 +12,9 @@ use crate::log;
 use crate::rules::Idle;
 use crate::store::{Answer, Request, Store, work};
 use axum_server::Handle;
-use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,15 +27,6 @@ const PRESENCE_EVERY: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the head of a request may take.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Certificate and key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsParams {
-    /// The certificate, and those between it and its authority (PEM).
-    pub certificate: PathBuf,
-    /// Its key (PEM).
-    pub key: PathBuf,
-}
 
 /// How the API is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,9 +137,17 @@ pub async fn serve_on(
         refused: RefusedRequests::default(),
         is_loopback,
     });
+    let tls = match &params.tls {
+        None => None,
+        Some(tls) => Some(tls::load(tls).await?),
+    };
     let background = [
         tokio::spawn(look(store.clone())),
         tokio::spawn(presence(store.clone())),
+        tokio::spawn(tls::follow(
+            params.tls.clone().zip(tls.clone()),
+            signal(SignalKind::hangup())?,
+        )),
     ];
     let handle = Handle::new();
     let stopping = handle.clone();
@@ -178,18 +176,17 @@ pub async fn serve_on(
     );
     let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
     // Without delay: parts of an answer, and events of a stream, would wait for the acknowledgement of the part before.
-    let served = match &params.tls {
+    let served = match tls {
         None => {
             let server = axum_server::from_tcp(listener)?.handle(handle);
-            let mut server = server.acceptor(Accepting::default());
+            let mut server = server.acceptor(Accepting::new(false));
             bound(server.http_builder());
             let server = server.first_request_timeout(HEAD_PATIENCE);
             server.serve(service).await
         }
-        Some(tls) => {
-            let config = tls_config(tls).await?;
+        Some(config) => {
             let server = axum_server::from_tcp_rustls(listener, config)?.handle(handle);
-            let mut server = server.map(|tls| tls.acceptor(Accepting::default()));
+            let mut server = server.map(|tls| tls.acceptor(Accepting::new(true)));
             bound(server.http_builder());
             let server = server.first_request_timeout(HEAD_PATIENCE);
             server.serve(service).await
@@ -212,16 +209,6 @@ fn bound(http: &mut Builder<TokioExecutor>) {
         .timer(TokioTimer::new())
         .keep_alive_interval(HEAD_PATIENCE)
         .keep_alive_timeout(HEAD_PATIENCE);
-}
-
-async fn tls_config(tls: &TlsParams) -> Result<RustlsConfig, ServeError> {
-    // Where another part of the process has installed one, that one is used.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key).await;
-    config.map_err(|source| ServeError::Tls {
-        certificate: tls.certificate.display().to_string(),
-        source,
-    })
 }
 
 /// Wake those who wait when another controller has committed something.

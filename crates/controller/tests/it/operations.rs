@@ -10,8 +10,9 @@ use slicewise_controller::{
     ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore,
 };
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn the_tenant_of_a_token_is_the_default_and_a_slice_keeps_its_own() {
@@ -505,6 +506,61 @@ fn tls_is_served_and_a_certificate_of_others_is_not_trusted() {
     let other = certificate(other.path()).map(|other| client(Some(other.certificate)));
     let refused = other.unwrap().links().unwrap_err().to_string();
     assert!(refused.contains("certificate"), "{refused}");
+}
+
+#[test]
+fn a_renewed_certificate_is_served_while_the_controller_runs_and_a_wrong_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(tls) = certificate(folder.path()) else {
+        println!("openssl is missing: TLS is not tested");
+        return;
+    };
+    let renewed = tempfile::tempdir().unwrap();
+    let renewed = certificate(renewed.path()).unwrap();
+    let store = TestStore::sqlite();
+    let server = Server::with(&store, |params| ServeParams {
+        tls: Some(tls.clone()),
+        ..params
+    });
+    let url = server.url.replace("http://", "https://");
+    let is_trusted = |certificate: &Path| {
+        let client = Client::new(&ClientParams {
+            url: url.clone(),
+            token: None,
+            authorities: Some(certificate.to_owned()),
+        });
+        client.unwrap().links().is_ok()
+    };
+    let first = folder.path().join("first.pem");
+    std::fs::copy(&tls.certificate, &first).unwrap();
+    assert!(is_trusted(&first) && !is_trusted(&renewed.certificate));
+    // One file comes before the other: the old pair is served until both are there.
+    std::fs::copy(&renewed.certificate, &tls.certificate).unwrap();
+    std::thread::sleep(Duration::from_secs(6));
+    assert!(is_trusted(&first));
+    std::fs::copy(&renewed.key, &tls.key).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_trusted(&renewed.certificate) {
+        assert!(Instant::now() < until, "the renewed one is not served");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(!is_trusted(&first));
+}
+
+#[test]
+fn a_client_that_speaks_http_to_a_port_of_tls_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(tls) = certificate(folder.path()) else {
+        println!("openssl is missing: TLS is not tested");
+        return;
+    };
+    let store = TestStore::sqlite();
+    let server = Server::with(&store, |params| ServeParams {
+        tls: Some(tls.clone()),
+        ..params
+    });
+    let answer = server.ask("GET", "/v1/links", &[], None);
+    insta::assert_snapshot!(format!("{} {}", answer.status, answer.text), @"400 this port speaks TLS: use https:// instead of http://");
 }
 
 #[test]
