@@ -263,6 +263,35 @@ pub(crate) async fn counters_of_several(
     Ok(found)
 }
 
+/// Every slice that the actor may see, with its newest counters, in the order of their names.
+pub(crate) async fn counters_of_all(
+    store: &Store,
+    counters: &Counters,
+    actor: &Actor,
+) -> Result<Vec<(Stored, SliceCountersRecord)>, sqlx::Error> {
+    let mut transaction = store.read().await?;
+    let select = "SELECT * FROM slices WHERE tenant = $1 OR $1 = '' ORDER BY name";
+    let select = sqlx::query(select).bind(actor.tenant().unwrap_or_default().to_owned());
+    let slices = select.fetch_all(&mut *transaction).await?;
+    let hops = sqlx::query("SELECT * FROM slice_hops ORDER BY slice, hop");
+    let hops = hops.fetch_all(&mut *transaction).await?;
+    drop(transaction);
+    let hops: Vec<Hop> = hops.iter().map(Hop::of).collect::<Result<_, _>>()?;
+    let mut reports = Reports::new();
+    read_reports(store, counters, &hops, &mut reports).await?;
+    let mut of_slice: HashMap<String, Vec<Hop>> = HashMap::new();
+    for hop in hops {
+        of_slice.entry(hop.slice.clone()).or_default().push(hop);
+    }
+    let with_counters = slices.iter().map(|row| {
+        let stored = Stored::of(row)?;
+        let hops = of_slice.remove(&stored.slice.name).unwrap_or_default();
+        let counted = counters_of(&stored.slice.name, &hops, &reports, false);
+        Ok((stored, counted))
+    });
+    with_counters.collect()
+}
+
 fn counters_of(name: &str, hops: &[Hop], reports: &Reports, flows: bool) -> SliceCountersRecord {
     let mut found = Vec::new();
     for hop in hops {

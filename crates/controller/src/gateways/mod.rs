@@ -11,7 +11,8 @@ mod presence;
 pub(crate) use acknowledge::acknowledge;
 pub(crate) use announce::{announce, note_refused};
 pub(crate) use counters::{
-    Counters, counters_of_several, link_counters, save_counters, slice_counters, tell_interest,
+    Counters, counters_of_all, counters_of_several, link_counters, save_counters, slice_counters,
+    tell_interest,
 };
 pub(crate) use desired::{desired, is_news};
 pub(crate) use instance::Instance;

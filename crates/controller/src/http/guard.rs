@@ -184,7 +184,7 @@ async fn admitted(
     (peer, asker): (&str, &mut Asker),
 ) -> Result<Response, Refusal> {
     let path = request.uri().path();
-    let needs_actor = path.starts_with("/v1/") || path == "/metrics";
+    let needs_actor = path.starts_with("/v1/") || path.starts_with("/metrics");
     let waits = waits(&request);
     let serve = |who: &str| match waits {
         true => Ok(None),

@@ -42,7 +42,7 @@ pub(super) async fn text(
     store: &Store,
     links: &[LinkRecord],
 ) -> Result<String, sqlx::Error> {
-    let mut out = Out(String::new());
+    let mut out = Out::default();
     out.head(
         "slicewise_controller_answers",
         "counter",
@@ -100,8 +100,7 @@ pub(super) async fn text(
         ));
     }
     of_links(&mut out, links);
-    out.line("# EOF");
-    Ok(out.0)
+    Ok(out.end())
 }
 
 fn times(out: &mut Out, metrics: &Metrics) {
@@ -187,16 +186,24 @@ fn seconds(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64()
 }
 
-struct Out(String);
+/// Text that grows line by line.
+#[derive(Debug, Default)]
+pub(super) struct Out(String);
 
 impl Out {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
+    pub(super) fn head(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string cannot fail.
         let _ = write!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}\n");
     }
 
-    fn line(&mut self, line: &str) {
+    pub(super) fn line(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
+    }
+
+    /// The whole text.
+    pub(super) fn end(mut self) -> String {
+        self.line("# EOF");
+        self.0
     }
 }

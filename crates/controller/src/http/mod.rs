@@ -19,6 +19,7 @@ mod refused;
 mod requests;
 mod rules;
 mod serve;
+mod slice_metrics;
 mod slices;
 mod tls;
 
@@ -148,6 +149,7 @@ fn other_routes() -> Router<Shared> {
         .route("/healthz", get(operations::healthy))
         .route("/readyz", get(operations::ready))
         .route("/metrics", get(operations::metrics))
+        .route("/metrics/slices", get(operations::slice_metrics))
         .route("/openapi.json", get(openapi::serve))
         .route("/", get(assets::index))
         .route("/assets/{file}", get(assets::file))

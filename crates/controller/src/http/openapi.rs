@@ -50,7 +50,7 @@ impl Modify for Tokens {
         events::events, requests::slice_requests, administration::tenants, administration::tenant, administration::put_tenant,
         administration::remove_tenant, rules::rules, rules::rule, rules::put_rule, rules::remove_rule, administration::tokens, administration::add_token, administration::remove_token,
         administration::audit, gateways::gateways, gateways::announce, gateways::forget, gateways::desired,
-        gateways::acknowledge, gateways::report_counters, operations::healthy, operations::ready, operations::metrics
+        gateways::acknowledge, gateways::report_counters, operations::healthy, operations::ready, operations::metrics, operations::slice_metrics
     ),
     components(schemas(Problem)),
     modifiers(&Tokens),

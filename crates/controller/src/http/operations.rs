@@ -1,15 +1,17 @@
 //! Health, readiness and metrics.
 
 use super::answer::{Replied, of_store};
-use super::permit::WholeReader;
-use super::{Shared, metrics};
-use crate::gateways::links;
+use super::permit::{Reader, WholeReader};
+use super::{Shared, metrics, slice_metrics};
+use crate::gateways::{counters_of_all, links};
 use crate::refusal::Refusal;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use std::time::Duration;
 
+/// The type of metrics.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -49,8 +51,13 @@ pub(super) async fn metrics(State(app): State<Shared>, WholeReader(_): WholeRead
     let body = metrics::text(&app.metrics, &app.store, &links)
         .await
         .map_err(store)?;
-    Ok(text(
-        "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        body,
-    ))
+    Ok(text(OPEN_METRICS, body))
+}
+
+/// What gateways counted last of each slice (OpenMetrics); those of its tenant for a tenant.
+#[utoipa::path(get, path = "/metrics/slices", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::openapi::Problems))]
+pub(super) async fn slice_metrics(State(app): State<Shared>, Reader(actor): Reader) -> Replied {
+    let slices = counters_of_all(&app.store, &app.counters, &actor).await;
+    let slices = slices.map_err(|error| of_store(&error))?;
+    Ok(text(OPEN_METRICS, slice_metrics::text(&slices)))
 }

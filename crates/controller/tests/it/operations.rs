@@ -4,7 +4,8 @@ use crate::support::{
     Server, TestStore, announcement, certificate, execute, params, slice, token, with_link,
 };
 use slicewise_api::{
-    Client, ClientParams, NewToken, Precondition, Scope, Slice, SliceQuery, SliceState, Tenant,
+    Client, ClientParams, CounterReport, DelayPercentiles, DirectionCounters, NewToken,
+    Precondition, Scope, Slice, SliceCounters, SliceQuery, SliceState, Tenant,
 };
 use slicewise_controller::{
     ControllerError, Location, ServeParams, TlsParams, run, run_backup, run_restore,
@@ -437,6 +438,78 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
     made.sort();
     drop(server);
     assert_eq!(names(&Server::start(&store).client()), made);
+}
+
+#[test]
+fn each_slice_has_metrics_that_its_tenant_can_scrape() {
+    for store in TestStore::each() {
+        let (server, open) = with_link(&store);
+        open.put_tenant("red", &Tenant::default()).unwrap();
+        let red = format!("Bearer {}", token(&store, "red", "tenant:red"));
+        let admin = format!("Bearer {}", token(&store, "admin", "admin"));
+        let client = server.client_of(admin.strip_prefix("Bearer ").unwrap());
+        let counters = |name: &str, bytes: u64| SliceCounters {
+            name: name.to_owned(),
+            forward: Some(DirectionCounters {
+                sent_frames: 500,
+                sent_bytes: bytes,
+                dropped: [("full".to_owned(), 3)].into(),
+                waiting_frames: 2,
+                delay_ns: Some(DelayPercentiles {
+                    p50: 1_000,
+                    p99: 2_000_000,
+                    largest: 3_000_000,
+                }),
+                ..DirectionCounters::default()
+            }),
+            backward: None,
+        };
+        for (name, vlan, tenant) in [("gold", 1, "red"), ("other", 2, "default")] {
+            let one = Slice {
+                tenant: tenant.to_owned(),
+                ..slice(name, vlan, 1)
+            };
+            client.put_slice(&one, Precondition::None, None).unwrap();
+        }
+        // What is no slice of the gateway is not shown.
+        let report = CounterReport {
+            interval_ns: 500_000_000,
+            slices: ["gold", "other", "nothing"]
+                .map(|name| counters(name, 62_500))
+                .into(),
+            ..CounterReport::default()
+        };
+        client.report_counters("gw", &report).unwrap();
+        let scrape = |bearer: &str| {
+            let headers = [("authorization", bearer)];
+            server.ask("GET", "/metrics/slices", &headers, None).text
+        };
+        let own = scrape(&red);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(own.lines().filter(|line| !line.starts_with("# HELP")).collect::<Vec<_>>().join("\n"), @r#"
+            # TYPE slicewise_slice_guaranteed_bps gauge
+            slicewise_slice_guaranteed_bps{slice="gold",tenant="red",direction="forward"} 1000000
+            # TYPE slicewise_slice_bound_seconds gauge
+            slicewise_slice_bound_seconds{slice="gold",tenant="red",direction="forward"} 0.05
+            # TYPE slicewise_slice_sent_bps gauge
+            slicewise_slice_sent_bps{slice="gold",tenant="red",direction="forward",gateway="gw"} 1000000
+            # TYPE slicewise_slice_sent_frames_per_second gauge
+            slicewise_slice_sent_frames_per_second{slice="gold",tenant="red",direction="forward",gateway="gw"} 1000
+            # TYPE slicewise_slice_dropped_frames_per_second gauge
+            slicewise_slice_dropped_frames_per_second{slice="gold",tenant="red",direction="forward",gateway="gw"} 6
+            # TYPE slicewise_slice_waiting_frames gauge
+            slicewise_slice_waiting_frames{slice="gold",tenant="red",direction="forward",gateway="gw"} 2
+            # TYPE slicewise_slice_delay_seconds gauge
+            slicewise_slice_delay_seconds{slice="gold",tenant="red",direction="forward",gateway="gw",quantile="0.5"} 0.000001
+            slicewise_slice_delay_seconds{slice="gold",tenant="red",direction="forward",gateway="gw",quantile="0.99"} 0.002
+            slicewise_slice_delay_seconds{slice="gold",tenant="red",direction="forward",gateway="gw",quantile="1"} 0.003
+            # EOF
+            "#);
+        }
+        let all = scrape(&admin);
+        assert_eq!(all.matches("slice=\"other\"").count(), 9, "{all}");
+        assert!(!all.contains("nothing"));
+    }
 }
 
 #[test]
