@@ -97,7 +97,7 @@ fn changes(criterion: &mut Criterion) {
             let id = scheduler
                 .add_slice(&slice(50_000), now)
                 .expect("the tenant exists");
-            scheduler.remove_slice(id)
+            scheduler.remove_slice(id, now)
         });
     });
     let mut next = 0;

@@ -82,7 +82,7 @@ pub enum SliceChange {
         /// From now on; no other class has it, or had it while frames of it still wait.
         to: String,
     },
-    /// A slice less. Frames of it that wait leave under its guarantee; until the last has left, arriving
+    /// A slice less. Frames of it that wait leave under its guarantee and without its maximum; until the last has left, arriving
     /// ones wait, so that none overtakes, if they are of class-default after that. Where another class map matches them they are
     /// dropped ([`SliceRemoved`](crate::DropReason::SliceRemoved)).
     Remove {
@@ -390,8 +390,9 @@ impl Changing<'_> {
         let (class, id) = self.check_remove(&name)?;
         let parts = self.take_parts(class);
         let busy_period = self.busy_period();
+        let now = self.now;
         let (scheduler, _) = self.scheduler(&name)?;
-        let removal = scheduler.remove_slice(id);
+        let removal = scheduler.remove_slice(id, now);
         let removal = removal.map_err(|error| SliceChangeError::from((&name, error)))?;
         let waiting = match removal {
             Removal::Gone => 0,

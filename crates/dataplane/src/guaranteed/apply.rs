@@ -1,6 +1,6 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or, unless its slice gets less, due later than it was.
 
-use super::slice::{Life, SliceState, Tier};
+use super::slice::{Excess, Life, SliceState, Tier};
 use super::{Guaranteed, Removal, SliceError, SliceId, largest_frame_of, shift_of};
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::{GuaranteedParams, SliceParams};
@@ -82,11 +82,11 @@ impl Guaranteed {
         }
     }
 
-    /// Remove a slice: at once if it is empty, else as soon as its backlog has left. O(1).
+    /// Remove a slice: at once if it is empty, else as soon as its backlog has left, which its maximum no longer delays. O(1).
     ///
     /// # Errors
     /// Where there is no such slice.
-    pub fn remove_slice(&mut self, id: SliceId) -> Result<Removal, SliceError> {
+    pub fn remove_slice(&mut self, id: SliceId, now: Instant) -> Result<Removal, SliceError> {
         let index = self.live(id)?;
         self.live -= 1;
         let rate = self.slices[index].committed.rate();
@@ -97,7 +97,12 @@ impl Guaranteed {
             self.forget(id.0);
             return Ok(Removal::Gone);
         }
-        self.slices[index].life = Life::Draining;
+        let slice = &mut self.slices[index];
+        slice.life = Life::Draining;
+        slice.end_maximum();
+        if slice.excess == Excess::Parked {
+            self.place_by_maximum(id.0, 0, now.nanos());
+        }
         if packets == 0 {
             // Its slot is free once what it is held for has happened.
             return Ok(Removal::Gone);

@@ -80,7 +80,7 @@ impl Guaranteed {
     }
 
     /// Into the ring if its maximum lets the head leave, else among the parked.
-    fn place_by_maximum(&mut self, id: u32, price: i64, now: u64) {
+    pub(super) fn place_by_maximum(&mut self, id: u32, price: i64, now: u64) {
         let slice = &mut self.slices[id as usize];
         let ready = if slice.peak.exists() {
             slice.peak.ready_at(now, price)

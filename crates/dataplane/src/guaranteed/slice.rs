@@ -288,6 +288,11 @@ impl SliceState {
         }
     }
 
+    /// Limits its excess no longer.
+    pub(super) const fn end_maximum(&mut self) {
+        self.peak = SmallBucket::ABSENT;
+    }
+
     /// Apply new parameters except the weight; frames, credit and debt stay.
     pub(super) fn change(&mut self, params: &SliceParams, now: u64) {
         let mut new = Self::new(params, now);

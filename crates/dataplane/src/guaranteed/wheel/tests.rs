@@ -96,7 +96,7 @@ fn slices_wake_early_by_the_frame_times_of_the_calls_that_take() {
     // The same rate among fewer.
     scheduler.set_rates(100_000_000);
     assert_eq!(scheduler.wheel.ahead, 4 * 80_000);
-    let removed = scheduler.remove_slice(SliceId::new(0));
+    let removed = scheduler.remove_slice(SliceId::new(0), Instant::ZERO);
     assert_eq!(removed, Ok(Removal::Draining { packets: 1 }));
     assert_eq!(scheduler.rates, 100_000_000 - u128::from(rate));
 }

@@ -74,7 +74,7 @@ proptest! {
                 }
                 Step::Remove { slice } => {
                     let waiting = rig.scheduler.slice_backlog(SliceId::new(slice));
-                    match rig.scheduler.remove_slice(SliceId::new(slice)) {
+                    match rig.scheduler.remove_slice(SliceId::new(slice), at) {
                         Ok(Removal::Gone) => prop_assert_eq!(waiting, 0),
                         Ok(Removal::Draining { packets }) => prop_assert_eq!(packets, waiting),
                         Err(error) => prop_assert_eq!(error, SliceError::Unknown(slice)),
@@ -110,11 +110,14 @@ fn a_removed_slice_sends_its_backlog_and_accepts_no_more() {
     }
     let id = SliceId::new(0);
     assert_eq!(
-        rig.scheduler.remove_slice(id),
+        rig.scheduler.remove_slice(id, Instant::ZERO),
         Ok(Removal::Draining { packets: 5 })
     );
     assert_eq!(rig.arrive(frame(0)), Err(DropReason::SliceRemoved));
-    assert_eq!(rig.scheduler.remove_slice(id), Err(SliceError::Unknown(0)));
+    assert_eq!(
+        rig.scheduler.remove_slice(id, Instant::ZERO),
+        Err(SliceError::Unknown(0))
+    );
     rig.send_until(u64::MAX);
     assert_eq!(rig.sent.len(), 5);
     assert_eq!(rig.scheduler.slices(), 1);
@@ -124,6 +127,33 @@ fn a_removed_slice_sends_its_backlog_and_accepts_no_more() {
         .add_slice(&best_effort(1), Instant::ZERO)
         .unwrap();
     assert_eq!(again, id);
+}
+
+#[test]
+fn a_removed_slice_is_not_held_up_by_its_maximum() {
+    for guarantee in [false, true] {
+        let mut slow = best_effort(1);
+        if guarantee {
+            slow = guaranteed(1_000, 2 * LARGEST_FRAME, Duration::from_millis(1));
+        }
+        let slow = with_maximum(slow, 1_000, 2 * LARGEST_FRAME);
+        let mut rig = Rig::new(&params(&[1]), &[slow], LINK);
+        for _ in 0..60 {
+            let frame = Arrival {
+                at: 0,
+                slice: 0,
+                bytes: 1000,
+            };
+            rig.arrive(frame).unwrap();
+        }
+        rig.send_until(1_000_000_000);
+        assert!(rig.sent.len() < 6, "its maximum holds it up");
+        let now = Instant::from_nanos(1_000_000_000);
+        let _ = rig.scheduler.remove_slice(SliceId::new(0), now).unwrap();
+        rig.send_until(2_000_000_000);
+        assert_eq!(rig.sent.len(), 60, "guarantee {guarantee}");
+        rig.assert_in_order();
+    }
 }
 
 #[test]

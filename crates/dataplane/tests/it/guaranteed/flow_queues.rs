@@ -151,7 +151,7 @@ proptest! {
             prop_assert_eq!(offered, rig.sent.len() as u64 + waiting + dropped.len() as u64);
             prop_assert_eq!(waiting, u64::from(rig.scheduler.backlog()));
         }
-        let _ = rig.scheduler.remove_slice(slice).unwrap();
+        let _ = rig.scheduler.remove_slice(slice, Instant::ZERO).unwrap();
         rig.send_until(u64::MAX);
         collect(&mut rig, &mut dropped);
         prop_assert_eq!(rig.scheduler.slice_backlog(slice), 0);
@@ -260,7 +260,7 @@ fn a_removed_slice_gives_its_flow_queue_back() {
             bytes: 100,
         })
         .unwrap();
-        let _ = rig.scheduler.remove_slice(id).unwrap();
+        let _ = rig.scheduler.remove_slice(id, at).unwrap();
         rig.send_until((n + 1) * 1_000_000);
         id = rig
             .scheduler
