@@ -1,5 +1,6 @@
 use crate::output::Verbosity;
 use crate::slice::SliceOptions;
+use crate::tenant::TenantOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slicewise_units::Duration;
 use std::num::NonZeroU32;
@@ -74,6 +75,8 @@ pub enum Command {
     Gateway(GatewayOptions),
     /// Create, change, remove and look at slices of a controller.
     Slice(SliceOptions),
+    /// Create, change, remove and look at tenants of a controller: whose slices share a part of the excess, and within which quota.
+    Tenant(TenantOptions),
     /// Offer slices as a service: an API and a dashboard over gateways.
     ///
     /// Without options it serves this machine at http://127.0.0.1:9650 and keeps its store in $STATE_DIRECTORY (set by systemd), else

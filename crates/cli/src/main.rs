@@ -27,6 +27,7 @@ mod run;
 mod seeds;
 mod series;
 mod slice;
+mod tenant;
 mod testbed_run;
 mod top;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(options),
         Command::Gateway(options) => gateway::gateway(options),
         Command::Slice(options) => slice::slice(options),
+        Command::Tenant(options) => tenant::tenant(options),
         Command::Controller(options) => controller::controller(options),
         Command::Top(options) => top::top(options),
         Command::Doctor(options) => doctor::doctor(options),

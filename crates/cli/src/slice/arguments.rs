@@ -198,6 +198,15 @@ pub enum OrNone<T> {
     None,
 }
 
+impl<T> From<OrNone<T>> for Option<T> {
+    fn from(value: OrNone<T>) -> Self {
+        match value {
+            OrNone::Some(value) => Some(value),
+            OrNone::None => None,
+        }
+    }
+}
+
 impl<T: FromStr> FromStr for OrNone<T> {
     type Err = T::Err;
 

@@ -4,13 +4,12 @@ mod arguments;
 mod definition;
 mod text;
 
-pub use arguments::SliceOptions;
+pub use arguments::{ConnectionOptions, OrNone, SliceOptions};
+pub use text::empty as table;
 
 use crate::exit::Exit;
 use crate::{Failure, errln, outln, output};
-use arguments::{
-    ConnectionOptions, DefinitionOptions, ListOptions, NamesOptions, SliceCommand, StateName,
-};
+use arguments::{DefinitionOptions, ListOptions, NamesOptions, SliceCommand, StateName};
 use serde::Serialize;
 use slicewise_api::{
     Batch, Change, Client, ClientError, ClientParams, Precondition, Problem, Slice, SliceQuery,
@@ -25,20 +24,27 @@ const CONTROLLER: &str = "http://127.0.0.1:9650";
 const PART: u32 = 1000;
 
 pub fn slice(options: &SliceOptions) -> Result<Exit, Failure> {
-    let client = connect(&options.controller)?;
-    let asked = Asked {
-        client,
-        json: options.json,
-    };
-    let result = match &options.command {
-        SliceCommand::List(options) => asked.list(options),
-        SliceCommand::Show(options) => asked.show(&options.name),
-        SliceCommand::Add(options) => asked.add(options),
-        SliceCommand::Change(options) => asked.change(options),
-        SliceCommand::Remove(options) => asked.remove(options),
-        SliceCommand::Offer(options) => asked.offer(options),
-    };
-    result.or_else(|stop| match stop {
+    ask(&options.controller, options.json, |asked| {
+        match &options.command {
+            SliceCommand::List(options) => asked.list(options),
+            SliceCommand::Show(options) => asked.show(&options.name),
+            SliceCommand::Add(options) => asked.add(options),
+            SliceCommand::Change(options) => asked.change(options),
+            SliceCommand::Remove(options) => asked.remove(options),
+            SliceCommand::Offer(options) => asked.offer(options),
+        }
+    })
+}
+
+/// Asks a controller, and prints what it refuses.
+pub fn ask(
+    controller: &ConnectionOptions,
+    json: bool,
+    act: impl FnOnce(&Asked) -> Result<Exit, Stop>,
+) -> Result<Exit, Failure> {
+    let client = connect(controller)?;
+    let asked = Asked { client, json };
+    act(&asked).or_else(|stop| match stop {
         Stop::Failure(failure) => Err(failure),
         Stop::Client(error) => asked.refused(&error),
     })
@@ -70,7 +76,7 @@ fn connect(options: &ConnectionOptions) -> Result<Client, Failure> {
 }
 
 /// Why a command did not go on.
-enum Stop {
+pub enum Stop {
     Failure(Failure),
     Client(ClientError),
 }
@@ -88,14 +94,14 @@ impl From<ClientError> for Stop {
 }
 
 /// A controller that is asked, and how answers are printed.
-struct Asked {
-    client: Client,
+pub struct Asked {
+    pub client: Client,
     json: bool,
 }
 
 impl Asked {
     /// Print `value` as JSON, or else the text.
-    fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Stop> {
+    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Stop> {
         if self.json {
             let value = serde_json::to_value(value).map_err(Failure::system)?;
             output::json(&value);

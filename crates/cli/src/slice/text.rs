@@ -29,7 +29,8 @@ pub fn list(slices: &[SliceRecord]) -> String {
     format!("{table}\n{count}")
 }
 
-fn empty<const N: usize>(header: [&str; N]) -> Table {
+/// A table with this header.
+pub fn empty<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
         .load_style(UTF8_HORIZONTAL_ONLY)

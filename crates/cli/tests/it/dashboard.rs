@@ -23,14 +23,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// `slicewise controller` with a store of its own.
-struct Controller {
+pub struct Controller {
     process: Child,
-    url: String,
-    sandbox: Sandbox,
+    pub url: String,
+    pub sandbox: Sandbox,
 }
 
 impl Controller {
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self::start_with(Sandbox::new(), &[])
     }
 

@@ -24,4 +24,5 @@ mod seeds;
 mod service;
 mod slice;
 mod support;
+mod tenant;
 mod timeline;
