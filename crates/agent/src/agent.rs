@@ -4,7 +4,7 @@ use crate::counters::{self, Counters};
 use crate::decisions::Decisions;
 use crate::mailbox::Mailbox;
 use crate::reconcile::Reconciler;
-use crate::session::{self, Announcement};
+use crate::session::{self, Announcement, Followed};
 use crate::store::{Kept, Opened, Record, StateError, Store};
 use crate::terms;
 use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement};
@@ -59,8 +59,14 @@ pub struct Agent {
 pub(crate) enum Event {
     /// By the forwarding thread.
     Answer(Answer),
-    /// By the controller; whether it was taken goes back.
-    Desired(Box<Desired>, SyncSender<Result<(), String>>),
+    /// By the controller.
+    Desired {
+        desired: Box<Desired>,
+        /// An operator said that its store is to be followed, whatever was followed before.
+        is_adopted: bool,
+        /// Whether it was taken goes back.
+        taken: SyncSender<Result<(), String>>,
+    },
     /// The controller cannot be reached.
     Away,
     /// The controller knows this.
@@ -116,6 +122,7 @@ impl Agent {
         let after = self.kept.generation;
         let refused = self.kept.refused.clone();
         let instance = self.store.instance().to_owned();
+        let followed = Arc::new(Followed::new(self.store.followed()));
         let mut deciding = Deciding {
             control,
             reconciler: Reconciler::new(&self.params.link, self.directions, self.kept),
@@ -126,6 +133,7 @@ impl Agent {
             told: None,
             mailbox: Arc::default(),
             announced: Arc::clone(&announced),
+            followed: Arc::clone(&followed),
             link: self.params.link.clone(),
             counters: Counters::new(now),
             report_at: now.saturating_add(REPORT_EVERY),
@@ -138,11 +146,15 @@ impl Agent {
             return;
         }
         let mailbox = Arc::clone(&deciding.mailbox);
-        let (asking, params) = (events.clone(), self.params.clone());
-        let asker = instance.clone();
-        let ask = move || session::ask(&params, &asker, &announced, after, &asking);
-        let (telling, params) = (events.clone(), self.params.clone());
-        let report = move || session::report(&params, &instance, &mailbox, &telling);
+        let asker = session::Session {
+            params: self.params.clone(),
+            instance,
+            followed,
+            events: events.clone(),
+        };
+        let reporter = asker.clone();
+        let ask = move || asker.ask(&announced, after);
+        let report = move || reporter.report(&mailbox);
         let threads = [
             start("controller_ask", ask),
             start("controller_tell", report),
@@ -185,6 +197,7 @@ struct Deciding<'a> {
     told: Option<Acknowledgement>,
     mailbox: Arc<Mailbox>,
     announced: Arc<Announcement>,
+    followed: Arc<Followed>,
     link: String,
     counters: Counters,
     report_at: Instant,
@@ -224,11 +237,13 @@ impl Deciding<'_> {
     fn on_event(&mut self, event: Event) -> Result<(), Ended> {
         match event {
             Event::Answer(answer) => self.on_answer(answer),
-            Event::Desired(desired, taken) => {
-                let outcome = self.reconciler.take(*desired);
-                let told = outcome.map(|records| self.unwritten.extend(records));
+            Event::Desired {
+                desired,
+                is_adopted,
+                taken,
+            } => {
                 // The thread that asks has ended with the process.
-                let _ = taken.send(told);
+                let _ = taken.send(self.take(*desired, is_adopted));
                 Ok(())
             }
             Event::Away => {
@@ -247,6 +262,22 @@ impl Deciding<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Take what the controller wants, if it is of the store that is followed and does not go back in it, or an operator said so.
+    fn take(&mut self, desired: Desired, is_adopted: bool) -> Result<(), String> {
+        let (store, generation) = (desired.store.clone(), desired.generation);
+        if !is_adopted {
+            let (followed, reached) = (self.store.followed(), self.reconciler.reached());
+            session::check_store(followed, store.as_deref(), reached, generation)?;
+        }
+        let records = self.reconciler.take(desired)?;
+        self.unwritten.extend(records);
+        if let Some(store) = store.filter(|store| store != self.store.followed()) {
+            self.followed.set(&store);
+            self.store.follow(store);
+        }
+        Ok(())
     }
 
     fn on_answer(&mut self, answer: Answer) -> Result<(), Ended> {
@@ -324,7 +355,8 @@ impl Deciding<'_> {
             self.unwritten.push(Record::Refused(names));
         }
         let is_due = self.write_at.is_some_and(|at| at <= time::now());
-        let is_new = !self.unwritten.is_empty() && self.write_at.is_none();
+        let is_unwritten = !self.unwritten.is_empty() || self.store.is_behind();
+        let is_new = is_unwritten && self.write_at.is_none();
         if !is_new && !is_due {
             return;
         }

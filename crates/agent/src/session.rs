@@ -2,7 +2,7 @@
 
 use crate::agent::{AgentParams, Event};
 use crate::mailbox::Mailbox;
-use slicewise_api::{Client, ClientError, ClientParams, Desired, GatewayAnnouncement};
+use slicewise_api::{Client, ClientError, ClientParams, Desired, GatewayAnnouncement, OTHER_STORE};
 use slicewise_live::log;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, sync_channel};
@@ -80,182 +80,296 @@ impl Backoff {
     }
 }
 
-fn client(params: &AgentParams, instance: &str, backoff: &Backoff) -> Result<Client, ClientError> {
-    let read = |file: &std::path::PathBuf| {
-        std::fs::read_to_string(file).map_err(|error| {
-            ClientError::Params(format!(
-                "the token cannot be read: {}: {error}",
-                file.display()
-            ))
-        })
-    };
-    let token = params.token_file.as_ref().map(read).transpose()?;
-    let client = Client::new(&ClientParams {
-        url: params.url.clone(),
-        token: token.map(|token| token.trim().to_owned()),
-        authorities: params.certificate_authority.clone(),
-    })?;
-    Ok(client
-        .with_instance(instance)
-        .with_patience(backoff.patience))
+/// Identity of the controller's store that is followed, for the threads that talk to it.
+#[derive(Debug)]
+pub(crate) struct Followed(Mutex<String>);
+
+impl Followed {
+    pub(crate) fn new(store: &str) -> Self {
+        Self(Mutex::new(store.to_owned()))
+    }
+
+    pub(crate) fn set(&self, store: &str) {
+        store.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn get(&self) -> String {
+        let store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        store.clone()
+    }
 }
 
-/// Announce the gateway and ask for what is wanted, until the gateway stops. `after` is the generation that it has.
-pub(crate) fn ask(
-    params: &AgentParams,
-    instance: &str,
-    announcement: &Arc<Announcement>,
-    mut after: u64,
-    events: &Sender<Event>,
-) {
-    let mut backoff = Backoff::new();
-    let mut trouble = Trouble::default();
-    let mut refused = None;
-    // What was taken, also if everything has to be asked for again.
-    let mut reached = after;
-    loop {
-        let outcome = client(params, instance, &backoff).and_then(|mut client| {
-            let (version, announced) = announcement.get();
-            let announced = GatewayAnnouncement {
-                reached: Some(reached),
-                ..announced
-            };
-            match announce(&client, params, &announced, &mut refused)? {
-                // It has an older store, or another one.
-                Some(generation) if generation < after => after = 0,
-                _ => {}
+/// Tests what a controller states, its store and a generation, against the store that is followed (empty for none) and the generation that
+/// was reached.
+///
+/// # Errors
+/// If it has another store, or an older copy of it: what is in force would be undone.
+pub(crate) fn check_store(
+    followed: &str,
+    stated: Option<&str>,
+    reached: u64,
+    generation: u64,
+) -> Result<(), String> {
+    match stated {
+        Some(stated) if followed.is_empty() || stated == followed => match generation < reached {
+            true => Err(format!(
+                "its store has generation {generation}, and the gateway has seen {reached}: it is another store, or an older copy"
+            )),
+            false => Ok(()),
+        },
+        Some(stated) => Err(format!(
+            "it has store {stated}, and the gateway follows store {followed}"
+        )),
+        // A controller of an earlier version is followed only by a gateway that has never seen a newer one.
+        None if followed.is_empty() => Ok(()),
+        None => Err(format!(
+            "it does not state which store it has, as earlier versions do not, and the gateway follows store {followed}"
+        )),
+    }
+}
+
+/// Why the controller is not followed.
+#[derive(Debug)]
+enum Fault {
+    /// It does not answer as it should.
+    Client(ClientError),
+    /// It has another store than the gateway follows.
+    Store(String),
+}
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(problem) if problem.kind.ends_with(OTHER_STORE) => {
+                Self::Store(problem.detail)
             }
-            let announced_at = Instant::now();
-            let mut is_new = true;
-            while announcement.version.load(Ordering::Acquire) == version
-                && (refused.is_none() || announced_at.elapsed() < ANNOUNCE_AGAIN)
-            {
-                let asked = Instant::now();
-                let desired = client.desired(&params.name, after, WAIT)?;
-                let generation = desired.generation;
-                let is_empty =
-                    generation == after || desired.snapshot.is_none() && desired.changes.is_empty();
-                match tell(desired, events) {
-                    None => return Ok(false),
-                    Some(Ok(())) => {
-                        (after, reached) = (generation, generation);
-                        if std::mem::take(&mut is_new) {
-                            trouble.is_over(&params.url);
-                            backoff = Backoff::new();
-                            client = client.with_patience(backoff.patience);
-                        }
-                    }
-                    Some(Err(reason)) => {
-                        after = 0;
-                        let url = params.url.clone();
-                        return Err(ClientError::Unexpected { url, reason });
-                    }
-                }
-                if is_empty {
-                    std::thread::sleep(LEAST_WAIT.saturating_sub(asked.elapsed()));
-                }
-            }
-            Ok(true)
-        });
-        match outcome {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(error) => {
-                trouble.is_there(&error);
-                if events.send(Event::Away).is_err() {
-                    return;
-                }
-                backoff.wait();
-            }
+            other => Self::Client(other),
         }
     }
 }
 
-/// Announce the gateway. The newest generation of the controller; `None` if it refuses, because it may hold promises that this
-/// announcement would break: those stay in force. `refused` is why it refused last.
-fn announce(
-    client: &Client,
-    params: &AgentParams,
-    announced: &GatewayAnnouncement,
-    refused: &mut Option<String>,
-) -> Result<Option<u64>, ClientError> {
-    match client.announce(&params.name, announced) {
-        Ok(answer) => {
-            if refused.take().is_some() {
-                log::info("announcement_accepted", &[]);
-            }
-            Ok(Some(answer.generation))
-        }
-        Err(ClientError::Refused(problem)) if problem.status == 409 => {
-            let reason = problem.to_string();
-            if refused.as_ref() != Some(&reason) {
-                log::warn("announcement_refused", &[("reason", &reason)]);
-            }
-            *refused = Some(reason);
-            Ok(None)
-        }
-        Err(error) => Err(error),
+/// What both threads that talk to the controller need.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    pub(crate) params: AgentParams,
+    pub(crate) instance: String,
+    pub(crate) followed: Arc<Followed>,
+    pub(crate) events: Sender<Event>,
+}
+
+impl Session {
+    fn client(&self, backoff: &Backoff) -> Result<Client, ClientError> {
+        let params = &self.params;
+        let read = |file: &std::path::PathBuf| {
+            std::fs::read_to_string(file).map_err(|error| {
+                ClientError::Params(format!(
+                    "the token cannot be read: {}: {error}",
+                    file.display()
+                ))
+            })
+        };
+        let token = params.token_file.as_ref().map(read).transpose()?;
+        let client = Client::new(&ClientParams {
+            url: params.url.clone(),
+            token: token.map(|token| token.trim().to_owned()),
+            authorities: params.certificate_authority.clone(),
+        })?;
+        Ok(client
+            .with_instance(&self.instance)
+            .with_store(&self.followed.get())
+            .with_patience(backoff.patience))
     }
-}
 
-/// Hand an answer over, and wait until it was taken: what changes meanwhile comes together with the next. Returns why it was
-/// not; `None` if the gateway has stopped.
-fn tell(desired: Desired, events: &Sender<Event>) -> Option<Result<(), String>> {
-    let (taken, is_taken) = sync_channel(1);
-    let event = Event::Desired(Box::new(desired), taken);
-    events.send(event).ok()?;
-    is_taken.recv().ok()
-}
-
-/// Tell the controller what is in force and what was counted, until the gateway stops.
-pub(crate) fn report(
-    params: &AgentParams,
-    instance: &str,
-    mailbox: &Mailbox,
-    events: &Sender<Event>,
-) {
-    let mut backoff = Backoff::new();
-    let mut current = None;
-    loop {
-        let letters = mailbox.take(WAIT);
-        let usable = match current.take() {
-            Some(client) => Ok(client),
-            None => client(params, instance, &backoff),
+    /// Announce the gateway and ask for what is wanted, until the gateway stops. `after` is the generation that it has.
+    pub(crate) fn ask(&self, announcement: &Announcement, after: u64) {
+        let mut asking = Asking {
+            session: self,
+            announcement,
+            after,
+            reached: after,
+            refused: None,
+            trouble: Trouble::default(),
+            backoff: Backoff::new(),
         };
-        let Ok(client) = usable else {
-            // The other thread says why.
-            if let Some(acknowledgement) = letters.acknowledgement {
-                mailbox.put_back(acknowledgement);
-            }
-            backoff.wait();
-            continue;
-        };
-        if let Some(acknowledgement) = letters.acknowledgement {
-            match client.acknowledge(&params.name, &acknowledgement) {
-                Ok(()) => {
-                    backoff = Backoff::new();
-                    let event = Event::Acknowledged(Box::new(acknowledgement));
-                    if events.send(event).is_err() {
+        loop {
+            match asking.follow() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(fault) => {
+                    asking.trouble.is_there(&fault);
+                    if self.events.send(Event::Away).is_err() {
                         return;
                     }
+                    asking.backoff.wait();
                 }
-                Err(_) => {
+            }
+        }
+    }
+
+    /// Tell the controller what is in force and what was counted, until the gateway stops.
+    pub(crate) fn report(&self, mailbox: &Mailbox) {
+        let mut backoff = Backoff::new();
+        let mut current = None;
+        loop {
+            let letters = mailbox.take(WAIT);
+            let usable = match current.take() {
+                Some(client) => Ok(client),
+                None => self.client(&backoff),
+            };
+            let Ok(client) = usable else {
+                // The other thread says why.
+                if let Some(acknowledgement) = letters.acknowledgement {
                     mailbox.put_back(acknowledgement);
-                    backoff.wait();
-                    continue;
+                }
+                backoff.wait();
+                continue;
+            };
+            let client = client.with_store(&self.followed.get());
+            if let Some(acknowledgement) = letters.acknowledgement {
+                match client.acknowledge(&self.params.name, &acknowledgement) {
+                    Ok(()) => {
+                        backoff = Backoff::new();
+                        let event = Event::Acknowledged(Box::new(acknowledgement));
+                        if self.events.send(event).is_err() {
+                            return;
+                        }
+                    }
+                    Err(_) => {
+                        mailbox.put_back(acknowledgement);
+                        backoff.wait();
+                        continue;
+                    }
                 }
             }
+            if let Some(counters) = letters.counters
+                && let Ok(answer) = client.report_counters(&self.params.name, &counters)
+            {
+                backoff = Backoff::new();
+                let wanted = Event::FlowsWanted(answer.flows_wanted);
+                if self.events.send(wanted).is_err() {
+                    return;
+                }
+            }
+            current = Some(client.with_patience(backoff.patience));
         }
-        if let Some(counters) = letters.counters
-            && let Ok(answer) = client.report_counters(&params.name, &counters)
+    }
+}
+
+/// State of the thread that asks.
+struct Asking<'a> {
+    session: &'a Session,
+    announcement: &'a Announcement,
+    /// Generation after which changes are asked for; 0 for everything.
+    after: u64,
+    /// Generation that was taken, also if everything has to be asked for again.
+    reached: u64,
+    /// Why the last announcement was refused.
+    refused: Option<String>,
+    trouble: Trouble,
+    backoff: Backoff,
+}
+
+impl Asking<'_> {
+    /// Announce the gateway, and follow the controller until something else is to be announced. Returns false when the gateway has stopped.
+    fn follow(&mut self) -> Result<bool, Fault> {
+        let mut client = self.session.client(&self.backoff)?;
+        let (version, announced) = self.announcement.get();
+        let is_adopted = self.announce(&mut client, announced)?;
+        let announced_at = Instant::now();
+        let mut is_new = true;
+        while self.announcement.version.load(Ordering::Acquire) == version
+            && (self.refused.is_none() || announced_at.elapsed() < ANNOUNCE_AGAIN)
         {
-            backoff = Backoff::new();
-            let wanted = Event::FlowsWanted(answer.flows_wanted);
-            if events.send(wanted).is_err() {
-                return;
+            let asked = Instant::now();
+            let desired = client.desired(&self.session.params.name, self.after, WAIT)?;
+            let generation = desired.generation;
+            let is_empty = generation == self.after
+                || desired.snapshot.is_none() && desired.changes.is_empty();
+            match self.tell(desired, is_adopted && is_new) {
+                None => return Ok(false),
+                Some(Ok(())) => {
+                    (self.after, self.reached) = (generation, generation);
+                    client = client.with_store(&self.session.followed.get());
+                    if std::mem::take(&mut is_new) {
+                        self.trouble.is_over(&self.session.params.url);
+                        self.backoff = Backoff::new();
+                        client = client.with_patience(self.backoff.patience);
+                    }
+                }
+                Some(Err(reason)) => {
+                    self.after = 0;
+                    let url = self.session.params.url.clone();
+                    return Err(ClientError::Unexpected { url, reason }.into());
+                }
+            }
+            if is_empty {
+                std::thread::sleep(LEAST_WAIT.saturating_sub(asked.elapsed()));
             }
         }
-        current = Some(client.with_patience(backoff.patience));
+        Ok(true)
+    }
+
+    /// Announce the gateway; where the controller refuses, it may hold promises that the announcement would break, and those stay in
+    /// force. Returns whether an operator said that its store is to be followed, whatever was followed before.
+    fn announce(
+        &mut self,
+        client: &mut Client,
+        announced: GatewayAnnouncement,
+    ) -> Result<bool, Fault> {
+        let announced = GatewayAnnouncement {
+            reached: Some(self.reached),
+            ..announced
+        };
+        let answer = match client.announce(&self.session.params.name, &announced) {
+            Ok(answer) => answer,
+            Err(ClientError::Refused(problem))
+                if problem.status == 409 && !problem.kind.ends_with(OTHER_STORE) =>
+            {
+                let reason = problem.to_string();
+                if self.refused.as_ref() != Some(&reason) {
+                    log::warn("announcement_refused", &[("reason", &reason)]);
+                }
+                self.refused = Some(reason);
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if self.refused.take().is_some() {
+            log::info("announcement_accepted", &[]);
+        }
+        let followed = self.session.followed.get();
+        let stated = answer.store.as_deref();
+        if answer.adopted {
+            log::warn(
+                "store_adopted",
+                &[
+                    ("store", &stated.unwrap_or_default()),
+                    ("instead_of", &followed),
+                ],
+            );
+            *client = client.clone().with_store(stated.unwrap_or_default());
+            self.after = 0;
+            return Ok(true);
+        }
+        check_store(&followed, stated, self.reached, answer.generation).map_err(Fault::Store)?;
+        if answer.generation < self.after {
+            // Of an earlier version, with an older store, or another one.
+            self.after = 0;
+        }
+        Ok(false)
+    }
+
+    /// Hand an answer over, and wait until it was taken: what changes meanwhile comes together with the next. Returns why it was
+    /// not; `None` if the gateway has stopped.
+    fn tell(&self, desired: Desired, is_adopted: bool) -> Option<Result<(), String>> {
+        let (taken, is_taken) = sync_channel(1);
+        let event = Event::Desired {
+            desired: Box::new(desired),
+            is_adopted,
+            taken,
+        };
+        self.session.events.send(event).ok()?;
+        is_taken.recv().ok()
     }
 }
 
@@ -268,11 +382,14 @@ struct Trouble {
 }
 
 impl Trouble {
-    fn is_there(&mut self, error: &ClientError) {
-        let reason = error.to_string();
+    fn is_there(&mut self, fault: &Fault) {
+        let (event, reason) = match fault {
+            Fault::Client(error) => ("controller_away", error.to_string()),
+            Fault::Store(reason) => ("controller_not_followed", reason.clone()),
+        };
         if self.reason.as_ref() != Some(&reason) {
             let so = "slices stay as they are";
-            log::warn("controller_away", &[("reason", &reason), ("so", &so)]);
+            log::warn(event, &[("reason", &reason), ("so", &so)]);
         }
         self.reason = Some(reason);
     }

@@ -9,6 +9,11 @@ const LINKS_MAX: usize = 64;
 /// The HTTP header in which a gateway says which process it is: an identifier of its own, 1 to 64 letters and digits.
 /// While one of that name is connected, another is refused (409).
 pub const INSTANCE_HEADER: &str = "gateway-instance";
+/// The HTTP header in which a gateway names the store that it follows, as [`Announced::store`] and [`Desired::store`] stated it.
+/// A controller of another store refuses (409).
+pub const STORE_HEADER: &str = "gateway-store";
+/// Kind of the refusal of a gateway that follows another store, or that has seen generations which this one does not have.
+pub const OTHER_STORE: &str = "other-store";
 
 /// A gateway announces itself with its links. Announcing the same again changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -56,12 +61,18 @@ impl GatewayAnnouncement {
 }
 
 /// The answer to an announcement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Announced {
     /// The generation that the gateway must catch up with.
     pub generation: u64,
     /// The generation that it acknowledged last; 0 if none.
     pub acknowledged: u64,
+    /// Identity of the store; absent from controllers of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// An operator said that the gateway is to follow this store, whatever it followed before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
 }
 
 /// What a gateway must have in force: all of it (`snapshot`), or what changed since a generation (`changes`).
@@ -69,6 +80,9 @@ pub struct Announced {
 pub struct Desired {
     /// The generation reached with this answer: `after` of the next request.
     pub generation: u64,
+    /// Identity of the store; absent from controllers of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// Every slice of the gateway. Whatever else it has must be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Vec<GatewaySlice>>,

@@ -33,7 +33,7 @@ pub use event::{Event, EventKind, EventPage};
 pub use flows::{ElephantTerms, FlowTerms};
 pub use gateway::{
     Acknowledgement, Announced, Desired, GatewayAnnouncement, GatewayChange, GatewayRecord,
-    GatewaySlice, GatewayTerms, INSTANCE_HEADER, RefusedSlice,
+    GatewaySlice, GatewayTerms, INSTANCE_HEADER, OTHER_STORE, RefusedSlice, STORE_HEADER,
 };
 pub use invalid::Invalid;
 pub use link::{

@@ -457,6 +457,15 @@ pub enum ControllerAction {
         /// The backup.
         file: PathBuf,
     },
+    /// Let gateways follow this store that follow another one, or that have seen more of it than it has.
+    ///
+    /// Such a gateway is refused (`slicewise_controller_gateway_refused`), and keeps its slices. From its next announcement on, a few
+    /// seconds later, it has those of this store instead; whatever this store does not have is removed from it.
+    Adopt {
+        /// Their names.
+        #[arg(required = true, value_name = "GATEWAY")]
+        gateways: Vec<String>,
+    },
     /// Make, list and revoke tokens. From the first one on, every request needs one.
     Token {
         #[command(subcommand)]

@@ -33,6 +33,11 @@ pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
             let rows = controller::run_restore(&location, file).map_err(failure)?;
             noteln!("{location}: {rows} rows of {}", file.display());
         }
+        Some(ControllerAction::Adopt { gateways }) => {
+            existing(&location)?;
+            controller::run_adopt(&location, gateways.clone()).map_err(failure)?;
+            noteln!("{}: adopted by {location}", gateways.join(", "));
+        }
         Some(ControllerAction::Token { action }) => {
             // The first token may come before the first start, which needs one where others can reach the controller.
             match (action, &options.store) {

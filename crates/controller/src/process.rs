@@ -1,6 +1,7 @@
 //! What the command does, for callers without an asynchronous runtime.
 
 use crate::administration;
+use crate::gateways::adopt;
 use crate::http::{ServeError, ServeParams, serve};
 use crate::refusal::Refusal;
 use crate::store::{
@@ -87,6 +88,26 @@ pub fn run_backup(location: &Location, file: &Path) -> Result<u64, ControllerErr
 /// If the store is not empty, or the file is no whole backup.
 pub fn run_restore(location: &Location, file: &Path) -> Result<u64, ControllerError> {
     with_store(location, async |store| Ok(restore(store, file).await?))
+}
+
+/// Let gateways follow this store from their next announcement on, whatever they followed before.
+///
+/// # Errors
+/// If the store has never heard of one of them, or fails. Then nothing is changed.
+pub fn run_adopt(location: &Location, gateways: Vec<String>) -> Result<(), ControllerError> {
+    let request = asked("adopt");
+    with_store(location, async |store| {
+        let adopt = work(move |tx| {
+            Box::pin(async move {
+                for gateway in &gateways {
+                    adopt(tx, gateway, BY).await?;
+                }
+                Ok(Answer::empty())
+            })
+        });
+        let answer = store.writer().change(request, adopt).await;
+        answer.map(drop).map_err(|refusal| refused(&refusal))
+    })
 }
 
 /// Make a token.

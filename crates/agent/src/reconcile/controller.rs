@@ -19,6 +19,7 @@ impl Reconciler {
             snapshot,
             draining,
             changes,
+            store: _,
         } = desired;
         if i64::try_from(generation).is_err() {
             return Err(format!("{generation} is not a generation"));

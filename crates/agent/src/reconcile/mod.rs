@@ -440,6 +440,11 @@ impl Reconciler {
         }
     }
 
+    /// The newest generation that was taken.
+    pub(crate) const fn reached(&self) -> u64 {
+        self.reached
+    }
+
     /// The names of slices that are known as refused.
     pub(crate) const fn refused(&self) -> &BTreeSet<String> {
         &self.was_refused

@@ -247,7 +247,7 @@ fn a_snapshot_changes_only_what_differs() {
             slice("b", both(&changed), 2),
         ]),
         draining: vec!["x".to_owned()],
-        changes: Vec::new(),
+        ..Desired::default()
     });
     assert_eq!(records.len(), 4, "{records:?}");
     assert_eq!(world.asked - asked, 2, "b changes and c goes");

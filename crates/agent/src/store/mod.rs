@@ -145,6 +145,7 @@ impl Store {
             gateway: gateway.to_owned(),
             link: link.to_owned(),
             instance: String::new(),
+            store: String::new(),
         };
         // Neither a link, which would be replaced, nor a pipe, which would be waited for.
         if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -202,6 +203,7 @@ impl Store {
                     gateway,
                     link,
                     instance,
+                    store,
                     ..
                 } = found;
                 if (&gateway, &link) != (&self.header.gateway, &self.header.link) {
@@ -212,6 +214,7 @@ impl Store {
                     });
                 }
                 self.header.instance = instance;
+                self.header.store = store;
             }
             _ => match record::version_of(header) {
                 Some(found) if found > VERSION => return Err(StateError::Newer { path, found }),
@@ -308,6 +311,17 @@ impl Store {
     /// Which gateway of its name this is.
     pub(crate) fn instance(&self) -> &str {
         &self.header.instance
+    }
+
+    /// Identity of the controller's store that the slices are of; empty for none.
+    pub(crate) fn followed(&self) -> &str {
+        &self.header.store
+    }
+
+    /// What is appended next is of another store of a controller: the file is written anew with both, or stays as it is.
+    pub(crate) fn follow(&mut self, store: String) {
+        self.header.store = store;
+        self.is_behind = true;
     }
 
     /// Whether what was appended last is on the disk.

@@ -19,6 +19,9 @@ pub(crate) struct Header {
     /// Which gateway of that name: the controller tells two of them apart by it. Files of earlier versions have none.
     #[serde(default)]
     pub(crate) instance: String,
+    /// Identity of the controller's store that the slices are of; empty while none is followed, or none has stated its identity.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) store: String,
 }
 
 /// A change of what is kept.

@@ -91,6 +91,7 @@ fn a_file_of_a_newer_version_another_gateway_or_something_else_is_refused_and_le
             gateway: gateway.to_owned(),
             link: "uplink".to_owned(),
             instance: String::new(),
+            store: String::new(),
         })
         .write(&mut line);
         line

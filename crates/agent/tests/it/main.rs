@@ -3,5 +3,6 @@
 
 mod changes;
 mod killed;
+mod stores;
 mod support;
 mod trouble;

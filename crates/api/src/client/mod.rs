@@ -3,7 +3,7 @@
 mod administration;
 mod calls;
 
-use crate::{INSTANCE_HEADER, Problem, SliceState};
+use crate::{INSTANCE_HEADER, Problem, STORE_HEADER, SliceState};
 use rustls::crypto::ring;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -152,6 +152,7 @@ pub struct Client {
     base: String,
     token: Option<String>,
     instance: Option<String>,
+    store: Option<String>,
     patience: Duration,
 }
 
@@ -225,6 +226,7 @@ impl Client {
             base,
             token: params.token.clone(),
             instance: None,
+            store: None,
             patience: PATIENCE,
         })
     }
@@ -234,6 +236,13 @@ impl Client {
     pub fn with_instance(self, instance: &str) -> Self {
         let instance = Some(instance.to_owned());
         Self { instance, ..self }
+    }
+
+    /// The same client, of a gateway that follows this store; empty if it follows none yet. See [`STORE_HEADER`].
+    #[must_use]
+    pub fn with_store(self, store: &str) -> Self {
+        let store = (!store.is_empty()).then(|| store.to_owned());
+        Self { store, ..self }
     }
 
     /// The same client, which waits this long for an answer, beside the time that a long poll asks for; otherwise 30 s. A
@@ -260,6 +269,9 @@ impl Client {
         }
         if let Some(instance) = &self.instance {
             request = request.header(INSTANCE_HEADER, instance);
+        }
+        if let Some(store) = &self.store {
+            request = request.header(STORE_HEADER, store);
         }
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));

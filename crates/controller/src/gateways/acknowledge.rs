@@ -62,8 +62,9 @@ pub(crate) async fn acknowledge(
     in_force(tx, gateway, said.generation).await?;
     gone(tx, gateway, said.generation, &said.gone).await?;
     // One that comes late lowers nothing: what a gateway has lost is in its announcement.
+    // It follows this store, and has that on its disk.
     let update = "UPDATE gateways SET acknowledged = CASE WHEN acknowledged < $1 THEN $1 ELSE acknowledged END, \
-                  seen_at_ms = $2 WHERE name = $3";
+                  seen_at_ms = $2, adopted = 0 WHERE name = $3";
     let now = number(tx.now_ms);
     let update = sqlx::query(update).bind(number(said.generation)).bind(now);
     update

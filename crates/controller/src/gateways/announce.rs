@@ -1,7 +1,7 @@
 //! A gateway announces its links.
 
 use super::desired::is_recent;
-use super::instance::Instance;
+use super::instance::{Instance, note_refusal};
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, Stored, bounds, requests};
 use crate::store::{EventNote, Failed, RowExt, Tx, number};
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// Note the links of a gateway. Links that changed must still hold what is promised of them.
 ///
 /// # Errors
-/// If a link is another gateway's, or is left out or made smaller although slices need it, or another gateway of this name is
-/// connected.
+/// If a link is another gateway's, or is left out or made smaller although slices need it, another gateway of this name is
+/// connected, or the gateway follows another store or a newer copy of this one.
 pub(crate) async fn announce(
     tx: &mut Tx,
     gateway: &str,
@@ -22,15 +22,15 @@ pub(crate) async fn announce(
 ) -> Result<Announced, Failed> {
     announcement.check().map_err(Refusal::invalid)?;
     let select = sqlx::query(
-        "SELECT acknowledged, connected, since, instance FROM gateways WHERE name = $1",
+        "SELECT acknowledged, connected, since, instance, adopted FROM gateways WHERE name = $1",
     );
     let known = select
         .bind(gateway.to_owned())
         .fetch_optional(tx.connection())
         .await?;
-    if let Some(known) = &known {
-        instance.may_announce(gateway, known)?;
-    }
+    let reached = announcement.reached.unwrap_or(0);
+    let adopted = instance.may_announce(tx, gateway, known.as_ref(), reached);
+    let adopted = adopted.await?;
     let mut before = known_links(tx, gateway).await?;
     for link in &announcement.links {
         match before.remove(&link.name) {
@@ -50,6 +50,7 @@ pub(crate) async fn announce(
         acknowledged = known.natural("acknowledged")?;
         if let Some(reached) = announcement.reached {
             let is_recent = is_recent(reached, known.natural("since")?, tx.generation());
+            let is_recent = is_recent && !adopted;
             let reached = if is_recent { reached } else { 0 };
             acknowledged = acknowledged.min(reached);
             lose(tx, gateway, reached).await?;
@@ -61,14 +62,14 @@ pub(crate) async fn announce(
     };
     let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected, since, instance) VALUES ($1, $2, $3, 1, $4, $5) \
                   ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen_at_ms = excluded.seen_at_ms, \
-                  connected = 1, problem = '', instance = CASE WHEN excluded.instance = '' THEN gateways.instance ELSE excluded.instance END";
+                  connected = 1, problem = '', instance = excluded.instance";
     let (now, since) = (number(tx.now_ms), number(tx.generation()));
     sqlx::query(insert)
         .bind(gateway.to_owned())
         .bind(number(acknowledged))
         .bind(now)
         .bind(since)
-        .bind(instance.0.clone().unwrap_or_default())
+        .bind(instance.id.clone().unwrap_or_default())
         .execute(tx.connection())
         .await?;
     if !connected {
@@ -81,6 +82,8 @@ pub(crate) async fn announce(
     Ok(Announced {
         generation: tx.generation(),
         acknowledged,
+        store: Some(tx.store.clone()),
+        adopted,
     })
 }
 
@@ -119,12 +122,7 @@ pub(crate) async fn note_refused(
     let update = sqlx::query(update).bind(problem.detail.clone());
     let update = update.bind(gateway.to_owned());
     if update.execute(tx.connection()).await?.rows_affected() > 0 {
-        let note = EventNote {
-            gateway: gateway.to_owned(),
-            reason: problem.detail.clone(),
-            ..EventNote::default()
-        };
-        tx.note(EventKind::AnnouncementRefused, note).await?;
+        note_refusal(tx, gateway, problem).await?;
     }
     Ok(())
 }

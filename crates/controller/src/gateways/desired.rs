@@ -30,7 +30,7 @@ pub(crate) fn is_news(desired: &Desired, after: u64) -> bool {
 /// What changed for `gateway` after generation `after`, or everything.
 ///
 /// # Errors
-/// If the gateway is not known, or is another process than the one that asks.
+/// If the gateway is not known, is another process than the one that asks, or follows another store.
 pub(crate) async fn desired(
     store: &Store,
     gateway: &str,
@@ -45,17 +45,20 @@ pub(crate) async fn desired(
         .fetch_optional(&mut *connection)
         .await?;
     let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
-    instance.check(gateway, &known)?;
-    let row = sqlx::query("SELECT generation FROM state WHERE id = 1");
-    let generation = row
-        .fetch_one(&mut *connection)
-        .await?
-        .natural("generation")?;
+    let row = sqlx::query("SELECT generation, store FROM state WHERE id = 1");
+    let row = row.fetch_one(&mut *connection).await?;
+    let (generation, own) = (row.natural("generation")?, row.text("store")?);
+    instance.check(gateway, &known, &own)?;
+    let seen = instance.check_history(&mut *connection, gateway, after);
+    seen.await?;
     let found = match is_recent(after, known.natural("since")?, generation) {
         true => changes(connection, gateway, after, generation).await,
         false => snapshot(connection, gateway, generation).await,
     };
-    Ok(found?)
+    Ok(Desired {
+        store: Some(own),
+        ..found?
+    })
 }
 
 async fn changes(
@@ -136,6 +139,6 @@ async fn snapshot(
         generation,
         snapshot: Some(slices),
         draining,
-        changes: Vec::new(),
+        ..Desired::default()
     })
 }

@@ -184,7 +184,7 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
     finish(tx, &drained).await
 }
 
-/// The gateway has announced itself, and is the process that asks.
+/// Refuses unless the gateway has announced itself, is the process that asks, and follows this store.
 pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> Result<(), Failed> {
     let select = sqlx::query("SELECT instance FROM gateways WHERE name = $1");
     let known = select
@@ -192,7 +192,7 @@ pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> 
         .fetch_optional(tx.connection())
         .await?;
     let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
-    instance.check(gateway, &known)
+    instance.check(gateway, &known, &tx.store)
 }
 
 #[cfg(test)]

@@ -16,8 +16,7 @@ use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use slicewise_api::INSTANCE_HEADER;
-use slicewise_api::Scope;
+use slicewise_api::{INSTANCE_HEADER, STORE_HEADER, Scope};
 use std::time::Duration;
 
 /// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
@@ -26,8 +25,8 @@ pub(super) const BODY_BYTES_MAX: usize = 16 << 20;
 const SMALL_BODY_BYTES_MAX: usize = 1 << 20;
 /// How long a body may take.
 const BODY_PATIENCE: Duration = Duration::from_secs(20);
-/// The longest identifier of a gateway.
-const INSTANCE_CHARS_MAX: usize = 64;
+/// The longest identifier of a gateway or store.
+const IDENTIFIER_CHARS_MAX: usize = 64;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
 
@@ -66,18 +65,25 @@ impl FromRequestParts<Shared> for Instance {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refusal> {
-        let Some(value) = parts.headers.get(INSTANCE_HEADER) else {
-            return Ok(Self(None));
-        };
-        let text = value.to_str().unwrap_or_default();
-        let is_valid = (1..=INSTANCE_CHARS_MAX).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        match is_valid {
-            true => Ok(Self(Some(text.to_owned()))),
-            false => Err(Refusal::malformed(format!(
-                "`{INSTANCE_HEADER}` is no identifier: expected 1 to {INSTANCE_CHARS_MAX} letters and digits"
-            ))),
-        }
+        Ok(Self {
+            id: identifier(&parts.headers, INSTANCE_HEADER)?,
+            follows: identifier(&parts.headers, STORE_HEADER)?,
+        })
+    }
+}
+
+fn identifier(headers: &HeaderMap, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    let is_valid = (1..=IDENTIFIER_CHARS_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match is_valid {
+        true => Ok(Some(text.to_owned())),
+        false => Err(Refusal::malformed(format!(
+            "`{name}` is no identifier: expected 1 to {IDENTIFIER_CHARS_MAX} letters and digits"
+        ))),
     }
 }
 

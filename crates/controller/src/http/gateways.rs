@@ -162,8 +162,8 @@ pub(super) async fn gateways(State(app): State<Shared>, WholeReader(_): WholeRea
     json(&found.map_err(|error| of_store(&error))?)
 }
 
-/// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409, and so is a second gateway
-/// of a name (header `Gateway-Instance`).
+/// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409, and so are a second gateway
+/// of a name (header `Gateway-Instance`) and one that follows another store (header `Gateway-Store`).
 #[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "Noted.", body = Announced), Problems))]
 pub(super) async fn announce(

@@ -80,7 +80,8 @@ pub(super) async fn text(
         "gauge",
         "Generations that a gateway has not acknowledged.",
     );
-    let select = sqlx::query("SELECT name, acknowledged, connected FROM gateways ORDER BY name");
+    let select =
+        sqlx::query("SELECT name, acknowledged, connected, problem FROM gateways ORDER BY name");
     let gateways = select.fetch_all(store.pool()).await?;
     for row in &gateways {
         let (name, behind) = (row.text("name")?, generation - row.integer("acknowledged")?);
@@ -97,6 +98,18 @@ pub(super) async fn text(
         let (name, connected) = (row.text("name")?, row.integer("connected")?);
         out.line(&format!(
             "slicewise_controller_gateway_connected{{gateway=\"{name}\"}} {connected}"
+        ));
+    }
+    out.head(
+        "slicewise_controller_gateway_refused",
+        "gauge",
+        "Whether the last announcement of a gateway was refused: its links, or the store that it follows.",
+    );
+    for row in &gateways {
+        let (name, problem) = (row.text("name")?, row.maybe_text("problem")?);
+        let refused = i32::from(problem.is_some());
+        out.line(&format!(
+            "slicewise_controller_gateway_refused{{gateway=\"{name}\"}} {refused}"
         ));
     }
     of_links(&mut out, links);

@@ -231,7 +231,7 @@ async fn reissue(tx: &mut Tx) -> Result<(), sqlx::Error> {
         .await?;
     let slices = "UPDATE slices SET state = 'admitted' WHERE state = 'installed'";
     sqlx::query(slices).execute(tx.connection()).await?;
-    let gateways = "UPDATE gateways SET acknowledged = 0, connected = 0";
+    let gateways = "UPDATE gateways SET acknowledged = 0, connected = 0, adopted = 0";
     sqlx::query(gateways).execute(tx.connection()).await?;
     Ok(())
 }

@@ -31,7 +31,7 @@ impl Migration {
 }
 
 /// In order. A file that was released never changes: to alter the schema, add one.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     Migration::same(1, include_str!("../../migrations/0001_first.sql")),
     Migration {
         version: 2,
@@ -42,11 +42,18 @@ const MIGRATIONS: [Migration; 7] = [
     Migration::same(4, include_str!("../../migrations/0004_age.sql")),
     Migration::same(5, include_str!("../../migrations/0005_gateways.sql")),
     Migration::same(RECOUNTED, include_str!("../../migrations/0006_delays.sql")),
+    Migration::same(
+        IDENTIFIED,
+        include_str!("../../migrations/0007_identity.sql"),
+    ),
     Migration::same(8, include_str!("../../migrations/0008_ports.sql")),
 ];
 
 /// The version whose sums are counted anew.
 const RECOUNTED: i64 = 6;
+
+/// The version since which a store has an identity.
+const IDENTIFIED: i64 = 7;
 
 /// The version that this program writes.
 pub(super) const NEWEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -101,10 +108,22 @@ async fn migrate_to(
             let recounted = recount(&mut transaction, true).await;
             recounted.map_err(failed)?;
         }
+        if migration.version == IDENTIFIED {
+            identify(&mut transaction).await.map_err(failed)?;
+        }
         let set = sqlx::query("UPDATE schema_version SET version = $1").bind(migration.version);
         set.execute(&mut *transaction).await.map_err(failed)?;
     }
     transaction.commit().await.map_err(failed)
+}
+
+/// Give the store its identity.
+async fn identify(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| sqlx::Error::Io(error.into()))?;
+    let identity = format!("{:032x}", u128::from_be_bytes(random));
+    let update = sqlx::query("UPDATE state SET store = $1").bind(identity);
+    update.execute(connection).await.map(drop)
 }
 
 /// 0 for a store without anything.

@@ -91,6 +91,8 @@ pub(crate) struct Tx {
     transaction: Transaction<'static, Any>,
     /// The time of day, which can jump: for people only.
     pub(crate) now_ms: u64,
+    /// Identity of the store.
+    pub(crate) store: String,
     /// The age of the store, which only grows.
     pub(crate) age_ms: u64,
     pub(super) numbers: Numbers,
@@ -127,6 +129,7 @@ impl Tx {
         Ok(Self {
             transaction,
             now_ms: clock.now_ms(),
+            store: row.text("store")?,
             age_ms: clock.age_ms(row.natural("age_ms")?),
             numbers,
             events: Insert::new(

@@ -11,6 +11,7 @@ mod gateway_state;
 mod gateways;
 mod hostile;
 mod http2;
+mod identity;
 mod older_stores;
 mod operations;
 mod postgres_killed;

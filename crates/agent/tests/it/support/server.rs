@@ -1,7 +1,9 @@
 //! A controller that keeps slices in memory, and answers as it is told.
 
 use serde_json::{Value, json};
-use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayChange, GatewaySlice};
+use slicewise_api::{
+    Acknowledgement, Announced, CounterReport, Desired, GatewayChange, GatewaySlice,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -29,6 +31,10 @@ pub enum Mood {
 pub struct State {
     pub mood: Mood,
     pub generation: u64,
+    /// Identity that it states; `None` as of an earlier version.
+    pub store: Option<String>,
+    /// Whether an operator said that the gateway is to follow it.
+    pub adopts: bool,
     pub slices: BTreeMap<String, GatewaySlice>,
     /// Changes with their generation; those before `forgotten` are not known any more.
     changes: Vec<(u64, GatewayChange)>,
@@ -190,9 +196,13 @@ fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, 
     }
     if target == "PUT /v1/gateways/edge" {
         state.announced = Some(body());
-        let answer =
-            json!({"generation": state.generation, "acknowledged": state.acknowledged.generation});
-        return (200, answer.to_string().into());
+        let answer = Announced {
+            generation: state.generation,
+            acknowledged: state.acknowledged.generation,
+            store: state.store.clone(),
+            adopted: state.adopts,
+        };
+        return (200, serde_json::to_vec(&answer).unwrap());
     }
     if target == "POST /v1/gateways/edge/acknowledgements" {
         let acknowledgement: Acknowledgement = serde_json::from_value(body()).unwrap();
@@ -226,6 +236,7 @@ fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, 
         .unwrap();
     let mut desired = Desired {
         generation: state.generation,
+        store: state.store.clone(),
         ..Desired::default()
     };
     if after < state.forgotten || after == 0 && state.generation > 0 || after > state.generation {
