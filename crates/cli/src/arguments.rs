@@ -453,10 +453,16 @@ pub enum ControllerAction {
         file: PathBuf,
     },
     /// Read a backup into an empty store, of either kind. Gateways get every slice anew.
+    ///
+    /// Sums are counted anew. A gateway that has seen changes which the backup does not have keeps its slices until it is adopted (`adopt`).
     Restore {
         /// The backup.
         file: PathBuf,
     },
+    /// Look for contradictions in the store: sums that are not those of its slices, links that cannot hold what is promised, a damaged file.
+    ///
+    /// The controller may run meanwhile; it does the same when it starts. Exit code 1 if there are any.
+    Check,
     /// Let gateways follow this store that follow another one, or that have seen more of it than it has.
     ///
     /// Such a gateway is refused (`slicewise_controller_gateway_refused`), and keeps its slices. From its next announcement on, a few

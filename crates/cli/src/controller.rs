@@ -5,7 +5,9 @@ use crate::arguments::{ControllerAction, ControllerOptions, TokenAction};
 use crate::exit::Exit;
 use crate::{noteln, outln};
 use slicewise_api::NewToken;
-use slicewise_controller::{self as controller, ControllerError, Location, ServeParams, TlsParams};
+use slicewise_controller::{
+    self as controller, CHECK_ADVICE, ControllerError, Location, ServeParams, TlsParams,
+};
 
 pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
     let location = match &options.store {
@@ -30,8 +32,23 @@ pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
             noteln!("{}: {rows} rows of {location}", file.display());
         }
         Some(ControllerAction::Restore { file }) => {
-            let rows = controller::run_restore(&location, file).map_err(failure)?;
-            noteln!("{location}: {rows} rows of {}", file.display());
+            let restored = controller::run_restore(&location, file).map_err(failure)?;
+            for finding in &restored.findings {
+                noteln!("warning: the backup was wrong: {finding}");
+            }
+            noteln!("{location}: {} rows of {}", restored.rows, file.display());
+        }
+        Some(ControllerAction::Check) => {
+            existing(&location)?;
+            let findings = controller::run_check(&location).map_err(failure)?;
+            for finding in &findings {
+                outln!("{finding}");
+            }
+            if !findings.is_empty() {
+                noteln!("{location}: {} findings: {CHECK_ADVICE}", findings.len());
+                return Ok(Exit::Failure);
+            }
+            outln!("{location}: no mistakes found");
         }
         Some(ControllerAction::Adopt { gateways }) => {
             existing(&location)?;

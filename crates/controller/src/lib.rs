@@ -23,10 +23,10 @@ mod store;
 
 pub use http::{ServeError, ServeParams, TlsParams, description, serve, serve_on};
 pub use process::{
-    ControllerError, run, run_adopt, run_backup, run_restore, run_token_add, run_token_list,
-    run_token_remove,
+    ControllerError, run, run_adopt, run_backup, run_check, run_restore, run_token_add,
+    run_token_list, run_token_remove,
 };
 pub use store::{
-    BackupError, Clock, Dialect, Location, LocationError, Store, StoreError, SystemClock, backup,
-    restore,
+    BackupError, CHECK_ADVICE, Clock, Dialect, Location, LocationError, Store, StoreError,
+    SystemClock, backup, restore,
 };

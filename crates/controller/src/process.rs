@@ -5,7 +5,8 @@ use crate::gateways::adopt;
 use crate::http::{ServeError, ServeParams, serve};
 use crate::refusal::Refusal;
 use crate::store::{
-    Answer, BackupError, Location, Request, Store, StoreError, backup, restore, work,
+    Answer, BackupError, Location, Request, Restored, Store, StoreError, backup, check,
+    check_at_start, restore, work,
 };
 use slicewise_api::{NewToken, TokenCreated, TokenRecord};
 use std::io;
@@ -37,7 +38,12 @@ impl ControllerError {
     #[must_use]
     pub const fn is_mistake(&self) -> bool {
         match self {
-            Self::Store(StoreError::Newer { .. } | StoreError::NotADatabase { .. })
+            Self::Store(
+                StoreError::Newer { .. }
+                | StoreError::NotADatabase { .. }
+                | StoreError::Empty { .. }
+                | StoreError::Foreign { .. },
+            )
             | Self::Refused(_) => true,
             Self::Serve(error) => error.is_mistake(),
             Self::Backup(error) => !matches!(error, BackupError::Store(_)),
@@ -57,7 +63,10 @@ fn refused(refusal: &Refusal) -> ControllerError {
 pub fn run(location: &Location, params: &ServeParams) -> Result<(), ControllerError> {
     Runtime::new()?.block_on(async {
         let store = Store::open(location).await?;
-        Ok(serve(store, params).await?)
+        let checking = tokio::spawn(check_at_start(store.clone()));
+        let served = serve(store, params).await;
+        checking.abort();
+        Ok(served?)
     })
 }
 
@@ -82,12 +91,20 @@ pub fn run_backup(location: &Location, file: &Path) -> Result<u64, ControllerErr
     with_store(location, async |store| Ok(backup(store, file).await?))
 }
 
-/// Restore a backup into an empty store. The number of rows in it.
+/// Restore a backup into an empty store.
 ///
 /// # Errors
-/// If the store is not empty, or the file is no whole backup.
-pub fn run_restore(location: &Location, file: &Path) -> Result<u64, ControllerError> {
+/// If the store is not empty, or the file is no whole backup, or is damaged.
+pub fn run_restore(location: &Location, file: &Path) -> Result<Restored, ControllerError> {
     with_store(location, async |store| Ok(restore(store, file).await?))
+}
+
+/// Look for contradictions in a store. They are returned in words.
+///
+/// # Errors
+/// If the store fails.
+pub fn run_check(location: &Location) -> Result<Vec<String>, ControllerError> {
+    with_store(location, async |store| Ok(check(store).await?))
 }
 
 /// Let gateways follow this store from their next announcement on, whatever they followed before.

@@ -65,6 +65,14 @@ pub(super) async fn text(
             "slicewise_controller_slices{{state=\"{state}\"}} {count}"
         ));
     }
+    if let Some(findings) = store.findings() {
+        out.head(
+            "slicewise_controller_store_findings",
+            "gauge",
+            "Contradictions that the check at the start found in the store.",
+        );
+        out.line(&format!("slicewise_controller_store_findings {findings}"));
+    }
     let row = sqlx::query("SELECT generation, event FROM state WHERE id = 1")
         .fetch_one(store.pool())
         .await?;

@@ -1,5 +1,6 @@
 //! The capacity of links: sums for each direction and delay, and the admission test on them.
 
+use super::recount::Sums;
 use super::stored::Hop;
 use crate::store::{RowExt, number};
 use slicewise_api::{
@@ -293,6 +294,44 @@ impl Capacity {
             smallest_delay_ns: delay.map(|delay| delay.saturating_mul(hops)),
             ..OfferAnswer::default()
         }
+    }
+
+    /// The sums of all links.
+    pub(super) fn sums(&self) -> Sums {
+        let directions = self.links.iter().flat_map(|(name, link)| {
+            let numbered = link.directions.iter().enumerate();
+            numbered.map(move |(index, direction)| (name, index, direction))
+        });
+        let sums = directions.flat_map(|(name, index, direction)| {
+            direction.admission.classes_in_use().map(move |class| {
+                let sums = class.reserved;
+                let own = [
+                    sums.count,
+                    sums.rate.bits_per_second(),
+                    sums.burst.bytes(),
+                    sums.link_rate.bits_per_second(),
+                    sums.link_burst.bytes(),
+                ];
+                ((name.clone(), index, sums.delay.nanos()), own)
+            })
+        });
+        sums.collect()
+    }
+
+    /// Links that cannot hold what is promised of them, in words.
+    pub(super) fn overcommitted(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, link) in &self.links {
+            for (index, state) in link.directions.iter().enumerate() {
+                if let Err(problem) = state.admission.test_all() {
+                    let direction = direction(index).name();
+                    found.push(format!(
+                        "link `{name}`, {direction}: more is promised than it can hold: {problem}"
+                    ));
+                }
+            }
+        }
+        found
     }
 
     /// Save the sums that changed.

@@ -16,5 +16,5 @@ pub(crate) use capacity::{Capacity, DirectionState, bounds, requests};
 pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;
-pub(crate) use recount::recount;
+pub(crate) use recount::Recount;
 pub(crate) use stored::{Hop, Hops, Stored, TenantState, free_names, record, records};

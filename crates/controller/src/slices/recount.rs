@@ -1,55 +1,192 @@
-//! The sums of all links, counted anew from the slices.
+//! The sums of all links and tenants, counted anew from the slices.
 
 use super::capacity::{Capacity, requests};
-use super::stored::{Hop, Stored};
+use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::store::{RowExt, number};
+use futures_util::TryStreamExt;
 use slicewise_model::DelayRange;
 use slicewise_units::Duration;
 use sqlx::AnyConnection;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Replace the sums of all links by those of the slices in the store. Where hops have `positions` of delay classes, as version 5 of the
-/// schema had, these become delays.
-pub(crate) async fn recount(
-    connection: &mut AnyConnection,
-    positions: bool,
-) -> Result<(), sqlx::Error> {
-    let rows = sqlx::query("SELECT name FROM links");
-    let rows = rows.fetch_all(&mut *connection).await?;
-    let names = rows.iter().map(|row| row.text("name"));
-    let names: BTreeSet<String> = names.collect::<Result<_, _>>()?;
-    sqlx::query("DELETE FROM class_sums")
-        .execute(&mut *connection)
-        .await?;
-    let mut capacity = Capacity::load(connection, &names).await?;
-    let hops = "SELECT s.*, h.* FROM slice_hops h JOIN slices s ON s.name = h.slice";
-    for row in sqlx::query(hops).fetch_all(&mut *connection).await? {
-        let (slice, mut hop) = (Stored::of(&row)?.slice, Hop::of(&row)?);
-        let Some(link) = capacity.link_mut(&hop.link) else {
-            continue;
+/// Slices and guaranteed rate of a tenant.
+type TenantUse = (u64, u64);
+
+/// What the slices of a store have of its links and tenants.
+#[derive(Debug)]
+pub(crate) struct Recount {
+    capacity: Capacity,
+    tenants: BTreeMap<String, TenantUse>,
+    /// Hops of which the position of a delay class became a delay: slice, link, delays.
+    converted: Vec<(String, String, [Option<Duration>; 2])>,
+    /// Contradictions found on the way.
+    findings: Vec<String>,
+}
+
+impl Recount {
+    /// Counts. Where hops have `positions` of delay classes, as version 5 of the schema had, these become delays.
+    pub(crate) async fn of(
+        connection: &mut AnyConnection,
+        positions: bool,
+    ) -> Result<Self, sqlx::Error> {
+        let mut new = Self {
+            capacity: Capacity::default(),
+            tenants: BTreeMap::new(),
+            converted: Vec::new(),
+            findings: Vec::new(),
         };
-        let requests = requests(&slice);
-        for (index, direction) in link.directions.iter_mut().enumerate() {
-            let (Some(delay), Some(request)) = (&mut hop.delays[index], &requests[index]) else {
+        let links = sqlx::query("SELECT gateway, announcement FROM links");
+        for row in links.fetch_all(&mut *connection).await? {
+            let gateway = row.text("gateway")?;
+            new.capacity.insert(&row.json("announcement")?, &gateway)?;
+        }
+        new.count_hops(connection, positions).await?;
+        let mut slices = sqlx::query("SELECT * FROM slices").fetch(connection);
+        while let Some(row) = slices.try_next().await? {
+            let slice = Stored::of(&row)?.slice;
+            let (slices, rate) = new.tenants.entry(slice.tenant.clone()).or_default();
+            *slices += 1;
+            *rate = rate.saturating_add(guaranteed(&slice));
+        }
+        Ok(new)
+    }
+
+    async fn count_hops(
+        &mut self,
+        connection: &mut AnyConnection,
+        positions: bool,
+    ) -> Result<(), sqlx::Error> {
+        let hops = "SELECT s.*, h.* FROM slice_hops h JOIN slices s ON s.name = h.slice";
+        let mut rows = sqlx::query(hops).fetch(connection);
+        while let Some(row) = rows.try_next().await? {
+            let (slice, mut hop) = (Stored::of(&row)?.slice, Hop::of(&row)?);
+            let Some(link) = self.capacity.link_mut(&hop.link) else {
+                let (slice, link) = (&hop.slice, &hop.link);
+                let finding = format!("slice `{slice}` passes link `{link}`, which does not exist");
+                self.findings.push(finding);
                 continue;
             };
-            if positions {
-                let range = direction.admission().params().delays;
-                *delay = delay_of_position(range, delay.nanos());
+            let requests = requests(&slice);
+            for (index, direction) in link.directions.iter_mut().enumerate() {
+                let (Some(delay), Some(request)) = (&mut hop.delays[index], &requests[index])
+                else {
+                    continue;
+                };
+                if positions {
+                    let range = direction.admission().params().delays;
+                    *delay = delay_of_position(range, delay.nanos());
+                }
+                direction.restore(request, *delay);
             }
-            direction.restore(request, *delay);
+            if positions {
+                self.converted.push((hop.slice, hop.link, hop.delays));
+            }
         }
-        if positions {
+        Ok(())
+    }
+
+    /// Replaces the sums of the store.
+    pub(crate) async fn save(&self, connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+        sqlx::query("DELETE FROM class_sums")
+            .execute(&mut *connection)
+            .await?;
+        self.capacity.save(connection).await?;
+        for tenant in tenants(connection).await? {
+            let (slices, rate_bps) = self.used_by(&tenant.name);
+            let tenant = TenantState {
+                slices,
+                rate_bps,
+                ..tenant
+            };
+            tenant.save_use(connection).await?;
+        }
+        for (slice, link, delays) in &self.converted {
             let update = "UPDATE slice_hops SET delay_forward_ns = $1, delay_backward_ns = $2 WHERE slice = $3 AND link = $4";
-            let [forward, backward] = hop
-                .delays
-                .map(|delay| delay.map_or(-1, |d| number(d.nanos())));
+            let [forward, backward] = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
             let update = sqlx::query(update).bind(forward).bind(backward);
-            let update = update.bind(hop.slice).bind(hop.link);
+            let update = update.bind(slice.clone()).bind(link.clone());
             update.execute(&mut *connection).await?;
         }
+        Ok(())
     }
-    capacity.save(connection).await
+
+    fn used_by(&self, tenant: &str) -> TenantUse {
+        self.tenants.get(tenant).copied().unwrap_or_default()
+    }
+
+    /// Where the store contradicts its slices: sums of links and tenants that are wrong, and links that cannot hold what is promised of them.
+    pub(crate) async fn findings(
+        &self,
+        connection: &mut AnyConnection,
+    ) -> Result<Vec<String>, sqlx::Error> {
+        let mut found = self.findings.clone();
+        let mut unknown: BTreeSet<&String> = self.tenants.keys().collect();
+        for tenant in tenants(connection).await? {
+            let text = |(slices, rate): TenantUse| format!("{slices} slices and {rate} bit/s");
+            let stored = text((tenant.slices, tenant.rate_bps));
+            let what = format!("tenant `{}`", tenant.name);
+            found.extend(difference(
+                &what,
+                &stored,
+                &text(self.used_by(&tenant.name)),
+            ));
+            unknown.remove(&tenant.name);
+        }
+        found.extend(
+            unknown
+                .into_iter()
+                .map(|tenant| format!("tenant `{tenant}` has slices, and does not exist")),
+        );
+        let (mut stored, mut counted) = (Sums::new(), self.capacity.sums());
+        let rows = sqlx::query("SELECT * FROM class_sums");
+        for row in rows.fetch_all(&mut *connection).await? {
+            let direction = usize::from(row.integer("direction")? != 0);
+            let key = (row.text("link")?, direction, row.natural("delay_ns")?);
+            let sums = [
+                "slices",
+                "rate_bps",
+                "burst_bytes",
+                "link_rate_bps",
+                "link_burst_bytes",
+            ];
+            let mut own = [0; 5];
+            for (sum, column) in own.iter_mut().zip(sums) {
+                *sum = row.natural(column)?;
+            }
+            stored.insert(key, own);
+        }
+        let keys: Vec<_> = stored.keys().chain(counted.keys()).cloned().collect();
+        for key in keys {
+            let (stored, counted) = (stored.remove(&key), counted.remove(&key));
+            let (link, direction, delay_ns) = key;
+            let direction = super::capacity::direction(direction).name();
+            let delay = Duration::from_nanos(delay_ns);
+            let what = format!("link `{link}`, {direction}, delay of {delay}");
+            let text = |sums: Option<[u64; 5]>| {
+                let [slices, rate, burst, link_rate, link_burst] = sums.unwrap_or_default();
+                format!(
+                    "{slices} slices, {rate} bit/s and {burst} B (as the link counts: {link_rate} bit/s and {link_burst} B)"
+                )
+            };
+            found.extend(difference(&what, &text(stored), &text(counted)));
+        }
+        found.extend(self.capacity.overcommitted());
+        Ok(found)
+    }
+}
+
+fn difference(what: &str, stored: &str, counted: &str) -> Option<String> {
+    let text = || format!("{what}: the store has {stored}, and its slices need {counted}");
+    (stored != counted).then(text)
+}
+
+/// Sums by link, direction and delay in nanoseconds: slices, bit/s and bytes as the slices count, and as the link counts.
+pub(super) type Sums = BTreeMap<(String, usize, u64), [u64; 5]>;
+
+async fn tenants(connection: &mut AnyConnection) -> Result<Vec<TenantState>, sqlx::Error> {
+    let select = sqlx::query("SELECT * FROM tenants ORDER BY name");
+    let rows = select.fetch_all(connection).await?;
+    rows.iter().map(TenantState::of).collect()
 }
 
 /// Delay that the class at a position promised: the position among the steps gave the time until the deadline.

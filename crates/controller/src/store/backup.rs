@@ -2,11 +2,14 @@
 
 use super::migrate::NEWEST;
 use super::{Row, RowExt, Store, StoreError, Tx, number};
+use crate::administration::hexadecimal;
+use crate::slices::Recount;
 use futures_util::TryStreamExt;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use sqlx::{AnyConnection, AssertSqlSafe, Column, Row as _};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -32,6 +35,8 @@ const TABLES: [&str; 15] = [
 ];
 /// Gateways may be further than the backup: numbers that they know must not mean something else.
 const GENERATIONS_SKIPPED: u64 = 1 << 32;
+/// The longest line: a slice has at most 64 matches, an event a reason.
+const LINE_BYTES_MAX: u64 = 16 << 20;
 /// What a store that was never used has: restoring removes it.
 const OF_NEW_STORES: [&str; 2] = ["DELETE FROM state", "DELETE FROM tenants"];
 
@@ -64,6 +69,15 @@ pub enum BackupError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What came of a backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// Rows of the backup.
+    pub rows: u64,
+    /// What was wrong with the store that was backed up, in words; see [`check`](super::check()). Sums are right now.
+    pub findings: Vec<String>,
 }
 
 /// Write everything the store has into `file`, which must not exist. Other processes may use the store meanwhile.
@@ -115,9 +129,12 @@ async fn write_all(store: &Store, part: &Path) -> Result<u64, BackupError> {
     };
     let mut options = OpenOptions::new();
     let open = options.write(true).create_new(true).mode(0o600).open(part);
-    let mut output = BufWriter::new(open.map_err(failed)?);
+    let mut output = Summed {
+        output: BufWriter::new(open.map_err(failed)?),
+        sum: Sha256::new(),
+    };
     let head = json!({"format": FORMAT, "schema_version": NEWEST});
-    writeln!(output, "{head}").map_err(failed)?;
+    output.line(&head).map_err(failed)?;
     let mut transaction = store.read().await.map_err(statement)?;
     let mut count = 0u64;
     for table in TABLES {
@@ -125,16 +142,38 @@ async fn write_all(store: &Store, part: &Path) -> Result<u64, BackupError> {
         let mut rows = select.fetch(&mut *transaction);
         while let Some(row) = rows.try_next().await.map_err(statement)? {
             let row = row_as_json(&row).map_err(statement)?;
-            writeln!(output, "{}", json!({"table": table, "row": row})).map_err(failed)?;
+            let row = json!({"table": table, "row": row});
+            output.line(&row).map_err(failed)?;
             count += 1;
         }
     }
-    writeln!(output, "{}", json!({"rows": count})).map_err(failed)?;
+    let last = last_line(count, output.sum.clone());
+    output.line(&last).map_err(failed)?;
     let output = output
+        .output
         .into_inner()
         .map_err(|error| failed(error.into_error()))?;
     output.sync_all().map_err(failed)?;
     Ok(count)
+}
+
+/// Lines of a file, and their checksum.
+struct Summed {
+    output: BufWriter<File>,
+    sum: Sha256,
+}
+
+impl Summed {
+    fn line(&mut self, line: &Value) -> io::Result<()> {
+        let line = format!("{line}\n");
+        self.sum.update(&line);
+        self.output.write_all(line.as_bytes())
+    }
+}
+
+/// States how many rows there are, and the SHA-256 of all lines before.
+fn last_line(rows: u64, sum: Sha256) -> Value {
+    json!({"rows": rows, "sha256": hexadecimal(&sum.finalize())})
 }
 
 fn row_as_json(row: &Row) -> Result<Value, sqlx::Error> {
@@ -153,8 +192,8 @@ fn row_as_json(row: &Row) -> Result<Value, sqlx::Error> {
 /// Read a backup into an empty store. Gateways get every slice anew, whatever they had; what they refused before is tried again.
 ///
 /// # Errors
-/// If the store is not empty, or the file is no whole backup. Then nothing is changed.
-pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
+/// If the store is not empty, or the file is no whole backup, or is damaged. Then nothing is changed.
+pub async fn restore(store: &Store, file: &Path) -> Result<Restored, BackupError> {
     let failed = |source| BackupError::File {
         file: file.display().to_string(),
         source,
@@ -165,7 +204,7 @@ pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
             source,
         })
     };
-    let input = BufReader::new(File::open(file).map_err(failed)?);
+    let mut input = BufReader::new(File::open(file).map_err(failed)?);
     let mut tx = Tx::begin(store.pool(), store.dialect(), store.clock())
         .await
         .map_err(statement)?;
@@ -182,10 +221,16 @@ pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
         file: file.display().to_string(),
         line: 0,
         rows: 0,
+        sum: Sha256::new(),
         is_complete: false,
     };
-    for line in input.lines() {
-        let line = line.map_err(failed)?;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = input.by_ref().take(LINE_BYTES_MAX);
+        if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
         if let Some((table, row)) = lines.next(&line)? {
             let insert = insert(tx.connection(), table, &row).await;
             insert.map_err(|error| {
@@ -197,10 +242,22 @@ pub async fn restore(store: &Store, file: &Path) -> Result<u64, BackupError> {
         lines.line += 1;
         return Err(lines.wrong("the file ends too early: it is not whole"));
     }
+    let findings = count_anew(tx.connection()).await.map_err(statement)?;
     reissue(&mut tx).await.map_err(statement)?;
     tx.write_down().await.map_err(statement)?;
     tx.commit().await.map_err(statement)?;
-    Ok(lines.rows)
+    Ok(Restored {
+        rows: lines.rows,
+        findings,
+    })
+}
+
+/// Replaces the sums of the backup by those of its slices, and returns what was wrong.
+async fn count_anew(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
+    let counted = Recount::of(&mut *connection, false).await?;
+    let findings = counted.findings(&mut *connection).await?;
+    counted.save(connection).await?;
+    Ok(findings)
 }
 
 async fn is_empty(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
@@ -244,6 +301,8 @@ struct Lines {
     file: String,
     line: usize,
     rows: u64,
+    /// Of the lines before this one.
+    sum: Sha256,
     is_complete: bool,
 }
 
@@ -257,9 +316,11 @@ impl Lines {
     }
 
     /// A table and a row of it.
-    fn next(&mut self, line: &str) -> Result<Option<TableRow>, BackupError> {
+    fn next(&mut self, line: &[u8]) -> Result<Option<TableRow>, BackupError> {
         self.line += 1;
-        let value: Value = serde_json::from_str(line)
+        let before = self.sum.clone();
+        self.sum.update(line);
+        let value: Value = serde_json::from_slice(line)
             .map_err(|error| self.wrong(&format!("not JSON: {error}")))?;
         if self.line == 1 {
             let version = value["schema_version"].as_i64();
@@ -277,12 +338,18 @@ impl Lines {
         }
         if let Some(rows) = value["rows"].as_u64() {
             self.is_complete = rows == self.rows;
-            return match self.is_complete {
-                true => Ok(None),
-                false => Err(self.wrong(&format!(
+            if !self.is_complete {
+                return Err(self.wrong(&format!(
                     "{rows} rows were written, but {} are there",
                     self.rows
-                ))),
+                )));
+            }
+            let expected = format!("{}\n", last_line(rows, before));
+            return match line == expected.as_bytes() {
+                true => Ok(None),
+                false => Err(self.wrong(
+                    "the checksum differs: the file is damaged, or was changed; nothing was restored, use another backup",
+                )),
             };
         }
         let table = TABLES.into_iter().find(|table| value["table"] == *table);

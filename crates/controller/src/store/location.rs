@@ -1,12 +1,16 @@
 //! Where a store is.
 
-use super::Dialect;
+use super::{Dialect, StoreError};
+use sqlx::{AnyConnection, Connection, Executor};
 use std::fmt;
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+/// Writes the header of a file of SQLite: the identifier (`slic`) tells what the file is of.
+const HEADER: &str = "PRAGMA application_id = 0x736c6963";
 /// Name of the file of a store whose place is not given.
 const FILE: &str = "controller.sqlite";
 
@@ -75,11 +79,32 @@ impl Location {
         }
     }
 
-    /// Make the folder and the file of SQLite, which only their owner may read.
-    pub(super) fn prepare(&self) -> Result<(), String> {
+    /// Makes the folder and the file of SQLite, which only their owner may read, if there is none.
+    ///
+    /// # Errors
+    /// If they cannot be made, or the file is there and empty: a store that was in use would begin anew, open to everybody.
+    pub(super) async fn prepare(&self) -> Result<(), StoreError> {
         let Self::Sqlite(path) = self else {
             return Ok(());
         };
+        match fs::metadata(path) {
+            Ok(found) if found.is_file() && found.len() == 0 => {
+                let location = self.to_string();
+                return Err(StoreError::Empty { location });
+            }
+            Ok(_) => return Ok(()),
+            // What else is wrong is said where it is made.
+            Err(_) => {}
+        }
+        let made = Self::make(path).await;
+        made.map_err(|reason| StoreError::Open {
+            location: self.to_string(),
+            reason,
+        })
+    }
+
+    /// Makes a file that has a header from the moment when it has its name, so that an empty one is never a new one.
+    async fn make(path: &Path) -> Result<(), String> {
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -88,13 +113,32 @@ impl Location {
             let made = builder.recursive(true).mode(0o700).create(folder);
             made.map_err(|error| format!("the folder {}: {error}", folder.display()))?;
         }
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".new-{}", std::process::id()));
+        let new = PathBuf::from(new);
         let mut options = OpenOptions::new();
-        let options = options.create(true).append(true).mode(0o600);
-        options
-            .open(path)
-            .map(drop)
-            .map_err(|error| error.to_string())
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(&new).map_err(|error| error.to_string())?;
+        let made = async {
+            let url = Self::Sqlite(new.clone()).url();
+            let mut connection = AnyConnection::connect(&url).await.map_err(text)?;
+            connection.execute(HEADER).await.map_err(text)?;
+            connection.close().await.map_err(text)?;
+            match fs::hard_link(&new, path) {
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                linked => linked.map_err(|error| error.to_string()),
+            }
+        };
+        let made = made.await;
+        // It has its name, or is of no use.
+        let _ = fs::remove_file(&new);
+        made
     }
+}
+
+fn text(error: sqlx::Error) -> String {
+    error.to_string()
 }
 
 fn encoded(path: &Path) -> String {

@@ -1,7 +1,8 @@
 //! The schema goes forward on its own: numbered files, each carried out once.
 
 use super::{Dialect, Location, RowExt, StoreError};
-use crate::slices::recount;
+use crate::administration::hexadecimal;
+use crate::slices::Recount;
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Executor};
 
 /// One step of the schema.
@@ -105,8 +106,9 @@ async fn migrate_to(
             .await
             .map_err(failed)?;
         if migration.version == RECOUNTED {
-            let recounted = recount(&mut transaction, true).await;
-            recounted.map_err(failed)?;
+            let counted = Recount::of(&mut transaction, true).await;
+            let saved = counted.map_err(failed)?;
+            saved.save(&mut transaction).await.map_err(failed)?;
         }
         if migration.version == IDENTIFIED {
             identify(&mut transaction).await.map_err(failed)?;
@@ -121,7 +123,7 @@ async fn migrate_to(
 async fn identify(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| sqlx::Error::Io(error.into()))?;
-    let identity = format!("{:032x}", u128::from_be_bytes(random));
+    let identity = hexadecimal(&random);
     let update = sqlx::query("UPDATE state SET store = $1").bind(identity);
     update.execute(connection).await.map(drop)
 }

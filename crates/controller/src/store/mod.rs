@@ -5,6 +5,7 @@
 //! have consecutive numbers in the order in which they become visible, and no sum is tested that another transaction is about to change.
 
 mod backup;
+mod check;
 mod checkpoint;
 mod clock;
 mod insert;
@@ -19,7 +20,9 @@ mod tidy;
 mod transaction;
 mod writer;
 
-pub use backup::{BackupError, backup, restore};
+pub use backup::{BackupError, Restored, backup, restore};
+pub(crate) use check::check_at_start;
+pub use check::{CHECK_ADVICE, check};
 pub(crate) use clock::StoreClock;
 pub use clock::{Clock, SystemClock};
 pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
@@ -31,7 +34,7 @@ pub(crate) use writer::{CHANGES_KEPT, Totals, Writer};
 
 use sqlx::any::{AnyPoolOptions, AnyRow};
 use sqlx::{AnyConnection, AnyPool, Connection, Executor};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -67,6 +70,24 @@ pub enum StoreError {
         "the store {location} is not a SQLite database: name one, or a file that does not exist, to make it"
     )]
     NotADatabase {
+        /// Where it is.
+        location: String,
+    },
+    /// It is an empty file.
+    #[error(
+        "the store {location} is an empty file: if it was a store, its slices and tokens are lost, so restore a backup into a new one; \
+         otherwise remove the file, and a new store is made"
+    )]
+    Empty {
+        /// Where it is.
+        location: String,
+    },
+    /// It is a database of something else.
+    #[error(
+        "the store {location} is a database of something else, with tables that are not of a controller: name a store of a controller, \
+         or a file that does not exist, to make one; nothing was changed"
+    )]
+    Foreign {
         /// Where it is.
         location: String,
     },
@@ -114,6 +135,8 @@ pub struct Store {
     clock: StoreClock,
     writer: Writer,
     progress: watch::Sender<Progress>,
+    /// Number of findings of the check at the start, once it has ended.
+    findings: Arc<OnceLock<usize>>,
 }
 
 impl Store {
@@ -134,10 +157,7 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
-        location.prepare().map_err(|reason| StoreError::Open {
-            location: location.to_string(),
-            reason,
-        })?;
+        location.prepare().await?;
         let dialect = location.dialect();
         let pool = connect(location, READERS, Purpose::Reading).await?;
         migrate::migrate(&pool, dialect, location).await?;
@@ -159,6 +179,7 @@ impl Store {
             clock,
             writer,
             progress,
+            findings: Arc::default(),
         };
         let failed = |source| StoreError::Statement {
             location: location.to_string(),
@@ -188,6 +209,16 @@ impl Store {
 
     pub(crate) fn writer(&self) -> &Writer {
         &self.writer
+    }
+
+    /// Number of findings of the check at the start; `None` until it has ended.
+    pub(crate) fn findings(&self) -> Option<usize> {
+        self.findings.get().copied()
+    }
+
+    fn set_findings(&self, findings: usize) {
+        // There is one start.
+        let _ = self.findings.set(findings);
     }
 
     /// Learns of every commit of this process, and of those of others when somebody looks.
@@ -285,10 +316,24 @@ async fn connect(
         let mut first = first.map_err(|error| unusable(&error))?;
         let is_usable = first.execute("PRAGMA schema_version").await;
         is_usable.map_err(|error| unusable(&error))?;
+        let is_foreign = is_foreign(&mut first).await;
+        if is_foreign.map_err(|error| unusable(&error))? {
+            let location = location.to_string();
+            return Err(StoreError::Foreign { location });
+        }
         first.close().await.map_err(|error| unusable(&error))?;
     }
     let connected = options.connect(&location.url()).await;
     connected.map_err(|error| unusable(&error))
+}
+
+/// Whether a file of SQLite has tables, and none of a store.
+async fn is_foreign(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table'");
+    let tables = tables.fetch_all(connection).await?;
+    let names = tables.iter().map(|row| row.text("name"));
+    let names: Vec<String> = names.collect::<Result<_, _>>()?;
+    Ok(!names.is_empty() && names.iter().all(|name| name != "schema_version"))
 }
 
 async fn set_up(

@@ -5,6 +5,7 @@ mod api;
 mod clocks;
 mod cluster;
 mod crashes;
+mod damage;
 mod description;
 mod foreign_pages;
 mod gateway_state;

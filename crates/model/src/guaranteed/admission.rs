@@ -185,6 +185,14 @@ impl Admission {
         admission
     }
 
+    /// Tests everything that is reserved at once, as sums that are kept elsewhere may need.
+    ///
+    /// # Errors
+    /// The first limit of the link that is exceeded.
+    pub fn test_all(&self) -> Result<(), Problem> {
+        self.moved_to(self.params.clone()).map(drop)
+    }
+
     /// The same guarantees on another link with the same accounting.
     pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
         let mut moved = Self::new(params);

@@ -1,0 +1,149 @@
+//! Damaged backups, stores and write-ahead logs.
+
+use crate::support::{Server, TestStore, execute, slice, with_link};
+use slicewise_api::{Client, Precondition};
+use slicewise_controller::{ControllerError, Location, run_backup, run_check, run_restore};
+use std::path::{Path, PathBuf};
+
+fn put(client: &Client, name: &str, vlan: u16, rate_mbps: u64) {
+    let slice = slice(name, vlan, rate_mbps);
+    client.put_slice(&slice, Precondition::None, None).unwrap();
+}
+
+/// A backup of a store with one slice of 50 Mbit/s.
+fn backed_up(folder: &Path) -> (PathBuf, Vec<u8>) {
+    let from = TestStore::sqlite();
+    let (_server, client) = with_link(&from);
+    put(&client, "gold", 1, 50);
+    let file = folder.join("backup");
+    run_backup(&from.location, &file).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    (file, bytes)
+}
+
+#[test]
+fn a_backup_with_one_bit_changed_is_refused_wherever_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, bytes) = backed_up(folder.path());
+    let to = TestStore::sqlite();
+    // Every seventh byte, and all of the last line.
+    let all = 0..bytes.len();
+    for at in all.filter(|at| at % 7 == 0 || at + 120 > bytes.len()) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        std::fs::write(&file, damaged).unwrap();
+        let refused = run_restore(&to.location, &file);
+        let Err(ControllerError::Backup(error)) = refused else {
+            panic!("byte {at}: {refused:?}");
+        };
+        assert!(error.to_string().contains("backup, line "), "{error}");
+    }
+    // The one that had 110 Mbit/s guaranteed on 100: every number is one that could be.
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    let changed = text.lines().map(|line| match line.contains("class_sums") {
+        true => line.replace("\"rate_bps\":50000000", "\"rate_bps\":10000000"),
+        false => line.to_owned(),
+    });
+    let changed = changed.collect::<Vec<_>>().join("\n") + "\n";
+    assert_ne!(changed, text);
+    std::fs::write(&file, changed).unwrap();
+    let refused = run_restore(&to.location, &file).unwrap_err().to_string();
+    assert!(refused.contains("the checksum differs"), "{refused}");
+    std::fs::write(&file, bytes).unwrap();
+    run_restore(&to.location, &file).unwrap();
+}
+
+#[test]
+fn sums_that_are_wrong_are_found_and_a_backup_and_restore_counts_them_anew() {
+    for store in TestStore::each() {
+        let (server, client) = with_link(&store);
+        put(&client, "gold", 1, 50);
+        put(&client, "silver", 2, 1);
+        assert_eq!(run_check(&store.location).unwrap(), Vec::<String>::new());
+        drop(server);
+        for statement in [
+            "UPDATE class_sums SET rate_bps = rate_bps - 40000000, link_rate_bps = link_rate_bps - 40000000",
+            "UPDATE tenants SET slices = 1",
+        ] {
+            execute(&store, statement.to_owned()).unwrap();
+        }
+        let findings = run_check(&store.location).unwrap().join("\n");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(findings, @r"
+            tenant `default`: the store has 1 slices and 51000000 bit/s, and its slices need 2 slices and 51000000 bit/s
+            link `uplink`, forward, delay of 50 ms: the store has 2 slices, 11000000 bit/s and 6088 B (as the link counts: 11000000 bit/s and 6088 B), and its slices need 2 slices, 51000000 bit/s and 6088 B (as the link counts: 51000000 bit/s and 6088 B)
+            ");
+        }
+        // What is promised by them is too much.
+        let server = Server::start(&store);
+        put(&server.client(), "large", 3, 80);
+        drop(server);
+        let findings = run_check(&store.location).unwrap().join("\n");
+        let promised =
+            "link `uplink`, forward: more is promised than it can hold: guarantees 131 Mbit/s";
+        assert!(findings.contains(promised), "{findings}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backup");
+        run_backup(&store.location, &file).unwrap();
+        let restored = TestStore::sqlite();
+        let said = run_restore(&restored.location, &file).unwrap();
+        assert_eq!(said.findings.join("\n"), findings);
+        // The sums are right; what was promised is still too much.
+        let left = run_check(&restored.location).unwrap();
+        assert!(left.len() == 1 && left[0].contains(promised), "{left:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_empty_or_of_something_else_is_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let store = TestStore::at(Location::Sqlite(path.clone()));
+    let refused = |content: &[u8]| {
+        std::fs::write(&path, content).unwrap();
+        let error = run_check(&store.location).unwrap_err();
+        assert!(error.is_mistake(), "{error}");
+        assert!(std::fs::read(&path).unwrap() == content, "it is left alone");
+        error
+            .to_string()
+            .replace(folder.path().to_str().unwrap(), "FOLDER")
+    };
+    insta::assert_snapshot!(refused(b""), @"the store sqlite:FOLDER/store.sqlite is an empty file: if it was a store, its slices and tokens are lost, so restore a backup into a new one; otherwise remove the file, and a new store is made");
+    insta::assert_snapshot!(refused(&[7; 20_000]), @"the store sqlite:FOLDER/store.sqlite is not a SQLite database: name one, or a file that does not exist, to make it");
+    std::fs::remove_file(&path).unwrap();
+    execute(&store, "CREATE TABLE other (a BIGINT)".to_owned()).unwrap();
+    let other = std::fs::read(&path).unwrap();
+    insta::assert_snapshot!(refused(&other), @"the store sqlite:FOLDER/store.sqlite is a database of something else, with tables that are not of a controller: name a store of a controller, or a file that does not exist, to make one; nothing was changed");
+}
+
+#[test]
+fn a_store_that_is_cut_off_or_overwritten_is_never_taken_for_a_new_one() {
+    let store = TestStore::sqlite();
+    let Location::Sqlite(path) = &store.location else {
+        unreachable!()
+    };
+    let (server, client) = with_link(&store);
+    for vlan in 1..40 {
+        put(&client, &format!("s{vlan}"), vlan, 1);
+    }
+    drop((server, client));
+    let whole = std::fs::read(path).unwrap();
+    for length in [
+        100,
+        4_095,
+        4_096,
+        8_192,
+        whole.len() / 2,
+        whole.len() - 4_096,
+    ] {
+        std::fs::write(path, &whole[..length]).unwrap();
+        let error = run_check(&store.location).map(|findings| assert!(!findings.is_empty()));
+        assert!(error.is_err() || length > 8_192, "{length}");
+    }
+    let mut overwritten = whole.clone();
+    overwritten[4_096..].fill(0x5a);
+    std::fs::write(path, overwritten).unwrap();
+    run_check(&store.location).unwrap_err();
+    std::fs::write(path, whole).unwrap();
+    assert_eq!(run_check(&store.location).unwrap(), Vec::<String>::new());
+}
