@@ -4,6 +4,7 @@ use crate::counters::{self, Counters};
 use crate::decisions::Decisions;
 use crate::mailbox::Mailbox;
 use crate::reconcile::Reconciler;
+use crate::refusals::RefusalLog;
 use crate::session::{self, Announcement, Followed};
 use crate::store::{Kept, Opened, Record, StateError, Store};
 use crate::terms;
@@ -43,6 +44,8 @@ pub struct AgentParams {
     pub certificate_authority: Option<PathBuf>,
     /// The file in which slices are kept.
     pub state: PathBuf,
+    /// Memory that what the controller wants may take while it is read, about, bytes: as much as frames have.
+    pub memory_bytes: u64,
 }
 
 /// An agent that has read its state.
@@ -130,6 +133,7 @@ impl Agent {
             unwritten: Vec::new(),
             write_at: None,
             refused,
+            refusals: RefusalLog::default(),
             told: None,
             mailbox: Arc::default(),
             announced: Arc::clone(&announced),
@@ -193,6 +197,7 @@ struct Deciding<'a> {
     write_at: Option<Instant>,
     /// The slices that are refused, as the disk has them.
     refused: BTreeSet<String>,
+    refusals: RefusalLog,
     /// What the controller was told last.
     told: Option<Acknowledgement>,
     mailbox: Arc<Mailbox>,
@@ -391,11 +396,7 @@ impl Deciding<'_> {
         if self.told.as_ref() == Some(&acknowledgement) {
             return;
         }
-        let before = self.told.as_ref();
-        let is_new = |slice: &&slicewise_api::RefusedSlice| {
-            !before.is_some_and(|before| before.refused.contains(*slice))
-        };
-        for refused in acknowledgement.refused.iter().filter(is_new) {
+        for refused in self.refusals.news(&acknowledgement.refused) {
             let (slice, reason) = (&refused.slice, &refused.reason);
             log::warn("slice_refused", &[("slice", slice), ("reason", reason)]);
         }

@@ -13,6 +13,7 @@ mod counters;
 mod decisions;
 mod mailbox;
 mod reconcile;
+mod refusals;
 mod session;
 mod store;
 mod terms;

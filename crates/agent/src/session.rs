@@ -22,6 +22,10 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(4);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(128);
 /// Answers without a change come no faster than this.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
+/// Memory that an answer to what is told may take, bytes: it has the names of a few slices.
+const TOLD_ANSWER_MAX: u64 = 1 << 20;
+/// Characters of a reason in the log: it may come from anybody.
+const REASON_CHARS_MAX: usize = 500;
 /// What was refused is announced again after this: slices that were removed may have made room.
 const ANNOUNCE_AGAIN: Duration = Duration::from_secs(10);
 
@@ -224,7 +228,9 @@ impl Session {
                 backoff.wait();
                 continue;
             };
-            let client = client.with_store(&self.followed.get());
+            let client = client
+                .with_store(&self.followed.get())
+                .with_answer_max(TOLD_ANSWER_MAX);
             if let Some(acknowledgement) = letters.acknowledgement {
                 match client.acknowledge(&self.params.name, &acknowledgement) {
                     Ok(()) => {
@@ -272,7 +278,8 @@ struct Asking<'a> {
 impl Asking<'_> {
     /// Announce the gateway, and follow the controller until something else is to be announced. Returns false when the gateway has stopped.
     fn follow(&mut self) -> Result<bool, Fault> {
-        let mut client = self.session.client(&self.backoff)?;
+        let client = self.session.client(&self.backoff)?;
+        let mut client = client.with_answer_max(self.session.params.memory_bytes);
         let (version, announced) = self.announcement.get();
         let is_adopted = self.announce(&mut client, announced)?;
         let announced_at = Instant::now();
@@ -326,6 +333,7 @@ impl Asking<'_> {
                 if problem.status == 409 && !problem.kind.ends_with(OTHER_STORE) =>
             {
                 let reason = problem.to_string();
+                let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
                 if self.refused.as_ref() != Some(&reason) {
                     log::warn("announcement_refused", &[("reason", &reason)]);
                 }
@@ -387,6 +395,7 @@ impl Trouble {
             Fault::Client(error) => ("controller_away", error.to_string()),
             Fault::Store(reason) => ("controller_not_followed", reason.clone()),
         };
+        let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
         if self.reason.as_ref() != Some(&reason) {
             let so = "slices stay as they are";
             log::warn(event, &[("reason", &reason), ("so", &so)]);

@@ -60,9 +60,12 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         }
         Ok(params)
     };
-    let agent = controller
-        .clone()
-        .map(|controller| Agent::open(agent_params(controller), params.directions.clone()));
+    let agent = controller.clone().map(|controller| {
+        Agent::open(
+            agent_params(controller, params.memory_bytes),
+            params.directions.clone(),
+        )
+    });
     let agent = agent.transpose().map_err(Failure::mistake)?;
     let agent = agent.map(Agent::into_controller);
     match gateway::run(&params, wait, &mut reload, agent) {
@@ -72,7 +75,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     }
 }
 
-fn agent_params(controller: GatewayController) -> AgentParams {
+fn agent_params(controller: GatewayController, memory_bytes: u64) -> AgentParams {
     let GatewayController {
         url,
         name,
@@ -88,6 +91,7 @@ fn agent_params(controller: GatewayController) -> AgentParams {
         token_file,
         certificate_authority,
         state,
+        memory_bytes,
     }
 }
 

@@ -197,3 +197,38 @@ fn a_gateway_keeps_its_identity_with_its_state_and_another_has_another_one() {
     assert_eq!(one, same);
     assert_ne!(one, other);
 }
+
+#[test]
+fn an_answer_without_an_end_is_given_up_before_it_takes_more_memory_than_frames_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    server.put(slice("a", 1, 1_000));
+    wait_until("it is in force", || server.acknowledged() == 1);
+    let slices = r#"{"name":"a","link":"l","tenant":"t","version":1},"#;
+    let matches = r#"{"generation":9,"snapshot":[{"name":"a","link":"l","tenant":"t","version":1,"forward":{"weight":1,"matches":[{}"#;
+    let endless = [
+        ("", " "),
+        (r#"{"generation":9,"x":""#, "aaaaaaaaaaaaaaaa"),
+        (r#"{"generation":9,"draining":["a""#, r#","a""#),
+        (r#"{"generation":9,"snapshot":["#, slices),
+        (matches, ",{}"),
+    ];
+    for (begin, again) in endless {
+        server.with(|state| {
+            state.taken = 0;
+            state.mood = Mood::Endless(begin, again);
+        });
+        wait_until(again, || server.with(|state| state.taken > 0));
+        let taken = server.with(|state| {
+            state.mood = Mood::Well;
+            state.taken
+        });
+        // The kernel holds some megabytes on their way.
+        assert!(taken < 48 << 20, "{taken} B of {again}");
+        let generation = server.put(slice("b", 2, 2_000));
+        wait_until("it follows", || server.acknowledged() == generation);
+    }
+    let seen = gateway.stop();
+    assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
+}

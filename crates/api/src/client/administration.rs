@@ -31,7 +31,7 @@ impl Client {
     /// As all methods.
     pub fn remove_tenant(&self, name: &str) -> Result<(), ClientError> {
         let path = format!("/v1/tenants/{}", encoded(name));
-        self.answer(Call::new(Method::DELETE, path)).map(drop)
+        self.tell(&Call::new(Method::DELETE, path))
     }
 
     /// Every rule.
@@ -58,7 +58,7 @@ impl Client {
     /// As all methods.
     pub fn remove_rule(&self, name: &str) -> Result<(), ClientError> {
         let path = format!("/v1/rules/{}", encoded(name));
-        self.answer(Call::new(Method::DELETE, path)).map(drop)
+        self.tell(&Call::new(Method::DELETE, path))
     }
 
     /// Every token, without its secret.
@@ -84,7 +84,7 @@ impl Client {
     /// As all methods.
     pub fn remove_token(&self, name: &str) -> Result<(), ClientError> {
         let path = format!("/v1/tokens/{}", encoded(name));
-        self.answer(Call::new(Method::DELETE, path)).map(drop)
+        self.tell(&Call::new(Method::DELETE, path))
     }
 
     /// The audit log after number `after`.

@@ -115,7 +115,7 @@ impl Client {
             headers,
             ..Call::new(Method::DELETE, path)
         };
-        self.read(call).map(|(_, value)| value)
+        self.read(&call).map(|(_, value)| value)
     }
 
     /// Carry out changes, all or none.
@@ -170,7 +170,7 @@ impl Client {
             wait: RESTORE_WAIT,
             ..Call::new(Method::POST, path)
         };
-        self.read(call).map(|(_, value)| value)
+        self.read(&call).map(|(_, value)| value)
     }
 
     /// Events after number `after`.
@@ -224,7 +224,7 @@ impl Client {
             wait,
             ..Call::new(Method::GET, path)
         };
-        self.read(call).map(|(_, value)| value)
+        self.read(&call).map(|(_, value)| value)
     }
 
     /// Say what a gateway has in force.
@@ -242,7 +242,7 @@ impl Client {
             body: Some(&body),
             ..Call::new(Method::POST, path)
         };
-        self.answer(call).map(drop)
+        self.tell(&call)
     }
 
     /// Report what a gateway counted.

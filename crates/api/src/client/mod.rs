@@ -1,15 +1,19 @@
 //! A blocking client of the API.
 
 mod administration;
+mod bounded;
 mod calls;
 
 use crate::{INSTANCE_HEADER, Problem, STORE_HEADER, SliceState};
+use bounded::Bounded;
 use rustls::crypto::ring;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::{self, Write as _};
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use ureq::http::{self, Method, Response, header};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
@@ -19,8 +23,12 @@ use ureq::{Agent, Body};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long connecting may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
-/// The largest answer: a snapshot of a million slices.
-const ANSWER_BYTES_MAX: u64 = 2 << 30;
+/// Memory that an answer may take, about, bytes.
+const ANSWER_MAX: u64 = 1 << 30;
+/// Memory that the reason of a refusal may take, about, bytes.
+const PROBLEM_MAX: u64 = 1 << 20;
+/// Bytes of an answer that are read at a time.
+const READ_BYTES: usize = 1 << 16;
 /// Where Debian and others keep the certificates of authorities.
 const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -154,6 +162,9 @@ pub struct Client {
     instance: Option<String>,
     store: Option<String>,
     patience: Duration,
+    answer_max: u64,
+    /// Something was answered, so a connection may be there that the controller closes.
+    has_answered: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Client {
@@ -228,6 +239,8 @@ impl Client {
             instance: None,
             store: None,
             patience: PATIENCE,
+            answer_max: ANSWER_MAX,
+            has_answered: Arc::default(),
         })
     }
 
@@ -252,6 +265,12 @@ impl Client {
         Self { patience, ..self }
     }
 
+    /// The same client, which reads no answer that takes more memory than about this, bytes; otherwise 1 GiB.
+    #[must_use]
+    pub fn with_answer_max(self, answer_max: u64) -> Self {
+        Self { answer_max, ..self }
+    }
+
     fn unexpected(&self, reason: impl fmt::Display) -> ClientError {
         ClientError::Unexpected {
             url: self.base.clone(),
@@ -259,13 +278,37 @@ impl Client {
         }
     }
 
-    fn send(&self, call: Call<'_>) -> Result<Response<Body>, ClientError> {
+    /// Sends a request. One that only reads is sent again, once, where the controller has closed a connection that was kept: it may do so at
+    /// any time.
+    fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ClientError> {
+        let unreachable = |error: ureq::Error| ClientError::Unreachable {
+            url: self.base.clone(),
+            reason: error.to_string(),
+        };
+        let is_kept = self.has_answered.load(Ordering::Relaxed);
+        let sent = match self.send_once(call, false)? {
+            Err(error) if is_kept && call.method == Method::GET && is_closed(&error) => {
+                self.send_once(call, true)?
+            }
+            sent => sent,
+        };
+        let response = sent.map_err(unreachable)?;
+        self.has_answered.store(true, Ordering::Relaxed);
+        Ok(response)
+    }
+
+    /// `anew`: by a connection of its own.
+    fn send_once(
+        &self,
+        call: &Call<'_>,
+        anew: bool,
+    ) -> Result<Result<Response<Body>, ureq::Error>, ClientError> {
         let mut request = http::Request::builder()
-            .method(call.method)
+            .method(&call.method)
             .uri(format!("{}{}", self.base, call.path))
             .header(header::ACCEPT, "application/json");
-        for (name, value) in call.headers {
-            request = request.header(name, value);
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
         }
         if let Some(instance) = &self.instance {
             request = request.header(INSTANCE_HEADER, instance);
@@ -276,61 +319,87 @@ impl Client {
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        let unreachable = |error: ureq::Error| ClientError::Unreachable {
-            url: self.base.clone(),
-            reason: error.to_string(),
-        };
-        let patience = self.patience + call.wait;
         let wrong = |error: http::Error| ClientError::Params(format!("{}: {error}", self.base));
-        let response = match call.body {
+        Ok(match call.body {
             Some(body) => {
                 let request = request.header(header::CONTENT_TYPE, "application/json");
-                let request = request.body(body).map_err(wrong)?;
-                let request = self.agent.configure_request(request);
-                self.agent
-                    .run(request.timeout_global(Some(patience)).build())
+                self.run(request.body(body).map_err(wrong)?, call.wait, anew)
             }
-            None => {
-                let request = request.body(()).map_err(wrong)?;
-                let request = self.agent.configure_request(request);
-                self.agent
-                    .run(request.timeout_global(Some(patience)).build())
-            }
-        };
-        response.map_err(unreachable)
+            None => self.run(request.body(()).map_err(wrong)?, call.wait, anew),
+        })
     }
 
-    /// The body of an answer that is no refusal, and its status.
-    fn answer(&self, call: Call<'_>) -> Result<(u16, Vec<u8>), ClientError> {
-        let mut response = self.send(call)?;
-        let status = response.status();
-        let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX);
-        let body = body
-            .read_to_vec()
-            .map_err(|error| ClientError::Unreachable {
-                url: self.base.clone(),
-                reason: error.to_string(),
-            })?;
-        if status.is_success() {
-            return Ok((status.as_u16(), body));
+    fn run(
+        &self,
+        request: http::Request<impl ureq::AsSendBody>,
+        wait: Duration,
+        anew: bool,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let request = self.agent.configure_request(request);
+        let mut request = request.timeout_global(Some(self.patience + wait));
+        if anew {
+            request = request.max_idle_age(Duration::ZERO);
         }
-        match serde_json::from_slice::<Problem>(&body) {
+        self.agent.run(request.build())
+    }
+
+    /// The answer to a request, where that is no refusal.
+    fn accepted(&self, call: &Call<'_>) -> Result<Response<Body>, ClientError> {
+        let response = self.send(call)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        match self.json::<Problem>(response, PROBLEM_MAX) {
             Ok(mut problem) => {
                 problem.status = status.as_u16();
                 Err(ClientError::Refused(Box::new(problem)))
             }
-            Err(_) => Err(self.unexpected(format!("HTTP status {status}"))),
+            Err(ClientError::Unexpected { .. }) => {
+                Err(self.unexpected(format!("HTTP status {status}")))
+            }
+            Err(error) => Err(error),
         }
     }
 
-    fn read<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<(u16, T), ClientError> {
-        let (status, body) = self.answer(call)?;
-        let value = serde_json::from_slice(&body).map_err(|error| self.unexpected(error))?;
-        Ok((status, value))
+    /// Reads the body of an answer as it comes.
+    fn json<T: DeserializeOwned>(
+        &self,
+        response: Response<Body>,
+        max: u64,
+    ) -> Result<T, ClientError> {
+        let body = response.into_body().into_with_config().limit(u64::MAX);
+        let body = BufReader::with_capacity(READ_BYTES, Bounded::new(body.reader(), max));
+        serde_json::from_reader(body).map_err(|error| match error.io_error_kind() {
+            Some(ErrorKind::FileTooLarge) => self.unexpected(format!(
+                "the answer takes more memory than the {max} B that there are for it"
+            )),
+            Some(_) => ClientError::Unreachable {
+                url: self.base.clone(),
+                reason: error.to_string(),
+            },
+            None => self.unexpected(error),
+        })
+    }
+
+    /// Sends a request whose answer has no body.
+    fn tell(&self, call: &Call<'_>) -> Result<(), ClientError> {
+        let mut response = self.accepted(call)?;
+        // Read, so that the connection can be kept.
+        let body = response.body_mut().with_config().limit(PROBLEM_MAX);
+        body.read_to_vec()
+            .map(drop)
+            .map_err(|error| self.unexpected(error))
+    }
+
+    fn read<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<(u16, T), ClientError> {
+        let response = self.accepted(call)?;
+        let status = response.status().as_u16();
+        Ok((status, self.json(response, self.answer_max)?))
     }
 
     fn get<T: DeserializeOwned>(&self, path: impl Into<String>) -> Result<T, ClientError> {
-        self.read(Call::new(Method::GET, path))
+        self.read(&Call::new(Method::GET, path))
             .map(|(_, value)| value)
     }
 
@@ -342,12 +411,26 @@ impl Client {
         headers: Vec<(&'static str, String)>,
     ) -> Result<(u16, T), ClientError> {
         let body = serde_json::to_vec(body).map_err(|error| self.unexpected(error))?;
-        self.read(Call {
+        self.read(&Call {
             body: Some(&body),
             headers,
             ..Call::new(method, path)
         })
     }
+}
+
+/// Whether the other end has closed the connection, before or instead of an answer.
+fn is_closed(error: &ureq::Error) -> bool {
+    let ureq::Error::Io(error) = error else {
+        return false;
+    };
+    matches!(
+        error.kind(),
+        ErrorKind::UnexpectedEof
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+    )
 }
 
 /// Whether an `http` address is of this machine, whatever name servers say.
@@ -457,6 +540,58 @@ mod tests {
         ] {
             assert!(error.is_temporary() && error.to_string().contains("timeout"));
         }
+    }
+
+    /// A server that answers the first request of each connection, and closes it at the second one; the number of connections.
+    fn closing(answer: &'static [u8]) -> (String, Arc<std::sync::atomic::AtomicUsize>) {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let connections = Arc::<std::sync::atomic::AtomicUsize>::default();
+        let counted = Arc::clone(&connections);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let _ = stream.read(&mut [0; 4_096]);
+                let _ = stream.write_all(answer);
+                if !answer.is_empty() {
+                    let _ = stream.read(&mut [0; 4_096]);
+                }
+            }
+        });
+        (url, connections)
+    }
+
+    const LINKS: &[u8] = b"HTTP/1.1 200 x\r\ncontent-length: 2\r\n\r\n[]";
+
+    #[test]
+    fn what_only_reads_is_asked_again_where_a_connection_that_was_kept_is_closed() {
+        let (url, connections) = closing(LINKS);
+        let client = Client::new(&params(&url)).unwrap();
+        for _ in 0..20 {
+            assert_eq!(client.links().unwrap(), []);
+        }
+        assert_eq!(connections.load(Ordering::Relaxed), 20);
+        // A change may have been made.
+        assert!(client.remove_tenant("red").unwrap_err().is_temporary());
+        // Nor is anything asked more than twice.
+        let (url, connections) = closing(b"");
+        let client = Client::new(&params(&url)).unwrap();
+        assert!(client.links().unwrap_err().is_temporary());
+        assert_eq!(connections.load(Ordering::Relaxed), 1);
+        client.has_answered.store(true, Ordering::Relaxed);
+        assert!(client.links().unwrap_err().is_temporary());
+        assert_eq!(connections.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn an_answer_that_takes_too_much_memory_is_given_up() {
+        let (url, _) = closing(
+            b"HTTP/1.1 200 x\r\ncontent-length: 9999999\r\n\r\n[{\"name\":\"a\"},{\"name\":\"b\"}]",
+        );
+        let client = Client::new(&params(&url)).unwrap().with_answer_max(100);
+        let error = client.links().unwrap_err().to_string().replace(&url, "URL");
+        insta::assert_snapshot!(error, @"URL does not answer as a controller does: the answer takes more memory than the 100 B that there are for it");
     }
 
     #[test]

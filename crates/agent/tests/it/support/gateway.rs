@@ -17,6 +17,8 @@ use std::thread::JoinHandle;
 pub const VLANS: u16 = 4;
 /// Bytes of a frame.
 const FRAME_BYTES: usize = 200;
+/// Frame memory, and memory for an answer of the controller.
+const MEMORY_BYTES: u64 = 32 << 20;
 
 /// What a gateway has done.
 #[derive(Debug, Default, Clone)]
@@ -46,6 +48,7 @@ pub fn params(url: &str, state: &Path) -> AgentParams {
         token_file: None,
         certificate_authority: None,
         state: state.to_owned(),
+        memory_bytes: MEMORY_BYTES,
     }
 }
 
@@ -124,7 +127,7 @@ fn forward(controlled: &Controlled, is_stopping: &AtomicBool, seen: &Mutex<Seen>
         directions: directions(),
         largest_frame: 1_522,
         receive_queues: [0; 2],
-        memory_bytes: 32 << 20,
+        memory_bytes: MEMORY_BYTES,
         adds_slices: true,
     };
     let mut engine = Engine::new(&params, time::now()).unwrap();

@@ -20,6 +20,8 @@ pub enum Mood {
     Says(u16, Vec<u8>),
     /// With this to the question what is desired.
     Wants(Value),
+    /// With this again and again to the question what is desired, without an end.
+    Endless(&'static str, &'static str),
     /// It closes the connection.
     HangsUp,
     /// Not at all.
@@ -52,6 +54,8 @@ pub struct State {
     pub counters: Vec<CounterReport>,
     /// `after` of every question.
     pub asked: Vec<u64>,
+    /// Bytes of the longest endless answer that were taken.
+    pub taken: usize,
 }
 
 /// A controller that listens until the process ends.
@@ -145,7 +149,10 @@ fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
             }
             Mood::Says(status, body) => (status, body),
             Mood::Wants(value) if target.contains("/desired") => (200, value.to_string().into()),
-            Mood::Well | Mood::Wants(_) => answer(&target, &body, shared),
+            Mood::Endless(begin, again) if target.contains("/desired") => {
+                return send_for_ever(&mut stream, begin, again, shared);
+            }
+            Mood::Well | Mood::Wants(_) | Mood::Endless(..) => answer(&target, &body, shared),
         };
         let head = format!(
             "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -159,6 +166,27 @@ fn serve(stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
             return;
         }
     }
+}
+
+/// Sends chunks until the other end closes the connection.
+fn send_for_ever(
+    stream: &mut TcpStream,
+    begin: &str,
+    again: &str,
+    shared: &(Mutex<State>, Condvar),
+) {
+    let head =
+        "HTTP/1.1 200 x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let mut taken = 0;
+    let mut next = format!("{head}{}", chunk(begin));
+    let again = chunk(&again.repeat(1_000));
+    while stream.write_all(next.as_bytes()).is_ok() {
+        taken += next.len();
+        next.clone_from(&again);
+    }
+    let mut state = shared.0.lock().unwrap();
+    state.taken = state.taken.max(taken);
 }
 
 /// The method and path of the next request, the process it comes from, and its body.
