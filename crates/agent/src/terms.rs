@@ -2,7 +2,7 @@
 
 use slicewise_api::{
     Counts, ElephantTerms, FlowTerms, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection,
-    Match, check_name, class_map,
+    MATCHES_MAX, Match, check_name, class_map,
 };
 use slicewise_dataplane::{Conditioning, NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
@@ -103,6 +103,13 @@ pub(crate) fn new_slice(
 pub(crate) fn matches(name: &str, matches: &[Match]) -> Result<ClassMap, String> {
     if matches.is_empty() {
         return Err("it matches no packet: `matches` is empty".to_owned());
+    }
+    // Each is put into the tables between two packets.
+    if matches.len() > MATCHES_MAX {
+        let count = matches.len();
+        return Err(format!(
+            "has {count} matches: expected at most {MATCHES_MAX}"
+        ));
     }
     let matches = class_map(name, matches);
     matches.map_err(|invalid| format!("matches: {invalid}"))

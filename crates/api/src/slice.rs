@@ -17,7 +17,7 @@ const RATE_MAX_BPS: u64 = BitRate::MAX.bits_per_second();
 /// The longest delay objective, nanoseconds: 1000 s.
 const DELAY_MAX_NS: u64 = 1_000_000_000_000;
 /// Most matches of one slice.
-const MATCHES_MAX: usize = 64;
+pub const MATCHES_MAX: usize = 64;
 /// Most links of a path.
 const LINKS_MAX: usize = 16;
 

@@ -6,7 +6,7 @@ use crate::support::server::{Mood, Server};
 use crate::support::{slice, wait_until};
 use serde_json::json;
 use slicewise_agent::Agent;
-use slicewise_api::ElephantTerms;
+use slicewise_api::{ElephantTerms, GatewaySlice};
 use std::fs;
 use std::time::Duration;
 
@@ -33,6 +33,14 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
         interval_ms: 0,
         times: 0,
     });
+    let everything = |slices: &[GatewaySlice]| json!({"generation": 9, "snapshot": slices});
+    let elsewhere = GatewaySlice {
+        link: "other".to_owned(),
+        ..slice("a", 1, 1_000)
+    };
+    let mut many = slice("a", 1, 1_000);
+    let packets = many.forward.as_mut().unwrap();
+    packets.matches = vec![packets.matches[0].clone(); 50_000];
     let moods = [
         Mood::Says(500, b"{}".to_vec()),
         Mood::Says(200, b"\xff\xfe".to_vec()),
@@ -48,6 +56,11 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
         Mood::Wants(json!({"generation": 9, "snapshot": [{"name": "a"}]})),
         Mood::Wants(json!({"generation": u64::MAX, "changes": [{"put": hostile}]})),
         Mood::Wants(json!({"generation": i64::MAX, "changes": [{"put": hostile}]})),
+        Mood::Wants(everything(&[slice("a", 1, 1_000), slice("a", 2, 9)])),
+        Mood::Wants(everything(&[slice("class-default", 3, 1)])),
+        Mood::Wants(everything(&[elsewhere])),
+        Mood::Wants(everything(&[many])),
+        Mood::Wants(json!({"generation": 9, "snapshot": [], "draining": ["a", "a", "b", "never"]})),
         Mood::HangsUp,
     ];
     for mood in moods {
@@ -55,6 +68,7 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
         server.with(|state| state.mood = mood);
         std::thread::sleep(Duration::from_millis(150));
         server.with(|state| state.mood = Mood::Well);
+        server.put(slice("a", 1, 1_000));
         let generation = server.put(slice("b", 2, 2_000));
         let is_right = || {
             let refused = server.with(|state| state.acknowledged.refused.is_empty());

@@ -18,6 +18,7 @@ mod operations;
 mod postgres_killed;
 mod problems;
 mod promises;
+mod rogue_gateway;
 mod rules;
 mod scale;
 mod streams;
