@@ -278,10 +278,14 @@ impl Store {
             copy.push(format!(".damaged-{number}"));
         }
         let copied = std::fs::copy(&self.path, &copy);
-        copied.map_err(|error| StateError::System {
-            path: self.path.clone(),
-            doing: "it is damaged, and cannot be copied",
-            error,
+        copied.map_err(|error| {
+            // Each start would leave another part of it, and take more room.
+            let _ = std::fs::remove_file(&copy);
+            StateError::System {
+                path: self.path.clone(),
+                doing: "it is damaged, and cannot be copied",
+                error,
+            }
         })?;
         Ok(copy.into())
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod changes;
+mod full_disk;
 mod killed;
 mod stores;
 mod support;
