@@ -1,6 +1,6 @@
 //! Where a store is.
 
-use super::{Dialect, StoreError};
+use super::{Dialect, StoreError, wal};
 use sqlx::{AnyConnection, Connection, Executor};
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -82,7 +82,8 @@ impl Location {
     /// Makes the folder and the file of SQLite, which only their owner may read, if there is none.
     ///
     /// # Errors
-    /// If they cannot be made, or the file is there and empty: a store that was in use would begin anew, open to everybody.
+    /// If they cannot be made, the write-ahead log is damaged, or the file is there and empty: a store that was in use would begin anew, open to
+    /// everybody.
     pub(super) async fn prepare(&self) -> Result<(), StoreError> {
         let Self::Sqlite(path) = self else {
             return Ok(());
@@ -92,7 +93,15 @@ impl Location {
                 let location = self.to_string();
                 return Err(StoreError::Empty { location });
             }
-            Ok(_) => return Ok(()),
+            Ok(_) => {
+                // What cannot be read is said where it is opened.
+                return match wal::is_damaged(path) {
+                    Ok(true) => Err(StoreError::DamagedLog {
+                        location: self.to_string(),
+                    }),
+                    _ => Ok(()),
+                };
+            }
             // What else is wrong is said where it is made.
             Err(_) => {}
         }

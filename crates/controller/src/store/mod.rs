@@ -18,6 +18,7 @@ mod rows;
 pub(crate) mod testing;
 mod tidy;
 mod transaction;
+mod wal;
 mod writer;
 
 pub use backup::{BackupError, Restored, backup, restore};
@@ -79,6 +80,15 @@ pub enum StoreError {
          otherwise remove the file, and a new store is made"
     )]
     Empty {
+        /// Where it is.
+        location: String,
+    },
+    /// Its write-ahead log is damaged.
+    #[error(
+        "the store {location}: its write-ahead log (`-wal`) is damaged before its last transaction, so changes that were answered would be lost: \
+         restore a backup into a new store; nothing was changed"
+    )]
+    DamagedLog {
         /// Where it is.
         location: String,
     },

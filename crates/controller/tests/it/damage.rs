@@ -117,6 +117,66 @@ fn a_file_that_is_empty_or_of_something_else_is_no_store() {
 }
 
 #[test]
+fn a_damaged_write_ahead_log_is_refused_unless_only_its_last_transaction_is_torn() {
+    let store = TestStore::sqlite();
+    let Location::Sqlite(path) = &store.location else {
+        unreachable!()
+    };
+    let (server, client) = with_link(&store);
+    for vlan in 1..30 {
+        put(&client, &format!("s{vlan}"), vlan, 1);
+    }
+    // As after a crash: the file and its log, which is not moved.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("store.sqlite");
+    let log_of = |path: &Path| path.with_extension("sqlite-wal");
+    let (whole, log) = (
+        std::fs::read(path).unwrap(),
+        std::fs::read(log_of(path)).unwrap(),
+    );
+    drop((server, client));
+    let crashed = TestStore::at(Location::Sqlite(copy.clone()));
+    let opened = |log: &[u8]| {
+        let _ = std::fs::remove_file(copy.with_extension("sqlite-shm"));
+        std::fs::write(&copy, &whole).unwrap();
+        std::fs::write(log_of(&copy), log).unwrap();
+        run_check(&crashed.location).map_err(|error| error.to_string())
+    };
+    assert_eq!(opened(&log), Ok(Vec::new()));
+    let frame = 24 + 4_096;
+    let frames = (log.len() - 32) / frame;
+    assert!(frames > 60, "{frames}");
+    let damaged = |at: usize| {
+        let mut log = log.clone();
+        log[at] ^= 0x10;
+        log
+    };
+    // Magic, page size, salts and checksum of the header, then each field and the content of frames.
+    let mut places = vec![0, 9, 17, 25];
+    for number in [0, 1, frames / 2, frames - 100] {
+        places.extend([0, 5, 9, 17, 24, 4_000].map(|at| 32 + number * frame + at));
+    }
+    for at in places {
+        let refused = opened(&damaged(at));
+        let frame = at.saturating_sub(32) / frame;
+        let Err(refused) = refused else {
+            panic!("byte {at}, frame {frame} of {frames}: {refused:?}");
+        };
+        let is_said = refused.contains("its write-ahead log (`-wal`) is damaged");
+        assert!(is_said, "{at}: {refused}");
+    }
+    // The last transaction, and a log that ends in the middle of it.
+    assert_eq!(opened(&damaged(log.len() - 4_000)), Ok(Vec::new()));
+    assert_eq!(opened(&log[..log.len() - 100]), Ok(Vec::new()));
+    // Frames of before the log began anew are none of it.
+    let mut anew = log.clone();
+    for number in frames / 2..frames {
+        anew[32 + number * frame + 8] ^= 0x10;
+    }
+    opened(&anew).unwrap();
+}
+
+#[test]
 fn a_store_that_is_cut_off_or_overwritten_is_never_taken_for_a_new_one() {
     let store = TestStore::sqlite();
     let Location::Sqlite(path) = &store.location else {
