@@ -1,6 +1,7 @@
 //! Where a store is.
 
 use super::{Dialect, StoreError, wal};
+use crate::administration::hexadecimal;
 use sqlx::{AnyConnection, Connection, Executor};
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -122,11 +123,13 @@ impl Location {
             let made = builder.recursive(true).mode(0o700).create(folder);
             made.map_err(|error| format!("the folder {}: {error}", folder.display()))?;
         }
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| error.to_string())?;
         let mut new = path.as_os_str().to_owned();
-        new.push(format!(".new-{}", std::process::id()));
+        new.push(format!(".{}.new", hexadecimal(&random)));
         let new = PathBuf::from(new);
         let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let options = options.write(true).create_new(true).mode(0o600);
         options.open(&new).map_err(|error| error.to_string())?;
         let made = async {
             let url = Self::Sqlite(new.clone()).url();

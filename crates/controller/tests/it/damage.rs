@@ -207,3 +207,28 @@ fn a_store_that_is_cut_off_or_overwritten_is_never_taken_for_a_new_one() {
     std::fs::write(path, whole).unwrap();
     assert_eq!(run_check(&store.location).unwrap(), Vec::<String>::new());
 }
+
+#[test]
+fn several_processes_may_make_a_store_at_the_same_moment() {
+    for _ in 0..20 {
+        let store = TestStore::sqlite();
+        let checks: Vec<_> = (0..4)
+            .map(|_| {
+                let location = store.location.clone();
+                std::thread::spawn(move || run_check(&location).unwrap())
+            })
+            .collect();
+        for check in checks {
+            assert_eq!(check.join().unwrap(), Vec::<String>::new());
+        }
+        let Location::Sqlite(path) = &store.location else {
+            unreachable!()
+        };
+        let folder = std::fs::read_dir(path.parent().unwrap()).unwrap();
+        let left = folder.map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = left
+            .filter(|name| name.to_string_lossy().ends_with(".new"))
+            .collect();
+        assert_eq!(left.len(), 0, "{left:?}");
+    }
+}
