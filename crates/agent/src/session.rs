@@ -288,7 +288,13 @@ impl Asking<'_> {
             && (self.refused.is_none() || announced_at.elapsed() < ANNOUNCE_AGAIN)
         {
             let asked = Instant::now();
-            let desired = client.desired(&self.session.params.name, self.after, WAIT)?;
+            // A store that is empty has no news, and is to be followed at once.
+            let wait = if is_adopted && is_new {
+                Duration::ZERO
+            } else {
+                WAIT
+            };
+            let desired = client.desired(&self.session.params.name, self.after, wait)?;
             let generation = desired.generation;
             let is_empty = generation == self.after
                 || desired.snapshot.is_none() && desired.changes.is_empty();
