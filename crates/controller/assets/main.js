@@ -77,10 +77,19 @@ function showAway() {
   document.documentElement.classList.toggle("is-away", model.isAway);
 }
 
+function showRefused() {
+  const notice = byId("refused");
+  const [first, ...others] = model.refused;
+  notice.hidden = !first;
+  const more = others.length > 0 ? ` (and ${counted(others.length, "other gateway")})` : "";
+  write(notice, first ? `A gateway is refused and keeps its slices: ${first}${more}` : "");
+}
+
 api.listen({ unauthorized: askForToken, reach: onReach });
 addEventListener("hashchange", route);
 on("links", finding);
 on("away", showAway);
+on("links", showRefused);
 const signOut = byId("sign-out");
 signOut.hidden = !api.token();
 signOut.addEventListener("click", forgetToken);

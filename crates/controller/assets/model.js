@@ -20,6 +20,8 @@ export const model = {
   isRead: false,
   /** Gateways that do not ask for their state. */
   away: new Set(),
+  /** Why the last announcement of gateways was refused. */
+  refused: [],
   /** Slices that the filter lets through, in order of their names. */
   slices: [],
   filter: { name_contains: "", state: "", link: "", tenant: "" },
@@ -74,6 +76,7 @@ export async function loadLinks() {
   model.links = links;
   model.knowsLinks = true;
   model.away = new Set(gateways.filter((gateway) => !gateway.connected).map((gateway) => gateway.name));
+  model.refused = gateways.map((gateway) => gateway.problem).filter(Boolean);
   changed("links");
   keepForLater();
 }

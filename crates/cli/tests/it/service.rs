@@ -90,6 +90,39 @@ fn a_token_is_not_made_for_a_store_that_no_controller_has() {
 }
 
 #[test]
+fn a_store_is_checked_and_gateways_are_adopted_by_command() {
+    let sandbox = Sandbox::new();
+    let store = format!("sqlite:{}", sandbox.path("store.sqlite").display());
+    let asked = |arguments: &[&str]| {
+        let mut command = sandbox.command(&["controller", "--store", &store]);
+        let ended = command.args(arguments).output().unwrap();
+        let said = [text(&ended.stdout), text(&ended.stderr)].concat();
+        (ended.status.code(), said)
+    };
+    assert_eq!(asked(&["check"]).0, Some(2), "there is no store");
+    assert_eq!(
+        asked(&["token", "add", "portal", "--scope", "admin"]).0,
+        Some(0)
+    );
+    let (code, said) = asked(&["check"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        said.ends_with("store.sqlite: no mistakes found\n"),
+        "{said}"
+    );
+    let (code, said) = asked(&["adopt", "edge"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains("there is no gateway `edge` in this store"),
+        "{said}"
+    );
+    sandbox.write("store.sqlite", "");
+    let (code, said) = asked(&["check"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("is an empty file"), "{said}");
+}
+
+#[test]
 fn a_file_that_is_no_store_is_named_at_once() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.txt", "what I meant to do\n".repeat(100));

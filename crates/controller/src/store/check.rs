@@ -65,3 +65,30 @@ pub(crate) async fn check_at_start(store: Store) {
     }
     store.set_findings(findings.len());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{change, with_store};
+
+    #[test]
+    fn a_store_is_checked_at_the_start_and_findings_are_counted() {
+        for (statement, findings) in [
+            ("UPDATE tenants SET slices = 0", 0),
+            ("UPDATE tenants SET slices = 7, rate_bps = 9", 1),
+        ] {
+            with_store(async |store| {
+                assert_eq!(store.findings(), None);
+                change(store, move |tx| {
+                    Box::pin(async move {
+                        sqlx::query(statement).execute(tx.connection()).await?;
+                        Ok(())
+                    })
+                })
+                .await;
+                check_at_start(store.clone()).await;
+                assert_eq!(store.findings(), Some(findings));
+            });
+        }
+    }
+}
