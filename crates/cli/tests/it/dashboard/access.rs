@@ -103,3 +103,36 @@ fn a_page_that_was_opened_once_opens_again_while_the_controller_is_away() {
     browser.press(&ENTER.to_string());
     browser.wait_for_text("28 Mbit/s reserved of 100 Mbit/s");
 }
+
+#[test]
+fn a_gateway_that_follows_another_store_is_shown_until_it_is_adopted() {
+    let Some(browser) = Browser::start(360, 740) else {
+        return;
+    };
+    let controller = Controller::start();
+    let client = controller.client();
+    browser.open(&controller.url);
+    browser.wait_for_text("No gateway has announced a link yet.");
+    let announcement = slicewise_api::GatewayAnnouncement {
+        links: Vec::new(),
+        reached: Some(7),
+    };
+    let lost = client.clone().with_store("another");
+    assert_eq!(
+        lost.announce("edge", &announcement).unwrap_err().status(),
+        Some(409)
+    );
+    browser.wait_for_text("gateway `edge` follows store another");
+    browser.wait_for("return document.documentElement.scrollWidth <= innerWidth");
+    let adopt = [
+        "controller",
+        "--store",
+        "sqlite:controller.db",
+        "adopt",
+        "edge",
+    ];
+    let adopted = controller.sandbox.command(&adopt).output().unwrap();
+    assert!(adopted.status.success(), "{}", text(&adopted.stderr));
+    assert!(lost.announce("edge", &announcement).unwrap().adopted);
+    browser.wait_for("return document.querySelector('#refused').hidden");
+}
