@@ -113,7 +113,7 @@ fn a_gateway_that_follows_another_store_is_shown_until_it_is_adopted() {
     let client = controller.client();
     browser.open(&controller.url);
     browser.wait_for_text("No gateway has announced a link yet.");
-    let announcement = slicewise_api::GatewayAnnouncement {
+    let announcement = GatewayAnnouncement {
         links: Vec::new(),
         reached: Some(7),
     };
