@@ -398,7 +398,10 @@ impl Deciding<'_> {
         }
         for refused in self.refusals.news(&acknowledgement.refused) {
             let (slice, reason) = (&refused.slice, &refused.reason);
-            log::warn("slice_refused", &[("slice", slice), ("reason", reason)]);
+            let other = refused.waits_for.as_ref();
+            let other = other.map_or_else(String::new, |other| format!(": `{other}`"));
+            let reason = format!("{reason}{other}");
+            log::warn("slice_refused", &[("slice", slice), ("reason", &reason)]);
         }
         self.mailbox.acknowledge(acknowledgement.clone());
         self.told = Some(acknowledgement);

@@ -31,6 +31,7 @@ mod tests {
             let refused = names.iter().map(|&(slice, reason)| RefusedSlice {
                 slice: slice.to_owned(),
                 reason: reason.to_owned(),
+                waits_for: None,
             });
             refused.collect::<Vec<_>>()
         };

@@ -197,8 +197,12 @@ pub struct RefusedSlice {
     /// The slice.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub slice: String,
-    /// Why.
+    /// Why, without the name of another slice: the slice's tenant reads it.
     pub reason: String,
+    /// The other slice whose frames have to leave first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
+    pub waits_for: Option<String>,
 }
 
 /// A gateway as read back.

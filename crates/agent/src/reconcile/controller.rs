@@ -3,9 +3,7 @@
 use super::Reconciler;
 use super::slice::SliceState;
 use crate::store::Record;
-use slicewise_api::{
-    Acknowledgement, Desired, GatewayChange, GatewaySlice, RefusedSlice, check_name,
-};
+use slicewise_api::{Acknowledgement, Desired, GatewayChange, GatewaySlice, check_name};
 use std::collections::BTreeSet;
 
 impl Reconciler {
@@ -133,13 +131,9 @@ impl Reconciler {
         let generation = first_open.map_or(self.reached, |open| open.before);
         let is_known = |removed: u64| removed <= generation;
         let gone = self.gone.iter().filter(|&(_, &removed)| is_known(removed));
-        let refused = self.refused.iter().map(|(slice, reason)| RefusedSlice {
-            slice: slice.clone(),
-            reason: reason.clone(),
-        });
         Acknowledgement {
             generation,
-            refused: refused.collect(),
+            refused: self.refused.values().cloned().collect(),
             recovered: self.recovered.iter().cloned().collect(),
             gone: gone.map(|(name, _)| name.clone()).collect(),
         }

@@ -7,12 +7,27 @@
 
 mod controller;
 mod slice;
+
+/// Why a slice is refused, without the name of another slice, and that one.
+type Reason = (String, Option<String>);
+
+/// The controller shows the reason to the tenant of the slice, and the other slice to who may know it.
+fn reason(refusal: &NotChanged) -> Reason {
+    match &refusal.error {
+        SliceChangeError::Moving { of, .. } => {
+            let reason = "packets that it is to have still wait in another slice";
+            (reason.to_owned(), Some(of.clone()))
+        }
+        _ => (refusal.to_string(), None),
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
 use crate::store::Kept;
 use slice::{Effect, Next, SliceState};
-use slicewise_api::{FlowTerms, GatewaySlice};
+use slicewise_api::{FlowTerms, GatewaySlice, RefusedSlice};
 use slicewise_dataplane::{SliceChangeError, SliceChanged};
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::{DirectedChange, NotChanged};
@@ -52,7 +67,7 @@ pub(crate) struct Reconciler {
     giving: BTreeSet<(u64, String)>,
     /// Slices that wait for that, and the generation that wants it.
     taking: BTreeSet<(u64, String)>,
-    refused: BTreeMap<String, String>,
+    refused: BTreeMap<String, RefusedSlice>,
     /// Slices that were refused, by this process or one before it, and are not known to be in force.
     was_refused: BTreeSet<String>,
     /// Slices that were refused and are in force now.
@@ -286,7 +301,7 @@ impl Reconciler {
                 Next::Nothing => self.finish(&name),
                 // It is looked at again when the frames have left.
                 Next::Wait => {}
-                Next::Refuse(reason) => self.refuse(&name, reason, now),
+                Next::Refuse(reason) => self.refuse(&name, (reason, None), now),
             }
         }
         None
@@ -315,7 +330,7 @@ impl Reconciler {
     }
 
     /// What is wanted of a slice cannot be put in force.
-    fn refuse(&mut self, name: &str, reason: String, now: Instant) {
+    fn refuse(&mut self, name: &str, (reason, waits_for): Reason, now: Instant) {
         if let Some(state) = self.slices.get_mut(name) {
             state.tries = 0;
             state.since = None;
@@ -323,7 +338,12 @@ impl Reconciler {
                 self.finish_one(generation);
             }
         }
-        self.refused.insert(name.to_owned(), reason);
+        let refused = RefusedSlice {
+            slice: name.to_owned(),
+            reason,
+            waits_for,
+        };
+        self.refused.insert(name.to_owned(), refused);
         self.was_refused.insert(name.to_owned());
         self.recovered.remove(name);
         self.has_given(name);
@@ -407,7 +427,7 @@ impl Reconciler {
             Some(Duration::ZERO) if tries < MOST_TRIES => self.look_at(name),
             Some(Duration::ZERO) => self.look_later(name, now.saturating_add(RETRY)),
             Some(time) => self.look_later(name, now.saturating_add(time)),
-            None => self.refuse(name, refusal.to_string(), now),
+            None => self.refuse(name, reason(refusal), now),
         }
     }
 

@@ -5,7 +5,7 @@ use super::presence::require;
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, Hops, Stored, TenantState};
 use crate::store::{EventNote, Failed, NAMES_TOGETHER, RowExt, Tx, named, number};
-use slicewise_api::{Acknowledgement, EventKind, Slice, SliceState};
+use slicewise_api::{Acknowledgement, EventKind, RefusedSlice, Slice, SliceState};
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::BTreeMap;
 
@@ -41,14 +41,7 @@ pub(crate) async fn acknowledge(
         return Err(Refusal::conflict(detail).into());
     }
     for refused in &said.refused {
-        refuse(
-            tx,
-            gateway,
-            said.generation,
-            &refused.slice,
-            &refused.reason,
-        )
-        .await?;
+        refuse(tx, gateway, said.generation, refused).await?;
     }
     for name in &said.recovered {
         let update = sqlx::query(RECOVERED)
@@ -78,11 +71,31 @@ async fn refuse(
     tx: &mut Tx,
     gateway: &str,
     generation: u64,
-    slice: &str,
-    reason: &str,
+    refused: &RefusedSlice,
 ) -> Result<(), Failed> {
+    let RefusedSlice {
+        slice,
+        reason,
+        waits_for,
+    } = refused;
+    let stored = Stored::load(tx.connection(), slice).await?;
+    let tenant = stored.map(|stored| stored.slice.tenant).unwrap_or_default();
+    let other = match waits_for {
+        Some(other) if other != slice => Stored::load(tx.connection(), other).await?,
+        _ => None,
+    };
+    let other = other.map(|other| other.slice);
+    let is_own = other.as_ref().is_some_and(|other| other.tenant == tenant);
+    let with_other = |reason: &str| match &other {
+        Some(other) => format!("{reason}: slice `{}`", other.name),
+        None => reason.to_owned(),
+    };
+    let shown = match is_own {
+        true => with_other(reason),
+        false => reason.clone(),
+    };
     // PostgreSQL has no text with NUL characters.
-    let reason = reason.chars().filter(|&c| c != '\0');
+    let reason = shown.chars().filter(|&c| c != '\0');
     let reason: String = reason.take(REASON_CHARS_MAX).collect();
     let reason = match reason.is_empty() {
         true => "no reason given".to_owned(),
@@ -100,15 +113,23 @@ async fn refuse(
         .bind(slice.to_owned())
         .execute(tx.connection())
         .await?;
-    let tenant = Stored::load(tx.connection(), slice).await?;
     let note = EventNote {
         slice: slice.to_owned(),
-        tenant: tenant.map(|stored| stored.slice.tenant).unwrap_or_default(),
+        tenant,
         gateway: gateway.to_owned(),
-        reason,
+        reason: reason.clone(),
         ..EventNote::default()
     };
-    tx.note(EventKind::GatewayRefused, note).await?;
+    tx.note(EventKind::GatewayRefused, note.clone()).await?;
+    if other.is_some() && !is_own {
+        // Of no tenant: those who read of all slices are told which one it is.
+        let note = EventNote {
+            tenant: String::new(),
+            reason: with_other(&reason),
+            ..note
+        };
+        tx.note(EventKind::GatewayRefused, note).await?;
+    }
     Ok(())
 }
 

@@ -107,6 +107,7 @@ fn a_slice_that_a_gateway_refuses_is_not_installed_until_it_recovers() {
             .unwrap();
         let say = |said: Acknowledgement| client.acknowledge("gw", &said).unwrap();
         let refused = vec![RefusedSlice {
+            waits_for: None,
             slice: "gold".to_owned(),
             reason: "no memory".to_owned(),
         }];

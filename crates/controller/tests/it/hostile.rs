@@ -4,7 +4,10 @@ use crate::support::{
     Server, TestStore, announcement, ask, guarantee, slice, slice_json, token, with_link,
 };
 use serde_json::{Value, json};
-use slicewise_api::{CounterReport, GatewayEvent, Match, Precondition, Slice, Tenant};
+use slicewise_api::{
+    Acknowledgement, Client, CounterReport, GatewayEvent, Match, Precondition, RefusedSlice, Slice,
+    Tenant,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -123,6 +126,62 @@ fn events_of_a_tenant_do_not_tell_of_slices_of_others() {
             insta::assert_snapshot!(told.join("\n"), @r"
             SliceRefused some packets that match slice `mine` belong to a slice of another tenant: state header fields that tell them apart
             SliceAdmitted
+            ");
+        }
+    }
+}
+
+#[test]
+fn a_gateway_that_waits_for_another_tenants_slice_names_it_to_operators_only() {
+    for store in TestStore::each() {
+        let (server, open) = with_link(&store);
+        for tenant in ["red", "blue"] {
+            open.put_tenant(tenant, &Tenant::default()).unwrap();
+        }
+        let admin = server.client_of(&token(&store, "admin", "admin"));
+        let red = server.client_of(&token(&store, "red", "tenant:red"));
+        for (name, vlan, tenant) in [
+            ("secret", 1, "blue"),
+            ("red-1", 2, "red"),
+            ("red-2", 3, "red"),
+        ] {
+            let one = of(tenant, slice(name, vlan, 1));
+            admin.put_slice(&one, Precondition::None, None).unwrap();
+        }
+        let refused = |slice: &str, other: &str| RefusedSlice {
+            slice: slice.to_owned(),
+            reason: "packets that it is to have still wait in another slice".to_owned(),
+            waits_for: Some(other.to_owned()),
+        };
+        let said = Acknowledgement {
+            generation: 3,
+            refused: vec![refused("red-1", "secret"), refused("red-2", "red-1")],
+            ..Acknowledgement::default()
+        };
+        admin.acknowledge("gw", &said).unwrap();
+        let of_slice = |name: &str| red.slice(name).unwrap().problems.remove(0).reason;
+        let told = |client: &Client| {
+            let events = client.events(0, None).unwrap().items;
+            let reasons = events.into_iter().filter_map(|event| event.reason);
+            reasons.collect::<Vec<_>>().join("\n")
+        };
+        let shown = [
+            of_slice("red-1"),
+            of_slice("red-2"),
+            told(&red),
+            "operators:".to_owned(),
+            told(&admin),
+        ];
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(shown.join("\n"), @"
+            packets that it is to have still wait in another slice
+            packets that it is to have still wait in another slice: slice `red-1`
+            packets that it is to have still wait in another slice
+            packets that it is to have still wait in another slice: slice `red-1`
+            operators:
+            packets that it is to have still wait in another slice
+            packets that it is to have still wait in another slice: slice `secret`
+            packets that it is to have still wait in another slice: slice `red-1`
             ");
         }
     }

@@ -48,6 +48,7 @@ fn a_gateway_says_nothing_of_slices_and_links_that_are_not_its_own() {
         let acknowledged = Acknowledgement {
             generation: 5,
             refused: vec![RefusedSlice {
+                waits_for: None,
                 slice: "gold".to_owned(),
                 reason: "it is mine".to_owned(),
             }],
