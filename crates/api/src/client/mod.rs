@@ -3,6 +3,7 @@
 mod administration;
 mod bounded;
 mod calls;
+mod reason;
 
 use crate::{INSTANCE_HEADER, Problem, STORE_HEADER, SliceState};
 use bounded::Bounded;
@@ -64,7 +65,7 @@ pub enum ClientError {
     Unreachable {
         /// The address.
         url: String,
-        /// What happened.
+        /// What happened, and what to do about it.
         reason: String,
     },
     /// Something that is no controller answered, or one of another version.
@@ -81,10 +82,9 @@ impl fmt::Display for ClientError {
         match self {
             Self::Params(problem) => f.write_str(problem),
             Self::Refused(problem) => problem.fmt(f),
-            Self::Unreachable { url, reason } => write!(
-                f,
-                "the controller at {url} cannot be reached: {reason}; is `slicewise controller` running there?"
-            ),
+            Self::Unreachable { url, reason } => {
+                write!(f, "the controller at {url} cannot be reached: {reason}")
+            }
             Self::Unexpected { url, reason } => {
                 write!(f, "{url} does not answer as a controller does: {reason}")
             }
@@ -283,7 +283,7 @@ impl Client {
     fn send(&self, call: &Call<'_>) -> Result<Response<Body>, ClientError> {
         let unreachable = |error: ureq::Error| ClientError::Unreachable {
             url: self.base.clone(),
-            reason: error.to_string(),
+            reason: reason::of_request(&error, self.base.starts_with("https://")),
         };
         let is_kept = self.has_answered.load(Ordering::Relaxed);
         let sent = match self.send_once(call, false)? {
@@ -350,6 +350,14 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain")) {
+            // Of what is in front of the controller, or of its port of TLS.
+            let body = response.into_body().into_with_config().limit(PROBLEM_MAX);
+            let text = body.read_to_string().unwrap_or_default();
+            let line = text.lines().next().unwrap_or_default();
+            return Err(self.unexpected(format!("HTTP status {status}: {line}")));
+        }
         match self.json::<Problem>(response, PROBLEM_MAX) {
             Ok(mut problem) => {
                 problem.status = status.as_u16();
@@ -376,7 +384,7 @@ impl Client {
             )),
             Some(_) => ClientError::Unreachable {
                 url: self.base.clone(),
-                reason: error.to_string(),
+                reason: reason::of_answer(&error),
             },
             None => self.unexpected(error),
         })

@@ -1,7 +1,8 @@
 //! Tokens, backups, stores of other versions, health.
 
 use crate::support::{
-    Server, TestStore, announcement, certificate, execute, params, slice, token, with_link,
+    Server, TestStore, announcement, certificate, certificate_for, execute, params, slice, token,
+    with_link,
 };
 use slicewise_api::{
     Client, ClientParams, CounterReport, DelayPercentiles, DirectionCounters, NewToken,
@@ -580,6 +581,50 @@ fn tls_is_served_and_a_certificate_of_others_is_not_trusted() {
     let other = certificate(other.path()).map(|other| client(Some(other.certificate)));
     let refused = other.unwrap().links().unwrap_err().to_string();
     assert!(refused.contains("certificate"), "{refused}");
+}
+
+#[test]
+fn what_is_wrong_with_tls_is_said_with_what_to_do() {
+    let folders: [_; 3] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let made = [
+        certificate_for(folders[0].path(), "127.0.0.1", "CA:FALSE"),
+        certificate_for(folders[1].path(), "127.0.0.1", "CA:TRUE"),
+        certificate_for(folders[2].path(), "192.0.2.1", "CA:FALSE"),
+    ];
+    let [Some(own), Some(authority), Some(other)] = made else {
+        println!("openssl is missing: TLS is not tested");
+        return;
+    };
+    let said = |tls: Option<&TlsParams>, scheme: &str, trusted: Option<&TlsParams>| {
+        let store = TestStore::sqlite();
+        let server = Server::with(&store, |params| ServeParams {
+            tls: tls.cloned(),
+            ..params
+        });
+        let client = Client::new(&ClientParams {
+            url: server.url.replace("http://", scheme),
+            token: None,
+            authorities: trusted.map(|tls| tls.certificate.clone()),
+        });
+        let error = client.unwrap().links().unwrap_err().to_string();
+        let port = server.url.rsplit(':').next().unwrap();
+        error.replace(port, "PORT")
+    };
+    let (http, https) = ("http://", "https://");
+    let texts = [
+        said(Some(&own), https, Some(&other)),
+        said(Some(&authority), https, Some(&authority)),
+        said(Some(&other), https, Some(&other)),
+        said(Some(&own), http, None),
+        said(None, https, Some(&own)),
+    ];
+    insta::assert_snapshot!(texts.join("\n"), @"
+    the controller at https://127.0.0.1:PORT cannot be reached: its certificate is signed by no authority that is trusted here: state the certificate of its authority (`--authorities FILE`; `certificate_authority` of a gateway), or its own if it signs itself
+    the controller at https://127.0.0.1:PORT cannot be reached: its certificate is that of an authority, and a server needs one of its own, although `openssl req -x509` makes the former: make it with `-addext basicConstraints=critical,CA:FALSE`, and state it as its own authority
+    the controller at https://127.0.0.1:PORT cannot be reached: its certificate is for other names than the one in the address: use one of those, or make it with the address in it (`openssl req -x509 … -addext subjectAltName=IP:192.0.2.1`)
+    http://127.0.0.1:PORT does not answer as a controller does: HTTP status 400 Bad Request: this port speaks TLS: use https:// instead of http://
+    the controller at https://127.0.0.1:PORT cannot be reached: it does not speak TLS: use http:// instead of https://
+    ");
 }
 
 #[test]

@@ -330,6 +330,11 @@ pub fn execute(store: &TestStore, sql: String) -> Result<(), sqlx::Error> {
 
 /// A certificate of 127.0.0.1 and its key; `None` without openssl.
 pub fn certificate(folder: &Path) -> Option<TlsParams> {
+    certificate_for(folder, "127.0.0.1", "CA:FALSE")
+}
+
+/// A certificate of an address with these basic constraints (RFC 5280, section 4.2.1.9).
+pub fn certificate_for(folder: &Path, address: &str, constraints: &str) -> Option<TlsParams> {
     let params = TlsParams {
         certificate: folder.join("certificate.pem"),
         key: folder.join("key.pem"),
@@ -350,9 +355,13 @@ pub fn certificate(folder: &Path) -> Option<TlsParams> {
             "-subj",
             "/CN=controller",
             "-addext",
-            "subjectAltName=IP:127.0.0.1",
+            &format!("subjectAltName=IP:{address}"),
         ])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .args([
+            "-addext",
+            &format!("basicConstraints=critical,{constraints}"),
+        ])
+        .arg("-keyout")
         .arg(&params.key)
         .arg("-out")
         .arg(&params.certificate)
