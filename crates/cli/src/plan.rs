@@ -7,9 +7,9 @@ use crate::output;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use serde_json::{Value, json};
-use slicewise_model::{ClassUse, GuaranteeRequest, Problem};
+use slicewise_model::{ClassUse, DelayReason, GuaranteeRequest, Problem};
 use slicewise_study::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
-use slicewise_units::{BitRate, Rounded};
+use slicewise_units::{BitRate, Duration, Rounded};
 
 pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
     let plans =
@@ -46,6 +46,13 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
             _ => None,
         });
     lines.extend(refused);
+    let slices = plan.slices.iter().zip(&outcome.slices);
+    let chosen = slices.filter_map(|(slice, outcome)| {
+        let (bound, reason) = chosen(plan, slice, outcome)?;
+        let is_default = reason == DelayReason::Default;
+        (!is_default).then(|| format!("{}: {} ({reason})", slice.name, bound.rounded_up()))
+    });
+    lines.extend(chosen);
     if !outcome.classes.is_empty() {
         lines.push(String::new());
         lines.push(classes_table(&outcome.classes).to_string());
@@ -142,13 +149,31 @@ fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
             number(of(|request| request.burst.to_string())),
             number(of(|request| {
                 let delay = request.delay.map(|delay| delay.to_string());
-                delay.unwrap_or_else(|| "CBS/CIR".to_owned())
+                delay.unwrap_or_else(|| "none".to_owned())
             })),
             number(bound),
             Cell::new(verdict),
         ]);
     }
     table
+}
+
+/// The delay of a slice that states none, and why it has that.
+fn chosen(
+    plan: &Plan,
+    slice: &PlannedSlice,
+    outcome: &SliceOutcome,
+) -> Option<(Duration, DelayReason)> {
+    let request = slice
+        .request
+        .as_ref()
+        .filter(|request| request.delay.is_none())?;
+    match outcome {
+        SliceOutcome::Admitted { bound } => {
+            Some((*bound, request.delay_reason(*bound, plan.link.delays)))
+        }
+        _ => None,
+    }
 }
 
 fn classes_table(classes: &[ClassUse]) -> Table {
@@ -169,7 +194,7 @@ fn classes_table(classes: &[ClassUse]) -> Table {
 fn condition(problem: &Problem) -> &'static str {
     match problem {
         Problem::ZeroRate | Problem::Rate { .. } => "rate",
-        Problem::BurstBelowFrame { .. } => "burst",
+        Problem::BurstBelowFrame { .. } | Problem::Burst { .. } => "burst",
         Problem::SmallestAboveLargest { .. } => "smallest_frame",
         Problem::DelayBelowShortest { .. } | Problem::Delay { .. } => "delay",
         Problem::Buffer { .. } => "buffer",
@@ -181,7 +206,7 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
         .slices
         .iter()
         .zip(&outcome.slices)
-        .map(|(slice, outcome)| slice_json(slice, outcome))
+        .map(|(slice, outcome)| slice_json(plan, slice, outcome))
         .collect();
     let end_to_end = plan.end_to_end.iter();
     let end_to_end: serde_json::Map<String, Value> = end_to_end
@@ -219,7 +244,7 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
     })
 }
 
-fn slice_json(slice: &PlannedSlice, outcome: &SliceOutcome) -> Value {
+fn slice_json(plan: &Plan, slice: &PlannedSlice, outcome: &SliceOutcome) -> Value {
     let request = slice.request.as_ref();
     let (verdict, bound, refusal) = match outcome {
         SliceOutcome::BestEffort => ("best_effort", None, None),
@@ -235,6 +260,7 @@ fn slice_json(slice: &PlannedSlice, outcome: &SliceOutcome) -> Value {
         "delay_asked_ns": request.and_then(|request| request.delay).map(|delay| delay.nanos()),
         "verdict": verdict,
         "delay_bound_ns": bound,
+        "delay_reason": chosen(plan, slice, outcome).map(|(_, reason)| reason.to_string()),
         "refusal": refusal.map(|refusal| json!({
             "condition": condition(&refusal.problem),
             "text": refusal.to_string(),

@@ -21,9 +21,9 @@ pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, Matc
 pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
 pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
-    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayRange, GuaranteeParams,
-    GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal, Reservation,
-    Reservations, SliceParams, TenantParams,
+    Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayRange, DelayReason, Free,
+    GuaranteeParams, GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal,
+    Reservation, Reservations, SetMember, SliceParams, TenantParams,
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};

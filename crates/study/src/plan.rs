@@ -5,7 +5,7 @@ use crate::params::{DutParams, HopParams, ScenarioParams};
 use crate::study::{Study, StudyPolicy};
 use slicewise_model::{
     Admission, AdmissionParams, ClassUse, GuaranteeRequest, MaximumParams, PolicyParams,
-    PolicySpec, Refusal,
+    PolicySpec, Refusal, SetMember,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -26,7 +26,7 @@ pub struct Plan {
     pub link: AdmissionParams,
     /// Tenants and their weights.
     pub tenants: Vec<(String, u32)>,
-    /// Slices in order: each is tested beside those before it that were admitted.
+    /// Slices in order.
     pub slices: Vec<PlannedSlice>,
 }
 
@@ -39,6 +39,8 @@ pub struct PlannedSlice {
     pub count: u64,
     /// The guarantee each asks for; `None` for best effort.
     pub request: Option<GuaranteeRequest>,
+    /// The delay that the policy of a study gives it: it is the first that is tested where none is stated.
+    pub given: Option<Duration>,
     /// The most each may send.
     pub maximum: Option<MaximumParams>,
     /// Weight of each in the excess.
@@ -88,23 +90,25 @@ impl PlanOutcome {
 }
 
 impl Plan {
-    /// Put the slices to the admission test, in order.
+    /// Put the slices to the admission test as a set; what does not fit is refused in order.
     #[must_use]
     pub fn outcome(&self) -> PlanOutcome {
         let mut admission = Admission::new(self.link.clone());
-        let slices = self
-            .slices
-            .iter()
-            .map(|slice| match &slice.request {
-                None => SliceOutcome::BestEffort,
-                Some(request) => match admission.try_admit_many(request, slice.count) {
-                    Ok(admitted) => SliceOutcome::Admitted {
-                        bound: admitted.params().delay,
-                    },
-                    Err(refusal) => SliceOutcome::Refused(refusal),
-                },
+        let member = |slice: &PlannedSlice| {
+            Some(SetMember {
+                count: slice.count,
+                kept: slice.given,
+                ..SetMember::from(slice.request?)
             })
-            .collect();
+        };
+        let set: Vec<SetMember> = self.slices.iter().filter_map(member).collect();
+        let mut answers = admission.try_admit_set(&set).into_iter();
+        let outcome = |slice: &PlannedSlice| match slice.request.and_then(|_| answers.next()) {
+            None => SliceOutcome::BestEffort,
+            Some(Ok(given)) => SliceOutcome::Admitted { bound: given.delay },
+            Some(Err(refusal)) => SliceOutcome::Refused(refusal),
+        };
+        let slices = self.slices.iter().map(outcome).collect();
         PlanOutcome {
             slices,
             rate_left: admission.rate_left(),
@@ -239,12 +243,10 @@ fn slices_of(spec: &PolicySpec, params: &PolicyParams) -> Vec<PlannedSlice> {
             Some(PlannedSlice {
                 name: class.name.clone(),
                 count: 1,
-                request: slice.guarantee.map(|guarantee| GuaranteeRequest {
-                    rate: guarantee.rate,
-                    burst: guarantee.burst,
-                    delay: asked.and_then(|asked| asked.delay),
-                    smallest_frame: guarantee.smallest_frame,
-                }),
+                request: slice
+                    .guarantee
+                    .map(|guarantee| guarantee.request(asked.and_then(|asked| asked.delay))),
+                given: slice.guarantee.map(|guarantee| guarantee.delay),
                 maximum: slice.maximum,
                 weight: slice.weight,
                 tenant: written.and_then(|written| written.tenant.clone()),

@@ -396,11 +396,11 @@ fn what_can_never_be_in_force_is_refused_with_the_reason_and_the_rest_goes_on() 
         .map(|it| format!("{}: {}", it.slice, it.reason))
         .collect();
     insta::assert_snapshot!(reasons.join("\n"), @"
-a: backward: slice `a`: guarantees 20 Mbit/s, but only 9.5 Mbit/s of the link is unreserved: a rate of at most 9.5 Mbit/s would be accepted
-c: it matches no packet: `matches` is empty
-class-default: backward: there is a slice `class-default` already: change it, or choose another name
-d: this gateway has link `uplink`, and no link `downlink`
-");
+    a: backward: slice `a`: guarantees 20 Mbit/s (L2), but only 9.5 Mbit/s (L2) of the link is free: write a rate of at most 9.5 Mbit/s
+    c: it matches no packet: `matches` is empty
+    class-default: backward: there is a slice `class-default` already: change it, or choose another name
+    d: this gateway has link `uplink`, and no link `downlink`
+    ");
     assert_eq!(world.names(0), ["b"]);
     let kept = world.reconciler.kept();
     // The link is faster from now on: what was refused may fit.

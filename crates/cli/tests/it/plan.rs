@@ -58,7 +58,7 @@ fn a_plan_that_fits_shows_bounds_and_what_is_left() {
     ───────────────────────────────────────────────────────────────────────────────────
      video       1   300 Mbit/s     100 kB             10 ms         10 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────────
-     own         1    10 Mbit/s       5 kB           CBS/CIR      3.621 ms   admitted
+     own         1    10 Mbit/s       5 kB              none      3.621 ms   admitted
     ───────────────────────────────────────────────────────────────────────────────────
      rest        1                                                           none
     ───────────────────────────────────────────────────────────────────────────────────
@@ -73,6 +73,38 @@ fn a_plan_that_fits_shows_bounds_and_what_is_left() {
            10 ms        1   300 Mbit/s     100 kB           1.051 MB
     ─────────────────────────────────────────────────────────────────
     unreserved: 670 Mbit/s (L2), 9.452 MB of 10 MB buffer
+    ");
+}
+
+/// Neither fits with its default, in either order.
+#[test]
+fn slices_that_state_no_delay_get_one_that_fits_and_the_plan_says_which_and_why() {
+    let text = "
+link: {rate: 100 Mbit/s, counts: L2}
+slices:
+  a: {guarantee: {rate: 90 Mbit/s, burst: 600 kB}}
+  b: {guarantee: {rate: 10 Mbit/s, burst: 840 kB}}
+";
+    assert_snapshot!(printed(0, text), @"
+    plan.yaml: link of 100 Mbit/s (L2)
+    ────────────────────────────────────────────────────────────────────────────────
+     Slice   Count   CIR         CBS      Delay requested   Delay bound   Guarantee
+    ════════════════════════════════════════════════════════════════════════════════
+     a           1   90 Mbit/s   600 kB              none      113.3 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────
+     b           1   10 Mbit/s   840 kB              none      134.3 ms   admitted
+    ────────────────────────────────────────────────────────────────────────────────
+    a: 113.3 ms (none is stated: the smallest that fits, instead of the default of 48.71 ms)
+    b: 134.3 ms (none is stated: the smallest that fits, instead of the default of 97.42 ms)
+
+    ──────────────────────────────────────────────────────────────
+     Delay class   Slices   CIR         CBS      Unreserved burst
+    ══════════════════════════════════════════════════════════════
+        113.3 ms        1   90 Mbit/s   600 kB           813.7 kB
+    ──────────────────────────────────────────────────────────────
+        134.3 ms        1   10 Mbit/s   840 kB                0 B
+    ──────────────────────────────────────────────────────────────
+    unreserved: 0 bit/s (L2)
     ");
 }
 
@@ -103,9 +135,9 @@ slices:
      kept        1    10 Mbit/s       5 kB             50 ms         50 ms   admitted
     ────────────────────────────────────────────────────────────────────────────────────────
     voice: a burst of 1 kB is smaller than the largest frame: at least 1.522 kB is needed
-    quick: a delay of 9 µs is shorter than 10 µs, the shortest of the link: a delay of at least 465.7 µs would be accepted
-    video: guarantees 200 Mbit/s, which in small frames takes 280 Mbit/s of the link, but only 100 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s would be accepted
-    ten: up to 214.7 kB may be due within 5 ms, in which the link sends only 62.48 kB: a delay of at least 17.18 ms, or 14 such slices, would be accepted
+    quick: a delay of 9 µs is shorter than 10 µs, the shortest of the link; 100 Mbit/s (L1) of the link is free: write a delay of at least 465.7 µs
+    video: guarantees 200 Mbit/s (L2), in small frames 280 Mbit/s (L1), but only 100 Mbit/s (L1) of the link is free: write a rate of at most 71.42 Mbit/s (L2), or `counts: L1` for all guarantees of the link
+    ten: up to 214.7 kB may be due within 5 ms, in which the link sends only 62.48 kB; 100 Mbit/s (L1) of the link is free: write a delay of at least 17.18 ms, or 14 such slices
 
     ────────────────────────────────────────────────────────────
      Delay class   Slices   CIR         CBS    Unreserved burst
@@ -323,7 +355,7 @@ duration: 1 s
     768.4 kbit/s of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count L1, to free some of it
     ");
     assert_snapshot!(mistakes(&study.replace("rate: 2 Mbit/s", "rate: 9 Mbit/s")), @"
-    error: class `gold`, guarantee: guarantees 9 Mbit/s, which in small frames takes 12.6 Mbit/s of the link, but only 10 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s, or a smallest frame of at least 216 B, would be accepted
+    error: class `gold`, guarantee: guarantees 9 Mbit/s (L2), in small frames 12.6 Mbit/s (L1), but only 10 Mbit/s (L1) of the link is free: write a rate of at most 7.142 Mbit/s (L2), a smallest frame of at least 216 B, or `counts: L1` for all guarantees of the link
       --> plan.yaml:14:41
        |
     14 |     classes: [{name: gold, slice: gold, guarantee: {rate: 9 Mbit/s, delay: 20 ms}}]
@@ -535,7 +567,7 @@ fn populations_are_planned_with_the_slices_of_each_scenario() {
         .collect();
     assert_eq!(left, [("few", 960_000_000), ("many", 400_000_000)]);
     assert_snapshot!(mistakes(&populations(120)), @"
-    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 80 such slices would be accepted
+    error: under policy `bounded`: guarantees 1.2 Gbit/s (L1), but only 1 Gbit/s (L1) of the link is free: write 80 such slices
       --> plan.yaml:13:30
        |
     13 |   many: {populations: {gold: 120, rest: 200}}

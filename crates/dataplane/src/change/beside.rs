@@ -77,7 +77,7 @@ fn with_delay_within(
             "its delay is {delay}, below {shortest}, the shortest of the new policy"
         ));
     }
-    let delay = delay.min(delays.longest());
+    let delay = delay.min(delays.latest());
     Ok(GuaranteeParams { delay, ..guarantee })
 }
 

@@ -19,11 +19,15 @@
 //! Slices with the same delay are one *delay class*. Up to [`MAX_EXACT`] delays are classes as they were asked for. A further delay is rounded
 //! down to a class in use or to a [step](DelayRange::steps), so that a test takes a bounded time.
 
+use super::choice::choose;
 use super::counting::{Inflation, largest_as};
 use super::sums::{
     ClassSums, Load, NANOBITS_PER_BYTE, bytes, bytes_up, demands, earned, nanobits, rate,
 };
-use super::{ClassReserved, ClassUse, DelayRange, GuaranteeParams, Problem, Refusal, Reservation};
+use super::{
+    ClassReserved, ClassUse, DelayRange, Free, GuaranteeParams, GuaranteeRequest, Problem, Refusal,
+    Reservation,
+};
 use crate::Rate;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -63,49 +67,6 @@ impl AdmissionParams {
         let frame = largest_as(self.accounting, self.link.accounting, self.largest_frame);
         let time = self.link.rate.time_to_send(frame);
         time.unwrap_or(Duration::from_nanos(u64::MAX))
-    }
-}
-
-/// A requested guarantee.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuaranteeRequest {
-    /// Committed rate (CIR).
-    pub rate: BitRate,
-    /// Committed burst (CBS).
-    pub burst: ByteCount,
-    /// Largest delay D + δ of frames within both; `None` for the time the rate takes to send the burst.
-    pub delay: Option<Duration>,
-    /// The smallest frame: smaller ones are charged as this, so that less of the link has to be reserved where that counts
-    /// more bytes per frame. Zero if any frame may be sent.
-    pub smallest_frame: ByteCount,
-}
-
-impl GuaranteeRequest {
-    /// The delay that it asks for, at most the longest; without an objective, the longest
-    /// [step](DelayRange::steps) within the time that its rate takes to send its burst. `None` if the objective is below the shortest.
-    #[must_use]
-    pub fn wanted_delay(&self, delays: DelayRange) -> Option<Duration> {
-        match self.delay {
-            Some(objective) => {
-                (objective >= delays.shortest()).then_some(objective.min(delays.longest()))
-            }
-            None => {
-                let rate = u128::from(self.rate.bits_per_second()).max(1);
-                let nanos = u64::try_from(nanobits(self.burst) / rate).unwrap_or(u64::MAX);
-                delays.step_within(Duration::from_nanos(nanos).max(delays.shortest()))
-            }
-        }
-    }
-
-    /// The guarantee if it is given this delay.
-    #[must_use]
-    pub const fn with_delay(&self, delay: Duration) -> GuaranteeParams {
-        GuaranteeParams {
-            rate: self.rate,
-            burst: self.burst,
-            delay,
-            smallest_frame: self.smallest_frame,
-        }
     }
 }
 
@@ -203,7 +164,10 @@ impl Admission {
             return Err(Problem::Rate {
                 asked: rate(moved.rate),
                 on_link: rate(moved.rate),
-                left: rate_limit,
+                free: Free {
+                    rate: rate_limit,
+                    ..moved.free()
+                },
             });
         }
         let fails = |(sums, demand): &(ClassSums, u128)| *demand > moved.limit(sums.delay);
@@ -217,6 +181,19 @@ impl Admission {
             }),
             _ => Ok(moved),
         }
+    }
+
+    /// The same guarantees where the buffer is not limited.
+    pub(super) fn without_buffer(&self) -> Self {
+        let mut unlimited = self.clone();
+        unlimited.params.buffer = None;
+        unlimited
+    }
+
+    /// Whether what may wait here fits the buffer of `other`.
+    pub(super) fn fits_buffer_of(&self, other: &Self) -> bool {
+        let buffer = other.params.buffer.map(nanobits);
+        buffer.is_none_or(|buffer| self.waiting <= buffer)
     }
 
     /// The link parameters.
@@ -242,10 +219,27 @@ impl Admission {
         request: &GuaranteeRequest,
         count: u64,
     ) -> Result<Admitted, Refusal> {
-        let delay = self.test(request, count)?;
+        let delay = choose(std::slice::from_ref(self), request, count, None)?;
+        Ok(self.admit(request, count, delay))
+    }
+
+    /// Admit one slice that had the delay `kept` before: if it states no delay, it keeps that one while it fits.
+    ///
+    /// # Errors
+    /// As [`try_admit`](Self::try_admit).
+    pub fn try_admit_again(
+        &mut self,
+        request: &GuaranteeRequest,
+        kept: Option<Duration>,
+    ) -> Result<Admitted, Refusal> {
+        let delay = choose(std::slice::from_ref(self), request, 1, kept)?;
+        Ok(self.admit(request, 1, delay))
+    }
+
+    fn admit(&mut self, request: &GuaranteeRequest, count: u64, delay: Duration) -> Admitted {
         let params = request.with_delay(delay);
         self.add(&self.load(&params, count));
-        Ok(Admitted { params, count })
+        Admitted { params, count }
     }
 
     /// Release a guarantee.
@@ -255,6 +249,27 @@ impl Admission {
     )]
     pub fn release(&mut self, admitted: Admitted) {
         self.subtract(&self.load(&admitted.params, admitted.count));
+    }
+
+    /// Count a guarantee that was admitted on another link with just its delay, or the latest that there is here.
+    ///
+    /// # Errors
+    /// If not every bound could be met. Nothing is changed then.
+    pub fn try_restore(&mut self, guarantee: &GuaranteeParams) -> Result<Duration, Refusal> {
+        let delays = self.params.delays;
+        let delay = guarantee.delay.min(delays.latest());
+        let guarantee = GuaranteeParams {
+            delay,
+            ..*guarantee
+        };
+        if delay < delays.shortest() {
+            let shortest = delays.shortest();
+            let problem = Problem::DelayBelowShortest { delay, shortest };
+            return Err(self.refusal(problem, &guarantee.request(Some(delay)), 1));
+        }
+        self.test_exactly(&guarantee)?;
+        self.restore(&guarantee);
+        Ok(delay)
     }
 
     /// Count a guarantee that was admitted before, without another test.
@@ -364,18 +379,24 @@ impl Admission {
         })
     }
 
-    /// The delay that a request would be given: the one it [wants](GuaranteeRequest::wanted_delay), rounded down where there
-    /// are too many others. `None` if it asks for less than the shortest.
+    /// The delay that a request [wants](GuaranteeRequest::wanted_delay), rounded down where there are too many others. `None` if it
+    /// asks for less than the shortest.
     #[must_use]
     pub fn delay_of(&self, request: &GuaranteeRequest) -> Option<Duration> {
         let wanted = request.wanted_delay(self.params.delays)?;
+        Some(self.available(wanted))
+    }
+
+    /// A delay, at least the shortest, as a class can have it: rounded down to a class in use or a step where there are too many others.
+    pub(super) fn available(&self, wanted: Duration) -> Duration {
         let at = self.position(wanted);
-        if at.is_ok() || self.classes.len() < MAX_EXACT {
-            return Some(wanted);
+        let delays = self.params.delays;
+        if at.is_ok() || self.classes.len() < MAX_EXACT || wanted >= delays.latest() {
+            return wanted;
         }
         let in_use = at.unwrap_or_else(|at| at).checked_sub(1);
         let in_use = in_use.and_then(|at| Some(self.classes.get(at)?.delay));
-        in_use.max(self.params.delays.step_within(wanted))
+        in_use.max(delays.step_within(wanted)).unwrap_or(wanted)
     }
 
     /// Bits that the link sends until a deadline in addition to one largest frame, nanobits.
@@ -385,50 +406,39 @@ impl Admission {
         earned(self.rate_limit(), until_deadline).saturating_sub(nanobits(self.link_frame))
     }
 
-    pub(super) fn test(&self, request: &GuaranteeRequest, count: u64) -> Result<Duration, Refusal> {
-        self.try_class(request, count).map_err(|problem| Refusal {
-            offer: self.offer(request, count),
-            problem,
-        })
-    }
-
     /// Whether one slice would be admitted with just this delay.
     pub(super) fn test_exactly(&self, guarantee: &GuaranteeParams) -> Result<(), Refusal> {
-        let request = GuaranteeRequest {
-            rate: guarantee.rate,
-            burst: guarantee.burst,
-            delay: Some(guarantee.delay),
-            smallest_frame: guarantee.smallest_frame,
-        };
+        let request = guarantee.request(Some(guarantee.delay));
         let tested = match self.check(&request) {
             Ok(()) => self.try_load(&self.load(guarantee, 1)),
             Err(problem) => Err(problem),
         };
-        tested.map_err(|problem| Refusal {
-            offer: self.offer(&request, 1),
-            problem,
-        })
+        tested.map_err(|problem| self.refusal(problem, &request, 1))
     }
 
-    /// The delay that `count` such slices would be given, or the violated condition.
-    pub(super) fn try_class(
+    pub(super) fn refusal(
         &self,
+        problem: Problem,
         request: &GuaranteeRequest,
         count: u64,
-    ) -> Result<Duration, Problem> {
-        self.check(request)?;
-        let Some(delay) = self.delay_of(request) else {
-            return Err(Problem::DelayBelowShortest {
-                delay: request.delay.unwrap_or_default(),
-                shortest: self.params.delays.shortest(),
-            });
-        };
-        self.try_load(&self.load(&request.with_delay(delay), count))?;
-        Ok(delay)
+    ) -> Refusal {
+        Refusal {
+            offer: Box::new(self.offer(request, count)),
+            free: self.free(),
+            problem,
+        }
+    }
+
+    fn free(&self) -> Free {
+        Free {
+            rate: self.rate_left(),
+            link: self.params.link.accounting.layer,
+            counts: self.params.accounting.layer,
+        }
     }
 
     /// Whether a request makes sense by itself.
-    fn check(&self, request: &GuaranteeRequest) -> Result<(), Problem> {
+    pub(super) fn check(&self, request: &GuaranteeRequest) -> Result<(), Problem> {
         let largest_frame = self.params.largest_frame;
         if request.rate == BitRate::ZERO {
             return Err(Problem::ZeroRate);
@@ -449,20 +459,7 @@ impl Admission {
     }
 
     pub(super) fn try_load(&self, load: &Load) -> Result<(), Problem> {
-        if self.rate.saturating_add(load.link_rate)
-            > u128::from(self.rate_limit().bits_per_second())
-        {
-            return Err(Problem::Rate {
-                asked: rate(load.rate),
-                on_link: rate(load.link_rate),
-                left: self.rate_left(),
-            });
-        }
-        for (sums, demand) in demands(self.with(load)) {
-            if demand > self.limit(sums.delay) {
-                return Err(self.too_much(demand, sums.delay));
-            }
-        }
+        self.try_deadlines(load)?;
         match self.nanobits_left() {
             Some(left) if load.waiting() > left => Err(Problem::Buffer {
                 asked: bytes_up(load.waiting()),
@@ -470,6 +467,25 @@ impl Admission {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// The conditions other than that of the buffer: with a longer delay they hold, too.
+    pub(super) fn try_deadlines(&self, load: &Load) -> Result<(), Problem> {
+        if self.rate.saturating_add(load.link_rate)
+            > u128::from(self.rate_limit().bits_per_second())
+        {
+            return Err(Problem::Rate {
+                asked: rate(load.rate),
+                on_link: rate(load.link_rate),
+                free: self.free(),
+            });
+        }
+        for (sums, demand) in demands(self.with(load)) {
+            if demand > self.limit(sums.delay) {
+                return Err(self.too_much(demand, sums.delay));
+            }
+        }
+        Ok(())
     }
 
     /// The classes as they would be with a load.
@@ -537,7 +553,7 @@ impl Admission {
         Some(buffer.saturating_sub(self.waiting))
     }
 
-    fn add(&mut self, load: &Load) {
+    pub(super) fn add(&mut self, load: &Load) {
         self.rate = self.rate.saturating_add(load.link_rate);
         self.waiting = self.waiting.saturating_add(load.waiting());
         match self.position(load.delay) {
@@ -548,7 +564,7 @@ impl Admission {
     }
 
     /// The inverse of [`add`](Self::add); only for what was added here.
-    fn subtract(&mut self, load: &Load) {
+    pub(super) fn subtract(&mut self, load: &Load) {
         self.rate = self.rate.saturating_sub(load.link_rate);
         self.waiting = self.waiting.saturating_sub(load.waiting());
         let found = self.position(load.delay);

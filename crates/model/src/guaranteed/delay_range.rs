@@ -55,6 +55,14 @@ impl DelayRange {
         Duration::from_nanos(1 << (u64::BITS - buckets.leading_zeros()))
     }
 
+    /// The latest deadline that this resolution reaches: less than twice the longest delay. A guarantee that states no delay may be
+    /// given as much.
+    #[must_use]
+    pub fn latest(self) -> Duration {
+        let width = self.bucket_width().nanos();
+        Duration::from_nanos(width.saturating_mul(Self::BUCKETS_AHEAD) - 1)
+    }
+
     /// D of a delay: the time from the eligible time of a frame to its deadline.
     #[must_use]
     pub fn to_deadline(self, delay: Duration) -> Duration {

@@ -1,17 +1,21 @@
 //! Slices with a proved delay bound: their parameters and the admission test.
 
 mod admission;
+mod choice;
 mod counting;
 mod delay_range;
 mod offer;
 mod refusal;
 mod reservations;
+mod set;
 mod sums;
 
-pub use admission::{Admission, AdmissionParams, Admitted, GuaranteeRequest};
+pub use admission::{Admission, AdmissionParams, Admitted};
+pub use choice::{DelayReason, GuaranteeRequest};
 pub use delay_range::DelayRange;
-pub use refusal::{Offer, Problem, Refusal};
+pub use refusal::{Free, Offer, Problem, Refusal};
 pub use reservations::{Reservation, Reservations};
+pub use set::SetMember;
 pub use sums::{ClassReserved, ClassUse};
 
 use counting::{Inflation, smallest_as};
@@ -34,6 +38,17 @@ pub struct GuaranteeParams {
 }
 
 impl GuaranteeParams {
+    /// The request that it was given for, which stated this delay.
+    #[must_use]
+    pub const fn request(&self, delay: Option<Duration>) -> GuaranteeRequest {
+        GuaranteeRequest {
+            rate: self.rate,
+            burst: self.burst,
+            delay,
+            smallest_frame: self.smallest_frame,
+        }
+    }
+
     /// The most that a slice within its guarantee has waiting (step 5 of the proof): σ + ρ (D + δ), rounded up.
     #[must_use]
     pub fn largest_backlog(&self) -> ByteCount {

@@ -1,12 +1,11 @@
 //! What would be accepted: each number of a request pushed as far as it goes, the others unchanged.
 //!
 //! The conditions are linear in each number, so that with one delay the limit is a division.
-//! The delay of a request without objective changes with its rate and burst; then every step is
-//! examined with the rates or bursts that belong to it. The smallest delay is found by halving between two steps.
+//! A request that states no delay is accepted if it is with the latest deadline, so that this decides; only where a buffer is
+//! limited the limit is found by halving, as the smallest delay is.
 
-use super::Offer;
-use super::admission::{Admission, GuaranteeRequest};
 use super::sums::{NANOBITS_PER_BYTE, bytes, demands, nanobits, rate};
+use super::{Admission, GuaranteeRequest, Offer};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// How much more a class and those longer than it bear.
@@ -49,23 +48,26 @@ impl Admission {
         if request.burst < self.params.largest_frame {
             return None;
         }
-        let most = u128::from(most);
-        if request.delay.is_some() {
-            let delay = self.delay_of(request)?;
+        if let Some(delay) = self.deciding_delay(request)? {
+            let most = u128::from(most);
             return self.rate_in(delay, request, count, most).map(rate);
         }
-        // The shorter the step, the higher the rates that send the burst within its delay.
-        let delays = self.params.delays;
-        delays.steps().find_map(|delay| {
-            let bound = if delay == delays.shortest() {
-                most
-            } else {
-                most.min(nanobits(request.burst) / u128::from(delay.nanos().max(1)))
-            };
-            let rate = rate(self.rate_in(delay, request, count, bound)?);
+        let fits = |rate| {
+            let rate = BitRate::new(rate);
             let offered = GuaranteeRequest { rate, ..*request };
-            (self.delay_of(&offered) == Some(delay)).then_some(rate)
-        })
+            self.try_class(&offered, count).is_ok()
+        };
+        largest(1, most, fits).map(BitRate::new)
+    }
+
+    /// The delay with which a request is accepted if it is at all: `Some(None)` if that depends on its rate and burst, and `None` if it
+    /// states one that is below the shortest.
+    fn deciding_delay(&self, request: &GuaranteeRequest) -> Option<Option<Duration>> {
+        match (request.delay, self.params.buffer) {
+            (Some(_), _) => self.delay_of(request).map(Some),
+            (None, None) => Some(Some(self.params.delays.latest())),
+            (None, Some(_)) => Some(None),
+        }
     }
 
     fn rate_in(
@@ -103,28 +105,19 @@ impl Admission {
         if request.rate == BitRate::ZERO {
             return None;
         }
-        if request.delay.is_some() {
-            let delay = self.delay_of(request)?;
+        if let Some(delay) = self.deciding_delay(request)? {
             return self.burst_in(delay, request, count, most);
         }
-        // The longer the step, the larger the bursts that the rate sends within its delay.
-        let delays: Vec<Duration> = self.params.delays.steps().collect();
-        delays.iter().enumerate().rev().find_map(|(index, &delay)| {
-            let bound = match delays.get(index + 1) {
-                Some(next) => {
-                    let sent =
-                        u128::from(request.rate.bits_per_second()) * u128::from(next.nanos());
-                    most.min(bytes(sent.saturating_sub(1)))
-                }
-                None => most,
-            };
-            let burst = self.burst_in(delay, request, count, bound)?;
+        let fits = |bytes| {
+            let burst = ByteCount::new(bytes);
             let offered = GuaranteeRequest { burst, ..*request };
-            (self.delay_of(&offered) == Some(delay)).then_some(burst)
-        })
+            self.try_class(&offered, count).is_ok()
+        };
+        let least = self.params.largest_frame.bytes();
+        largest(least, most.bytes(), fits).map(ByteCount::new)
     }
 
-    fn burst_in(
+    pub(super) fn burst_in(
         &self,
         delay: Duration,
         request: &GuaranteeRequest,
@@ -154,36 +147,13 @@ impl Admission {
         (burst >= self.params.largest_frame).then_some(burst)
     }
 
-    /// The conditions other than that of the buffer hold from some delay on: between one that fails and a longer one that does
-    /// not, the smallest is found by halving.
     fn delay_offer(&self, request: &GuaranteeRequest, count: u64) -> Option<Duration> {
-        let fits = |delay| {
-            let delayed = GuaranteeRequest {
-                delay: Some(delay),
-                ..*request
-            };
-            self.try_class(&delayed, count).is_ok()
+        let smallest = self.smallest_within(request, count, self.params.delays.longest())?;
+        let delayed = GuaranteeRequest {
+            delay: Some(smallest),
+            ..*request
         };
-        let range = self.params.delays;
-        let mut delays = range.steps().chain([range.longest()]);
-        let mut failing = 0;
-        let first = delays.find(|delay| {
-            let is_first = fits(*delay);
-            if !is_first {
-                failing = delay.nanos();
-            }
-            is_first
-        })?;
-        let mut fitting = first.nanos();
-        while fitting - failing > 1 {
-            let middle = failing + (fitting - failing) / 2;
-            if fits(Duration::from_nanos(middle)) {
-                fitting = middle;
-            } else {
-                failing = middle;
-            }
-        }
-        Some(Duration::from_nanos(fitting))
+        self.try_class(&delayed, count).ok().map(|_| smallest)
     }
 
     /// The smallest frame with which the request is admitted, where it would not be with small frames.
@@ -196,40 +166,18 @@ impl Admission {
             };
             self.try_class(&larger, count).is_ok()
         };
-        let (mut failing, mut fitting) = (request.smallest_frame.bytes(), largest);
-        if failing >= fitting || fits(failing) || !fits(fitting) {
+        let smallest = request.smallest_frame.bytes();
+        if smallest >= largest || fits(smallest) || !fits(largest) {
             return None;
         }
-        while fitting - failing > 1 {
-            let middle = failing + (fitting - failing) / 2;
-            if fits(middle) {
-                fitting = middle;
-            } else {
-                failing = middle;
-            }
-        }
-        Some(ByteCount::new(fitting))
+        Some(ByteCount::new(boundary(largest, smallest, fits)))
     }
 
     /// How many of `count` equal slices would be admitted; `None` for one, or where none would.
     fn count_offer(&self, request: &GuaranteeRequest, count: u64) -> Option<u64> {
-        let delay = self.delay_of(request)?;
-        let guarantee = request.with_delay(delay);
-        let fits = |count| self.try_load(&self.load(&guarantee, count)).is_ok();
-        let is_sound = request.rate != BitRate::ZERO && request.burst >= self.params.largest_frame;
-        if count <= 1 || !is_sound || !fits(1) {
-            return None;
-        }
-        let (mut fitting, mut failing) = (1, count);
-        while failing - fitting > 1 {
-            let middle = fitting + (failing - fitting) / 2;
-            if fits(middle) {
-                fitting = middle;
-            } else {
-                failing = middle;
-            }
-        }
-        Some(fitting)
+        let fits = |count| self.try_class(request, count).is_ok();
+        let fitting = largest(1, count, fits).filter(|_| count > 1);
+        fitting.filter(|&fitting| fitting < count)
     }
 
     /// From the delay `first` on; `None` where that bears nothing at all.
@@ -250,4 +198,28 @@ impl Admission {
             .collect::<Option<_>>()?;
         Some(Headroom { classes })
     }
+}
+
+/// The largest number from `least` to `most` that fits, if those up to some number do.
+fn largest(least: u64, most: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    if least > most || !fits(least) {
+        return None;
+    }
+    if fits(most) {
+        return Some(most);
+    }
+    Some(boundary(least, most, fits))
+}
+
+/// The number next to one that does not fit, between a number that fits and one that does not, by halving.
+pub(super) fn boundary(mut fitting: u64, mut failing: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    while fitting.abs_diff(failing) > 1 {
+        let middle = fitting.midpoint(failing);
+        if fits(middle) {
+            fitting = middle;
+        } else {
+            failing = middle;
+        }
+    }
+    fitting
 }

@@ -1,15 +1,28 @@
 //! Why a guarantee is rejected, and what would be accepted instead.
 
-use slicewise_units::{BitRate, ByteCount, Duration, Rounded};
+use slicewise_units::{BitRate, ByteCount, Duration, Layer, Rounded};
 use std::fmt;
 
-/// Why a guarantee is rejected. As text: one sentence with the numbers, and accepted alternatives.
+/// Why a guarantee is rejected. As text: one sentence with the numbers, the free rate, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The first condition that fails.
     pub problem: Problem,
     /// What would be accepted.
-    pub offer: Offer,
+    pub offer: Box<Offer>,
+    /// Rate of the link that no other guarantee has.
+    pub free: Free,
+}
+
+/// Rate of a link that is not reserved, and which bytes of a frame it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Free {
+    /// The rate, as the link counts.
+    pub rate: BitRate,
+    /// Layer that the link counts.
+    pub link: Layer,
+    /// Layer that guarantees count: rates and bursts of requests and offers.
+    pub counts: Layer,
 }
 
 /// The condition of the admission test that fails.
@@ -44,8 +57,17 @@ pub enum Problem {
         asked: BitRate,
         /// Rate that it takes of the link if all frames are small, as the link counts.
         on_link: BitRate,
-        /// The unreserved rate of the link, as it counts.
-        left: BitRate,
+        /// The unreserved rate of the link.
+        free: Free,
+    },
+    /// The burst of a request without a delay cannot be sent by the latest deadline of the link, beside the other guarantees.
+    Burst {
+        /// The requested burst, of all slices of the request.
+        asked: ByteCount,
+        /// The largest burst with the requested rate; `None` if none holds a largest frame.
+        left: Option<ByteCount>,
+        /// The latest deadline.
+        latest: Duration,
     },
     /// The demand within some delay exceeds what the link can send in it.
     Delay {
@@ -90,8 +112,26 @@ impl fmt::Display for Refusal {
             | Problem::SmallestAboveLargest { .. } => {
                 write!(f, "{}", self.problem)
             }
-            _ => write!(f, "{}: {}", self.problem, self.offer.text(&self.problem)),
+            Problem::Rate { free, .. } => {
+                let layers = (free.link != free.counts).then_some(free);
+                let instead = self.offer.text(&self.problem, layers);
+                write!(f, "{}: {instead}", self.problem)
+            }
+            _ => {
+                let instead = self.offer.text(&self.problem, None);
+                write!(
+                    f,
+                    "{}; {} of the link is free: {instead}",
+                    self.problem, self.free
+                )
+            }
         }
+    }
+}
+
+impl fmt::Display for Free {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.rate.rounded_down(), self.link)
     }
 }
 
@@ -123,21 +163,30 @@ impl fmt::Display for Problem {
             Self::Rate {
                 asked,
                 on_link,
-                left,
+                free,
             } => {
-                write!(f, "guarantees {}", asked.rounded_up())?;
+                write!(f, "guarantees {} ({})", asked.rounded_up(), free.counts)?;
                 if on_link != asked {
-                    write!(
-                        f,
-                        ", which in small frames takes {} of the link",
-                        on_link.rounded_up()
-                    )?;
+                    let on_link = on_link.rounded_up();
+                    write!(f, ", in small frames {on_link} ({})", free.link)?;
                 }
+                write!(f, ", but only {free} of the link is free")
+            }
+            Self::Burst {
+                asked,
+                left,
+                latest,
+            } => {
                 write!(
                     f,
-                    ", but only {} of the link is unreserved",
-                    left.rounded_down()
-                )
+                    "guarantees a burst of {}, but until the latest deadline of the link, {}, ",
+                    asked.rounded_up(),
+                    latest.rounded_up()
+                )?;
+                match left {
+                    Some(left) => write!(f, "it can send only {} of it", left.rounded_down()),
+                    None => f.write_str("it can send no further frame"),
+                }
             }
             Self::Delay {
                 within,
@@ -152,7 +201,7 @@ impl fmt::Display for Problem {
             ),
             Self::Buffer { asked, left } => write!(
                 f,
-                "up to {} may queue, but only {} of the buffer is unreserved",
+                "up to {} may queue, but only {} of the buffer is free",
                 asked.rounded_up(),
                 left.rounded_down()
             ),
@@ -161,17 +210,18 @@ impl fmt::Display for Problem {
 }
 
 impl Offer {
-    /// For people: rounded so that what is said to be accepted is.
-    fn text(&self, problem: &Problem) -> String {
+    /// What to write, for people: rounded so that what is said to be accepted is. `layers` are named where the link counts another one
+    /// than guarantees.
+    fn text(&self, problem: &Problem, layers: Option<Free>) -> String {
         // A longer delay needs less of the link but more of the buffer.
-        let at_least = if matches!(problem, Problem::Buffer { .. }) {
-            ""
-        } else {
-            "at least "
+        let at_least = match problem {
+            Problem::Buffer { .. } => "",
+            _ => "at least ",
         };
+        let counted = layers.map_or_else(String::new, |layers| format!(" ({})", layers.counts));
         let texts = [
             self.rate
-                .map(|rate| format!("a rate of at most {}", rate.rounded_down())),
+                .map(|rate| format!("a rate of at most {}{counted}", rate.rounded_down())),
             self.burst
                 .map(|burst| format!("a burst of at most {}", burst.rounded_down())),
             self.delay
@@ -179,16 +229,18 @@ impl Offer {
             self.count.map(|count| format!("{count} such slices")),
             self.smallest_frame
                 .map(|frame| format!("a smallest frame of at least {}", frame.rounded_up())),
+            layers
+                .map(|layers| format!("`counts: {}` for all guarantees of the link", layers.link)),
+            matches!(problem, Problem::Burst { .. })
+                .then(|| "a longer `longest` among the `delays` of the link".to_owned()),
         ];
         let texts: Vec<String> = texts.into_iter().flatten().collect();
         match texts.split_last() {
             None => {
                 "no smaller rate, smaller burst or longer delay alone would be accepted".to_owned()
             }
-            Some((last, [])) => format!("{last} would be accepted"),
-            Some((last, others)) => {
-                format!("{}, or {last}, would be accepted", others.join(", "))
-            }
+            Some((last, [])) => format!("write {last}"),
+            Some((last, others)) => format!("write {}, or {last}", others.join(", ")),
         }
     }
 }

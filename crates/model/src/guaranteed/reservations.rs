@@ -1,5 +1,6 @@
 //! The guarantees of one policy, on every link that has to admit them.
 
+use super::choice::choose;
 use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Problem, Refusal};
 use slicewise_units::Duration;
 
@@ -44,7 +45,7 @@ impl Reservation {
 /// change of a slice updates it in O(1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservations {
-    admissions: Vec<Admission>,
+    pub(super) admissions: Vec<Admission>,
 }
 
 impl Reservations {
@@ -69,22 +70,13 @@ impl Reservations {
         &mut self,
         request: &GuaranteeRequest,
     ) -> Result<Option<GuaranteeParams>, Refusal> {
-        let mut given = None;
-        for index in 0..self.admissions.len() {
-            match self.admissions[index].try_admit(request) {
-                Ok(admitted) => given = Some(admitted.params()),
-                Err(refusal) => {
-                    for admission in &mut self.admissions[..index] {
-                        // The classes of all links are the same.
-                        given
-                            .iter()
-                            .for_each(|given| admission.give_back(&(*given).into()));
-                    }
-                    return Err(refusal);
-                }
-            }
+        if self.admissions.is_empty() {
+            return Ok(None);
         }
-        Ok(given)
+        let delay = choose(&self.admissions, request, 1, None)?;
+        let given = request.with_delay(delay);
+        self.restore(given);
+        Ok(Some(given))
     }
 
     /// Reserve a guarantee with just its delay on every link, or more, or nothing.

@@ -3,11 +3,13 @@
 use super::queue::default_limit;
 use super::{ClassResolver, Part, PolicyError, PortParams};
 use crate::{
-    AdmissionParams, BurstSpec, CLASS_DEFAULT, DelayRange, Discipline, GuaranteeParams,
-    GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec, MaximumParams, MaximumSpec,
-    PolicyParams, PolicySpec, QueueLimitParams, Reservations, SliceParams, TenantParams,
+    AdmissionParams, BurstSpec, CLASS_DEFAULT, ClassSpec, DelayRange, DelayReason, Discipline,
+    GuaranteeParams, GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec,
+    MaximumParams, MaximumSpec, PolicyParams, PolicySpec, QueueLimitParams, Refusal, Reservations,
+    SetMember, SliceParams, TenantParams,
 };
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Rounded};
+use std::collections::VecDeque;
 
 /// Time at the rate that the burst of a guarantee or of a maximum covers by default.
 const BURST: Duration = Duration::from_millis(4);
@@ -28,7 +30,8 @@ pub(super) struct Shared {
     pub(super) params: GuaranteedParams,
     /// The port and, if different, the rate that may be guaranteed: both must admit the guarantee.
     pub(super) links: Vec<AdmissionParams>,
-    reservations: Reservations,
+    /// What the test says to each class that asks for a guarantee, in the order in which they are resolved.
+    answers: VecDeque<Result<GuaranteeParams, Refusal>>,
 }
 
 impl PolicySpec {
@@ -90,11 +93,46 @@ impl PolicySpec {
             delays,
             tenants: self.tenants(&spec),
         };
+        let classes = self.classes.iter();
+        let (others, default): (Vec<&ClassSpec>, Vec<&ClassSpec>) =
+            classes.partition(|class| class.name != CLASS_DEFAULT);
+        let classes = others.into_iter().chain(default);
+        // What is wrong with a request is said where its class is resolved.
+        let requests = classes.filter_map(|class| {
+            let request = class
+                .guarantee?
+                .request(port.rate.rate, params.largest_frame);
+            request.ok()
+        });
+        let set: Vec<SetMember> = requests.map(SetMember::from).collect();
+        let answers = Reservations::new(&links).try_admit_set(&set);
         Ok(Some(Shared {
             params,
-            reservations: Reservations::new(&links),
             links,
+            answers: answers.into(),
         }))
+    }
+
+    /// Guarantees that state no delay and got another one than their default in `params`, which this policy was resolved to: a
+    /// sentence each.
+    #[must_use]
+    pub fn delay_notes(&self, params: &PolicyParams) -> Vec<String> {
+        let Some(common) = &params.guaranteed else {
+            return Vec::new();
+        };
+        let note = |class: &ClassSpec| {
+            let written = class.guarantee?;
+            let mut resolved = params.classes.iter();
+            let resolved = resolved.find(|resolved| resolved.name == class.name)?;
+            let given = resolved.slice?.guarantee?;
+            let request = given.request(written.delay);
+            let reason = request.delay_reason(given.delay, common.delays);
+            matches!(reason, DelayReason::Chosen { .. }).then(|| {
+                let delay = given.delay.rounded_up();
+                format!("class `{}`: delay of {delay} ({reason})", class.name)
+            })
+        };
+        self.classes.iter().filter_map(note).collect()
     }
 
     /// The tenants defined, and one for classes without a tenant.
@@ -238,7 +276,7 @@ impl MaximumSpec {
 impl SliceParams {
     /// A slice that is to be added to a policy with these common parameters, on a link of rate `link`, with the queue
     /// that a class without a `queue_limit` has. It belongs to the first tenant. Whether the guarantee can be kept is not
-    /// tested.
+    /// tested: it gets the delay that it states, which was chosen before, or its default.
     ///
     /// # Errors
     /// If the delay is shorter than every class, guarantee and maximum contradict each other, or a value is too large or
@@ -259,11 +297,14 @@ impl SliceParams {
             |maximum: &MaximumSpec| maximum.resolve(guarantee, link, common.largest_frame);
         let maximum = maximum.map(resolve).transpose()?;
         let params = |request: &GuaranteeRequest| {
-            let shortest = common.delays.shortest();
-            let delay = request.wanted_delay(common.delays).ok_or_else(|| {
-                let delay = request.delay.unwrap_or_default();
-                format!("asks for a delay of {delay}, below {shortest}, the shortest of the link")
-            })?;
+            let (shortest, latest) = (common.delays.shortest(), common.delays.latest());
+            let delay = match request.delay {
+                Some(delay) if delay < shortest => Err(format!(
+                    "asks for a delay of {delay}, below {shortest}, the shortest of the link"
+                )),
+                Some(delay) => Ok(delay.min(latest)),
+                None => Ok(request.default_delay(common.delays)),
+            }?;
             Ok::<_, String>(GuaranteeParams {
                 rate: request.rate,
                 burst: kept(request.burst)?,
@@ -362,9 +403,10 @@ impl ClassResolver<'_> {
             return Err(self.error("weight", problem));
         }
         let tenant = self.tenant(&shared.params.tenants)?;
-        let guarantee = request
-            .map(|request| self.admit(&request, shared))
-            .transpose()?;
+        let answer = request.and_then(|_| shared.answers.pop_front());
+        let guarantee = answer
+            .transpose()
+            .map_err(|refusal| self.error("guarantee", refusal.to_string()))?;
         let own_rate = maximum
             .map(|maximum| maximum.rate)
             .or(guarantee.map(|guarantee| guarantee.rate))
@@ -395,19 +437,6 @@ impl ClassResolver<'_> {
             .collect();
         let problem = format!("unknown tenant `{name}`; defined: {}", known.join(", "));
         Err(self.error("tenant", problem))
-    }
-
-    fn admit(
-        &self,
-        request: &GuaranteeRequest,
-        shared: &mut Shared,
-    ) -> Result<GuaranteeParams, PolicyError> {
-        let given = shared
-            .reservations
-            .try_admit(request)
-            .map_err(|refusal| self.error("guarantee", refusal.to_string()))?;
-        // There is always the port.
-        given.ok_or_else(|| self.error("guarantee", "there is no link"))
     }
 }
 
@@ -478,6 +507,26 @@ impl PolicyParams {
 
 /// How late a gateway may be for frames that arrive, and again for those that leave, while its bounds hold.
 const LATENESS: Duration = Duration::from_millis(2);
+
+impl SliceParams {
+    /// The same slice with another delay of its guarantee, if it has one. A queue of the default length has room for it.
+    #[must_use]
+    pub fn with_delay(&self, delay: Duration, common: &GuaranteedParams, spec: &ClassSpec) -> Self {
+        let Some(guarantee) = self.guarantee else {
+            return *self;
+        };
+        let guarantee = GuaranteeParams { delay, ..guarantee };
+        let queue_limit = match spec.queue_limit {
+            Some(_) => self.queue_limit,
+            None => room_for(&guarantee, common.accounting, self.queue_limit),
+        };
+        Self {
+            guarantee: Some(guarantee),
+            queue_limit,
+            ..*self
+        }
+    }
+}
 
 /// At least `limit`, and the largest backlog of a guarantee even if all frames are small, and come and leave late.
 fn room_for(

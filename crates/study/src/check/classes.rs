@@ -117,7 +117,7 @@ settings! {
         /// least.
         burst,
         /// Delay bound of frames within rate and burst. Default: the time the rate takes
-        /// to send the burst.
+        /// to send the burst where that fits, else the smallest delay that does.
         delay,
         /// Smallest frame, as `counts` counts it: smaller ones are charged as this, so that less is reserved of a link
         /// that counts more bytes of each frame. Default: any frame.

@@ -265,6 +265,10 @@ impl Checker<'_> {
             span: policy.span,
         };
         let understood = self.understand(&name, path, policy, slices, link.rate)?;
-        self.resolved(&understood, path, policy.span, link.into())
+        let resolved = self.resolved(&understood, path, policy.span, link.into())?;
+        for note in understood.spec.delay_notes(&resolved) {
+            self.problems.warn(policy.span, note);
+        }
+        Some(resolved)
     }
 }

@@ -359,14 +359,15 @@ impl<'a> Checker<'a> {
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         self.check_objectives_of_applications(spec, &scenarios);
-        let policies = self.policies(&spec.policies, &spec.slices, &network.dut);
+        let mut policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         for policy in &policies {
             if let Some((name, _)) = spec.policies.entry(&policy.name) {
                 self.warn_of_short_queues(name.span, &policy.params, &network.dut, &network.link);
             }
         }
         let path = self.hops(spec, &network, &policies);
-        self.check_populations(spec, &network.dut, &scenarios, &policies);
+        self.check_populations(spec, &network.dut, &scenarios, &mut policies);
+        self.warn_of_delays(spec, &path, &policies);
         self.check_pipes(spec, &slices, &scenarios, &policies);
         self.check_credits(&slices, &scenarios, &policies);
         self.check_roles(spec, &slices, &populations, &scenarios);

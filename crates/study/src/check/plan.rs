@@ -140,6 +140,7 @@ impl Checker<'_> {
             name: name.value.clone(),
             count,
             request,
+            given: None,
             maximum,
             weight,
             tenant: spec.tenant.as_ref().map(|tenant| tenant.value.0.0.clone()),

@@ -1,15 +1,15 @@
 //! Policies: from either form to what a data plane runs on the study's device.
 
-use super::Checker;
 use super::classes::Class;
 use super::foreign::{ForeignPlace, ForeignPolicy, ForeignText, of_ovs, of_p4_tins};
 use super::ios::IosText;
 use super::named_queues::Queue;
 use super::qos_sched::PolicyDutSpec;
 use super::traffic::SliceSpec;
+use super::{Checker, StudySpec};
 use crate::device;
 use crate::file::{Entry, Node, Placed, Span};
-use crate::params::DutParams;
+use crate::params::{DutParams, HopParams};
 use crate::spec::{At, List, Named, Verbatim, Weights};
 use crate::study::StudyPolicy;
 use crate::{problem, settings};
@@ -199,6 +199,32 @@ impl Checker<'_> {
                     .add(at.unwrap_or(otherwise), message_of(&error));
             })
             .ok()
+    }
+
+    /// Say which delays guarantees get that state none and cannot have their default.
+    pub(super) fn warn_of_delays(
+        &mut self,
+        spec: &StudySpec,
+        path: &[HopParams],
+        policies: &[StudyPolicy],
+    ) {
+        for (index, policy) in policies.iter().enumerate() {
+            let at = spec.policies.entry(&policy.name);
+            let at = at.map_or(self.root.span, |(name, _)| name.span);
+            if path.is_empty() {
+                for note in policy.spec.delay_notes(&policy.params) {
+                    self.problems.warn(at, note);
+                }
+            }
+            for hop in path {
+                let spec = hop.own.as_ref().unwrap_or(&policy.spec);
+                let params = hop.policies.get(index);
+                for note in params.map_or_else(Vec::new, |params| spec.delay_notes(params)) {
+                    let note = format!("on device `{}`: {note}", hop.name);
+                    self.problems.warn(at, note);
+                }
+            }
+        }
     }
 
     /// What `policy` says, for a link of rate `link`.

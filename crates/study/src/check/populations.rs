@@ -260,7 +260,7 @@ impl Checker<'_> {
         spec: &StudySpec,
         dut: &DutParams,
         scenarios: &[ScenarioParams],
-        policies: &[StudyPolicy],
+        policies: &mut [StudyPolicy],
     ) {
         if spec.populations.len() == 0 || Self::is_misnamed(spec) {
             return;
@@ -284,36 +284,60 @@ impl Checker<'_> {
                     problem!(self.problems, at.span => "population `{population}` has no class of its name here");
                 }
             }
-            for scenario in scenarios {
-                self.check_population_fits(spec, dut, scenario, policy);
-            }
+            self.check_populations_fit(spec, dut, scenarios, policy);
         }
     }
 
-    fn check_population_fits(
+    /// The guarantees fit in each scenario, with the same delays.
+    fn check_populations_fit(
         &mut self,
         spec: &StudySpec,
         dut: &DutParams,
-        scenario: &ScenarioParams,
-        policy: &StudyPolicy,
+        scenarios: &[ScenarioParams],
+        policy: &mut StudyPolicy,
     ) {
-        let Some(plan) = plan_of(policy, dut) else {
-            return;
-        };
-        if scenario.populations.len() < spec.populations.len() {
-            // One of the numbers is missing or cannot be read.
-            return;
-        }
         let populations = spec.populations.names();
-        let plan = plan.in_scenario(scenario, &populations);
-        for (slice, outcome) in plan.slices.iter().zip(plan.outcome().slices) {
-            let SliceOutcome::Refused(refusal) = outcome else {
-                continue;
+        // Otherwise one of the numbers is missing or cannot be read.
+        let is_whole = |scenario: &&ScenarioParams| scenario.populations.len() >= populations.len();
+        for scenario in scenarios.iter().filter(is_whole) {
+            let Some(plan) = plan_of(policy, dut) else {
+                return;
             };
-            let scenario = spec.scenarios.get(&scenario.name);
-            let at = scenario.and_then(|scenario| scenario.populations.get(&slice.name));
-            let at = at.map_or(self.root.span, |count| count.span);
-            problem!(self.problems, at => "under policy `{}`: {refusal}", policy.name);
+            let plan = plan.in_scenario(scenario, &populations);
+            for (slice, outcome) in plan.slices.iter().zip(plan.outcome().slices) {
+                match outcome {
+                    SliceOutcome::BestEffort => {}
+                    // More slices need a longer delay, with which fewer fit, too.
+                    SliceOutcome::Admitted { bound } => policy.lengthen_delay(&slice.name, bound),
+                    SliceOutcome::Refused(refusal) => {
+                        let scenario = spec.scenarios.get(&scenario.name);
+                        let at =
+                            scenario.and_then(|scenario| scenario.populations.get(&slice.name));
+                        let at = at.map_or(self.root.span, |count| count.span);
+                        problem!(self.problems, at => "under policy `{}`: {refusal}", policy.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl StudyPolicy {
+    /// Give a class at least this delay, if it has a guarantee.
+    fn lengthen_delay(&mut self, class: &str, delay: Duration) {
+        let mut written = self.spec.classes.iter();
+        let written = written.find(|written| written.name == class);
+        let mut classes = self.params.classes.iter_mut();
+        let resolved = classes.find(|resolved| resolved.name == class);
+        if let (Some(common), Some(written), Some(resolved)) =
+            (&self.params.guaranteed, written, resolved)
+            && let Some(slice) = &mut resolved.slice
+            && slice
+                .guarantee
+                .is_some_and(|guarantee| guarantee.delay < delay)
+        {
+            *slice = slice.with_delay(delay, common, written);
+            resolved.queue_limit = slice.queue_limit;
         }
     }
 }

@@ -132,6 +132,51 @@ fn what_is_missing_or_not_for_a_gateway_is_told() {
     );
 }
 
+/// Two classes that fit with longer delays than their defaults, in either order.
+#[test]
+fn a_guarantee_that_states_no_delay_gets_one_that_fits_and_the_check_says_which() {
+    let config = |order: [&str; 2]| {
+        let class = |name: &str| match name {
+            "first" => {
+                "    - {name: first, match: {vlan: 1}, guarantee: {rate: 10 Mbit/s, burst: 250 kB}}\n"
+            }
+            _ => {
+                "    - {name: other, match: {vlan: 2}, guarantee: {rate: 24 Mbit/s, burst: 60 kB}}\n"
+            }
+        };
+        let policy = "policy:\n  discipline: guaranteed\n  guaranteed: {counts: L1}\n  classes:\n";
+        let text = format!("interfaces: [left, right]\nlink: 35 Mbit/s\n{policy}");
+        parse(&(text + &order.map(class).concat())).unwrap()
+    };
+    let forward = config(["first", "other"]);
+    insta::assert_snapshot!(forward.warnings.render(false), @"
+    warning: class `first`: delay of 134.3 ms (none is stated: the smallest that fits, instead of the default of 97.42 ms)
+     --> gateway.yaml:3:1
+      |
+    3 | policy:
+      | ^^^^^^
+
+    warning: class `other`: delay of 42.34 ms (none is stated: the smallest that fits, instead of the default of 17.23 ms)
+     --> gateway.yaml:3:1
+      |
+    3 | policy:
+      | ^^^^^^
+    ");
+    let delays = |config: &GatewayConfig| {
+        let classes = config.directions[0].policy.classes.iter();
+        let delay = |name: &str| {
+            let mut named = classes.clone().filter(|class| class.name == name);
+            named
+                .next()?
+                .slice?
+                .guarantee
+                .map(|guarantee| guarantee.delay)
+        };
+        [delay("first").unwrap(), delay("other").unwrap()]
+    };
+    assert_eq!(delays(&forward), delays(&config(["other", "first"])));
+}
+
 #[test]
 fn a_guarantee_that_cannot_be_kept_is_told() {
     let text = GOOD.replace(
@@ -140,7 +185,7 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
     );
     let text = text.replace("  classes:", "  discipline: guaranteed\n  classes:");
     insta::assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: class `critical`, guarantee: guarantees 34 Mbit/s, which in small frames takes 47.6 Mbit/s of the link, but only 35 Mbit/s of the link is unreserved: no smaller rate, smaller burst or longer delay alone would be accepted
+    error: class `critical`, guarantee: guarantees 34 Mbit/s (L2), in small frames 47.6 Mbit/s (L1), but only 35 Mbit/s (L1) of the link is free: write `counts: L1` for all guarantees of the link
       --> gateway.yaml:11:7
        |
     11 |       guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}

@@ -129,7 +129,7 @@ fn a_policy_that_one_of_the_devices_cannot_hold_is_refused_with_its_name() {
     let own = format!("20 Mbit/s, policy: {{discipline: guaranteed, {classes}}}");
     let refused = on(&TWO.replace("20 Mbit/s", &own)).unwrap_err();
     assert_snapshot!(refused, @"
-    error: on device `a`: guarantees 30 Mbit/s, which in small frames takes 42 Mbit/s of the link, but only 20 Mbit/s of the link is unreserved: a rate of at most 14.28 Mbit/s would be accepted
+    error: on device `a`: guarantees 30 Mbit/s (L2), in small frames 42 Mbit/s (L1), but only 20 Mbit/s (L1) of the link is free: write a rate of at most 14.28 Mbit/s (L2), or `counts: L1` for all guarantees of the link
      --> study.yaml:5:42
       |
     5 |   a: {model: port, port_rate: 20 Mbit/s, policy: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 30 Mb...

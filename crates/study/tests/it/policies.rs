@@ -366,7 +366,7 @@ fn a_guarantee_that_does_not_fit_is_told_at_its_class() {
     )
     .unwrap_err();
     assert_snapshot!(message, @"
-    error: class `c`, guarantee: guarantees 8 Mbit/s, which in small frames takes 11.2 Mbit/s of the link, but only 10 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s, or a smallest frame of at least 96 B, would be accepted
+    error: class `c`, guarantee: guarantees 8 Mbit/s (L2), in small frames 11.2 Mbit/s (L1), but only 10 Mbit/s (L1) of the link is free: write a rate of at most 7.142 Mbit/s (L2), a smallest frame of at least 96 B, or `counts: L1` for all guarantees of the link
       --> study.yaml:27:38
        |
     27 |       - {name: c, match: {vlan: 10}, guarantee: {rate: 8 Mbit/s, delay: 50 ms}}

@@ -2,7 +2,7 @@
 
 use crate::support::parse;
 use insta::assert_snapshot;
-use slicewise_study::{PopulationPatternParams, RunFilter};
+use slicewise_study::{Plan, PopulationPatternParams, RunFilter, SliceOutcome};
 use slicewise_units::Duration;
 
 /// Two populations under both disciplines that schedule them.
@@ -255,6 +255,34 @@ fn populations_need_a_discipline_that_tells_slices_apart() {
     ");
 }
 
+/// 20 bursts at once take longer than the time that one takes at its rate; what fits them is the delay in every scenario.
+#[test]
+fn slices_that_state_no_delay_get_one_that_fits_in_every_scenario() {
+    let text = changed(
+        "rate: 10 Mbit/s, burst: 3092 B, delay: 2 ms",
+        "rate: 45 Mbit/s, burst: 3092 B",
+    );
+    let study = parse(&text).unwrap();
+    assert_snapshot!(study.warnings().to_string(), @"
+    warning: class `gold`: delay of 507.3 µs (none is stated: the smallest that fits, instead of the default of 475.7 µs)
+      --> study.yaml:14:3
+       |
+    14 |   bounded:
+       |   ^^^^^^^
+    ");
+    let given = study.policies[0].params.classes[0].slice.unwrap();
+    let delay = given.guarantee.unwrap().delay;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &text).unwrap();
+    let plans = Plan::load(file.path()).unwrap();
+    let bounds = plans.iter().map(|plan| plan.outcome().slices[0].clone());
+    let expected = SliceOutcome::Admitted { bound: delay };
+    assert_eq!(Vec::from_iter(bounds), [expected.clone(), expected]);
+    let described = study.description("0");
+    let promised = described.policies[0].delay_bounds["gold"];
+    assert_eq!(promised.scheduler_ns, delay.nanos());
+}
+
 #[test]
 fn a_policy_has_a_class_for_every_population() {
     assert_snapshot!(mistakes("name: rest, slice: rest}", "name: remainder, slice: rest}"), @"
@@ -269,7 +297,7 @@ fn a_policy_has_a_class_for_every_population() {
 #[test]
 fn guarantees_fit_however_many_slices_a_scenario_has() {
     assert_snapshot!(mistakes("gold: 20", "gold: 120"), @"
-    error: under policy `bounded`: guarantees 1.2 Gbit/s, but only 1 Gbit/s of the link is unreserved: 80 such slices would be accepted
+    error: under policy `bounded`: guarantees 1.2 Gbit/s (L1), but only 1 Gbit/s (L1) of the link is free: write 80 such slices
       --> study.yaml:12:30
        |
     12 |   many: {populations: {gold: 120, rest: 200}}

@@ -357,7 +357,7 @@ fn a_guarantee_that_does_not_fit_in_a_phase_is_refused_by_the_check() {
     let change = "timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 Mbit/s, burst: 3 kB, delay: 50 ms}}]}}}}}\n";
     assert!(parse(&guaranteed).is_ok());
     assert_snapshot!(parse(&format!("{guaranteed}{change}")).unwrap_err(), @"
-    error: class `gold`, guarantee: guarantees 60 Mbit/s, which in small frames takes 84 Mbit/s of the link, but only 10 Mbit/s of the link is unreserved: a rate of at most 7.142 Mbit/s would be accepted (in phase `more`)
+    error: class `gold`, guarantee: guarantees 60 Mbit/s (L2), in small frames 84 Mbit/s (L1), but only 10 Mbit/s (L1) of the link is free: write a rate of at most 7.142 Mbit/s (L2), or `counts: L1` for all guarantees of the link (in phase `more`)
       --> study.yaml:33:112
        |
     33 | timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 ...

@@ -82,7 +82,11 @@ fn admitted_set(random: &mut Random, count: usize, link: u64) -> Vec<SliceParams
         let share = link / (count as u64 / 2 + 1);
         let rate = 1 + random.below(2 * share);
         let burst = LARGEST_FRAME * (1 + random.below(4)) + random.below(1000);
-        let objective = Duration::from_nanos(10_000 << random.below(12));
+        let objective = match random.below(13) {
+            // Given where none is stated.
+            12 => params(&[1]).delays.latest(),
+            doublings => Duration::from_nanos(10_000 << doublings),
+        };
         let slice = if slices.len() * 4 >= count * 3 || refused > 20 {
             best_effort(1 + random.below(3) as u32)
         } else {

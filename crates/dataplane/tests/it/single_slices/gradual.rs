@@ -138,7 +138,7 @@ fn a_slower_link_waits_for_what_slices_give_up_and_a_faster_one_for_nothing() {
     );
     let text = refused.to_string();
     let expected =
-        "another link: guarantees 9 Mbit/s, but only 7.5 Mbit/s of the link is unreserved";
+        "another link: guarantees 9 Mbit/s (L2), but only 7.5 Mbit/s (L2) of the link is free";
     assert!(text.starts_with(expected), "{text}");
     promise(&mut port);
     let waited = change_to(&mut port, &slower);

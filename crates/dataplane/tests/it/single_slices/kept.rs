@@ -101,8 +101,8 @@ fn what_an_added_slice_is_guaranteed_is_tested_and_stays_reserved_beside_the_new
     let with = |rate| spec(&[(1..=1, guaranteed(rate, 3_000, FAST))]);
     assert_eq!(
         refused(&mut port, &with(8_500)),
-        "slice `vlan2-2`, which was added while running, cannot be kept: guarantees 2 Mbit/s, but only 1.5 Mbit/s of the \
-         link is unreserved: a rate of at most 1.5 Mbit/s would be accepted"
+        "slice `vlan2-2`, which was added while running, cannot be kept: guarantees 2 Mbit/s (L2), but only 1.5 Mbit/s (L2) of \
+         the link is free: write a rate of at most 1.5 Mbit/s"
     );
     replace(&mut port, &with(6_000)).unwrap();
     assert_eq!(classes(&port), ["vlan1-1", "vlan2-2", CLASS_DEFAULT]);

@@ -267,7 +267,7 @@ fn a_slower_link_waits_for_frames_of_a_slice_that_was_removed() {
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
     let expected = [
         "another link with a lower rate or a smaller buffer, or that differs otherwise: frames wait that have to leave in time on this one, or a larger one may still be on it: repeat it later",
-        "another link: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later",
+        "another link: guarantees 6 Mbit/s (L2), but only 5 Mbit/s (L2) of the link is free; what was in force before counts until no frame waits that is to leave under a guarantee: repeat it later",
     ];
     assert_eq!(refused, expected);
     assert_eq!(port.departures.len(), 8);

@@ -254,8 +254,8 @@ fn what_a_removed_slice_reserved_is_free_when_no_frame_waits_that_is_to_leave_in
     let half = guaranteed(6_000, 6_000, ms(20));
     let mut port = busy(&[(1..=1, half)]);
     let refused = apply(&mut port, add(&(2..=2), half)).unwrap_err();
-    let text = "slice `vlan2-2`: guarantees 6 Mbit/s, but only 3.9 Mbit/s of the link is unreserved: a \
-                rate of at most 3.597 Mbit/s would be accepted";
+    let text = "slice `vlan2-2`: guarantees 6 Mbit/s (L2), but only 3.9 Mbit/s (L2) of the link is free: write a \
+                rate of at most 3.597 Mbit/s";
     assert_eq!(refused.to_string(), text);
     assert!(!refused.is_temporary());
     apply(&mut port, remove(&(1..=1))).unwrap();

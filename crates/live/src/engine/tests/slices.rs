@@ -106,7 +106,7 @@ fn a_slice_that_one_direction_refuses_is_in_none() {
     let refused = bench.engine.change_slice(both(&add(10, 6_000)), bench.now);
     insta::assert_snapshot!(
         refused.unwrap_err(),
-        @"backward: slice `vlan10`: guarantees 6 Mbit/s, but only 5 Mbit/s of the link is unreserved: a rate of at most 5 Mbit/s would be accepted"
+        @"backward: slice `vlan10`: guarantees 6 Mbit/s (L2), but only 5 Mbit/s (L2) of the link is free: write a rate of at most 5 Mbit/s"
     );
     assert_eq!([names(&bench, 0), names(&bench, 1)], [[CLASS_DEFAULT]; 2]);
     // Nothing of it is reserved, in the direction that would have accepted it, either.
@@ -215,7 +215,7 @@ fn a_reload_leaves_slices_that_were_added_and_is_refused_where_they_do_not_fit()
     };
     insta::assert_snapshot!(
         refused(vec![], [3_000_000; 2]),
-        @"slice `vlan10`, which was added while running, cannot be kept: guarantees 4 Mbit/s, but only 3 Mbit/s of the link is unreserved: a rate of at most 3 Mbit/s would be accepted"
+        @"slice `vlan10`, which was added while running, cannot be kept: guarantees 4 Mbit/s (L2), but only 3 Mbit/s (L2) of the link is free: write a rate of at most 3 Mbit/s"
     );
     insta::assert_snapshot!(
         refused(vec![slice(10, 0)], [LINK; 2]),

@@ -2,7 +2,10 @@
 
 use super::support::params;
 use proptest::prelude::*;
-use slicewise_model::{Admission, AdmissionParams, DelayRange, GuaranteeRequest, Rate};
+use slicewise_model::{
+    Admission, AdmissionParams, DelayRange, GuaranteeParams, GuaranteeRequest, Problem, Rate,
+    SetMember,
+};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 const LARGEST_FRAME: u64 = 1_500;
@@ -37,14 +40,10 @@ const LINK: u64 = 100_000_000;
 
 /// Brute force: whether the demand within any interval of a grid, or within the delay of any slice,
 /// exceeds what the link sends.
-fn overloads(admission: &Admission, slices: &[GuaranteeRequest], grid: u64) -> bool {
-    let delays: Vec<u64> = slices
-        .iter()
-        .map(|slice| {
-            let delay = admission.delay_of(slice).unwrap();
-            admission.params().delays.to_deadline(delay).nanos()
-        })
-        .collect();
+fn overloads(admission: &Admission, slices: &[GuaranteeParams], grid: u64) -> bool {
+    let range = admission.params().delays;
+    let to_deadline = |slice: &GuaranteeParams| range.to_deadline(slice.delay).nanos();
+    let delays: Vec<u64> = slices.iter().map(to_deadline).collect();
     let longest = delays.iter().copied().max().unwrap_or(0);
     let intervals = (1..=grid).map(|step| 2 * longest / grid * step);
     intervals.chain(delays.iter().copied()).any(|interval| {
@@ -63,7 +62,7 @@ fn overloads(admission: &Admission, slices: &[GuaranteeRequest], grid: u64) -> b
     })
 }
 
-fn rates(slices: &[GuaranteeRequest]) -> u64 {
+fn rates(slices: &[GuaranteeParams]) -> u64 {
     slices
         .iter()
         .map(|slice| slice.rate.bits_per_second())
@@ -78,37 +77,125 @@ proptest! {
         asked in prop::collection::vec(requests(), 1..12),
     ) {
         let mut admission = small(LINK, None);
-        let mut slices = Vec::new();
+        let mut slices: Vec<GuaranteeParams> = Vec::new();
         for request in asked {
-            let admitted = admission.try_admit(&request).is_ok();
-            slices.push(request);
-            let fits = rates(&slices) <= LINK && !overloads(&admission, &slices, 500);
-            prop_assert_eq!(admitted, fits);
-            if !admitted {
-                slices.pop();
+            let range = admission.params().delays;
+            let fits = |delay| {
+                let all = [slices.as_slice(), &[request.with_delay(delay)]].concat();
+                rates(&all) <= LINK && !overloads(&admission, &all, 500)
+            };
+            let wanted = admission.delay_of(&request).unwrap();
+            let expected = match (request.delay, fits(wanted)) {
+                (Some(_), fits) => fits,
+                (None, true) => true,
+                (None, false) => fits(range.latest()),
+            };
+            let mut after = admission.clone();
+            match after.try_admit(&request) {
+                Ok(admitted) => {
+                    let given = admitted.params().delay;
+                    prop_assert!(expected && fits(given));
+                    prop_assert!(given == wanted || request.delay.is_none() && !fits(wanted));
+                    let shorter = Duration::from_nanos(given.nanos() - 1);
+                    prop_assert!(given == wanted || !fits(shorter), "the smallest");
+                    slices.push(admitted.params());
+                    admission = after;
+                }
+                Err(refusal) => {
+                    prop_assert!(!expected);
+                    prop_assert_eq!(&after, &admission);
+                    let is_of_delay = matches!(refusal.problem, Problem::Delay { .. });
+                    prop_assert!(request.delay.is_some() || !is_of_delay, "{}", refusal);
+                }
             }
         }
     }
 
+    /// Stated delays, and unstated ones that a set is asked for, in whatever order.
     #[test]
-    fn the_order_of_admission_does_not_matter(
+    fn a_set_that_fits_is_admitted_in_any_order_with_the_same_delays(
         asked in prop::collection::vec(requests(), 1..12),
-        buffer in prop::option::of(10_000..400_000u64),
         seed in any::<u64>(),
     ) {
-        let mut admission = small(LINK, buffer);
-        let mut admitted: Vec<GuaranteeRequest> = asked
+        let mut one_by_one = small(LINK, None);
+        let mut set: Vec<GuaranteeRequest> = asked
             .into_iter()
-            .filter(|request| admission.try_admit(request).is_ok())
+            .filter(|request| one_by_one.try_admit(request).is_ok())
             .collect();
-        let turn = usize::try_from(seed % (admitted.len() as u64 + 1)).unwrap();
-        admitted.rotate_left(turn);
-        admitted.reverse();
-        let mut again = small(LINK, buffer);
-        for request in &admitted {
-            prop_assert!(again.try_admit(request).is_ok());
+        let delays = |set: &[GuaranteeRequest]| {
+            let mut admission = small(LINK, None);
+            let members: Vec<SetMember> = set.iter().copied().map(SetMember::from).collect();
+            let answers = admission.try_admit_set(&members);
+            let mut given: Vec<GuaranteeParams> = answers.into_iter().map(Result::unwrap).collect();
+            given.sort_unstable_by_key(|given| (given.rate, given.burst, given.delay));
+            (admission, given)
+        };
+        let first = delays(&set);
+        prop_assert!(!overloads(&first.0, &first.1, 500));
+        let turn = usize::try_from(seed % (set.len() as u64 + 1)).unwrap();
+        set.rotate_left(turn);
+        set.reverse();
+        prop_assert_eq!(&delays(&set), &first);
+        // With their defaults, if all of these fit together.
+        let by_default: Vec<GuaranteeParams> = set
+            .iter()
+            .map(|request| request.with_delay(first.0.delay_of(request).unwrap()))
+            .collect();
+        if !overloads(&first.0, &by_default, 500) {
+            let is_as_wanted = |given| by_default.contains(given);
+            prop_assert!(first.1.iter().all(is_as_wanted));
         }
-        prop_assert_eq!(again, admission);
+    }
+
+    /// With a limited buffer, what is admitted fits both, and what one by one fits is admitted as a set.
+    #[test]
+    fn a_set_never_exceeds_the_buffer(
+        asked in prop::collection::vec(requests(), 1..12),
+        buffer in 10_000..400_000u64,
+    ) {
+        let mut admission = small(LINK, Some(buffer));
+        let members: Vec<SetMember> = asked.iter().copied().map(SetMember::from).collect();
+        let answers = admission.try_admit_set(&members);
+        let given: Vec<GuaranteeParams> = answers.into_iter().flatten().collect();
+        prop_assert!(given.is_empty() || !overloads(&admission, &given, 500));
+        let waiting = |given: &GuaranteeParams| {
+            u128::from(given.burst.bytes()) * 8_000_000_000
+                + u128::from(given.rate.bits_per_second()) * u128::from(given.delay.nanos())
+        };
+        let waiting = given.iter().map(waiting).sum::<u128>();
+        prop_assert!(waiting <= u128::from(buffer) * 8_000_000_000);
+        let mut one_by_one = small(LINK, Some(buffer));
+        if asked.iter().all(|request| one_by_one.try_admit(request).is_ok()) {
+            prop_assert_eq!(given.len(), asked.len());
+        }
+    }
+
+    #[test]
+    fn a_changed_slice_keeps_its_delay_while_that_fits(
+        before in prop::collection::vec(requests(), 0..8),
+        [asked, changed] in [requests(), requests()],
+        buffer in prop::option::of(10_000..400_000u64),
+    ) {
+        let mut admission = small(LINK, buffer);
+        for request in &before {
+            let _ = admission.try_admit(request);
+        }
+        let without = admission.clone();
+        let unstated = |request| GuaranteeRequest { delay: None, ..request };
+        let (asked, changed) = (unstated(asked), unstated(changed));
+        let Ok(admitted) = admission.try_admit(&asked) else { return Ok(()) };
+        let had = admitted.params().delay;
+        admission.release(admitted);
+        let again = admission.try_admit_again(&changed, Some(had));
+        let stated = GuaranteeRequest { delay: Some(had), ..changed };
+        let fits = match had > without.params().delays.longest() {
+            // No request can state that.
+            true => again.as_ref().is_ok_and(|again| again.params().delay == had),
+            false => without.clone().try_admit(&stated).is_ok(),
+        };
+        let kept = again.as_ref().is_ok_and(|again| again.params().delay == had);
+        prop_assert_eq!(kept, fits);
+        prop_assert_eq!(again.is_ok(), without.clone().try_admit(&changed).is_ok());
     }
 
     #[test]
@@ -129,15 +216,13 @@ proptest! {
                 1 => {
                     let changed = admission.try_change(&mut admitted, &other).is_ok();
                     prop_assert_eq!(changed, before.clone().try_admit(&other).is_ok());
-                    kept.push(if changed { other } else { request });
+                    kept.push(admitted.params());
                 }
-                _ => kept.push(request),
+                _ => kept.push(admitted.params()),
             }
         }
         let mut fresh = small(LINK, Some(300_000));
-        for request in &kept {
-            prop_assert!(fresh.try_admit(request).is_ok());
-        }
+        kept.iter().for_each(|given| fresh.restore(given));
         prop_assert_eq!(&fresh, &admission);
         prop_assert_eq!(fresh.try_admit(&probe), admission.try_admit(&probe));
     }
@@ -180,7 +265,10 @@ proptest! {
             let shorter = Duration::from_nanos(delay.nanos() - 1);
             prop_assert!(!accepts(with_delay(shorter)));
         } else {
-            prop_assert!(!accepts(request));
+            // Where no delay is stated, a longer one may fit than can be stated.
+            let longest = admission.params().delays.longest();
+            prop_assert!(!accepts(with_delay(longest)));
+            prop_assert!(request.delay.is_none() || !accepts(request));
         }
         if let Err(refusal) = admission.clone().try_admit(&request) {
             prop_assert!(refusal.offer.rate.is_none_or(|rate| rate < request.rate));
@@ -205,6 +293,11 @@ proptest! {
             let _ = admission.try_admit(request);
         }
         let mut one_by_one = admission.clone();
+        // They share one delay: the one that the link gives the first of them would not do for all.
+        let request = GuaranteeRequest {
+            delay: request.delay.or(Some(Duration::from_millis(20))),
+            ..request
+        };
         let fitting = (0..count).take_while(|_| one_by_one.try_admit(&request).is_ok()).count();
         match admission.try_admit_many(&request, count) {
             Ok(_) => prop_assert_eq!(admission, one_by_one),

@@ -15,7 +15,7 @@ fn reports_numbers_that_guarantee_nothing() {
     let mut link = link("100 Mbit/s");
     assert_snapshot!(refused(&mut link, &request("0 bit/s", "3 kB", "5 ms")), @"a rate of zero guarantees nothing: at least 1 bit/s");
     assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "1499 B", "5 ms")), @"a burst of 1.499 kB is smaller than the largest frame: at least 1.5 kB is needed");
-    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "3 kB", "9999 ns")), @"a delay of 9.999 µs is shorter than 10 µs, the shortest of the link: a delay of at least 361.1 µs would be accepted");
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "3 kB", "9999 ns")), @"a delay of 9.999 µs is shorter than 10 µs, the shortest of the link; 100 Mbit/s (L2) of the link is free: write a delay of at least 361.1 µs");
 }
 
 #[test]
@@ -23,24 +23,24 @@ fn reports_the_unreserved_rate() {
     let mut link = link("100 Mbit/s");
     link.try_admit(&request("90 Mbit/s", "3 kB", "50 ms"))
         .unwrap();
-    assert_snapshot!(refused(&mut link, &request("20 Mbit/s", "3 kB", "5 ms")), @"guarantees 20 Mbit/s, but only 10 Mbit/s of the link is unreserved: a rate of at most 10 Mbit/s would be accepted");
+    assert_snapshot!(refused(&mut link, &request("20 Mbit/s", "3 kB", "5 ms")), @"guarantees 20 Mbit/s (L2), but only 10 Mbit/s (L2) of the link is free: write a rate of at most 10 Mbit/s");
     assert_eq!(link.rate_left(), "10 Mbit/s".parse().unwrap());
 }
 
 #[test]
 fn reports_which_delay_is_infeasible_and_which_is_feasible() {
     let mut link = link("100 Mbit/s");
-    assert_snapshot!(refused(&mut link, &request("10 Mbit/s", "20 kB", "1 ms")), @"up to 21.5 kB may be due within 1 ms, in which the link sends only 12.48 kB: a burst of at most 10.98 kB, or a delay of at least 1.722 ms, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("10 Mbit/s", "20 kB", "1 ms")), @"up to 21.5 kB may be due within 1 ms, in which the link sends only 12.48 kB; 100 Mbit/s (L2) of the link is free: write a burst of at most 10.98 kB, or a delay of at least 1.722 ms");
     // A request that keeps its own delay but breaks the bound of a slice of a longer class.
     link.try_admit(&request("10 Mbit/s", "100 kB", "10 ms"))
         .unwrap();
-    assert_snapshot!(refused(&mut link, &request("60 Mbit/s", "3 kB", "1 ms")), @"up to 172 kB may be due within 10 ms, in which the link sends only 124.9 kB: a rate of at most 18.21 Mbit/s, or a delay of at least 7.269 ms, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("60 Mbit/s", "3 kB", "1 ms")), @"up to 172 kB may be due within 10 ms, in which the link sends only 124.9 kB; 90 Mbit/s (L2) of the link is free: write a rate of at most 18.21 Mbit/s, or a delay of at least 7.269 ms");
 }
 
 #[test]
 fn reports_when_no_single_number_would_be_accepted() {
     let mut link = link("1 Mbit/s");
-    assert_snapshot!(refused(&mut link, &request("2 Mbit/s", "20 kB", "1 ms")), @"guarantees 2 Mbit/s, but only 1 Mbit/s of the link is unreserved: no smaller rate, smaller burst or longer delay alone would be accepted");
+    assert_snapshot!(refused(&mut link, &request("2 Mbit/s", "20 kB", "1 ms")), @"guarantees 2 Mbit/s (L2), but only 1 Mbit/s (L2) of the link is free: no smaller rate, smaller burst or longer delay alone would be accepted");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn reports_the_unreserved_buffer() {
         .unwrap();
     // 3,000 B, and 5 ms of 1 Mbit/s.
     assert_eq!(link.buffer_left(), Some(ByteCount::new(6_375)));
-    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "6 kB", "5 ms")), @"up to 6.625 kB may queue, but only 6.375 kB of the buffer is unreserved: a rate of at most 600 kbit/s, a burst of at most 5.75 kB, or a delay of 601.1 µs, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("1 Mbit/s", "6 kB", "5 ms")), @"up to 6.625 kB may queue, but only 6.375 kB of the buffer is free; 99 Mbit/s (L2) of the link is free: write a rate of at most 600 kbit/s, a burst of at most 5.75 kB, or a delay of 601.1 µs");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn reports_how_many_equal_slices_fit() {
     let refusal = link
         .try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 50)
         .unwrap_err();
-    assert_snapshot!(refusal, @"up to 151.5 kB may be due within 5 ms, in which the link sends only 62.48 kB: a delay of at least 12.13 ms, or 20 such slices, would be accepted");
+    assert_snapshot!(refusal, @"up to 151.5 kB may be due within 5 ms, in which the link sends only 62.48 kB; 100 Mbit/s (L2) of the link is free: write a delay of at least 12.13 ms, or 20 such slices");
     assert!(
         link.try_admit_many(&request("1 Mbit/s", "3 kB", "5 ms"), 21)
             .is_err()
@@ -121,7 +121,7 @@ fn a_link_that_counts_more_bytes_is_tested_for_the_smallest_frames() {
             .to_string()
             .starts_with("up to 29.53 kB may be due"),
     );
-    assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s, which in small frames takes 85.4 Mbit/s of the link, but only 84 Mbit/s of the link is unreserved: a rate of at most 60 Mbit/s, or a smallest frame of at least 64 B, would be accepted");
+    assert_snapshot!(refused(&mut link, &request("61 Mbit/s", "3 kB", "100 ms")), @"guarantees 61 Mbit/s (L2), in small frames 85.4 Mbit/s (L1), but only 84 Mbit/s (L1) of the link is free: write a rate of at most 60 Mbit/s (L2), a smallest frame of at least 64 B, or `counts: L1` for all guarantees of the link");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_stated_smallest_frame_frees_what_small_frames_would_take() {
         smallest_frame: ByteCount::new(bytes),
         ..request("90 Mbit/s", "3 kB", "100 ms")
     };
-    assert_snapshot!(refused(&mut l1(), &with(0)), @"guarantees 90 Mbit/s, which in small frames takes 126 Mbit/s of the link, but only 100 Mbit/s of the link is unreserved: a rate of at most 71.42 Mbit/s, or a smallest frame of at least 216 B, would be accepted");
+    assert_snapshot!(refused(&mut l1(), &with(0)), @"guarantees 90 Mbit/s (L2), in small frames 126 Mbit/s (L1), but only 100 Mbit/s (L1) of the link is free: write a rate of at most 71.42 Mbit/s (L2), a smallest frame of at least 216 B, or `counts: L1` for all guarantees of the link");
     // 216 of 240 bytes on the wire.
     assert!(l1().try_admit(&with(215)).is_err());
     let mut link = l1();

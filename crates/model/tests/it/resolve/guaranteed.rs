@@ -238,7 +238,7 @@ fn the_first_class_that_does_not_fit_gets_the_reason() {
         promised("b", "500 Mbit/s"),
         promised("c", "1 Mbit/s"),
     ]);
-    assert_snapshot!(refused_policy(&spec), @"policy `p`, class `b`: guarantee: guarantees 500 Mbit/s, but only 400 Mbit/s of the link is unreserved: a rate of at most 400 Mbit/s would be accepted");
+    assert_snapshot!(refused_policy(&spec), @"policy `p`, class `b`: guarantee: guarantees 500 Mbit/s (L2), but only 400 Mbit/s (L2) of the link is free: write a rate of at most 400 Mbit/s");
     let l1 = PortParams::from(Rate {
         rate: bits(1_000_000_000),
         accounting: Accounting::L1,
@@ -254,7 +254,7 @@ fn the_first_class_that_does_not_fit_gets_the_reason() {
         promised("b", "215 Mbit/s"),
     ]);
     assert!(above.resolve(bits(1_000_000_000)).is_ok());
-    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s, which in small frames takes 301 Mbit/s of the link, but only 300 Mbit/s of the link is unreserved: a rate of at most 214.2 Mbit/s, or a smallest frame of at least 61 B, would be accepted");
+    assert_snapshot!(above.resolve_for(l1).unwrap_err(), @"policy `p`, class `b`: guarantee: guarantees 215 Mbit/s (L2), in small frames 301 Mbit/s (L1), but only 300 Mbit/s (L1) of the link is free: write a rate of at most 214.2 Mbit/s (L2), a smallest frame of at least 61 B, or `counts: L1` for all guarantees of the link");
 }
 
 #[test]
