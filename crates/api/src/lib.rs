@@ -45,8 +45,8 @@ pub use offer::{Direction, OfferAnswer, RefusedOn};
 pub use problem::{PROBLEM_TYPE, Problem};
 pub use rule::{Rule, RuleRecord};
 pub use slice::{
-    BURST_MAX_BYTES, Bounds, Guarantee, MATCHES_MAX, Maximum, Slice, SlicePage, SliceProblem,
-    SliceRecord, SliceState, Terms, WEIGHT_MAX,
+    BURST_MAX_BYTES, Bounds, DelayChoice, DelayChoices, DelayOrigin, Guarantee, MATCHES_MAX,
+    Maximum, Slice, SlicePage, SliceProblem, SliceRecord, SliceState, Terms, WEIGHT_MAX,
 };
 
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};

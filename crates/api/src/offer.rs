@@ -1,6 +1,6 @@
 //! Offers: what would be accepted.
 
-use crate::Bounds;
+use crate::{Bounds, DelayChoices};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -52,6 +52,9 @@ pub struct OfferAnswer {
     /// The bounds it would have, if accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_ns: Option<Bounds>,
+    /// Why it would have these bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_choice: Option<DelayChoices>,
     /// The largest rate that would be accepted, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_rate_bps: Option<u64>,

@@ -92,7 +92,8 @@ pub struct Guarantee {
     /// Committed burst (CBS), bytes; at least the largest frame of the link.
     #[schema(minimum = 1, maximum = 1_000_000_000, example = 15_220)]
     pub burst_bytes: u64,
-    /// Delay objective from end to end, nanoseconds. `None`: the time that the rate takes to send the burst, at every link.
+    /// Delay objective from end to end, nanoseconds. `None`: at every link the time that the rate takes to send the burst, where that
+    /// fits, else the smallest delay that does; a change keeps what was chosen while it fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
     pub delay_ns: Option<u64>,
@@ -152,6 +153,41 @@ pub struct Bounds {
     pub backward: Option<u64>,
 }
 
+/// Why the directions of a slice have their delays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DelayChoices {
+    /// Of the forward direction; `None` without a guarantee there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<DelayChoice>,
+    /// Of the backward direction; `None` without a guarantee there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<DelayChoice>,
+}
+
+/// Why a direction of a slice has its delay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DelayChoice {
+    /// Where it comes from.
+    pub reason: DelayOrigin,
+    /// The default from end to end, nanoseconds: at every link the time that the rate takes to send the burst, rounded down to one of
+    /// four delays per doubling, and at least the shortest of the link and at most its longest.
+    pub default_ns: u64,
+    /// The delay that each link of the path promises, nanoseconds, in order; the bound is their sum.
+    pub links_ns: Vec<u64>,
+}
+
+/// Where a delay comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DelayOrigin {
+    /// It was stated.
+    Stated,
+    /// None was stated: it is the default.
+    Default,
+    /// None was stated, and the default did not fit when the slice was admitted: it is the smallest delay that did.
+    Smallest,
+}
+
 /// Why a gateway does not have a slice in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SliceProblem {
@@ -186,6 +222,9 @@ pub struct SliceRecord {
     pub generation: u64,
     /// Delay bounds that follow from its guarantees: the sum over its links.
     pub bound_ns: Bounds,
+    /// Why they are these. Lists leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_choice: Option<DelayChoices>,
     /// Who created it.
     pub created_by: String,
     /// When it was created, milliseconds since 1970-01-01 UTC.
@@ -222,6 +261,9 @@ pub struct SlicePage {
     /// `after` of the next part; `None` at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// Number of slices in all parts, if it was asked for (`count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
 }
 
 impl Slice {

@@ -31,7 +31,7 @@ export function admission(form, onAnswer) {
     }
     try {
       const { body } = await request("POST", "/v1/offers", { body: wanted, signal: asked.signal });
-      if (body.accepted) say("holds", "Would be accepted.", bounds(body));
+      if (body.accepted) say("holds", "Would be accepted.", bounds(body), ...delayReasons(body.delay_choice));
       else refuse(body);
       onAnswer(body.accepted);
     } catch (error) {
@@ -75,6 +75,16 @@ function bounds(answer) {
   if (known.length === 0) return null;
   const most = answer.largest_rate_bps ? ` Up to ${rate(answer.largest_rate_bps)} would fit.` : "";
   return element("p", { class: "quiet" }, known.map(([direction, bound], index) => `${index > 0 ? ", " : "Delay at most "}${time(bound)} ${direction}`), ".", most);
+}
+
+/** Why delays that were not stated are what they are: a paragraph for each direction. */
+export function delayReasons(choices) {
+  return Object.entries(choices ?? {}).filter(([, choice]) => choice && choice.reason !== "stated").map(([direction, choice]) => {
+    const why = choice.reason === "smallest"
+      ? `the smallest that fitted when it was admitted, instead of the default of ${time(choice.default_ns)} (burst / rate, within the delays of the links)`
+      : "the default (burst / rate, within the delays of the links)";
+    return element("p", { class: "quiet", "data-delay": choice.reason }, `No delay is stated ${direction}: it is ${why}.`);
+  });
 }
 
 /** A button for each number that would be accepted instead: pressing it writes it into the form. */

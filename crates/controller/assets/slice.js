@@ -1,5 +1,6 @@
 // One slice: what is promised, whether it holds, its drops and its flows.
 
+import { delayReasons } from "./admission.js";
 import { Away } from "./api.js";
 import { chart } from "./chart.js";
 import { button, element, facts, mark, write } from "./dom.js";
@@ -16,7 +17,8 @@ const SHOWN = 180;
 
 /** Show the slice `name` in `main`; returns how to leave it. */
 export function show(main, parameters, name) {
-  let slice = model.slices.find((one) => one.name === name) ?? null;
+  let listed = model.slices.find((one) => one.name === name) ?? null;
+  let slice = listed;
   const [state, verdict] = [stateSign(), verdictSign()];
   const why = element("span", { class: "quiet" });
   const change = button("Change", () => openSliceDialog(slice));
@@ -74,8 +76,10 @@ export function show(main, parameters, name) {
   const timers = [setInterval(measure, INTERVAL)];
   const stop = on("slices", () => {
     const known = model.slices.find((one) => one.name === name);
-    if (known && known !== slice) {
-      slice = known;
+    if (known && known !== listed) {
+      // Lists do not say why delays are what they are.
+      const before = known.version === slice?.version ? slice.delay_choice : undefined;
+      [listed, slice] = [known, { ...known, delay_choice: known.delay_choice ?? before }];
       refresh();
     }
   });
@@ -101,7 +105,7 @@ function description(slice) {
     ["Changed", slice.changed_at_ms > slice.created_at_ms ? moment(slice.changed_at_ms) : null],
     ["Waits for", waiting],
     ...(slice.problems ?? []).map((one) => [`Refused by ${one.gateway}`, one.reason]),
-  ]), element("div", { class: "table-frame" }, termsTable(slice)), element("h3", {}, "Packets"), element("ul", { class: "finding" }, slice.matches.map((match) => element("li", {}, matchWords(match)))));
+  ]), element("div", { class: "table-frame" }, termsTable(slice)), delayReasons(slice.delay_choice), element("h3", {}, "Packets"), element("ul", { class: "finding" }, slice.matches.map((match) => element("li", {}, matchWords(match)))));
 }
 
 function termsTable(slice) {

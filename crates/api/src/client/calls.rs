@@ -56,6 +56,7 @@ impl Client {
                 ("state", state),
                 ("link", query.link.as_deref()),
                 ("name_contains", query.name_contains.as_deref()),
+                ("count", query.count.then_some("true")),
             ],
         );
         self.get(path)

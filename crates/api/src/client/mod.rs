@@ -142,6 +142,8 @@ pub struct SliceQuery {
     pub link: Option<String>,
     /// Those whose name has this in it.
     pub name_contains: Option<String>,
+    /// Count those of all parts, too.
+    pub count: bool,
 }
 
 /// A value, and whether it is new.

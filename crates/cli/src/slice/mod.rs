@@ -121,9 +121,13 @@ impl Asked {
             state: options.state.map(state),
             link: options.link.clone(),
             name_contains: options.name.clone(),
+            count: options.limit.is_some(),
         };
+        let mut total = None;
         loop {
             let part = self.client.slices(&query)?;
+            total = total.or(part.total);
+            query.count = false;
             found.extend(part.items);
             query.after = part.next;
             if query.after.is_none() || found.len() >= most {
@@ -131,7 +135,7 @@ impl Asked {
             }
         }
         found.truncate(most);
-        self.print(&found, || text::list(&found))?;
+        self.print(&found, || text::list(&found, total))?;
         Ok(Exit::Success)
     }
 

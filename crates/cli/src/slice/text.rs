@@ -3,14 +3,14 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use slicewise_api::{
-    BatchAnswer, Bounds, DirectionCounters, HopCounters, Match, OfferAnswer, Problem,
-    SliceCountersRecord, SliceRecord, SliceState, Terms, Versioned,
+    BatchAnswer, Bounds, DelayChoice, DelayChoices, DelayOrigin, DirectionCounters, HopCounters,
+    Match, OfferAnswer, Problem, SliceCountersRecord, SliceRecord, SliceState, Terms, Versioned,
 };
 use slicewise_stats::words;
 use slicewise_units::{BitRate, ByteCount, Duration, Rounded as _};
 
-/// The list as a table.
-pub fn list(slices: &[SliceRecord]) -> String {
+/// The list as a table; `total` slices could be listed.
+pub fn list(slices: &[SliceRecord], total: Option<u64>) -> String {
     if slices.is_empty() {
         return "no slices".to_owned();
     }
@@ -25,8 +25,20 @@ pub fn list(slices: &[SliceRecord]) -> String {
             promise(slice.backward.as_ref(), slice.bound_ns.backward),
         ]);
     }
-    let count = words::count(slices.len() as u64, "slice");
+    let listed = slices.len() as u64;
+    let count = match total.filter(|total| *total > listed) {
+        Some(total) => format!("{} of {} slices", thousands(listed), thousands(total)),
+        None => words::count(listed, "slice"),
+    };
     format!("{table}\n{count}")
+}
+
+/// "2,001".
+fn thousands(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", thousands(number / 1_000), number % 1_000),
+    }
 }
 
 /// A table with this header.
@@ -96,6 +108,8 @@ pub fn slice(record: &SliceRecord, counters: &SliceCountersRecord) -> String {
             .map(|problem| format!("refused by {}: {}", problem.gateway, problem.reason)),
     );
     lines.push(terms_table(record).to_string());
+    let why = reasons(record.delay_choice.as_ref());
+    lines.extend(why.lines().skip(1).map(str::to_owned));
     if counters.hops.is_empty() {
         lines.push("no gateway has reported counters of it yet".to_owned());
     } else {
@@ -214,12 +228,38 @@ pub fn put(answer: &Versioned<SliceRecord>) -> String {
     let record = &answer.value;
     let done = if answer.created { "created" } else { "changed" };
     let bounds = bounds(&record.bound_ns);
+    let why = reasons(record.delay_choice.as_ref());
     format!(
-        "{} is {done} (generation {}, {}){bounds}",
+        "{} is {done} (generation {}, {}){bounds}{why}",
         record.name,
         record.generation,
         state(record),
     )
+}
+
+/// Why delays that were not stated are what they are: a line for each direction.
+fn reasons(choices: Option<&DelayChoices>) -> String {
+    let directions = choices.into_iter().flat_map(|choices| {
+        [
+            ("forward", &choices.forward),
+            ("backward", &choices.backward),
+        ]
+    });
+    let line = |(name, choice): (&str, &Option<DelayChoice>)| {
+        let choice = choice.as_ref()?;
+        let default = time(choice.default_ns);
+        let why = match choice.reason {
+            DelayOrigin::Stated => return None,
+            DelayOrigin::Default => {
+                "the default (burst / rate, within the delays of the links)".to_owned()
+            }
+            DelayOrigin::Smallest => format!(
+                "the smallest that fitted when it was admitted, instead of the default of {default} (burst / rate, within the delays of the links)"
+            ),
+        };
+        Some(format!("\n{name}: no delay was stated, so it is {why}"))
+    };
+    directions.filter_map(line).collect()
 }
 
 /// ": delayed by at most 2 ms forward, 5 ms backward".
@@ -253,11 +293,12 @@ pub fn offer(answer: &OfferAnswer) -> String {
     }
     let none = Bounds::default();
     let bounds = bounds(answer.bound_ns.as_ref().unwrap_or(&none));
+    let why = reasons(answer.delay_choice.as_ref());
     let alternatives = alternatives(answer);
     if alternatives.is_empty() {
-        return format!("would be accepted{bounds}");
+        return format!("would be accepted{bounds}{why}");
     }
-    format!("would be accepted{bounds}\nwould also be accepted: {alternatives}")
+    format!("would be accepted{bounds}{why}\nwould also be accepted: {alternatives}")
 }
 
 /// The controller's reason says what would be accepted, too.

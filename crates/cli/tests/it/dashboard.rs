@@ -284,6 +284,13 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     thread::sleep(Duration::from_millis(500));
     browser.press(&ENTER.to_string());
     browser.wait_for(&format!("{ANSWER} === 'holds'"));
+    let reason =
+        browser.script("return document.querySelector('.admission [data-delay]').innerText");
+    let reason = reason.as_str().unwrap().to_owned();
+    assert!(
+        reason.starts_with("No delay is stated forward: it is the "),
+        "{reason}"
+    );
     browser.press(&ENTER.to_string());
     browser.wait_for_text("silver is created.");
     let taken = controller.client().slice("silver").unwrap();

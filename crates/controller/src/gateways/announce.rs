@@ -190,11 +190,12 @@ async fn remove(tx: &mut Tx, link: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Admit every slice of the link anew.
+/// Count every slice of the link anew, with the delays that it was promised and that its gateway has in force.
 async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(), Failed> {
     let mut capacity = Capacity::default();
     capacity.insert(link, gateway)?;
-    let select = "SELECT s.* FROM slice_hops h JOIN slices s ON s.name = h.slice WHERE h.link = $1 ORDER BY s.name";
+    let select = "SELECT s.*, h.delay_forward_ns, h.delay_backward_ns FROM slice_hops h JOIN slices s ON s.name = h.slice \
+                  WHERE h.link = $1 ORDER BY s.name";
     let rows = sqlx::query(select).bind(link.name.clone());
     let rows = rows.fetch_all(tx.connection()).await?;
     for row in &rows {
@@ -207,7 +208,7 @@ async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(
             );
             return Err(Refusal::conflict(detail).into());
         }
-        admit(tx, &mut capacity, link, &stored).await?;
+        admit(tx, &mut capacity, link, &stored, Hop::delays(row)?).await?;
     }
     if let Some(state) = capacity.link_mut(&link.name) {
         state
@@ -236,13 +237,16 @@ async fn admit(
     capacity: &mut Capacity,
     link: &LinkAnnouncement,
     stored: &Stored,
+    promised: [Option<Duration>; 2],
 ) -> Result<(), Failed> {
     let requests = requests(&stored.slice);
     let mut delays = [None, None];
     if let Some(state) = capacity.link_mut(&link.name) {
         for (index, request) in requests.iter().enumerate() {
-            let Some(request) = request else { continue };
-            let added = state.directions[index].try_add(request);
+            let (Some(request), Some(promised)) = (request, promised[index]) else {
+                continue;
+            };
+            let added = state.directions[index].try_restore(request, promised);
             delays[index] = Some(added.map_err(|refusal| {
                 Refusal::conflict(format!(
                     "link `{}` as announced no longer holds what is promised: slice `{}`: {}; announce it as before, or change slices first",

@@ -47,6 +47,9 @@ pub(super) struct SliceParameters {
     /// Those whose name has this in it.
     #[serde(default)]
     name_contains: Option<String>,
+    /// Count those of all parts, too.
+    #[serde(default)]
+    count: bool,
 }
 
 /// A part of a list of slices, in the order of their names.
@@ -79,12 +82,16 @@ pub(super) async fn list(
         state: asked.state,
         link: asked.link,
         name_contains: asked.name_contains,
+        count: asked.count,
     };
     if let (Some(own), Some(asked)) = (actor.tenant(), &asked.tenant)
         && own != asked
     {
-        let items = Vec::new();
-        return json(&SlicePage { items, next: None });
+        return json(&SlicePage {
+            items: Vec::new(),
+            next: None,
+            total: query.count.then_some(0),
+        });
     }
     let mut connection = app
         .store

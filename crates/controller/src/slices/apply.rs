@@ -517,7 +517,7 @@ async fn admit(
         }
     }
     overlap::forget(&mut *connection, &changed).await?;
-    for one in planned.iter_mut() {
+    for one in planned.iter() {
         let Some(after) = &one.after else { continue };
         let noted = |refusal: Refusal| refusal.noted(&after.name, &after.tenant, &actor.name);
         if let Some(refusal) = overlapping(&mut *connection, actor, after).await? {
@@ -525,9 +525,19 @@ async fn admit(
         }
         overlap::save(&mut *connection, after).await?;
         check_classes(&capacity, after).map_err(noted)?;
-        let delays = capacity.try_admit(after);
-        one.delays = delays.map_err(|offer| noted(Refusal::admission(*offer)))?;
-        one.bounds = bounds(&one.delays);
+    }
+    let after: Vec<&Slice> = planned
+        .iter()
+        .filter_map(|one| one.after.as_ref())
+        .collect();
+    let admitted = capacity.try_admit(&after).map_err(|(index, offer)| {
+        let Slice { name, tenant, .. } = after[index];
+        Refusal::admission(*offer).noted(name, tenant, &actor.name)
+    })?;
+    let with_guarantees = planned.iter_mut().filter(|one| one.after.is_some());
+    for (one, delays) in with_guarantees.zip(admitted) {
+        one.bounds = bounds(&delays);
+        one.delays = delays;
     }
     Ok(capacity)
 }

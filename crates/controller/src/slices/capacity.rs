@@ -4,10 +4,13 @@ use super::recount::Sums;
 use super::stored::Hop;
 use crate::store::{RowExt, number};
 use slicewise_api::{
-    Bounds, Direction, LinkAnnouncement, LinkDirection, OfferAnswer, RefusedOn, Slice, Terms,
+    Bounds, DelayChoice, DelayChoices, DelayOrigin, Direction, LinkAnnouncement, LinkDirection,
+    OfferAnswer, RefusedOn, Slice, Terms,
 };
-use slicewise_model::{Admission, ClassReserved, GuaranteeRequest, Problem};
-use slicewise_units::{BitRate, ByteCount, Duration, Rounded};
+use slicewise_model::{
+    Admission, ClassReserved, DelayRange, DelayReason, GuaranteeRequest, SetMember,
+};
+use slicewise_units::{BitRate, ByteCount, Duration};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +19,28 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
     links: BTreeMap<String, LinkState>,
-    /// What slices that were given back had, forward and backward.
-    released: BTreeMap<String, [Option<GuaranteeRequest>; 2]>,
+    /// What slices that were given back had.
+    released: BTreeMap<String, Released>,
 }
+
+/// What a slice had, forward and backward.
+#[derive(Debug, Default)]
+struct Released {
+    requests: [Option<GuaranteeRequest>; 2],
+    /// Its delays on each link.
+    delays: BTreeMap<String, [Option<Duration>; 2]>,
+}
+
+impl Released {
+    /// The delay that it had on a link and states neither now nor before: it keeps that while it fits.
+    fn kept(&self, link: &str, direction: usize) -> Option<Duration> {
+        let unstated = self.requests[direction].is_some_and(|had| had.delay.is_none());
+        self.delays.get(link)?[direction].filter(|_| unstated)
+    }
+}
+
+/// The delays of a slice on each link of its path, forward and backward.
+pub(crate) type Delays = Vec<[Option<Duration>; 2]>;
 
 /// A link, and what is promised of it.
 #[derive(Debug, Clone)]
@@ -56,12 +78,13 @@ impl DirectionState {
         &self.admission
     }
 
-    /// Admit one guarantee, and count it. Returns its delay.
-    pub(crate) fn try_add(
+    /// Count a guarantee that was admitted when the link was announced otherwise, with this delay or the latest that there is.
+    pub(crate) fn try_restore(
         &mut self,
         request: &GuaranteeRequest,
+        delay: Duration,
     ) -> Result<Duration, slicewise_model::Refusal> {
-        let delay = self.admission.try_admit(request)?.params().delay;
+        let delay = self.admission.try_restore(&request.with_delay(delay))?;
         self.changed.insert(delay);
         Ok(delay)
     }
@@ -161,6 +184,20 @@ impl Capacity {
         Ok(())
     }
 
+    /// As [`delay_choices`], of a slice whose links are all here.
+    pub(crate) fn delay_choices(
+        &self,
+        slice: &Slice,
+        delays: &[[Option<Duration>; 2]],
+    ) -> DelayChoices {
+        let links = slice.path.iter().filter_map(|name| self.links.get(name));
+        let range = |state: &DirectionState| state.admission.params().delays;
+        let ranges: Vec<[DelayRange; 2]> = links
+            .map(|link| link.directions.each_ref().map(range))
+            .collect();
+        delay_choices(slice, delays, &ranges)
+    }
+
     pub(crate) fn link(&self, name: &str) -> Option<&LinkState> {
         self.links.get(name)
     }
@@ -181,7 +218,12 @@ impl Capacity {
     /// # Errors
     /// If the sums of a link are less than that.
     pub(crate) fn release(&mut self, slice: &Slice, hops: &[Hop]) -> Result<(), sqlx::Error> {
-        self.released.insert(slice.name.clone(), requests(slice));
+        let delays = hops.iter().map(|hop| (hop.link.clone(), hop.delays));
+        let released = Released {
+            requests: requests(slice),
+            delays: delays.collect(),
+        };
+        self.released.insert(slice.name.clone(), released);
         for hop in hops {
             if let Some(link) = self.links.get_mut(&hop.link) {
                 let requests = requests(slice);
@@ -196,77 +238,109 @@ impl Capacity {
         Ok(())
     }
 
-    /// Admit both directions on every link of the path, or nothing. For each link the delays.
+    /// Admit the slices on every link of their paths in both directions, or nothing. Returns the delays of each.
     ///
     /// # Errors
-    /// What would be accepted.
+    /// The first slice that does not fit, and what would be accepted.
     pub(crate) fn try_admit(
         &mut self,
-        slice: &Slice,
-    ) -> Result<Vec<[Option<Duration>; 2]>, Box<OfferAnswer>> {
-        let requests = requests(slice);
-        let before = self.released.get(&slice.name).copied().unwrap_or_default();
-        // Nothing is counted before every link was tested: each is on the path once.
-        for (index, request) in requests.iter().enumerate() {
-            let Some(request) = request else { continue };
-            for name in &slice.path {
-                let Some(link) = self.links.get_mut(name) else {
-                    continue;
-                };
-                let on = || RefusedOn {
-                    slice: slice.name.clone(),
-                    link: name.clone(),
-                    direction: direction(index),
-                };
-                if link.is_disputed && !before[index].is_some_and(|had| is_within(request, &had)) {
-                    return Err(Box::new(disputed(on(), &link.gateway)));
-                }
-                let mut admission = link.directions[index].admission().clone();
-                if let Err(refusal) = admission.try_admit(request) {
-                    let on = on();
-                    let refused = self.refused(slice, index, request, &refusal.problem, on);
-                    return Err(Box::new(refused));
-                }
-            }
+        slices: &[&Slice],
+    ) -> Result<Vec<Delays>, (usize, Box<OfferAnswer>)> {
+        for (index, slice) in slices.iter().enumerate() {
+            self.undisputed(slice).map_err(|refused| (index, refused))?;
         }
-        let mut delays = Vec::with_capacity(slice.path.len());
-        for name in &slice.path {
-            let mut own = [None, None];
-            if let Some(link) = self.links.get_mut(name) {
-                for (index, request) in requests.iter().enumerate() {
-                    if let Some(request) = request {
-                        own[index] = link.directions[index].try_add(request).ok();
-                    }
-                }
-            }
-            delays.push(own);
+        if let Some(delays) = self.admit_set(slices) {
+            return Ok(delays);
         }
-        Ok(delays)
+        // Which one does not fit beside those before it.
+        let one_by_one = slices.iter().enumerate();
+        let delays = one_by_one.map(|(index, slice)| {
+            self.admit_set(&[slice])
+                .and_then(|mut delays| delays.pop())
+                .ok_or_else(|| (index, self.refused(slice)))
+        });
+        delays.collect()
     }
 
-    fn refused(
-        &mut self,
-        slice: &Slice,
-        index: usize,
-        request: &GuaranteeRequest,
-        problem: &Problem,
-        on: RefusedOn,
-    ) -> OfferAnswer {
-        let mut offer = self.alternatives(slice, index, request);
-        let what = match problem {
-            // These texts already say what to do.
-            Problem::ZeroRate | Problem::BurstBelowFrame { .. } => problem.to_string(),
-            _ => format!("{problem}: {}", alternatives_text(&offer, request)),
-        };
-        let reason = format!("link `{}`, {}: {what}", on.link, on.direction.name());
-        offer.reason = Some(reason);
-        offer.refused_on = Some(on);
-        offer
+    /// Admit all of them, or nothing: the delays that they do not state are chosen together.
+    fn admit_set(&mut self, slices: &[&Slice]) -> Option<Vec<Delays>> {
+        let mut delays: Vec<Delays> = slices
+            .iter()
+            .map(|slice| vec![[None; 2]; slice.path.len()])
+            .collect();
+        let requests: Vec<_> = slices.iter().map(|slice| requests(slice)).collect();
+        let mut links = self.links.clone();
+        for (name, link) in &mut links {
+            for (direction, state) in link.directions.iter_mut().enumerate() {
+                let passing = slices.iter().enumerate().filter_map(|(index, slice)| {
+                    let hop = slice.path.iter().position(|link| link == name)?;
+                    let kept = self.released.get(&slice.name);
+                    let member = SetMember {
+                        kept: kept.and_then(|had| had.kept(name, direction)),
+                        ..SetMember::from(requests[index][direction]?)
+                    };
+                    Some(((index, hop), member))
+                });
+                let (places, set): (Vec<_>, Vec<_>) = passing.unzip();
+                for ((index, hop), given) in
+                    places.into_iter().zip(state.admission.try_admit_set(&set))
+                {
+                    let delay = given.ok()?.delay;
+                    state.changed.insert(delay);
+                    delays[index][hop][direction] = Some(delay);
+                }
+            }
+        }
+        self.links = links;
+        Some(delays)
+    }
+
+    /// Nothing more is promised of a disputed link.
+    fn undisputed(&self, slice: &Slice) -> Result<(), Box<OfferAnswer>> {
+        let had = self.released.get(&slice.name);
+        let had = had.map(|had| had.requests).unwrap_or_default();
+        for (index, request) in requests(slice).iter().enumerate() {
+            let Some(request) = request else { continue };
+            if had[index].is_some_and(|had| is_within(request, &had)) {
+                continue;
+            }
+            let links = slice
+                .path
+                .iter()
+                .filter_map(|name| self.links.get_key_value(name));
+            if let Some((name, link)) = { links }.find(|(_, link)| link.is_disputed) {
+                return Err(Box::new(disputed(on(slice, name, index), &link.gateway)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a slice does not fit, and what would.
+    fn refused(&self, slice: &Slice) -> Box<OfferAnswer> {
+        for (index, request) in requests(slice).iter().enumerate() {
+            let Some(request) = request else { continue };
+            for name in &slice.path {
+                let Some(link) = self.links.get(name) else {
+                    continue;
+                };
+                let mut admission = link.directions[index].admission().clone();
+                if let Err(refusal) = admission.try_admit(request) {
+                    let mut offer = self.alternatives(slice, index, request);
+                    let on = on(slice, name, index);
+                    let refusal = on_whole_path(refusal, &offer, slice, request);
+                    let reason = format!("link `{name}`, {}: {refusal}", on.direction.name());
+                    offer.reason = Some(reason);
+                    offer.refused_on = Some(on);
+                    return Box::new(offer);
+                }
+            }
+        }
+        Box::default()
     }
 
     /// The numbers that would be accepted on every link of the path, each with the others unchanged.
     pub(crate) fn alternatives(
-        &mut self,
+        &self,
         slice: &Slice,
         index: usize,
         request: &GuaranteeRequest,
@@ -274,7 +348,7 @@ impl Capacity {
         let hops = u64::try_from(slice.path.len().max(1)).unwrap_or(1);
         let (mut rate, mut burst, mut delay) = (Some(u64::MAX), Some(u64::MAX), Some(0));
         for name in &slice.path {
-            let Some(link) = self.links.get_mut(name) else {
+            let Some(link) = self.links.get(name) else {
                 continue;
             };
             let admission = link.directions[index].admission();
@@ -424,29 +498,62 @@ pub(crate) fn requests(slice: &Slice) -> [Option<GuaranteeRequest>; 2] {
     [request(&slice.forward), request(&slice.backward)]
 }
 
-/// For people: rounded so that what is said to be accepted is.
-fn alternatives_text(offer: &OfferAnswer, request: &GuaranteeRequest) -> String {
-    let smaller = |most: Option<u64>, asked: u64| most.filter(|&most| most < asked);
-    let rate = smaller(offer.largest_rate_bps, request.rate.bits_per_second());
-    let burst = smaller(offer.largest_burst_bytes, request.burst.bytes());
-    let texts = [
-        rate.map(|rate| format!("a rate of at most {}", BitRate::new(rate).rounded_down())),
-        burst.map(|burst| {
-            format!(
-                "a burst of at most {}",
-                ByteCount::new(burst).rounded_down()
-            )
-        }),
-        offer.smallest_delay_ns.map(|delay| {
-            let delay = Duration::from_nanos(delay);
-            format!("a delay of at least {}", delay.rounded_up())
-        }),
-    ];
-    let texts: Vec<String> = texts.into_iter().flatten().collect();
-    match texts.split_last() {
-        None => "no smaller rate, smaller burst or longer delay alone would be accepted".to_owned(),
-        Some((last, [])) => format!("{last} would be accepted"),
-        Some((last, others)) => format!("{}, or {last}, would be accepted", others.join(", ")),
+/// The refusal of one link, with what would be accepted on all.
+fn on_whole_path(
+    mut refusal: slicewise_model::Refusal,
+    offer: &OfferAnswer,
+    slice: &Slice,
+    request: &GuaranteeRequest,
+) -> slicewise_model::Refusal {
+    let rate = offer.largest_rate_bps.map(BitRate::new);
+    let burst = offer.largest_burst_bytes.map(ByteCount::new);
+    refusal.offer.rate = rate.filter(|&rate| rate < request.rate);
+    refusal.offer.burst = burst.filter(|&burst| burst < request.burst);
+    refusal.offer.delay = offer.smallest_delay_ns.map(Duration::from_nanos);
+    if slice.path.len() > 1 {
+        refusal.offer.smallest_frame = None;
+    }
+    refusal
+}
+
+fn on(slice: &Slice, link: &str, index: usize) -> RefusedOn {
+    RefusedOn {
+        slice: slice.name.clone(),
+        link: link.to_owned(),
+        direction: direction(index),
+    }
+}
+
+/// Why a slice has its delays; `ranges` are those of the links of its path, forward and backward.
+pub(crate) fn delay_choices(
+    slice: &Slice,
+    delays: &[[Option<Duration>; 2]],
+    ranges: &[[DelayRange; 2]],
+) -> DelayChoices {
+    let choice = |direction: usize| {
+        let request = requests(slice)[direction]?;
+        let mut choice = DelayChoice {
+            reason: match request.delay {
+                Some(_) => DelayOrigin::Stated,
+                None => DelayOrigin::Default,
+            },
+            default_ns: 0,
+            links_ns: Vec::with_capacity(delays.len()),
+        };
+        for (delays, ranges) in delays.iter().zip(ranges) {
+            let (given, range) = (delays[direction]?, ranges[direction]);
+            choice.links_ns.push(given.nanos());
+            let default = request.default_delay(range).nanos();
+            choice.default_ns = choice.default_ns.saturating_add(default);
+            if let DelayReason::Chosen { .. } = request.delay_reason(given, range) {
+                choice.reason = DelayOrigin::Smallest;
+            }
+        }
+        Some(choice)
+    };
+    DelayChoices {
+        forward: choice(0),
+        backward: choice(1),
     }
 }
 
@@ -466,12 +573,12 @@ mod tests {
         let slice: Slice = serde_json::from_value(slice).unwrap();
         let mut capacity = Capacity::default();
         capacity.insert(&link, "gw").unwrap();
-        let delays = capacity.try_admit(&slice).unwrap();
+        let delays = capacity.try_admit(&[&slice]).unwrap();
         let hops = [Hop {
             slice: "gold".to_owned(),
             link: "uplink".to_owned(),
             gateway: "gw".to_owned(),
-            delays: delays[0],
+            delays: delays[0][0],
             acknowledged: true,
             problem: None,
         }];

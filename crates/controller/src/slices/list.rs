@@ -1,6 +1,7 @@
 //! Lists of slices, part by part in the order of their names.
 
 use super::stored::{Hop, Hops, Stored};
+use crate::store::RowExt;
 use slicewise_api::{SlicePage, SliceState};
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -16,6 +17,8 @@ pub(crate) struct ListQuery {
     pub(crate) state: Option<SliceState>,
     pub(crate) link: Option<String>,
     pub(crate) name_contains: Option<String>,
+    /// Whether those of all parts are counted.
+    pub(crate) count: bool,
 }
 
 /// A part of the list.
@@ -24,6 +27,10 @@ pub(crate) async fn list(
     query: &ListQuery,
 ) -> Result<SlicePage, sqlx::Error> {
     let limit = query.limit.clamp(1, PAGE_MAX);
+    let total = match query.count {
+        true => Some(count(&mut *connection, query).await?),
+        false => None,
+    };
     let (sql, values) = sql(query);
     let mut select = sqlx::query(AssertSqlSafe(sql)).bind(query.after.clone());
     for value in values {
@@ -54,14 +61,37 @@ pub(crate) async fn list(
     Ok(SlicePage {
         items: items.collect(),
         next,
+        total,
     })
 }
 
+/// Number of slices in all parts.
+async fn count(connection: &mut AnyConnection, query: &ListQuery) -> Result<u64, sqlx::Error> {
+    let (names, values) = names(query);
+    let sql = format!("SELECT COUNT(*) AS total FROM ({names}) AS found");
+    // The cursor: every name is after it.
+    let mut select = sqlx::query(AssertSqlSafe(sql)).bind(String::new());
+    for value in values {
+        select = select.bind(value);
+    }
+    select.fetch_one(connection).await?.natural("total")
+}
+
 /// The statement, and values of its parameters from $2 on; $1 is the cursor and the last one the limit.
+fn sql(query: &ListQuery) -> (String, Vec<String>) {
+    let (names, values) = names(query);
+    let sql = format!(
+        "SELECT * FROM slices WHERE name IN (SELECT name FROM ({names} ORDER BY name LIMIT ${}) AS found) ORDER BY name",
+        values.len() + 2
+    );
+    (sql, values)
+}
+
+/// The names that fulfil all conditions, as a statement, and values of its parameters from $2 on; $1 is the cursor.
 ///
 /// Each condition has an index in the order of names, and the names that fulfil all of them are found by merging these:
 /// no slice is read that is not listed. A join would read each one that fulfils the condition whose index is chosen.
-fn sql(query: &ListQuery) -> (String, Vec<String>) {
+fn names(query: &ListQuery) -> (String, Vec<String>) {
     let by_column = [
         ("SELECT name FROM slices WHERE tenant", query.tenant.clone()),
         (
@@ -107,12 +137,7 @@ fn sql(query: &ListQuery) -> (String, Vec<String>) {
             select.push_str(&format!(" AND {name} LIKE ${place} ESCAPE '\\'"));
         }
     }
-    let sql = format!(
-        "SELECT * FROM slices WHERE name IN (SELECT name FROM ({} ORDER BY name LIMIT ${}) AS found) ORDER BY name",
-        selects.join(" INTERSECT "),
-        values.len() + 2
-    );
-    (sql, values)
+    (selects.join(" INTERSECT "), values)
 }
 
 #[cfg(test)]

@@ -94,9 +94,13 @@ async fn considered(
     if let Some(refusal) = overlapping(&mut *connection, actor, slice).await? {
         return Err(refusal.into());
     }
-    match capacity.try_admit(slice) {
-        Err(refused) => return Ok(*refused),
-        Ok(delays) => offer.bound_ns = Some(bounds(&delays)),
+    match capacity.try_admit(&[slice]) {
+        Err((_, refused)) => return Ok(*refused),
+        Ok(delays) => {
+            let delays = delays.concat();
+            offer.bound_ns = Some(bounds(&delays));
+            offer.delay_choice = Some(capacity.delay_choices(slice, &delays));
+        }
     }
     offer.accepted = true;
     Ok(offer)

@@ -1,8 +1,11 @@
 //! Slices and tenants as the store has them.
 
-use super::capacity::wrong_sums;
+use super::capacity::{delay_choices, wrong_sums};
 use crate::store::{NAMES_TOGETHER, Row, RowExt, named, number};
-use slicewise_api::{Bounds, Slice, SliceProblem, SliceRecord, SliceState};
+use slicewise_api::{
+    Bounds, LinkAnnouncement, LinkDirection, Slice, SliceProblem, SliceRecord, SliceState,
+};
+use slicewise_model::DelayRange;
 use slicewise_units::Duration;
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,6 +105,7 @@ impl Stored {
             version: self.generation,
             generation: self.generation,
             bound_ns: self.bounds,
+            delay_choice: None,
             created_by: self.created_by,
             created_at_ms: self.created_at_ms,
             changed_at_ms: self.changed_at_ms,
@@ -192,16 +196,29 @@ async fn select_named(
     select.fetch_all(connection).await
 }
 
-/// Slices as clients see them, in the order of `names`; those that do not exist are left out.
+/// Slices as clients see them, with why they have their delays, in the order of `names`; those that do not exist are left out.
 pub(crate) async fn records(
     connection: &mut AnyConnection,
     names: &[&str],
 ) -> Result<Vec<SliceRecord>, sqlx::Error> {
     let mut slices = Stored::load_several(&mut *connection, names).await?;
-    let mut hops = Hop::load_several(connection, names, Hops::Open).await?;
+    let mut hops = Hop::load_several(&mut *connection, names, Hops::All).await?;
+    let mut ranges: BTreeMap<String, [DelayRange; 2]> = BTreeMap::new();
+    for hop in hops.values().flatten() {
+        if !ranges.contains_key(&hop.link) {
+            let range = delay_ranges(&mut *connection, &hop.link).await?;
+            ranges.insert(hop.link.clone(), range);
+        }
+    }
     let records = names.iter().filter_map(|&name| {
         let stored = slices.remove(name)?;
-        Some(stored.record(&hops.remove(name).unwrap_or_default()))
+        let hops = hops.remove(name).unwrap_or_default();
+        let delays: Vec<_> = hops.iter().map(|hop| hop.delays).collect();
+        let passed = hops.iter().filter_map(|hop| ranges.get(&hop.link).copied());
+        let choices = delay_choices(&stored.slice, &delays, &Vec::from_iter(passed));
+        let mut record = stored.record(&hops);
+        record.delay_choice = Some(choices);
+        Some(record)
     });
     Ok(records.collect())
 }
@@ -211,11 +228,23 @@ pub(crate) async fn record(
     connection: &mut AnyConnection,
     name: &str,
 ) -> Result<Option<SliceRecord>, sqlx::Error> {
-    let Some(stored) = Stored::load(&mut *connection, name).await? else {
-        return Ok(None);
+    Ok(records(connection, &[name]).await?.pop())
+}
+
+/// The delays that a link can promise, forward and backward.
+async fn delay_ranges(
+    connection: &mut AnyConnection,
+    link: &str,
+) -> Result<[DelayRange; 2], sqlx::Error> {
+    let select = sqlx::query("SELECT announcement FROM links WHERE name = $1");
+    let row = select.bind(link.to_owned()).fetch_one(connection).await?;
+    let link: LinkAnnouncement = row.json("announcement")?;
+    let range = |direction: &LinkDirection| {
+        let params = direction.admission();
+        let params = params.map_err(|invalid| sqlx::Error::Decode(Box::new(invalid)))?;
+        Ok::<_, sqlx::Error>(params.delays)
     };
-    let hops = Hop::load(connection, name).await?;
-    Ok(Some(stored.record(&hops)))
+    Ok([range(&link.forward)?, range(&link.backward)?])
 }
 
 /// Names `slice-1`, `slice-2`, … that no slice has, and that are not `taken`.

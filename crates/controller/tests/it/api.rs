@@ -114,7 +114,7 @@ fn a_slice_on_a_path_of_two_gateways_is_admitted_on_both_or_on_none() {
             .put_slice(&both, Precondition::None, None)
             .unwrap_err();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refused, @"link `uplink`, forward: guarantees 40 Mbit/s, but only 30 Mbit/s of the link is unreserved: a rate of at most 30 Mbit/s would be accepted");
+            insta::assert_snapshot!(refused, @"link `uplink`, forward: guarantees 40 Mbit/s (L2), but only 30 Mbit/s (L2) of the link is free: write a rate of at most 30 Mbit/s");
         }
         assert_eq!(client.link("downlink").unwrap().forward.promised.slices, 0);
         let both = with_path(slice("both", 2, 30), &["downlink", "uplink"]);

@@ -72,7 +72,7 @@ fn an_announcement_that_no_longer_holds_what_is_promised_is_refused_with_the_rea
         smaller.links[0].forward.rate_bps = 50_000_000;
         let refused = client.announce("gw", &smaller).unwrap_err();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refused, @"link `uplink` as announced no longer holds what is promised: slice `gold`: guarantees 60 Mbit/s, but only 50 Mbit/s of the link is unreserved; announce it as before, or change slices first");
+            insta::assert_snapshot!(refused, @"link `uplink` as announced no longer holds what is promised: slice `gold`: guarantees 60 Mbit/s (L2), but only 50 Mbit/s (L2) of the link is free; announce it as before, or change slices first");
         }
         let left_out = client.announce("gw", &announcement(&[])).unwrap_err();
         insta::allow_duplicates! {

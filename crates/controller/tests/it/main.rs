@@ -6,6 +6,7 @@ mod clocks;
 mod cluster;
 mod crashes;
 mod damage;
+mod delays;
 mod description;
 mod foreign_pages;
 mod gateway_state;

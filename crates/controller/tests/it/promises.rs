@@ -133,6 +133,7 @@ fn all_slices(client: &Client) -> Vec<SliceRecord> {
 
 /// What slices ask of a link, and the delay that they have there.
 fn requests(
+    client: &Client,
     slices: &[SliceRecord],
     link: &str,
     direction: Direction,
@@ -141,13 +142,16 @@ fn requests(
         .iter()
         .filter(|slice| slice.path.iter().any(|one| one == link));
     let terms = on_link.filter_map(|slice| {
-        let (terms, bound) = match direction {
-            Direction::Forward => (&slice.forward, slice.bound_ns.forward),
-            Direction::Backward => (&slice.backward, slice.bound_ns.backward),
+        let choice = client.slice(&slice.name).unwrap().delay_choice.unwrap();
+        let (terms, bound, choice) = match direction {
+            Direction::Forward => (&slice.forward, slice.bound_ns.forward, choice.forward),
+            Direction::Backward => (&slice.backward, slice.bound_ns.backward, choice.backward),
         };
         let request = terms.as_ref()?.request(slice.path.len())?;
-        let delay = bound.unwrap() / slice.path.len() as u64;
-        Some((request, Duration::from_nanos(delay)))
+        let delays = choice.unwrap().links_ns;
+        assert_eq!(delays.iter().sum::<u64>(), bound.unwrap());
+        let hop = slice.path.iter().position(|one| one == link)?;
+        Some((request, Duration::from_nanos(delays[hop])))
     });
     terms.collect()
 }
@@ -167,15 +171,15 @@ pub fn check_promises(client: &Client) {
             (Direction::Forward, &forward),
             (Direction::Backward, &backward),
         ] {
-            let requests = requests(&slices, &name, direction);
+            let requests = requests(client, &slices, &name, direction);
             let mut admission = Admission::new(announced.forward.admission().unwrap());
             for (request, delay) in &requests {
-                let exact = GuaranteeRequest {
-                    delay: Some(*delay),
-                    ..*request
-                };
-                let admitted = admission.try_admit(&exact);
-                assert!(admitted.is_ok(), "{name} {direction:?}: {requests:?}");
+                let admitted = admission.try_restore(&request.with_delay(*delay));
+                assert_eq!(
+                    admitted.as_ref(),
+                    Ok(delay),
+                    "{name} {direction:?}: {requests:?}"
+                );
             }
             let sum = |amount: fn(&GuaranteeRequest) -> u64| {
                 let amounts = requests.iter().map(|(request, _)| amount(request));
@@ -374,9 +378,7 @@ fn what_an_offer_says_would_be_accepted_is_accepted_and_more_is_not() {
                     ..guarantee
                 };
                 prop_assert!(is_accepted(with(rate_bps)));
-                if guarantee.delay_ns.is_some() {
-                    prop_assert!(!is_accepted(with(rate_bps + 1)));
-                }
+                prop_assert!(!is_accepted(with(rate_bps + 1)));
             }
             if let Some(burst_bytes) = offer.largest_burst_bytes {
                 let with = Guarantee {
@@ -392,6 +394,11 @@ fn what_an_offer_says_would_be_accepted_is_accepted_and_more_is_not() {
                 };
                 prop_assert!(is_accepted(with(delay)));
                 prop_assert!(!is_accepted(with(delay - 1)));
+            }
+            if let (None, Some(reason)) = (guarantee.delay_ns, &offer.reason) {
+                let of_others = ["guarantees ", "up to ", "a burst of "];
+                let is_of_other = of_others.iter().any(|what| reason.contains(what));
+                prop_assert!(is_of_other && !reason.contains("may be due"), "{}", reason);
             }
             if offer.accepted {
                 prop_assert!(client.put_slice(&asked, Precondition::None, None).is_ok());
