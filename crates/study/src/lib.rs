@@ -54,5 +54,6 @@ pub use params::{
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;
 pub use run::{Backend, FilterError, RunError, RunFilter, RunSpec};
+pub use spec::code_point;
 pub use study::{Phase, Study, StudyPolicy};
 pub use testbed::{Pacing, TestbedError};

@@ -3,6 +3,7 @@
 use super::arguments::{BackwardOptions, DefinitionOptions, DirectionName, ForwardOptions, OrNone};
 use crate::Failure;
 use slicewise_api::{Guarantee, LinkRecord, Match, Maximum, Slice, SliceRecord, Terms};
+use slicewise_study::code_point;
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::io::Read as _;
 use std::path::Path;
@@ -234,8 +235,9 @@ fn parse_match(text: &str) -> Result<Match, Failure> {
             .split_once('=')
             .ok_or_else(|| wrong(&format!("`{part}` is not FIELD=VALUE")))?;
         let (key, value) = (key.trim(), value.trim());
-        let is_number = matches!(key, "protocol" | "dscp" | "vlan" | "inner_vlan" | "teid");
+        let is_number = matches!(key, "protocol" | "vlan" | "inner_vlan" | "teid");
         let json = match value.parse::<u64>() {
+            _ if key == "dscp" => code_point(value).map_err(|why| wrong(&why))?.into(),
             Ok(number) if is_number => number.into(),
             _ => value.into(),
         };

@@ -132,9 +132,9 @@ fn record(name: &str, state: &str) -> Value {
 fn refusal() -> Value {
     json!({
         "type": "urn:slicewise:problem:refused", "title": "Refused", "status": 409,
-        "detail": "guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted",
+        "detail": "guarantees 95 Mbit/s (L2), but only 90 Mbit/s (L2) of the link is free: write a rate of at most 90 Mbit/s",
         "offer": {
-            "accepted": false, "reason": "link `uplink`, forward: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted",
+            "accepted": false, "reason": "link `uplink`, forward: guarantees 95 Mbit/s (L2), but only 90 Mbit/s (L2) of the link is free: write a rate of at most 90 Mbit/s",
             "refused_on": {"slice": "voice", "link": "uplink", "direction": "forward"},
             "largest_rate_bps": 90_000_000, "smallest_delay_ns": 2_345_678
         }
@@ -173,6 +173,73 @@ fn a_list_is_a_table_read_part_by_part() {
     assert_eq!(printed[1]["name"], "voice");
     let token = &server.requests()[0].headers;
     assert!(token.contains("authorization: bearer secret"), "{token}");
+}
+
+#[test]
+fn a_list_that_is_cut_off_says_of_how_many() {
+    let server = Scripted::new(vec![(
+        "GET /v1/slices?limit=1000&count=true",
+        200,
+        json!({"items": [record("video", "installed"), record("voice", "installed")], "next": "voice", "total": 2001}),
+    )]);
+    let (code, printed, _) = server.slice(&["list", "--limit", "1"]);
+    assert_eq!(
+        (code, printed.lines().last()),
+        (0, Some("1 of 2,001 slices"))
+    );
+    let (_, printed, _) = server.slice(&["list", "--limit", "1", "--json"]);
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn code_points_have_their_names() {
+    let server = Scripted::new(vec![
+        ("GET /v1/links", 200, json!([link()])),
+        ("PUT /v1/slices/voice", 201, record("voice", "admitted")),
+    ]);
+    let add = |dscp: &str| server.slice(&["add", "voice", "--match", dscp, "--weight", "1"]);
+    assert_eq!(add("protocol=udp,dscp=ef").0, 0);
+    let sent = server.requests().pop().unwrap().body;
+    assert_eq!(sent["matches"][0]["dscp"], 46);
+    let (code, _, said) = add("dscp=fe");
+    assert_eq!(code, 2);
+    insta::assert_snapshot!(said, @"error: `--match dscp=fe`: `fe` is not a code point from 0 to 63, or the name of one: known are `default`, `le`, `cs1`, `cs2`, `cs3`, `cs4`, `cs5`, `cs6`, `cs7`, `af11`, `af12`, `af13`, `af21`, `af22`, `af23`, `af31`, `af32`, `af33`, `af41`, `af42`, …; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`");
+}
+
+#[test]
+fn a_delay_that_was_not_stated_is_said_with_its_reason() {
+    let mut made = record("voice", "admitted");
+    made["forward"]["guarantee"]["delay_ns"] = Value::Null;
+    made["bound_ns"] = json!({"forward": 1_264_000, "backward": 2_000_000});
+    let choices = json!({
+        "forward": {"reason": "smallest", "default_ns": 905_000, "links_ns": [1_264_000]},
+        "backward": {"reason": "default", "default_ns": 2_000_000, "links_ns": [2_000_000]}
+    });
+    made["delay_choice"] = choices.clone();
+    let answer = json!({"accepted": true, "bound_ns": made["bound_ns"], "delay_choice": choices});
+    let server = Scripted::new(vec![
+        ("GET /v1/links", 200, json!([link()])),
+        ("PUT /v1/slices/voice", 201, made),
+        (
+            "GET /v1/slices/voice",
+            404,
+            json!({"type": "x", "title": "x", "status": 404, "detail": "x"}),
+        ),
+        ("POST /v1/offers", 200, answer),
+    ]);
+    let options = [&["voice"], &MATCH[..], &["--rate", "10 Mbit/s", "--both"]].concat();
+    let asked = |command: &'static str| server.slice(&[&[command], &options[..]].concat()).1;
+    insta::assert_snapshot!(asked("add"), @"
+    voice is created (generation 3, admitted, waits for edge): delayed by at most 1.264 ms forward, 2 ms backward
+    forward: no delay was stated, so it is the smallest that fitted when it was admitted, instead of the default of 905 µs (burst / rate, within the delays of the links)
+    backward: no delay was stated, so it is the default (burst / rate, within the delays of the links)
+    ");
+    insta::assert_snapshot!(asked("offer"), @"
+    would be accepted: delayed by at most 1.264 ms forward, 2 ms backward
+    forward: no delay was stated, so it is the smallest that fitted when it was admitted, instead of the default of 905 µs (burst / rate, within the delays of the links)
+    backward: no delay was stated, so it is the default (burst / rate, within the delays of the links)
+    ");
 }
 
 #[test]
@@ -294,11 +361,11 @@ fn a_refusal_says_why_and_what_would_be_accepted() {
     ]);
     let wanted = [&["--rate", "95 Mbit/s"][..], &MATCH].concat();
     insta::assert_snapshot!(server.snapshot(&[&["add", "voice"], &wanted[..]].concat()), @"
-    error: refused: link `uplink`, forward: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted
+    error: refused: link `uplink`, forward: guarantees 95 Mbit/s (L2), but only 90 Mbit/s (L2) of the link is free: write a rate of at most 90 Mbit/s
     exit 1
     ");
     insta::assert_snapshot!(server.snapshot(&[&["offer", "voice"], &wanted[..]].concat()), @"
-    would be refused: link `uplink`, forward: guarantees 95 Mbit/s, but only 90 Mbit/s of the link is unreserved: a rate of at most 90 Mbit/s would be accepted
+    would be refused: link `uplink`, forward: guarantees 95 Mbit/s (L2), but only 90 Mbit/s (L2) of the link is free: write a rate of at most 90 Mbit/s
     exit 1
     ");
     insta::assert_snapshot!(server.snapshot(&[&["add", "taken"], &wanted[..]].concat()), @"

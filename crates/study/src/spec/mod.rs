@@ -10,6 +10,7 @@ pub(crate) use scalar::{
     Positive, Reference, Repetitions, SIZE_UNITS, Scalar, Share, TIME_UNITS, Verbatim, narrowed,
     number, percent_digits, scalars,
 };
+pub use words::code_point;
 pub(crate) use words::{
     ApplicationKind, Borrows, Counted, Dscp, Figure, PatternName, PlainAction, PopulationPattern,
     Protocol, TransportProtocol, Weights, word_for,

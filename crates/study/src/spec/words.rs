@@ -237,6 +237,14 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("voice-admit", 44),
 ];
 
+/// A code point by number, from 0 to 63, or by name, as in study files.
+///
+/// # Errors
+/// What was expected.
+pub fn code_point(text: &str) -> Result<u8, String> {
+    Dscp::from_text(text).map(|dscp| dscp.0)
+}
+
 /// Types of numbers that have names, too.
 macro_rules! named_numbers {
     ($($(#[doc = $doc:literal])* $type:ident as $name:literal: $what:literal, $names:expr, $max:literal, $above:literal;)*) => {
