@@ -24,5 +24,6 @@ mod rules;
 mod scale;
 mod streams;
 mod support;
+mod tls;
 mod unread;
 mod views;
