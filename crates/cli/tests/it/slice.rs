@@ -309,7 +309,7 @@ fn a_new_slice_is_put_only_if_there_is_none_of_its_name() {
     assert_eq!(
         put.body,
         json!({
-            "name": "voice", "tenant": "default", "path": [],
+            "name": "voice", "path": [],
             "matches": [{"protocol": "udp", "destination_port": "5060"}],
             "forward": {"guarantee": {"rate_bps": 10_000_000, "burst_bytes": 3028, "delay_ns": 2_000_000}, "weight": 1},
             "backward": {"guarantee": {"rate_bps": 10_000_000, "burst_bytes": 3028}, "weight": 1}
