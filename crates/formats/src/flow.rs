@@ -195,6 +195,8 @@ fn of_condition(condition: &Condition) -> Result<Vec<Flow>, String> {
         }
         Condition::InnerVlan(_) => return Err("matches the inner VLAN id".to_owned()),
         Condition::GtpTeid(_) => return Err("matches the TEID of a tunnel".to_owned()),
+        Condition::Ethertype(_) => return Err("matches an EtherType".to_owned()),
+        Condition::IcmpType(_) => return Err("matches a type of ICMP".to_owned()),
         Condition::Not(_) => return Err("matches what a condition does not hold for".to_owned()),
     }
     Ok(vec![flow])
@@ -341,6 +343,8 @@ mod tests {
         for (condition, part) in [
             (Condition::InnerVlan(1..=2), "inner VLAN"),
             (Condition::GtpTeid(1..=2), "TEID"),
+            (Condition::Ethertype(0x0806), "EtherType"),
+            (Condition::IcmpType(8), "ICMP"),
             (not, "does not hold"),
         ] {
             let map = ClassMap {

@@ -1,6 +1,6 @@
 //! Class maps: which frames belong to a class.
 
-use slicewise_wire::{Headers, IpVersion};
+use slicewise_wire::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, Headers, IpVersion};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
@@ -58,8 +58,13 @@ pub enum Condition {
     Source(IpPrefix),
     /// Destination address within a prefix.
     Destination(IpPrefix),
+    /// `EtherType` after all VLAN tags. Where a frame has its length there, the destination service access point of LLC:
+    /// see [`Headers::ethertype`].
+    Ethertype(u16),
     /// IP protocol number.
     Protocol(u8),
+    /// Type of an ICMP or `ICMPv6` message.
+    IcmpType(u8),
     /// Source port of UDP, TCP or SCTP.
     SourcePort(RangeInclusive<u16>),
     /// Destination port of UDP, TCP or SCTP.
@@ -92,7 +97,11 @@ impl Condition {
             Self::InnerVlan(range) => h.vlan_tags >= 2 && range.contains(&h.inner_vlan),
             Self::Source(prefix) => prefix.contains(h.ip_version, h.source),
             Self::Destination(prefix) => prefix.contains(h.ip_version, h.destination),
+            Self::Ethertype(ETHERTYPE_IPV4) => h.ip_version == IpVersion::V4,
+            Self::Ethertype(ETHERTYPE_IPV6) => h.ip_version == IpVersion::V6,
+            Self::Ethertype(number) => !is_ip && h.ethertype == *number,
             Self::Protocol(protocol) => is_ip && h.protocol == *protocol,
+            Self::IcmpType(number) => h.icmp_type == Some(*number),
             Self::SourcePort(range) => h.has_ports && range.contains(&h.source_port),
             Self::DestinationPort(range) => h.has_ports && range.contains(&h.destination_port),
             Self::Dscp(set) => is_ip && set >> (h.dscp & 63) & 1 == 1,
@@ -130,7 +139,9 @@ impl Condition {
             Self::Everything
             | Self::Source(_)
             | Self::Destination(_)
+            | Self::Ethertype(_)
             | Self::Protocol(_)
+            | Self::IcmpType(_)
             | Self::Dscp(_) => Ok(()),
         }
     }

@@ -300,7 +300,7 @@ impl From<&SourceHeaders> for Headers {
             source_port: source.source_port,
             destination_port: source.destination_port,
             l3_offset: source.l3_offset(),
-            teid: None,
+            ..Self::EMPTY
         }
     }
 }

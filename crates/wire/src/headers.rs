@@ -136,6 +136,11 @@ pub struct Headers {
     pub destination_port: u16,
     /// Bytes before the IP header: 14, plus 4 per VLAN tag.
     pub l3_offset: u8,
+    /// `EtherType` of a frame that is not IP, after all VLAN tags; 0 of one that is. Where a frame has its length there
+    /// (IEEE 802.3), the destination service access point of its LLC header: 0x42 is a bridge protocol data unit.
+    pub ethertype: u16,
+    /// Type of an ICMP or `ICMPv6` message; not in later fragments.
+    pub icmp_type: Option<u8>,
     /// Tunnel endpoint identifier of the GTP-U tunnel the packet is in. User packets never carry 0
     /// (3GPP TS 29.281, section 5.1).
     pub teid: Option<NonZeroU32>,
@@ -157,6 +162,8 @@ impl Headers {
         source_port: 0,
         destination_port: 0,
         l3_offset: 0,
+        ethertype: 0,
+        icmp_type: None,
         teid: None,
     };
 }

@@ -11,6 +11,7 @@ mod parse;
 
 pub use headers::{Ecn, Headers, IpVersion, TrafficClass};
 pub use parse::{
-    ETHERTYPE_ARP, Fragment, GTP_U_PORT, Layer, LinkType, PROTOCOL_SCTP, PROTOCOL_TCP,
-    PROTOCOL_UDP, ParseEnd, ParsedFrame, TcpFlags, TcpHeader, Tunnel, parse_frame,
+    ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Fragment, GTP_U_PORT, Layer, LinkType,
+    PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParseEnd,
+    ParsedFrame, TcpFlags, TcpHeader, Tunnel, parse_frame,
 };

@@ -2,6 +2,7 @@
 
 use super::key::{self, Field, Pattern, Present};
 use slicewise_model::{ClassMap, Condition, IpPrefix, MatchMode};
+use slicewise_wire::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -39,6 +40,10 @@ fn patterns_of(condition: &Condition) -> Option<Vec<Pattern>> {
         Condition::InnerVlan(range) => range_of(Present::SECOND_TAG, key::INNER_VLAN, range),
         Condition::Source(source) => Some(vec![prefix(*source, key::SOURCE)]),
         Condition::Destination(destination) => Some(vec![prefix(*destination, key::DESTINATION)]),
+        Condition::Ethertype(ETHERTYPE_IPV4) => Some(vec![Pattern::all(Present::V4)]),
+        Condition::Ethertype(ETHERTYPE_IPV6) => Some(vec![Pattern::all(Present::V6)]),
+        Condition::Ethertype(number) => exactly(Present::NO_IP, key::ETHERTYPE, (*number).into()),
+        Condition::IcmpType(number) => exactly(Present::ICMP, key::ICMP_TYPE, (*number).into()),
         Condition::Protocol(protocol) => exactly(Present::IP, key::PROTOCOL, (*protocol).into()),
         Condition::SourcePort(range) => range_of(Present::PORTS, key::SOURCE_PORT, range),
         Condition::DestinationPort(range) => range_of(Present::PORTS, key::DESTINATION_PORT, range),

@@ -26,6 +26,9 @@ pub(super) const DESTINATION_PORT: Field = field(0, 48, 16);
 pub(super) const TEID: Field = field(1, 0, 32);
 pub(super) const PROTOCOL: Field = field(1, 32, 8);
 pub(super) const DSCP: Field = field(1, 40, 6);
+pub(super) const ETHERTYPE: Field = field(1, 48, 16);
+/// In the place of the source port: no frame has both.
+pub(super) const ICMP_TYPE: Field = field(0, 32, 8);
 /// The low word of the source address; the next is the high one.
 pub(super) const SOURCE: usize = 2;
 /// The low word of the destination address; the next is the high one.
@@ -44,11 +47,13 @@ pub(super) fn word(h: &Headers, index: usize) -> u64 {
                 | u64::from(h.inner_vlan) << INNER_VLAN.shift
                 | u64::from(h.source_port) << SOURCE_PORT.shift
                 | u64::from(h.destination_port) << DESTINATION_PORT.shift
+                | u64::from(h.icmp_type.unwrap_or(0)) << ICMP_TYPE.shift
         }
         1 => {
             u64::from(h.teid.map_or(0, NonZeroU32::get)) << TEID.shift
                 | u64::from(h.protocol) << PROTOCOL.shift
                 | u64::from(h.dscp & 63) << DSCP.shift
+                | u64::from(h.ethertype) << ETHERTYPE.shift
         }
         SOURCE => h.source as u64,
         3 => (h.source >> 64) as u64,
@@ -59,7 +64,7 @@ pub(super) fn word(h: &Headers, index: usize) -> u64 {
 
 /// Which headers a frame has, as a set of bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Present(u8);
+pub(super) struct Present(u16);
 
 impl Present {
     pub(super) const NOTHING: Self = Self(0);
@@ -70,6 +75,12 @@ impl Present {
     pub(super) const V6: Self = Self(1 << 4);
     pub(super) const PORTS: Self = Self(1 << 5);
     pub(super) const TUNNEL: Self = Self(1 << 6);
+    pub(super) const ICMP: Self = Self(1 << 7);
+    /// Not IP.
+    pub(super) const NO_IP: Self = Self(1 << 8);
+    /// Any of these is IP.
+    const ALL_IP: u16 =
+        Self::IP.0 | Self::V4.0 | Self::V6.0 | Self::PORTS.0 | Self::TUNNEL.0 | Self::ICMP.0;
 
     pub(super) const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -79,7 +90,10 @@ impl Present {
     /// written in one way.
     fn and(self, other: Self) -> Option<Self> {
         let mut all = Self(self.0 | other.0);
-        if all.contains(Self::V4) && all.contains(Self::V6) {
+        if all.contains(Self::V4) && all.contains(Self::V6)
+            || all.contains(Self::ICMP) && all.contains(Self::PORTS)
+            || all.contains(Self::NO_IP) && all.0 & Self::ALL_IP != 0
+        {
             return None;
         }
         if all.contains(Self::V4) || all.contains(Self::V6) {
@@ -100,6 +114,7 @@ pub(super) struct Needs {
     versions: u8,
     ports: bool,
     tunnel: bool,
+    icmp: bool,
     /// Nothing but tags: usual, and a single comparison.
     only_tags: bool,
 }
@@ -119,7 +134,9 @@ impl Needs {
                 (false, true) => 1,
                 (false, false) => 0,
             },
-            versions: if present.contains(Present::V4) {
+            versions: if present.contains(Present::NO_IP) {
+                1 << IpVersion::None as u8
+            } else if present.contains(Present::V4) {
                 v4
             } else if present.contains(Present::V6) {
                 v6
@@ -130,6 +147,7 @@ impl Needs {
             },
             ports: present.contains(Present::PORTS),
             tunnel: present.contains(Present::TUNNEL),
+            icmp: present.contains(Present::ICMP),
         }
     }
 
@@ -139,7 +157,8 @@ impl Needs {
             && (self.only_tags
                 || self.versions >> h.ip_version as u8 & 1 == 1
                     && (h.has_ports || !self.ports)
-                    && (h.teid.is_some() || !self.tunnel))
+                    && (h.teid.is_some() || !self.tunnel)
+                    && (h.icmp_type.is_some() || !self.icmp))
     }
 }
 

@@ -357,6 +357,8 @@ fn condition() -> impl Strategy<Value = Condition> {
             .prop_map(|set| Condition::Dscp(set.max(1))),
         range().prop_map(|r| Condition::GtpTeid(u32::from(*r.start()).max(1)..=(*r.end()).into())),
         Just(Condition::GtpTeid(1..=u32::MAX)),
+        prop::sample::select(vec![0x42u16, 0x806, 0x800, 0x86dd]).prop_map(Condition::Ethertype),
+        (0u8..4).prop_map(Condition::IcmpType),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
         let entry = (any::<bool>(), prop::collection::vec(inner.clone(), 0..3));
@@ -431,21 +433,33 @@ fn any_headers() -> impl Strategy<Value = Headers> {
         (version, address(), address(), 0u8..20),
         (any::<bool>(), number(), number()),
         prop::option::of(number()),
+        (
+            prop::sample::select(vec![0x42u16, 0x806]),
+            prop::option::of(0u8..4),
+        ),
     )
-        .prop_map(|(tags, ip, ports, teid)| Headers {
-            vlan_tags: tags.0,
-            outer_vlan: tags.1,
-            inner_vlan: tags.2,
-            ip_version: ip.0,
-            source: ip.1,
-            destination: ip.2,
-            dscp: ip.3,
-            protocol: if ip.3 % 3 == 0 { 17 } else { 6 },
-            has_ports: ports.0,
-            source_port: ports.1,
-            destination_port: ports.2,
-            teid: teid.and_then(|teid| NonZeroU32::new(teid.into())),
-            ..Headers::default()
+        .prop_map(|(tags, ip, ports, teid, (ethertype, icmp_type))| {
+            let is_ip = ip.0 != IpVersion::None;
+            let has_ports = ports.0 && is_ip;
+            Headers {
+                vlan_tags: tags.0,
+                outer_vlan: tags.1,
+                inner_vlan: tags.2,
+                ip_version: ip.0,
+                source: ip.1,
+                destination: ip.2,
+                dscp: ip.3,
+                protocol: if ip.3 % 3 == 0 { 17 } else { 6 },
+                has_ports,
+                source_port: if has_ports { ports.1 } else { 0 },
+                destination_port: if has_ports { ports.2 } else { 0 },
+                teid: teid
+                    .and_then(|teid| NonZeroU32::new(teid.into()))
+                    .filter(|_| is_ip),
+                ethertype: if is_ip { 0 } else { ethertype },
+                icmp_type: icmp_type.filter(|_| is_ip && !has_ports),
+                ..Headers::default()
+            }
         })
 }
 

@@ -61,6 +61,8 @@ pub(super) struct FieldsUsed {
     pub(super) transport: bool,
     /// TEID of the tunnel.
     pub(super) tunnel: bool,
+    /// `EtherType` or type of ICMP.
+    pub(super) control: bool,
 }
 
 impl FieldsUsed {
@@ -80,6 +82,7 @@ impl FieldsUsed {
                 self.transport = true;
             }
             Condition::GtpTeid(_) => self.tunnel = true,
+            Condition::Ethertype(_) | Condition::IcmpType(_) => self.control = true,
             Condition::AccessList(list) => list
                 .entries
                 .iter()
@@ -116,6 +119,11 @@ pub enum FilterError {
          the addresses of the tunnel's ends"
     )]
     Tunnel,
+    /// It matches an `EtherType` or a type of ICMP.
+    #[error(
+        "the exported filters read neither EtherTypes nor types of ICMP: match the protocol, or leave the class out"
+    )]
+    Control,
 }
 
 /// The program that matches what `map` does.
@@ -129,6 +137,9 @@ pub fn compile(map: &ClassMap) -> Result<Program, FilterError> {
     };
     if compiler.used.tunnel {
         return Err(FilterError::Tunnel);
+    }
+    if compiler.used.control {
+        return Err(FilterError::Control);
     }
     let (yes, no) = (compiler.code.label(), compiler.code.label());
     compiler.read_headers();
@@ -497,7 +508,9 @@ impl Compiler {
             }
             Condition::Dscp(set) => self.dscp(*set, yes, no),
             // Refused before.
-            Condition::GtpTeid(_) => self.code.jump(no),
+            Condition::GtpTeid(_) | Condition::Ethertype(_) | Condition::IcmpType(_) => {
+                self.code.jump(no);
+            }
             Condition::AccessList(list) => {
                 for entry in &list.entries {
                     let (decided, next) = (self.code.label(), self.code.label());

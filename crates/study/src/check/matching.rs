@@ -1,7 +1,7 @@
 //! Conditions on headers: from a study's form to a class map's.
 
 use crate::settings;
-use crate::spec::{Dscp, NumberRange, OneOrMany, Protocol, Scalar, narrowed};
+use crate::spec::{Dscp, EtherType, NumberRange, OneOrMany, Protocol, Scalar, narrowed};
 use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 use std::ops::RangeInclusive;
 
@@ -37,12 +37,16 @@ settings! {
         vlan: OneOrMany<VlanRange> = |all, ids| all.any(ids, |id| Condition::OuterVlan(id.0.bounds())),
         /// VLAN id of the second tag.
         inner_vlan: OneOrMany<VlanRange> = |all, ids| all.any(ids, |id| Condition::InnerVlan(id.0.bounds())),
+        /// `EtherType` after all VLAN tags: a number, or a name as `arp`, `lldp`, `lacp`, `ptp` or `stp`.
+        ethertype: OneOrMany<EtherType> = |all, them| all.any(them, |it| Condition::Ethertype(it.0)),
         /// Source address or prefix.
         source: OneOrMany<IpPrefix> = |all, prefixes| all.any(prefixes, Condition::Source),
         /// Destination address or prefix.
         destination: OneOrMany<IpPrefix> = |all, prefixes| all.any(prefixes, Condition::Destination),
         /// IP protocol: a number or a name.
         protocol: OneOrMany<Protocol> = |all, them| all.any(them, |it| Condition::Protocol(it.0)),
+        /// Type of an ICMP or ICMPv6 message.
+        icmp_type: OneOrMany<u8> = |all, them| all.any(them, Condition::IcmpType),
         /// Source port of UDP, TCP or SCTP.
         source_port: OneOrMany<NumberRange> = |all, ports| all.any(ports, |it| Condition::SourcePort(it.bounds())),
         /// Destination port of UDP, TCP or SCTP.

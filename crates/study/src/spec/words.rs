@@ -283,6 +283,62 @@ named_numbers! {
     Protocol as "Protocol": "a protocol: write a number from 0 to 255 or a name", PROTOCOLS, 255, "255";
 }
 
+/// An `EtherType`, or the service access point of LLC of a frame that has its length there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct EtherType(pub(crate) u16);
+
+/// `EtherTypes` by name (IANA), and service access points of LLC.
+const ETHERTYPES: &[(&str, u16)] = &[
+    ("arp", 0x0806),
+    ("ipv4", 0x0800),
+    ("ipv6", 0x86dd),
+    ("stp", 0x42),
+    ("isis", 0xfe),
+    ("lacp", 0x8809),
+    ("eapol", 0x888e),
+    ("lldp", 0x88cc),
+    ("ptp", 0x88f7),
+];
+/// Larger numbers are lengths, up to the first `EtherType`.
+const MAX_SERVICE_ACCESS_POINT: u16 = 0xff;
+const FIRST_ETHERTYPE: u16 = 0x0600;
+const TAG_TYPES: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+
+impl Scalar for EtherType {
+    const NAME: &'static str = "EtherType";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let written = text.trim().to_ascii_lowercase();
+        let number = match written.strip_prefix("0x") {
+            Some(digits) => u16::from_str_radix(digits, 16),
+            None => written.parse(),
+        };
+        let expected = "an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) \
+                        for frames without one, or a name";
+        match number {
+            Ok(number) if TAG_TYPES.contains(&number) => Err(format!(
+                "`{written}` is the type of a VLAN tag: match `vlan`"
+            )),
+            Ok(number @ (0..=MAX_SERVICE_ACCESS_POINT | FIRST_ETHERTYPE..)) => Ok(Self(number)),
+            Ok(_) => Err(format!(
+                "`{written}` is the length of a frame, not {expected}"
+            )),
+            Err(_) => word(&written, expected, ETHERTYPES).map(Self),
+        }
+    }
+
+    fn accepted() -> Value {
+        let names: Vec<&str> = ETHERTYPES.iter().map(|(name, _)| *name).collect();
+        json!({
+            "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": u16::MAX },
+                { "type": "string", "pattern": "^0x[0-9a-fA-F]{1,4}$" },
+                { "enum": names },
+            ],
+        })
+    }
+}
+
 /// IP protocols by name (IANA).
 const PROTOCOLS: &[(&str, u8)] = &[
     ("icmp", 1),

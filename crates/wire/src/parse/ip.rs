@@ -17,6 +17,8 @@ pub enum Fragment {
     Later,
 }
 
+/// Smaller values are lengths (IEEE 802.3, clause 3.2.6).
+const FIRST_ETHERTYPE: u16 = 0x0600;
 /// Most extension headers parsed per packet.
 const MOST_EXTENSIONS: usize = 8;
 
@@ -34,8 +36,20 @@ pub(super) fn parse(
     match frame.ethertype {
         ETHERTYPE_IPV4 => v4(frame, captured, offset, on_wire),
         ETHERTYPE_IPV6 => v6(frame, captured, offset, on_wire),
-        _ => Err(ParseEnd::NotIp),
+        _ => {
+            frame.headers.ethertype = other(frame.ethertype, captured, offset);
+            Err(ParseEnd::NotIp)
+        }
     }
+}
+
+/// Protocol of a frame that is not IP: its `EtherType`, or, where that is a length, the destination service access point of the LLC
+/// header behind it (IEEE 802.2; 0 if it was not captured).
+fn other(ethertype: u16, captured: &[u8], offset: usize) -> u16 {
+    if ethertype >= FIRST_ETHERTYPE {
+        return ethertype;
+    }
+    captured.get(offset).map_or(0, |&point| point.into())
 }
 
 #[inline]

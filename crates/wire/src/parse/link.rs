@@ -6,8 +6,10 @@ use super::{Layer, ParseEnd, ParsedFrame, bytes_at};
 
 /// `EtherType` of ARP (RFC 826).
 pub const ETHERTYPE_ARP: u16 = 0x0806;
-pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
-pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// `EtherType` of IPv4.
+pub const ETHERTYPE_IPV4: u16 = 0x0800;
+/// `EtherType` of IPv6.
+pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// 802.1Q, 802.1ad, and what QinQ used before 802.1ad.
 const TAG_TYPES: [u16; 3] = [0x8100, 0x88a8, 0x9100];

@@ -13,8 +13,10 @@ mod transport;
 use crate::Headers;
 pub use gtp_u::{GTP_U_PORT, Tunnel};
 pub use ip::Fragment;
-pub use link::{ETHERTYPE_ARP, LinkType};
-pub use transport::{PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, TcpFlags, TcpHeader};
+pub use link::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, LinkType};
+pub use transport::{
+    PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, TcpFlags, TcpHeader,
+};
 
 /// The headers of one frame. In a GTP-U tunnel, everything from the IP header on is that of the inner
 /// packet; VLAN tags and `l2_bytes` are those of the frame.

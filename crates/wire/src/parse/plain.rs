@@ -54,6 +54,8 @@ pub(super) fn parse(captured: &[u8], wire_bytes: u32) -> Option<ParsedFrame> {
             source_port: u16::from_be_bytes([b[20], b[21]]),
             destination_port: ports_to,
             l3_offset,
+            ethertype: 0,
+            icmp_type: None,
             teid: None,
         },
         l2_bytes,

@@ -8,6 +8,10 @@ pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
 /// IP protocol number of SCTP.
 pub const PROTOCOL_SCTP: u8 = 132;
+/// IP protocol number of ICMP.
+pub const PROTOCOL_ICMP: u8 = 1;
+/// IP protocol number of `ICMPv6`.
+pub const PROTOCOL_ICMPV6: u8 = 58;
 
 /// The part of a TCP header that must have been captured: to the end of the window. Checksum and
 /// urgent pointer may be cut off.
@@ -60,6 +64,10 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
         PROTOCOL_UDP => 8,
         PROTOCOL_TCP => 20,
         PROTOCOL_SCTP => 12,
+        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
+            icmp(frame, captured);
+            return Ok(());
+        }
         _ => return Ok(()),
     };
     if frame.fragment == Fragment::Later {
@@ -86,6 +94,13 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
         return Err(TRUNCATED);
     }
     Ok(())
+}
+
+/// The type of a message, if the packet holds it and it was captured.
+fn icmp(frame: &mut ParsedFrame, captured: &[u8]) {
+    if frame.fragment != Fragment::Later && frame.ip_payload_bytes() > 0 {
+        frame.headers.icmp_type = captured.get(frame.transport_offset).copied();
+    }
 }
 
 #[inline]

@@ -79,6 +79,8 @@ fn criterion(
                 .into(),
         ),
         Condition::GtpTeid(_) => Err("class maps do not match the TEID of a GTP-U tunnel".into()),
+        Condition::Ethertype(_) => Err("class maps are not written for an EtherType".into()),
+        Condition::IcmpType(_) => Err("class maps are not written for a type of ICMP".into()),
         Condition::Not(_) => Err("a condition negated twice".into()),
         // Written by the caller.
         Condition::Dscp(set) => code_points(*set, false).map(|lines| lines.concat()),
@@ -186,6 +188,8 @@ impl<'a> Fields<'a> {
                 | Condition::OuterVlan(_)
                 | Condition::InnerVlan(_)
                 | Condition::GtpTeid(_)
+                | Condition::Ethertype(_)
+                | Condition::IcmpType(_)
                 | Condition::AccessList(_)
                 | Condition::Not(_) => {
                     return Err(
