@@ -30,7 +30,15 @@ type Maps<'a> = HashMap<&'a str, (u32, &'a Option<ClassMap>)>;
 
 /// The exchange of class maps that meet others and come, go, change, or move in their order, from `old`, with their positions in the
 /// order, to `new`, in some steps; `None` if there are too many, or the order has no place for one.
+///
+/// Class maps at the head that stay as they are keep their frames whatever comes behind them: those meet no other.
 pub(super) fn exchanged(old: &[(u32, ClassParams)], new: &[ClassParams]) -> Option<Vec<ClassMaps>> {
+    let stays = |((_, old), new): &(&(u32, ClassParams), &ClassParams)| {
+        old.name == new.name && old.matches == new.matches
+    };
+    let head = old.iter().zip(new).take_while(stays).count();
+    let ((head, old), (_, new)) = (old.split_at(head), new.split_at(head));
+    let first = head.iter().map(|(order, _)| *order).max().unwrap_or(0);
     let before = old.iter().map(|(_, class)| class);
     let overlap = Overlap::of(before.clone().chain(new));
     let meets = |class: &ClassParams| class.matches.is_some() && overlap.of_class(&class.name);
@@ -53,7 +61,7 @@ pub(super) fn exchanged(old: &[(u32, ClassParams)], new: &[ClassParams]) -> Opti
     (others.len() + gone.len() <= MOST).then_some(())?;
     let mut settled: Vec<Placed<'_>> = Vec::new();
     for mut placed in others {
-        settle(&mut placed, &stay, &settled)?;
+        settle(&mut placed, first, &stay, &settled)?;
         settled.push(placed);
     }
     // Only in another order than class maps that they do not meet.
@@ -136,8 +144,15 @@ fn placed<'a>(index: usize, class: &'a ClassParams, before: &Maps<'_>) -> Placed
 }
 
 /// A class map gets a position behind those before it that it meets, and before those behind it; those may lose frames to it.
-fn settle<'a>(placed: &mut Placed<'a>, stay: &[Placed<'a>], settled: &[Placed<'_>]) -> Option<()> {
-    let (mut low, mut high) = (0, None);
+///
+/// All of them are behind `first`.
+fn settle<'a>(
+    placed: &mut Placed<'a>,
+    first: u32,
+    stay: &[Placed<'a>],
+    settled: &[Placed<'_>],
+) -> Option<()> {
+    let (mut low, mut high) = (first, None);
     for other in stay
         .iter()
         .filter(|other| other.part.overlaps(&placed.part))

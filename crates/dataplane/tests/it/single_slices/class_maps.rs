@@ -404,6 +404,33 @@ fn more_than_a_step_can_look_at_need_a_commit() {
     assert_eq!(more, None);
 }
 
+/// However many come and go behind it: it keeps what it matches of all of them.
+#[test]
+fn a_class_map_at_the_head_that_stays_makes_no_slice_behind_it_wait_for_an_exchange() {
+    let behind_a_head = |own: RangeInclusive<u16>| -> Vec<_> {
+        let slices =
+            (1..=300).map(|vlan| own.contains(&vlan).then_some((vlan..=vlan, BEST_EFFORT)));
+        let head = Some((64..=127, BEST_EFFORT));
+        [head].into_iter().chain(slices).collect()
+    };
+    let mut port = Port::new(&slots(&behind_a_head(1..=200), false), Some(LINK));
+    let wanted = slots(&behind_a_head(101..=300), false);
+    let found = steps(&port, &wanted).unwrap();
+    assert!(
+        !found
+            .iter()
+            .any(|step| matches!(step, GradualStep::ClassMaps(_)))
+    );
+    for step in found {
+        carry_out(&mut port, step).unwrap();
+    }
+    for vlan in [64, 101, 127] {
+        assert_eq!(class_of_next(&mut port, vlan), "s0", "{vlan}");
+    }
+    assert_eq!(class_of_next(&mut port, 50), CLASS_DEFAULT);
+    assert!(class_of_next(&mut port, 299) != CLASS_DEFAULT);
+}
+
 /// A slice that no frame reaches while another has its class map is found again, also if an exchange had its position meanwhile.
 #[test]
 fn a_slice_behind_another_is_found_again_after_an_exchange_at_its_position() {
