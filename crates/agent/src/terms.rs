@@ -8,8 +8,8 @@ use slicewise_dataplane::{Conditioning, NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, Detector, ElephantsParams, FlowQueueParams,
-    GuaranteeRequest, GuaranteedParams, MatchMode, MaximumSpec, PriorityLevels, RateSpec,
-    SliceParams,
+    GuaranteeRequest, GuaranteedParams, MatchMode, MaximumSpec, PolicyParams, PriorityLevels,
+    RateSpec, SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
@@ -70,7 +70,21 @@ fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
         buffer_bytes: buffer.map(ByteCount::bytes),
         shortest_delay_ns: common.delays.shortest().nanos(),
         longest_delay_ns: common.delays.longest().nanos(),
+        reserved: reserved(&params.policy),
     })
+}
+
+/// Guarantees of the classes of a policy, which the controller must not promise again.
+fn reserved(policy: &PolicyParams) -> Vec<Guarantee> {
+    let slices = policy.classes.iter().filter_map(|class| class.slice);
+    let guarantees = slices.filter_map(|slice| slice.guarantee);
+    let reserved = guarantees.map(|guarantee| Guarantee {
+        rate_bps: guarantee.rate.bits_per_second(),
+        burst_bytes: guarantee.burst.bytes(),
+        delay_ns: Some(guarantee.delay.nanos()),
+        smallest_frame_bytes: Some(guarantee.smallest_frame.bytes()).filter(|&bytes| bytes > 0),
+    });
+    reserved.collect()
 }
 
 fn common(params: &DirectionParams) -> Result<&GuaranteedParams, &'static str> {

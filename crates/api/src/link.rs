@@ -1,8 +1,10 @@
 //! Links: what a gateway announces, and what of them is promised and left.
 
-use crate::{Invalid, check_name};
+use crate::{Guarantee, Invalid, check_name};
 use serde::{Deserialize, Serialize};
-use slicewise_model::{AdmissionParams, DelayRange, GuaranteedSpec, Rate};
+use slicewise_model::{
+    Admission, AdmissionParams, DelayRange, GuaranteeParams, GuaranteedSpec, Rate,
+};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer};
 use utoipa::ToSchema;
 
@@ -86,9 +88,38 @@ pub struct LinkDirection {
     /// The longest delay that is told apart, nanoseconds.
     #[schema(minimum = 1_000)]
     pub longest_delay_ns: u64,
+    /// Guarantees of classes of the gateway's own policy: what slices are promised is admitted beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 4096)]
+    pub reserved: Vec<Guarantee>,
 }
 
 impl LinkDirection {
+    /// The admission test, in which the guarantees of the gateway's own classes are counted, and these with their delays.
+    ///
+    /// # Errors
+    /// The first value that is not valid, or the first of these guarantees that does not fit.
+    pub fn with_reserved(&self) -> Result<(Admission, Vec<GuaranteeParams>), Invalid> {
+        if self.reserved.len() > CLASSES_MAX {
+            let problem = format!(
+                "has {} guarantees: expected at most {CLASSES_MAX}",
+                self.reserved.len()
+            );
+            return Err(Invalid::new("/reserved", problem));
+        }
+        let mut admission = Admission::new(self.admission()?);
+        let admit = |(index, guarantee): (usize, &Guarantee)| {
+            let admitted = admission.try_admit(&guarantee.request(1));
+            let admitted = admitted.map_err(|refusal| {
+                Invalid::new(format!("/reserved/{index}"), refusal.to_string())
+            })?;
+            Ok(admitted.params())
+        };
+        let reserved = self.reserved.iter().enumerate().map(admit);
+        let reserved = reserved.collect::<Result<_, Invalid>>()?;
+        Ok((admission, reserved))
+    }
+
     /// Parameters of the admission test.
     ///
     /// # Errors
@@ -144,7 +175,7 @@ impl LinkAnnouncement {
         check_name(&self.name, "/name")?;
         for (direction, at) in [(&self.forward, "/forward"), (&self.backward, "/backward")] {
             direction
-                .admission()
+                .with_reserved()
                 .map_err(|invalid| invalid.within(at))?;
         }
         if self.classes.len() > CLASSES_MAX {
@@ -196,11 +227,14 @@ pub struct LinkDirectionRecord {
     pub shortest_delay_ns: u64,
     /// As in [`LinkDirection`].
     pub longest_delay_ns: u64,
+    /// Rate of the link that classes of the gateway's own policy are guaranteed, bit/s as the link counts.
+    #[serde(default)]
+    pub reserved_bps: u64,
     /// What is promised.
     pub promised: Promised,
     /// What is left.
     pub left: Left,
-    /// The delay classes that hold slices, shortest first.
+    /// The delay classes that hold slices, or classes of the gateway's own policy, shortest first.
     pub delay_classes: Vec<DelayClassUse>,
 }
 
@@ -236,7 +270,7 @@ pub struct Left {
 pub struct DelayClassUse {
     /// Its delay, nanoseconds.
     pub delay_ns: u64,
-    /// Slices in it.
+    /// Slices in it, and classes of the gateway's own policy.
     pub slices: u64,
     /// Sum of their guaranteed rates, bit/s.
     pub rate_bps: u64,

@@ -85,6 +85,7 @@ fn link() -> LinkAnnouncement {
         buffer_bytes: None,
         shortest_delay_ns: 10_000,
         longest_delay_ns: 100_000_000,
+        reserved: Vec::new(),
     };
     LinkAnnouncement {
         name: "uplink".to_owned(),

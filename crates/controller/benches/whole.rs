@@ -180,6 +180,7 @@ fn fill(client: &Client) {
         buffer_bytes: None,
         shortest_delay_ns: 10_000,
         longest_delay_ns: 100_000_000,
+        reserved: Vec::new(),
     };
     let link = LinkAnnouncement {
         name: "far".to_owned(),

@@ -125,6 +125,7 @@ fn announce(client: &Client) {
         buffer_bytes: None,
         shortest_delay_ns: 100_000,
         longest_delay_ns: 10_000_000_000,
+        reserved: Vec::new(),
     };
     let link = LinkAnnouncement {
         name: "uplink".to_owned(),

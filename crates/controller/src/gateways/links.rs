@@ -5,7 +5,7 @@ use crate::store::RowExt;
 use slicewise_api::{
     DelayClassUse, Left, LinkAnnouncement, LinkDirection, LinkDirectionRecord, LinkRecord, Promised,
 };
-use slicewise_model::GuaranteeRequest;
+use slicewise_model::{Admission, ClassReserved, GuaranteeRequest};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use sqlx::AnyConnection;
 
@@ -65,7 +65,13 @@ fn direction(announced: &LinkDirection, state: &DirectionState) -> LinkDirection
         slack_bytes: class.slack.bytes(),
     });
     let delay_classes: Vec<DelayClassUse> = classes.collect();
-    let sum = |of: fn(&DelayClassUse) -> u64| delay_classes.iter().map(of).sum();
+    let slices = state.of_slices();
+    let promised: Vec<_> = slices
+        .classes_in_use()
+        .map(|class| class.reserved)
+        .collect();
+    let sum = |of: fn(&ClassReserved) -> u64| promised.iter().map(of).sum();
+    let left = |admission: &Admission| admission.rate_left().bits_per_second();
     LinkDirectionRecord {
         rate_bps: announced.rate_bps,
         counts: announced.counts,
@@ -74,14 +80,15 @@ fn direction(announced: &LinkDirection, state: &DirectionState) -> LinkDirection
         buffer_bytes: announced.buffer_bytes,
         shortest_delay_ns: announced.shortest_delay_ns,
         longest_delay_ns: announced.longest_delay_ns,
+        reserved_bps: left(&slices).saturating_sub(left(admission)),
         promised: Promised {
-            slices: sum(|class| class.slices),
-            rate_bps: sum(|class| class.rate_bps),
-            burst_bytes: sum(|class| class.burst_bytes),
-            link_rate_bps: sum(|class| class.link_rate_bps),
+            slices: sum(|class| class.count),
+            rate_bps: sum(|class| class.rate.bits_per_second()),
+            burst_bytes: sum(|class| class.burst.bytes()),
+            link_rate_bps: sum(|class| class.link_rate.bits_per_second()),
         },
         left: Left {
-            rate_bps: admission.rate_left().bits_per_second(),
+            rate_bps: left(admission),
             buffer_bytes: admission.buffer_left().map(ByteCount::bytes),
             smallest_delay_ns: admission.smallest_delay(&smallest).map(Duration::nanos),
         },

@@ -8,7 +8,7 @@ use slicewise_api::{
     OfferAnswer, RefusedOn, Slice, Terms,
 };
 use slicewise_model::{
-    Admission, ClassReserved, DelayRange, DelayReason, GuaranteeRequest, SetMember,
+    Admission, ClassReserved, DelayRange, DelayReason, GuaranteeParams, GuaranteeRequest, SetMember,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use sqlx::AnyConnection;
@@ -58,6 +58,8 @@ pub(crate) struct LinkState {
 #[derive(Debug, Clone)]
 pub(crate) struct DirectionState {
     admission: Admission,
+    /// Guarantees of the gateway's own classes: counted in `admission`, and not in the sums that are stored.
+    own: Vec<GuaranteeParams>,
     /// Delays of which the sums changed.
     changed: BTreeSet<Duration>,
 }
@@ -66,10 +68,12 @@ impl DirectionState {
     /// Nothing is promised yet.
     pub(crate) fn new(direction: &LinkDirection) -> Result<Self, sqlx::Error> {
         // It was validated when it was announced.
-        let params = direction.admission();
-        let params = params.map_err(|invalid| sqlx::Error::Decode(Box::new(invalid)))?;
+        let admission = direction.with_reserved();
+        let (admission, own) =
+            admission.map_err(|invalid| sqlx::Error::Decode(Box::new(invalid)))?;
         Ok(Self {
-            admission: Admission::new(params),
+            admission,
+            own,
             changed: BTreeSet::new(),
         })
     }
@@ -99,12 +103,25 @@ impl DirectionState {
     #[must_use]
     fn subtract(&mut self, request: &GuaranteeRequest, delay: Duration) -> Option<()> {
         self.changed.insert(delay);
-        self.admission.try_release(&request.with_delay(delay))
+        let guarantee = request.with_delay(delay);
+        self.of_slices().try_release(&guarantee)?;
+        self.admission.try_release(&guarantee)
+    }
+
+    /// What slices are promised, without the gateway's own classes.
+    pub(crate) fn of_slices(&self) -> Admission {
+        let mut slices = self.admission.clone();
+        for guarantee in &self.own {
+            let released = slices.try_release(guarantee);
+            debug_assert!(released.is_some(), "it is counted");
+        }
+        slices
     }
 
     /// Every delay counts as changed.
     pub(crate) fn save_all(&mut self) {
-        let classes = self.admission.classes_in_use();
+        let slices = self.of_slices();
+        let classes = slices.classes_in_use();
         self.changed = classes.map(|class| class.reserved.delay).collect();
     }
 
@@ -133,6 +150,9 @@ impl DirectionState {
             .map(reserved)
             .collect::<Result<_, sqlx::Error>>()?;
         self.admission = Admission::resume(self.admission.params().clone(), reserved);
+        for guarantee in &self.own {
+            self.admission.restore(guarantee);
+        }
         Ok(())
     }
 }
@@ -417,8 +437,9 @@ impl Capacity {
         let delete = "DELETE FROM class_sums WHERE link = $1 AND direction = $2 AND delay_ns = $3";
         for (name, link) in &self.links {
             for (direction, state) in (0i64..).zip(&link.directions) {
+                let slices = state.of_slices();
                 for &delay in &state.changed {
-                    let class = state.admission.class(delay);
+                    let class = slices.class(delay);
                     let query = sqlx::query(if class.is_some() { insert } else { delete });
                     let query = query.bind(name.clone()).bind(direction);
                     let query = query.bind(number(delay.nanos()));

@@ -3,8 +3,8 @@
 use crate::support::{Server, TestStore, announcement, slice, with_link};
 use serde_json::json;
 use slicewise_api::{
-    Acknowledgement, CounterReport, Desired, EventKind, GatewayChange, Precondition, RefusedSlice,
-    SliceState, Tenant,
+    Acknowledgement, CounterReport, Desired, EventKind, GatewayChange, LinkDirectionRecord,
+    Precondition, RefusedSlice, SliceState, Tenant,
 };
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -95,6 +95,50 @@ fn an_announcement_that_no_longer_holds_what_is_promised_is_refused_with_the_rea
         let link = client.link("uplink").unwrap().forward;
         assert_eq!((link.promised.slices, link.left.rate_bps), (1, 20_000_000));
         assert_eq!(link.delay_classes.len(), 1);
+    }
+}
+
+#[test]
+fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        // Without a reserve; then with one, of the same delay.
+        client
+            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
+            .unwrap();
+        let mut reserving = announcement(&["uplink"]);
+        let own = slice("own", 1, 10).forward.unwrap();
+        reserving.links[0].forward.reserved = vec![own.guarantee.unwrap()];
+        client.announce("gw", &reserving).unwrap();
+        let forward = || client.link("uplink").unwrap().forward;
+        let sums = |link: &LinkDirectionRecord| {
+            (
+                link.promised.slices,
+                link.promised.rate_bps,
+                link.reserved_bps,
+                link.left.rate_bps,
+            )
+        };
+        assert_eq!(sums(&forward()), (1, 60_000_000, 10_000_000, 30_000_000));
+        let refused = client.put_slice(&slice("large", 2, 31), Precondition::None, None);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("only 30 Mbit/s"), "{refused}");
+        client
+            .put_slice(&slice("silver", 2, 30), Precondition::None, None)
+            .unwrap();
+        assert_eq!(sums(&forward()), (2, 90_000_000, 10_000_000, 0));
+        // A reserve that does not fit beside what is promised is refused, and so is one that fits nowhere.
+        reserving.links[0].forward.reserved[0].rate_bps = 11_000_000;
+        let refused = client.announce("gw", &reserving).unwrap_err().to_string();
+        assert!(
+            refused.contains("no longer holds what is promised"),
+            "{refused}"
+        );
+        reserving.links[0].forward.reserved[0].rate_bps = 101_000_000;
+        let refused = client.announce("gw", &reserving).unwrap_err().to_string();
+        assert!(refused.contains("/links/0/forward/reserved/0"), "{refused}");
+        client.announce("gw", &announcement(&["uplink"])).unwrap();
+        assert_eq!(sums(&forward()), (2, 90_000_000, 0, 10_000_000));
     }
 }
 

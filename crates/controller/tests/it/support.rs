@@ -235,6 +235,7 @@ pub fn link(name: &str) -> LinkAnnouncement {
         buffer_bytes: None,
         shortest_delay_ns: 10_000,
         longest_delay_ns: 100_000_000,
+        reserved: Vec::new(),
     };
     LinkAnnouncement {
         name: name.to_owned(),
