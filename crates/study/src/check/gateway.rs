@@ -1,6 +1,7 @@
 //! A gateway's configuration: every setting read, every contradiction reported at its place.
 
 use super::network::{LinkRate, ShortLink};
+use super::network_control::NetworkControl;
 use super::policies::PolicyFileSpec;
 use super::traffic::SliceSpec;
 use super::{Checker, UNKNOWN_RATE};
@@ -35,6 +36,8 @@ settings! {
         backward: Option<Placed<BackwardSpec>>,
         /// Slices by name, which classes refer to with `slice:`.
         slices: Named<Placed<SliceSpec>>,
+        /// The share of ARP, neighbour discovery, LACP, STP, LLDP, PTP and 802.1X, in both directions.
+        network_control: Option<Placed<NetworkControl>>,
         /// How frames are received and sent. Default `auto`.
         packet_io: GatewayPacketIo,
         /// Maximum frame memory. Default 256 MiB.
@@ -83,9 +86,8 @@ impl Checker<'_> {
         // Where the link cannot be read, nothing is wrong with the policy because of it.
         let rate = link.unwrap_or(UNKNOWN_RATE);
         let policy = spec.policy.as_ref();
-        let policy = policy.and_then(|policy| {
-            self.gateway_policy("policy", &["policy"], policy, &spec.slices, rate)
-        });
+        let policy = policy
+            .and_then(|policy| self.gateway_policy("policy", &["policy"], policy, spec, rate));
         let backward = self.backward(spec, link, policy.as_ref());
         let memory = spec.memory.as_ref().map_or(DEFAULT_MEMORY, |at| at.value);
         if let (Some(at), true) = (&spec.memory, memory > MAX_MEMORY) {
@@ -121,23 +123,11 @@ impl Checker<'_> {
         policies: [Option<&PolicyParams>; 2],
     ) -> Option<GatewayController> {
         for policy in policies.into_iter().flatten() {
-            let guaranteed = policy.classes.iter().find(|class| {
-                let slice = class.slice.as_ref();
-                slice.is_some_and(|slice| slice.guarantee.is_some())
-            });
-            let problem = if policy.discipline != Discipline::Guaranteed {
-                "slices of a controller need `discipline: guaranteed` in the policy of both directions"
-                    .to_owned()
-            } else if let Some(class) = guaranteed {
-                format!(
-                    "class `{}` has a guarantee, which the controller would promise again: let the controller add it",
-                    class.name
-                )
-            } else {
-                continue;
-            };
-            self.problems.add(spec.span, problem);
-            return None;
+            if policy.discipline != Discipline::Guaranteed {
+                problem!(self.problems, spec.span => "slices of a controller need `discipline: guaranteed` in the policy of \
+                    both directions");
+                return None;
+            }
         }
         let controller = &spec.value;
         let url = controller.url.as_ref();
@@ -231,11 +221,11 @@ impl Checker<'_> {
         let policy = match (own.and_then(|own| own.policy.as_ref()), &spec.policy) {
             (Some(other), _) => {
                 let path = ["backward", "policy"];
-                self.gateway_policy("backward", &path, other, &spec.slices, link)?
+                self.gateway_policy("backward", &path, other, spec, link)?
             }
             // Percentages are of another rate here.
             (None, Some(forward)) if other_link.is_some() => {
-                self.gateway_policy("policy", &["policy"], forward, &spec.slices, link)?
+                self.gateway_policy("policy", &["policy"], forward, spec, link)?
             }
             (None, _) => policy?.clone(),
         };
@@ -247,7 +237,7 @@ impl Checker<'_> {
         name: &str,
         path: &[&str],
         policy: &Placed<PolicyFileSpec>,
-        slices: &Named<Placed<SliceSpec>>,
+        spec: &GatewaySpec,
         link: Rate,
     ) -> Option<PolicyParams> {
         for key in ["published", "scalability"] {
@@ -264,9 +254,11 @@ impl Checker<'_> {
             value: name.to_owned(),
             span: policy.span,
         };
-        let understood = self.understand(&name, path, policy, slices, link.rate)?;
-        let resolved = self.resolved(&understood, path, policy.span, link.into())?;
-        for note in understood.spec.delay_notes(&resolved) {
+        let understood = self.understand(&name, path, policy, &spec.slices, link.rate)?;
+        let written = understood.spec.clone();
+        let control = spec.network_control.as_ref();
+        let resolved = self.with_network_control(control, understood, path, policy.span, link)?;
+        for note in written.delay_notes(&resolved) {
             self.problems.warn(policy.span, note);
         }
         Some(resolved)

@@ -18,6 +18,7 @@ mod matching;
 mod measured;
 mod named_queues;
 mod network;
+mod network_control;
 mod objective;
 mod path;
 mod payload;

@@ -1,7 +1,6 @@
 //! Configurations of gateways: what is understood, and how mistakes are reported.
 
 use proptest::prelude::*;
-use slicewise_model::Discipline;
 use slicewise_study::{GatewayConfig, GatewayPacketIo, MemoryFiles};
 use slicewise_units::{BitRate, Layer};
 
@@ -23,6 +22,11 @@ fn parse(text: &str) -> Result<GatewayConfig, String> {
         .map_err(|wrong| wrong.render(false))
 }
 
+fn classes_of(config: &GatewayConfig, direction: usize) -> Vec<&str> {
+    let classes = config.directions[direction].policy.classes.iter();
+    classes.map(|class| class.name.as_str()).collect()
+}
+
 #[test]
 fn both_directions_are_alike_unless_something_else_is_said() {
     let config = parse(GOOD).unwrap();
@@ -40,7 +44,7 @@ fn percentages_are_of_the_rate_of_their_direction() {
     let text = GOOD.replace("priority: {}", "shape: 50 %") + "backward: {link: 10 Mbit/s}\n";
     let config = parse(&text).unwrap();
     let shaped = |direction: usize| {
-        let shape = config.directions[direction].policy.classes[0].shape;
+        let shape = config.directions[direction].policy.classes[1].shape;
         shape.unwrap().rate.rate.bits_per_second()
     };
     assert_eq!((shaped(0), shaped(1)), (17_500_000, 5_000_000));
@@ -50,7 +54,7 @@ fn percentages_are_of_the_rate_of_their_direction() {
 fn the_way_back_can_have_a_policy_of_its_own() {
     let text = format!("{GOOD}backward:\n  policy: {{none: true}}\nmetrics_port: 0\n");
     let config = parse(&text).unwrap();
-    assert_eq!(config.directions[1].policy.discipline, Discipline::Fifo);
+    assert_eq!(classes_of(&config, 1), ["network-control", "class-default"]);
     assert_eq!(config.directions[1].link, config.directions[0].link);
     assert_eq!(config.metrics_port, None);
 }
@@ -103,32 +107,32 @@ fn what_is_missing_or_not_for_a_gateway_is_told() {
     insta::assert_snapshot!(
         parse(text).unwrap_err(),
         @"
-        error: `link` is missing
-         --> gateway.yaml:1:1
-          |
-        1 | interfaces: [left, a/b]
-          | ^
+    error: `link` is missing
+     --> gateway.yaml:1:1
+      |
+    1 | interfaces: [left, a/b]
+      | ^
 
-        error: `a/b` is not an interface name: Linux allows 1 to 15 letters, digits and punctuation marks except `/` and `:`
-         --> gateway.yaml:1:20
-          |
-        1 | interfaces: [left, a/b]
-          |                    ^^^
+    error: `a/b` is not an interface name: Linux allows 1 to 15 letters, digits and punctuation marks except `/` and `:`
+     --> gateway.yaml:1:20
+      |
+    1 | interfaces: [left, a/b]
+      |                    ^^^
 
-        error: `duration` is not a setting here
-         --> gateway.yaml:2:1
-          |
-        2 | duration: 1 s
-          | ^^^^^^^^
-          |
-          = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `packet_io`, `memory`, `metrics_port`, `controller`
+    error: `duration` is not a setting here
+     --> gateway.yaml:2:1
+      |
+    2 | duration: 1 s
+      | ^^^^^^^^
+      |
+      = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `network_control`, `packet_io`, `memory`, `metrics_port`, `controller`
 
-        error: `published` is for policies of a study
-         --> gateway.yaml:5:3
-          |
-        5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
-          |   ^^^^^^^^^
-        "
+    error: `published` is for policies of a study
+     --> gateway.yaml:5:3
+      |
+    5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
+      |   ^^^^^^^^^
+    "
     );
 }
 
@@ -249,8 +253,11 @@ fn of_many_slices(count: u32, name: impl Fn(u32) -> String) -> String {
 #[test]
 fn a_file_may_have_tens_of_thousands_of_slices() {
     let config = parse(&of_many_slices(16_000, |n| format!("s{n}"))).unwrap();
-    let with_default = 16_000 + 1;
-    assert_eq!(config.directions[1].policy.classes.len(), with_default);
+    let with_default_and_control = 16_000 + 2;
+    assert_eq!(
+        config.directions[1].policy.classes.len(),
+        with_default_and_control
+    );
 }
 
 #[test]
@@ -322,15 +329,6 @@ error: slices of a controller need `discipline: guaranteed` in the policy of bot
 4 | controller:
   | ^^^^^^^^^^
 ");
-    let guaranteed =
-        "{discipline: guaranteed, classes: [{name: a, match: {vlan: 1}, guarantee: 1 Mbit/s}]}";
-    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", guaranteed), @"
-error: class `a` has a guarantee, which the controller would promise again: let the controller add it
- --> gateway.yaml:4:1
-  |
-4 | controller:
-  | ^^^^^^^^^^
-");
 }
 
 #[test]
@@ -341,7 +339,7 @@ fn the_schema_has_every_key_and_names_those_that_are_needed() {
         serde_json::json!(["interfaces", "link", "policy"])
     );
     let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"backward controller interfaces link memory metrics_port packet_io policy slices");
+    insta::assert_snapshot!(keys.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(" "), @"backward controller interfaces link memory metrics_port network_control packet_io policy slices");
 }
 
 proptest! {

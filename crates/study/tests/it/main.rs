@@ -23,6 +23,7 @@ mod mistakes_applications;
 mod mistakes_form;
 mod mistakes_policies;
 mod named_queues;
+mod network_control;
 mod objectives;
 mod ovs;
 mod p4_tins;
