@@ -6,12 +6,12 @@ use crate::mailbox::Mailbox;
 use crate::reconcile::Reconciler;
 use crate::refusals::RefusalLog;
 use crate::session::{self, Announcement, Followed};
-use crate::store::{Kept, Opened, Record, StateError, Store};
+use crate::store::{Opened, Record, StateError, Store};
 use crate::terms;
 use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement};
 use slicewise_live::DirectionParams;
-use slicewise_live::engine::FlowsCounted;
-use slicewise_live::gateway::{Answer, Control, Controller, Ended, Request};
+use slicewise_live::engine::{Engine, FlowsCounted};
+use slicewise_live::gateway::{Answer, Control, ControlSlices, Controller, Ended, Request};
 use slicewise_live::log;
 use slicewise_live::sys::time;
 use slicewise_units::{Duration, Instant};
@@ -54,7 +54,18 @@ pub struct Agent {
     params: AgentParams,
     directions: [DirectionParams; 2],
     store: Store,
-    kept: Kept,
+    /// The generation that is on the disk.
+    after: u64,
+    /// The slices that are refused, as the disk has them.
+    refused: BTreeSet<String>,
+    reconciler: Reconciler,
+}
+
+/// An agent, and what it is told.
+struct Connected {
+    agent: Agent,
+    events: Sender<Event>,
+    incoming: Receiver<Event>,
 }
 
 /// What the thread that decides is told.
@@ -94,10 +105,12 @@ impl Agent {
             log::warn("state", &[("path", &path), ("problem", &warning)]);
         }
         Ok(Self {
+            after: kept.generation,
+            refused: kept.refused.clone(),
+            reconciler: Reconciler::new(&params.link, directions.clone(), kept),
             params,
             directions,
             store,
-            kept,
         })
     }
 
@@ -109,7 +122,11 @@ impl Agent {
         Controller {
             // Where the agent has ended, nobody wants the answers.
             answers: Box::new(move |answer| drop(answered.send(Event::Answer(answer)))),
-            run: Box::new(move |control| self.run(&control, &events, &incoming)),
+            slices: Box::new(Connected {
+                agent: self,
+                events,
+                incoming,
+            }),
         }
     }
 
@@ -121,18 +138,16 @@ impl Agent {
                 return;
             }
         };
-        let now = time::now();
-        let after = self.kept.generation;
-        let refused = self.kept.refused.clone();
+        let (now, after) = (time::now(), self.after);
         let instance = self.store.instance().to_owned();
         let followed = Arc::new(Followed::new(self.store.followed()));
         let mut deciding = Deciding {
             control,
-            reconciler: Reconciler::new(&self.params.link, self.directions, self.kept),
+            reconciler: self.reconciler,
             store: self.store,
             unwritten: Vec::new(),
             write_at: None,
-            refused,
+            refused: self.refused,
             refusals: RefusalLog::default(),
             told: None,
             mailbox: Arc::default(),
@@ -145,7 +160,7 @@ impl Agent {
             decisions: Decisions::default(),
             flows_wanted: Vec::new(),
         };
-        // What is on the disk is in force before the controller is asked.
+        // What the data plane refused at the start for now is asked for before the controller is.
         if deciding.ask_for_changes().is_err() {
             return;
         }
@@ -168,6 +183,19 @@ impl Agent {
         }
         // It ends when the gateway has stopped.
         while deciding.round(incoming).is_ok() {}
+    }
+}
+
+impl ControlSlices for Connected {
+    fn restore(&mut self, engine: &mut Engine, now: Instant) {
+        let reconciler = &mut self.agent.reconciler;
+        while let Some(change) = reconciler.poll_change(now) {
+            reconciler.on_changed(engine.change_slice(change, now), now);
+        }
+    }
+
+    fn run(self: Box<Self>, control: Control) {
+        self.agent.run(&control, &self.events, &self.incoming);
     }
 }
 

@@ -13,11 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The version of the format.
 const VERSION: u32 = 1;
 /// A log is written anew if it is longer than this, and three times as long as when it was last written.
 const LEAST_REWRITTEN_BYTES: u64 = 1 << 20;
+/// How long to wait for a process that uses the file, and how often to look.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// Bytes of a first line: two names and a number.
 const LONGEST_HEADER_BYTES: u64 = 4 << 10;
 
@@ -403,16 +407,26 @@ fn remove_own(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, problem))
 }
 
+/// A process that was killed has the file until the kernel has closed its interfaces: wait for it.
 fn lock(file: &File, path: &Path) -> Result<(), StateError> {
     let path = path.to_owned();
-    file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => StateError::InUse { path },
-        TryLockError::Error(error) => StateError::System {
-            path,
-            doing: "cannot lock it",
-            error,
-        },
-    })
+    let began_at = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if began_at.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(TryLockError::WouldBlock) => return Err(StateError::InUse { path }),
+            Err(TryLockError::Error(error)) => {
+                return Err(StateError::System {
+                    path,
+                    doing: "cannot lock it",
+                    error,
+                });
+            }
+        }
+    }
 }
 
 #[cfg(test)]

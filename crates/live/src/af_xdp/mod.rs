@@ -20,7 +20,7 @@ use crate::frame_memory::{FRAME_BYTES_PER_CHUNK, FrameId, FrameMemory, PortBudge
 use crate::port::{Arrival, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
 use crate::sys::interface::InterfaceState;
 use link::Link;
-use socket::{SocketParams, XskSocket};
+use socket::{Lent, SocketParams, XskSocket};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use xsk_map::XskMap;
@@ -60,9 +60,11 @@ const MOST_QUEUES: u32 = 64;
 pub struct AfXdpPort {
     link: Link,
     sockets: Vec<XskSocket>,
+    /// Memory of sockets that are closed.
+    lent: Vec<Lent>,
     _map: XskMap,
     /// Keeps the interface promiscuous.
-    _promiscuous: OwnedFd,
+    promiscuous: Option<OwnedFd>,
     mode: Mode,
     mtu_bytes: u32,
     /// The queue whose turn it is to be received from first.
@@ -125,15 +127,16 @@ impl AfXdpPort {
             Ok((link, mode)) => Ok(Self {
                 link,
                 sockets,
+                lent: Vec::new(),
                 _map: map,
-                _promiscuous: promiscuous,
+                promiscuous: Some(promiscuous),
                 mode,
                 mtu_bytes: interface.mtu_bytes,
                 turn: 0,
             }),
             Err(error) => {
                 for socket in sockets {
-                    socket.close(memory);
+                    socket.close().take_back(memory);
                 }
                 Err(error)
             }
@@ -144,6 +147,20 @@ impl AfXdpPort {
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// Take the program away and close the sockets. For each the kernel waits some 10 ms until nobody uses it, so all are closed at the
+    /// same time.
+    pub fn shut(&mut self) {
+        self.link.detach();
+        let (sockets, promiscuous) = (self.sockets.drain(..), self.promiscuous.take());
+        std::thread::scope(|scope| {
+            let closing = sockets.map(|socket| scope.spawn(|| socket.close()));
+            let closing: Vec<_> = closing.collect();
+            drop(promiscuous);
+            let closed = closing.into_iter().filter_map(|closed| closed.join().ok());
+            self.lent.extend(closed);
+        });
     }
 
     /// Readable when frames have arrived.
@@ -198,9 +215,9 @@ impl Port for AfXdpPort {
     }
 
     fn close(&mut self, memory: &mut FrameMemory) {
-        self.link.detach();
-        for socket in self.sockets.drain(..) {
-            socket.close(memory);
+        self.shut();
+        for lent in self.lent.drain(..) {
+            lent.take_back(memory);
         }
     }
 }

@@ -363,12 +363,28 @@ impl XskSocket {
         }
     }
 
-    /// Close the socket, and only then take back the chunks lent to it.
-    pub(super) fn close(self, memory: &mut FrameMemory) {
+    /// Close the socket, for which the kernel waits until nobody uses it; only then can the memory that was lent to it be taken
+    /// back.
+    pub(super) fn close(self) -> Lent {
+        Lent {
+            is_lent: self.is_lent,
+            unfinished: self.unfinished,
+        }
+    }
+}
+
+/// Memory that a socket had when it was closed.
+#[derive(Debug)]
+pub(super) struct Lent {
+    is_lent: Vec<bool>,
+    unfinished: Option<Unfinished>,
+}
+
+impl Lent {
+    pub(super) fn take_back(self, memory: &mut FrameMemory) {
         if let Some(unfinished) = self.unfinished {
             memory.release(FrameId(unfinished.first));
         }
-        drop(self.socket);
         for (chunk, lent) in (0u32..).zip(self.is_lent) {
             if lent {
                 memory.give_back(chunk);

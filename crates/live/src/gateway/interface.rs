@@ -344,6 +344,13 @@ impl Interface {
         }
     }
 
+    /// Begin to close it, as far as that takes time and no memory.
+    pub(super) fn shut(&mut self) {
+        if let Some(Open::AfXdp(port)) = &mut self.open {
+            port.shut();
+        }
+    }
+
     /// Close it and leave it as it was found.
     pub(super) fn restore(&mut self, system: &Interfaces, memory: &mut FrameMemory) {
         self.close("the gateway stops", memory);

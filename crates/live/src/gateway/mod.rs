@@ -94,16 +94,25 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 const BLOCKED_FOR: Duration = Duration::from_micros(50);
 /// Sleeps shorter than this take longer than requested.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(2);
-/// How long queues may take to empty when the gateway stops.
-const DRAIN: Duration = Duration::from_secs(2);
+/// How long queues may take to empty when the gateway stops: nothing is received meanwhile.
+const DRAIN: Duration = Duration::from_millis(20);
 /// How often, at least, and how long a real-time thread rests, so that it does not starve the system.
 const REST_EVERY: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_micros(200);
 
-/// What changes slices while the gateway forwards.
+/// What changes slices.
+pub trait ControlSlices: Send {
+    /// Put in force what is to be so from the first frame on.
+    fn restore(&mut self, engine: &mut Engine, now: Instant);
+
+    /// Change slices while the gateway forwards, on a thread of its own. It ends when the gateway has stopped.
+    fn run(self: Box<Self>, control: Control);
+}
+
+/// What changes slices of a gateway.
 pub struct Controller {
-    /// It, on a thread of its own. It ends when the gateway has stopped.
-    pub run: Box<dyn FnOnce(Control) + Send>,
+    /// It.
+    pub slices: Box<dyn ControlSlices>,
     /// Takes the answers.
     pub answers: Answers,
 }
@@ -117,10 +126,11 @@ pub fn run(
     params: &GatewayParams,
     wait: WaitMode,
     load: &mut (dyn FnMut() -> Result<GatewayParams, String> + Send),
-    controller: Option<Controller>,
+    mut controller: Option<Controller>,
 ) -> Result<Stopped, GatewayError> {
     heap::keep_what_is_freed();
-    let outcome = Gateway::start(params, wait, controller.is_some()).and_then(|mut gateway| {
+    let slices = controller.as_mut().map(|controller| &mut controller.slices);
+    let outcome = Gateway::start(params, wait, slices).and_then(|mut gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
         if let Some(controller) = controller {
             gateway.controlled = Some(start_controller(controller)?);
@@ -133,7 +143,7 @@ pub fn run(
 
 /// Start the thread that changes slices. Nobody waits for its end: it may wait for a network.
 fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> {
-    let Controller { run, answers } = controller;
+    let Controller { slices, answers } = controller;
     let (control, controlled) = control(answers).map_err(system("cannot create an event"))?;
     let thread = std::thread::Builder::new().name("controller".to_owned());
     let started = thread.spawn(move || {
@@ -141,7 +151,7 @@ fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> 
         if let Err(error) = scheduling::become_ordinary() {
             log::warn("controller_thread_is_real_time", &[("reason", &error)]);
         }
-        run(control);
+        slices.run(control);
     });
     started.map_err(system("cannot start a thread"))?;
     Ok(controlled)
@@ -176,7 +186,7 @@ impl Gateway {
     fn start(
         params: &GatewayParams,
         wait: WaitMode,
-        adds_slices: bool,
+        slices: Option<&mut Box<dyn ControlSlices>>,
     ) -> Result<Self, GatewayError> {
         let [first, second] = &params.interfaces;
         if first == second {
@@ -203,9 +213,12 @@ impl Gateway {
             largest_frame: largest,
             receive_queues,
             memory_bytes: params.memory_bytes,
-            adds_slices,
+            adds_slices: slices.is_some(),
         };
         let mut engine = Engine::new(&engine_params, now)?;
+        if let Some(slices) = slices {
+            slices.restore(&mut engine, now);
+        }
         watch::log_memory(&engine);
         for (side, port) in ports.iter_mut().enumerate() {
             port.set_budget(engine.port_budget(side));
@@ -411,6 +424,11 @@ impl Gateway {
     /// Stop, and leave the interfaces as they were found.
     fn finish(mut self, now: Instant) -> Stopped {
         let given_up_frames = self.engine.give_up(now);
+        let [first, second] = &mut self.ports;
+        std::thread::scope(|scope| {
+            scope.spawn(|| first.shut());
+            second.shut();
+        });
         for port in &mut self.ports {
             port.restore(&self.system, self.engine.memory());
         }

@@ -12,8 +12,13 @@ pub struct Map {
     length: usize,
 }
 
+/// Smallest page of any processor.
+const PAGE_BYTES: usize = 4096;
+
 // SAFETY: a mapping belongs to the process, not to a thread; `Map` has no interior state.
 unsafe impl Send for Map {}
+// SAFETY: of a shared mapping only the address can be had.
+unsafe impl Sync for Map {}
 
 impl Map {
     /// Zeroed memory of this process, all of it present.
@@ -21,8 +26,27 @@ impl Map {
     /// # Errors
     /// Where there is not so much memory.
     pub fn anonymous(length: usize) -> io::Result<Self> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-        Self::new(length, flags, -1, 0)
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let map = Self::new(length, flags, -1, 0)?;
+        map.touch_all();
+        Ok(map)
+    }
+
+    /// Write to each page: the kernel then provides it. On all processors, as that takes longer than anything else at the start.
+    fn touch_all(&self) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let part = self.length.div_ceil(threads).next_multiple_of(PAGE_BYTES);
+        std::thread::scope(|scope| {
+            for first in (0..self.length).step_by(part) {
+                let last = (first + part).min(self.length);
+                scope.spawn(move || {
+                    for offset in (first..last).step_by(PAGE_BYTES) {
+                        // SAFETY: within the mapping, which nobody else has yet, and whose bytes are zero.
+                        unsafe { self.at(offset, 1).write_volatile(0) };
+                    }
+                });
+            }
+        });
     }
 
     /// A ring of a socket, at `offset` in what the socket has to map.

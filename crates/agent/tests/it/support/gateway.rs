@@ -64,17 +64,22 @@ impl Gateway {
         on_answer: impl Fn(&Answer) + Send + 'static,
     ) -> Result<Self, StateError> {
         let agent = Agent::open(params(url, state), directions())?;
-        let Controller { run, answers } = agent.into_controller();
+        let Controller {
+            mut slices,
+            answers,
+        } = agent.into_controller();
         let answered = move |answer| {
             on_answer(&answer);
             answers(answer);
         };
         let (control, controlled) = control(Box::new(answered)).unwrap();
-        std::thread::spawn(move || run(control));
+        let mut engine = engine();
+        slices.restore(&mut engine, time::now());
+        std::thread::spawn(move || slices.run(control));
         let is_stopping = Arc::new(AtomicBool::new(false));
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (stopping, shown) = (Arc::clone(&is_stopping), Arc::clone(&seen));
-        let thread = std::thread::spawn(move || forward(&controlled, &stopping, &shown));
+        let thread = std::thread::spawn(move || forward(engine, &controlled, &stopping, &shown));
         Ok(Self {
             is_stopping,
             seen,
@@ -122,7 +127,7 @@ fn frame(vlan: u16, number: u64) -> Vec<u8> {
     frame
 }
 
-fn forward(controlled: &Controlled, is_stopping: &AtomicBool, seen: &Mutex<Seen>) {
+fn engine() -> Engine {
     let params = EngineParams {
         directions: directions(),
         largest_frame: 1_522,
@@ -130,7 +135,15 @@ fn forward(controlled: &Controlled, is_stopping: &AtomicBool, seen: &Mutex<Seen>
         memory_bytes: MEMORY_BYTES,
         adds_slices: true,
     };
-    let mut engine = Engine::new(&params, time::now()).unwrap();
+    Engine::new(&params, time::now()).unwrap()
+}
+
+fn forward(
+    mut engine: Engine,
+    controlled: &Controlled,
+    is_stopping: &AtomicBool,
+    seen: &Mutex<Seen>,
+) {
     let mut ports = [(); 2].map(|()| MemoryPort::new(1_500, 1_000));
     let mut last: BTreeMap<u16, u64> = BTreeMap::new();
     let mut own = Seen::default();
