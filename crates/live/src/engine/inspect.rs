@@ -86,12 +86,35 @@ pub fn inspect(head: &[u8], length: u32, own: &[[u8; 6]; 2]) -> Result<Inspected
         _ => {}
     }
     let headers = parsed.headers;
+    if headers.ip_version != IpVersion::None
+        && stated_bytes(head, headers.l3_offset) > length - u32::from(headers.l3_offset)
+    {
+        return Err(Discard::Malformed);
+    }
     let octet = traffic_class(head, headers.l3_offset, headers.ip_version);
     Ok(Inspected {
         headers,
         traffic_class: TrafficClass::from_octet(octet),
         l3_offset: headers.l3_offset,
     })
+}
+
+/// Length that the IP header at `l3_offset` states, bytes; 0 where it states none, as that of a jumbogram.
+#[inline]
+fn stated_bytes(head: &[u8], l3_offset: u8) -> u32 {
+    let header: Option<&[u8; 6]> = head
+        .get(usize::from(l3_offset)..)
+        .and_then(|header| header.first_chunk());
+    match header {
+        Some(&[first, _, high, low, ..]) if first >> 4 == 4 => {
+            u16::from_be_bytes([high, low]).into()
+        }
+        Some(&[.., high, low]) => match u16::from_be_bytes([high, low]) {
+            0 => 0,
+            payload => 40 + u32::from(payload),
+        },
+        None => 0,
+    }
 }
 
 /// The byte with DSCP and ECN of the IP header at `l3_offset`; zero if there is no IP header.

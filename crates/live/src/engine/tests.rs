@@ -294,6 +294,16 @@ fn damaged_frames_are_counted_and_dropped_and_others_pass() {
     let mut short_header = tagged(10, 100, 0);
     short_header[18] = 0x42;
     bench.arrive(short_header);
+    // One byte more than the frame has, in IPv4 and in IPv6.
+    let mut too_long = tagged(10, 100, 0);
+    too_long[20..22].copy_from_slice(&83u16.to_be_bytes());
+    bench.arrive(too_long.clone());
+    too_long[20..22].copy_from_slice(&82u16.to_be_bytes());
+    bench.arrive(too_long.clone());
+    let mut v6 = vec![2; 12];
+    v6.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 9, 59, 64]);
+    v6.resize(14 + 40 + 8, 0);
+    bench.arrive(v6);
     let mut looped = tagged(10, 100, 0);
     looped[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
     bench.arrive(looped);
@@ -303,11 +313,11 @@ fn damaged_frames_are_counted_and_dropped_and_others_pass() {
     bench.arrive(arp.clone());
     bench.arrive(tagged(10, 1_518, 0));
     let sent = bench.run();
-    assert_eq!(sent, [arp, tagged(10, 1_518, 0)]);
+    assert_eq!(sent, [too_long, arp, tagged(10, 1_518, 0)]);
     for (reason, frames) in [
         (Discard::Runt, 1),
         (Discard::Giant, 1),
-        (Discard::Malformed, 2),
+        (Discard::Malformed, 4),
         (Discard::Looped, 1),
     ] {
         assert_eq!(bench.discarded(reason), frames, "{reason:?}");
