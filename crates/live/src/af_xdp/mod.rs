@@ -16,6 +16,7 @@ mod ring;
 mod socket;
 mod xsk_map;
 
+use crate::bpf::Program;
 use crate::frame_memory::{FRAME_BYTES_PER_CHUNK, FrameId, FrameMemory, PortBudget, chunks_of};
 use crate::port::{Arrival, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES};
 use crate::sys::interface::InterfaceState;
@@ -71,19 +72,74 @@ pub struct AfXdpPort {
     turn: usize,
 }
 
+/// An interface whose sockets are bound, and that no frames are taken from yet.
+#[derive(Debug)]
+pub struct BoundPort {
+    sockets: Vec<XskSocket>,
+    map: XskMap,
+    program: Program,
+    promiscuous: OwnedFd,
+    interface: u32,
+    mtu_bytes: u32,
+}
+
+impl BoundPort {
+    /// Take all frames that arrive.
+    ///
+    /// # Errors
+    /// If another program is attached, or the kernel has none for this interface.
+    pub fn attach(mut self, memory: &mut FrameMemory) -> Result<AfXdpPort, Failed> {
+        for socket in &mut self.sockets {
+            socket.refill(memory);
+        }
+        let attached = Link::attach(&self.program, self.interface);
+        match attached.map_err(failed("cannot attach the eBPF program")) {
+            Ok((link, mode)) => Ok(AfXdpPort {
+                link,
+                sockets: self.sockets,
+                lent: Vec::new(),
+                _map: self.map,
+                promiscuous: Some(self.promiscuous),
+                mode,
+                mtu_bytes: self.mtu_bytes,
+                turn: 0,
+            }),
+            Err(error) => {
+                for socket in self.sockets {
+                    socket.close().take_back(memory);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
 impl AfXdpPort {
     /// Take all frames that arrive at an interface's `queues`, whomever they are for, with the memory that it
     /// may hold.
     ///
     /// # Errors
-    /// Without the capabilities, without support by kernel or interface, or with too little memory for so many
-    /// queues.
+    /// As [`bind`](Self::bind) and [`BoundPort::attach`].
     pub fn open(
         interface: &InterfaceState,
         queues: u32,
         budget: PortBudget,
         memory: &mut FrameMemory,
     ) -> Result<Self, Failed> {
+        Self::bind(interface, queues, budget, memory)?.attach(memory)
+    }
+
+    /// Bind a socket to each of an interface's `queues`. The kernel needs some 10 ms for a large memory.
+    ///
+    /// # Errors
+    /// Without the capabilities, without support by kernel or interface, or with too little memory for so many
+    /// queues.
+    pub fn bind(
+        interface: &InterfaceState,
+        queues: u32,
+        budget: PortBudget,
+        memory: &FrameMemory,
+    ) -> Result<BoundPort, Failed> {
         if queues > MOST_QUEUES {
             return Err(unsupported(format!(
                 "the interface has {queues} receive queues, and at most {MOST_QUEUES} are supported: \
@@ -108,39 +164,22 @@ impl AfXdpPort {
             receiving,
             sending: budget.transmit,
         };
-        let mut sockets = Vec::new();
-        let opened = (0..queues).try_for_each(|queue| {
-            let socket = XskSocket::open(SocketParams { queue, ..params }, memory)
+        let bind = |queue| {
+            let socket = XskSocket::bind(SocketParams { queue, ..params }, memory)
                 .map_err(failed("cannot bind an AF_XDP socket"))?;
-            let descriptor = socket.descriptor();
-            let entered = map
-                .set(queue, descriptor)
-                .map_err(failed("cannot enter a socket in the eBPF map"));
-            sockets.push(socket);
-            entered
-        });
-        let attached = opened.and_then(|()| {
-            Link::attach(&program, interface.index)
-                .map_err(failed("cannot attach the eBPF program"))
-        });
-        match attached {
-            Ok((link, mode)) => Ok(Self {
-                link,
-                sockets,
-                lent: Vec::new(),
-                _map: map,
-                promiscuous: Some(promiscuous),
-                mode,
-                mtu_bytes: interface.mtu_bytes,
-                turn: 0,
-            }),
-            Err(error) => {
-                for socket in sockets {
-                    socket.close().take_back(memory);
-                }
-                Err(error)
-            }
-        }
+            map.set(queue, socket.descriptor())
+                .map_err(failed("cannot enter a socket in the eBPF map"))?;
+            Ok(socket)
+        };
+        let sockets = (0..queues).map(bind).collect::<Result<_, Failed>>()?;
+        Ok(BoundPort {
+            sockets,
+            map,
+            program,
+            promiscuous,
+            interface: interface.index,
+            mtu_bytes: interface.mtu_bytes,
+        })
     }
 
     /// How the program is attached.

@@ -162,7 +162,8 @@ struct Unfinished {
 }
 
 impl XskSocket {
-    pub(super) fn open(params: SocketParams, memory: &mut FrameMemory) -> io::Result<Self> {
+    /// A socket that receives nothing before it is [refilled](Self::refill).
+    pub(super) fn bind(params: SocketParams, memory: &FrameMemory) -> io::Result<Self> {
         let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         let fd = socket.as_fd();
         let length = memory.map().len();
@@ -190,7 +191,7 @@ impl XskSocket {
         let completion = Ring::map(fd, COMPLETION_AT, offsets.completion, ENTRIES)?;
         // A socket that is bound maps nothing any more.
         bind(fd, params)?;
-        let mut opened = Self {
+        Ok(Self {
             rx,
             tx,
             fill,
@@ -204,9 +205,7 @@ impl XskSocket {
             unfinished: None,
             several_chunks: params.several_chunks,
             socket,
-        };
-        opened.refill(memory);
-        Ok(opened)
+        })
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -215,7 +214,7 @@ impl XskSocket {
 
     /// Lend the kernel chunks to receive into, whether or not it has received something: one that has none
     /// receives nothing.
-    fn refill(&mut self, memory: &mut FrameMemory) {
+    pub(super) fn refill(&mut self, memory: &mut FrameMemory) {
         let missing = self.receiving_most.saturating_sub(self.receiving);
         if missing == 0 || missing < self.receiving_most / 4 {
             return;

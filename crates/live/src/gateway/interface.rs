@@ -2,7 +2,7 @@
 
 use super::offloads::Changed;
 use crate::af_packet::AfPacketPort;
-use crate::af_xdp::{AfXdpPort, Mode};
+use crate::af_xdp::{AfXdpPort, BoundPort, Failed, Mode};
 use crate::frame_memory::{FrameId, FrameMemory, PortBudget};
 use crate::log;
 use crate::metrics::InterfaceSnapshot;
@@ -99,6 +99,8 @@ pub(super) struct Interface {
     name: String,
     packet_io: PacketIo,
     open: Option<Open>,
+    /// What came of [`bind`](Self::bind).
+    bound: Option<Result<BoundPort, Failed>>,
     /// Its last known state.
     state: Option<InterfaceState>,
     /// Rate at which it sends, as far as it tells.
@@ -120,6 +122,7 @@ impl Interface {
             name: name.to_owned(),
             packet_io,
             open: None,
+            bound: None,
             state: None,
             line_rate: None,
             budget: PortBudget::full(0),
@@ -174,6 +177,16 @@ impl Interface {
         }
     }
 
+    /// Begin to open it, as far as that takes time and no memory.
+    pub(super) fn bind(&mut self, system: &Interfaces, memory: &FrameMemory) {
+        if self.packet_io != PacketIo::AfPacket
+            && let Some(state) = &self.state
+        {
+            let queues = system.receive_queues(&self.name);
+            self.bound = Some(AfXdpPort::bind(state, queues, self.budget, memory));
+        }
+    }
+
     /// Open it. An interface that is down is opened, too: frames come when it is up.
     pub(super) fn open(
         &mut self,
@@ -190,8 +203,8 @@ impl Interface {
         }
         let mut open = match self.packet_io {
             PacketIo::AfPacket => self.open_af_packet(&state)?,
-            PacketIo::AfXdp => self.open_af_xdp(system, &state, memory)?,
-            PacketIo::Auto => match self.open_af_xdp(system, &state, memory) {
+            PacketIo::AfXdp => self.open_af_xdp(system, memory)?,
+            PacketIo::Auto => match self.open_af_xdp(system, memory) {
                 Ok(open) => open,
                 Err(error) => {
                     log::info(
@@ -234,22 +247,25 @@ impl Interface {
     }
 
     fn open_af_xdp(
-        &self,
+        &mut self,
         system: &Interfaces,
-        state: &InterfaceState,
         memory: &mut FrameMemory,
     ) -> Result<Open, OpenError> {
-        let queues = system.receive_queues(&self.name);
-        let port = AfXdpPort::open(state, queues, self.budget, memory).map_err(|failed| {
-            match failed.error.kind() {
-                io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
-                    name: self.name.clone(),
-                    doing: failed.doing,
-                    capabilities: "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
-                    words: "cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice",
-                },
-                _ => self.failed(failed.doing, failed.error),
-            }
+        if self.bound.is_none() {
+            self.bind(system, memory);
+        }
+        let bound = self.bound.take();
+        let bound =
+            bound.ok_or_else(|| self.failed("is not there", io::ErrorKind::NotFound.into()))?;
+        let port = bound.and_then(|bound| bound.attach(memory));
+        let port = port.map_err(|failed| match failed.error.kind() {
+            io::ErrorKind::PermissionDenied => OpenError::NotPermitted {
+                name: self.name.clone(),
+                doing: failed.doing,
+                capabilities: "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
+                words: "cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice",
+            },
+            _ => self.failed(failed.doing, failed.error),
         })?;
         Ok(Open::AfXdp(Box::new(port)))
     }

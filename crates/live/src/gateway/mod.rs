@@ -222,6 +222,13 @@ impl Gateway {
         watch::log_memory(&engine);
         for (side, port) in ports.iter_mut().enumerate() {
             port.set_budget(engine.port_budget(side));
+        }
+        let (memory, [first, second]) = (&*engine.memory(), &mut ports);
+        std::thread::scope(|scope| {
+            scope.spawn(|| first.bind(&system_interfaces, memory));
+            second.bind(&system_interfaces, memory);
+        });
+        for port in &mut ports {
             port.open(&system_interfaces, engine.memory())?;
         }
         let exchange = Arc::new(Exchange::new().map_err(system("cannot create an event"))?);
