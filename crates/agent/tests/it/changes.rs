@@ -1,9 +1,11 @@
 //! Slices come, change and go.
 
-use crate::support::gateway::{Gateway, VLANS};
+use crate::support::gateway::{Gateway, VLANS, engine, params};
 use crate::support::server::Server;
-use crate::support::{slice, wait_until};
+use crate::support::{directions, slice, wait_until};
+use slicewise_agent::Agent;
 use slicewise_api::{ElephantTerms, FlowTerms};
+use slicewise_live::sys::time;
 use std::time::Duration;
 
 #[test]
@@ -81,6 +83,33 @@ fn after_a_restart_slices_are_in_force_without_the_controller_and_only_changes_a
         server.with(|state| state.asked[0]) >= 2,
         "it has what it had"
     );
+}
+
+#[test]
+fn after_a_restart_slices_are_in_force_before_the_first_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let server = Server::start();
+    let first = Gateway::start(&server.url, &state).unwrap();
+    let mut generation = 0;
+    for vlan in 0..200 {
+        generation = server.put(slice(&format!("s{vlan:03}"), vlan, 100));
+    }
+    wait_until("all are in force", || server.acknowledged() == generation);
+    first.stop();
+    server.put(slice("s000", 0, 100));
+    // Nobody but who starts the gateway asks for anything.
+    let agent = retry(|| Agent::open(params(&server.url, &state), directions()).ok());
+    let mut engine = engine();
+    agent
+        .into_controller()
+        .slices
+        .restore(&mut engine, time::now());
+    for direction in 0..2 {
+        let names = engine.classes(direction).map(|(class, _)| &class.class);
+        let slices = names.filter(|name| name.starts_with('s')).count();
+        assert_eq!(slices, 200);
+    }
 }
 
 pub fn retry<T>(mut attempt: impl FnMut() -> Option<T>) -> T {

@@ -127,7 +127,7 @@ fn frame(vlan: u16, number: u64) -> Vec<u8> {
     frame
 }
 
-fn engine() -> Engine {
+pub fn engine() -> Engine {
     let params = EngineParams {
         directions: directions(),
         largest_frame: 1_522,
