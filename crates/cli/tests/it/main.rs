@@ -16,6 +16,7 @@ mod dashboard;
 mod doctor;
 mod export;
 mod files_of_others;
+mod network_control;
 mod output;
 mod plan;
 mod round_trip;
