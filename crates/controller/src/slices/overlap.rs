@@ -233,7 +233,7 @@ mod tests {
         const SQL: &str = include_str!("../../migrations/0008_ports.sql");
         let ports = |low: u16, high: u16| Match {
             source_port: Some(format!("{low}-{high}")),
-            destination_port: (low % 2 == 0).then(|| high.to_string()),
+            destination_port: low.is_multiple_of(2).then(|| high.to_string()),
             ..Match::default()
         };
         let ends = [0, 1, 2, 3, 1_023, 1_024, 32_767, 32_768, 49_151, 65_535];
