@@ -28,9 +28,9 @@ const FLOW_QUEUE: FlowQueueParams = FlowQueueParams {
     ecn: false,
     levels: PriorityLevels::ONE,
 };
-/// Fewest and most flows of a slice that are followed to find elephants.
+
+/// Fewest flows of a slice that have counters to find elephants.
 const FOLLOWED_MIN: u32 = 256;
-const FOLLOWED_MAX: u32 = 16_384;
 
 /// A link as its gateway announces it.
 ///
@@ -182,16 +182,9 @@ pub(crate) fn flows_params(
     let checked = terms.check();
     checked.map_err(|invalid| format!("flows: {invalid}"))?;
     let elephants = |terms: &ElephantTerms| {
-        let (rate, link) = (BitRate::new(terms.rate_bps), params.link.rate);
-        let flows = link.bits_per_second().div_ceil(terms.rate_bps.max(1));
-        let flows = u32::try_from(flows).unwrap_or(u32::MAX);
-        if flows > FOLLOWED_MAX {
-            return Err(format!(
-                "flows.elephants: {flows} flows above {rate} fit on a link of {link}, and {FOLLOWED_MAX} can be followed: a higher \
-                 rate is needed"
-            ));
-        }
-        Ok(ElephantsParams {
+        let flows = terms.flows_on(params.link.rate);
+        let flows = flows.map_err(|invalid| invalid.to_string())?;
+        Ok::<_, String>(ElephantsParams {
             queue: String::new(),
             threshold: ByteCount::new(terms.threshold_bytes()),
             detector: Detector::HeavyHitters,

@@ -29,6 +29,9 @@ pub struct FlowTerms {
     pub elephants: Option<ElephantTerms>,
 }
 
+/// Flows that a gateway follows at most in one slice and direction.
+const FOLLOWED_MAX: u32 = 16_384;
+
 /// Which flows are elephants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -94,6 +97,24 @@ impl FlowTerms {
 }
 
 impl ElephantTerms {
+    /// Flows above the rate that fit on a link, each of which needs a counter.
+    ///
+    /// # Errors
+    /// If they are more than a gateway follows.
+    pub fn flows_on(&self, link: BitRate) -> Result<u32, Invalid> {
+        let flows = link.bits_per_second().div_ceil(self.rate_bps.max(1));
+        let few = u32::try_from(flows)
+            .ok()
+            .filter(|&flows| flows <= FOLLOWED_MAX);
+        few.ok_or_else(|| {
+            let rate = BitRate::new(self.rate_bps);
+            let problem = format!(
+                "{flows} flows above {rate} fit on a link of {link}, and {FOLLOWED_MAX} can be followed: a higher rate is needed"
+            );
+            Invalid::new("/flows/elephants/rate_bps", problem)
+        })
+    }
+
     /// What the rate sends in an interval, bytes.
     #[must_use]
     pub fn threshold_bytes(&self) -> u64 {

@@ -326,14 +326,15 @@ struct Use {
 }
 
 impl Use {
-    /// By the report of a gateway; `None` where that says nothing of it.
+    /// By the report of its gateway, which leaves out what has no traffic; `None` without a guarantee.
     fn of(slice: &Slice, direction: Direction, report: &CounterReport) -> Option<Self> {
         let guarantee = terms(slice, direction)?.guarantee?;
-        let counted = report.slices.iter().find(|one| one.name == slice.name)?;
-        let counted = match direction {
-            Direction::Forward => counted.forward.as_ref()?,
-            Direction::Backward => counted.backward.as_ref()?,
-        };
+        let counted = report.slices.iter().find(|one| one.name == slice.name);
+        let counted = counted.and_then(|counted| match direction {
+            Direction::Forward => counted.forward.clone(),
+            Direction::Backward => counted.backward.clone(),
+        });
+        let counted = counted.unwrap_or_default();
         let bits = u128::from(counted.sent_bytes) * 8 * 1_000_000_000;
         let sent = bits.checked_div(u128::from(report.interval_ns))?;
         Some(Self {

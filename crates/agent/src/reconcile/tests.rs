@@ -526,6 +526,6 @@ fn elephants_that_are_more_than_can_be_followed_are_refused_with_the_reason() {
     });
     world.take(changes(1, vec![put("a", &wanted, 1)]));
     let refused = world.reconciler.acknowledgement().refused;
-    insta::assert_snapshot!(refused[0].reason, @"flows.elephants: 20000 flows above 500 bit/s fit on a link of 10 Mbit/s, and 16384 can be followed: a higher rate is needed");
+    insta::assert_snapshot!(refused[0].reason, @"/flows/elephants/rate_bps: 20000 flows above 500 bit/s fit on a link of 10 Mbit/s, and 16384 can be followed: a higher rate is needed");
     assert_eq!(world.acknowledged(), 1);
 }

@@ -17,7 +17,7 @@ const OWN: Duration = Duration::from_secs(3);
 /// How long flows of a slice are reported after somebody asked for them.
 const FLOWS_FOR: Duration = Duration::from_secs(15);
 /// Most slices whose flows are asked for at a time.
-const FLOWS_MAX: i64 = 16;
+const FLOWS_MAX: i64 = 8;
 /// Longest reason of an event.
 const REASON_CHARS_MAX: usize = 500;
 /// Most events of one report.

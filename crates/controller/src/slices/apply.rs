@@ -524,7 +524,7 @@ async fn admit(
             return Err(refusal.into());
         }
         overlap::save(&mut *connection, after).await?;
-        check_classes(&capacity, after).map_err(noted)?;
+        check_gateways(&capacity, after).map_err(noted)?;
     }
     let after: Vec<&Slice> = planned
         .iter()
@@ -543,7 +543,9 @@ async fn admit(
 }
 
 /// No gateway of the path has a class of this name.
-pub(super) fn check_classes(capacity: &Capacity, slice: &Slice) -> Result<(), Refusal> {
+/// What gateways on the path would refuse for good.
+pub(super) fn check_gateways(capacity: &Capacity, slice: &Slice) -> Result<(), Refusal> {
+    capacity.check_terms(slice).map_err(Refusal::invalid)?;
     let Some(gateway) = capacity.with_class_of(slice) else {
         return Ok(());
     };

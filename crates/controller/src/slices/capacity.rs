@@ -4,8 +4,8 @@ use super::recount::Sums;
 use super::stored::Hop;
 use crate::store::{RowExt, number};
 use slicewise_api::{
-    Bounds, DelayChoice, DelayChoices, DelayOrigin, Direction, LinkAnnouncement, LinkDirection,
-    OfferAnswer, RefusedOn, Slice, Terms,
+    Bounds, DelayChoice, DelayChoices, DelayOrigin, Direction, Invalid, LinkAnnouncement,
+    LinkDirection, OfferAnswer, RefusedOn, Slice, Terms,
 };
 use slicewise_model::{
     Admission, ClassReserved, DelayRange, DelayReason, GuaranteeParams, GuaranteeRequest, SetMember,
@@ -224,6 +224,36 @@ impl Capacity {
 
     pub(crate) fn link_mut(&mut self, name: &str) -> Option<&mut LinkState> {
         self.links.get_mut(name)
+    }
+
+    /// Tests the terms that depend on a link and take none of its capacity.
+    pub(crate) fn check_terms(&self, slice: &Slice) -> Result<(), Invalid> {
+        let sides = [("/forward", &slice.forward), ("/backward", &slice.backward)];
+        for (name, link) in slice
+            .path
+            .iter()
+            .filter_map(|name| self.links.get_key_value(name))
+        {
+            for ((at, terms), state) in sides.iter().zip(&link.directions) {
+                let (Some(terms), params) = (terms, state.admission.params()) else {
+                    continue;
+                };
+                let frame = params.largest_frame.bytes();
+                if let Some(burst) = terms.maximum.map(|maximum| maximum.burst_bytes)
+                    && burst < frame
+                {
+                    let problem = format!(
+                        "{burst} B is less than the largest frame of link `{name}`: expected at least {frame} B"
+                    );
+                    let at = format!("{at}/maximum/burst_bytes");
+                    return Err(Invalid::new(at, problem));
+                }
+                let elephants = terms.flows.elephants.as_ref();
+                let followed = elephants.map(|elephants| elephants.flows_on(params.link.rate));
+                followed.transpose().map_err(|invalid| invalid.within(at))?;
+            }
+        }
+        Ok(())
     }
 
     /// The gateway on the path of `slice` that has a class of its name.

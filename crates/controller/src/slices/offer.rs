@@ -1,7 +1,7 @@
 //! Offers: what would be accepted. Nothing is changed.
 
 use super::apply::{
-    check_change, check_classes, check_quota, overlapping, resolve_path, settle_tenant, tenant_of,
+    check_change, check_gateways, check_quota, overlapping, resolve_path, settle_tenant, tenant_of,
 };
 use super::capacity::{Capacity, bounds, requests};
 use super::stored::{Hop, Stored, TenantState, guaranteed};
@@ -64,7 +64,7 @@ async fn considered(
         capacity.release(&before.slice, &hops)?;
         tenant.subtract(&before.slice)?;
     }
-    check_classes(&capacity, slice)?;
+    check_gateways(&capacity, slice)?;
     let stored = before.as_ref().map(|before| &before.slice);
     let requests = requests(slice);
     let asked = requests.iter().position(Option::is_some);

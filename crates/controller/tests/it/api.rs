@@ -3,8 +3,8 @@
 use crate::support::{TestStore, announcement, batch, guarantee, slice, slice_json, with_link};
 use serde_json::json;
 use slicewise_api::{
-    Acknowledgement, Change, Client, Desired, EventKind, GatewayChange, Match, Precondition,
-    SliceQuery, SliceState,
+    Acknowledgement, Change, Client, Desired, ElephantTerms, EventKind, GatewayChange, Match,
+    Maximum, Precondition, SliceQuery, SliceState,
 };
 use std::time::Duration;
 
@@ -576,5 +576,42 @@ fn a_slice_request_without_a_name_changes_no_slice() {
         }
         let kept = client.slice("slice-3").unwrap();
         assert_eq!(kept.matches[0].destination_port.as_deref(), Some("3"));
+    }
+}
+
+#[test]
+fn what_a_gateway_would_refuse_for_its_link_is_refused_before_it_is_told() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let refused = |change: &dyn Fn(&mut slicewise_api::Terms)| {
+            let mut one = slice("gold", 1, 1);
+            change(one.forward.as_mut().unwrap());
+            let error = client
+                .put_slice(&one, Precondition::None, None)
+                .unwrap_err();
+            format!("{} {error}", error.status().unwrap())
+        };
+        let texts = [
+            refused(&|terms| {
+                terms.guarantee = None;
+                terms.maximum = Some(Maximum {
+                    rate_bps: 1_000_000,
+                    burst_bytes: 100,
+                });
+            }),
+            refused(&|terms| {
+                terms.flows.elephants = Some(ElephantTerms {
+                    rate_bps: 5_000,
+                    interval_ms: 3_600_000,
+                    times: 1,
+                });
+            }),
+        ];
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(texts.join("\n"), @"
+            400 /forward/maximum/burst_bytes: 100 B is less than the largest frame of link `uplink`: expected at least 1522 B
+            400 /forward/flows/elephants/rate_bps: 20000 flows above 5 kbit/s fit on a link of 100 Mbit/s, and 16384 can be followed: a higher rate is needed
+            ");
+        }
     }
 }

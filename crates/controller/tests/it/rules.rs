@@ -102,6 +102,29 @@ fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
 }
 
 #[test]
+fn a_lender_without_traffic_which_reports_leave_out_lends_after_its_time() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        with_slices(&client);
+        let patient = Rule {
+            for_ms: 200,
+            ..rule()
+        };
+        client.put_rule("night", &patient).unwrap();
+        report(&client, 0);
+        let nothing = CounterReport {
+            interval_ns: 1_000_000_000,
+            ..CounterReport::default()
+        };
+        client.report_counters("gw", &nothing).unwrap();
+        assert_eq!(borrowed(&client), (10, 1), "its time is not over");
+        std::thread::sleep(std::time::Duration::from_millis(250));
+        client.report_counters("gw", &nothing).unwrap();
+        assert_eq!(borrowed(&client), (50, 8));
+    }
+}
+
+#[test]
 fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
