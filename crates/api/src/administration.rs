@@ -6,18 +6,19 @@ use std::fmt;
 use std::str::FromStr;
 use utoipa::ToSchema;
 
-/// A tenant: slices that share one portion of the excess, and a quota.
+/// A tenant: slices that share one portion of the excess, and a quota. A request replaces the tenant as a whole: a member that it leaves
+/// out gets its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// Weight of its share of the excess among tenants.
     #[serde(default = "one")]
-    #[schema(minimum = 1, maximum = 65535)]
+    #[schema(minimum = 1, maximum = 65535, default = 1)]
     pub weight: u32,
-    /// Most slices; `None` if not limited.
+    /// Largest number of slices; absent if not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_slices: Option<u64>,
-    /// Largest sum of guaranteed rates, bit/s; each slice counts forward and backward. `None` if not limited.
+    /// Largest sum of guaranteed rates, bit/s; each slice counts forward and backward. Absent if not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_rate_bps: Option<u64>,
 }
@@ -86,11 +87,11 @@ pub struct TenantRecord {
 pub enum Scope {
     /// Everything, also tokens and tenants.
     Admin,
-    /// Slices of every tenant, and restoring a generation.
+    /// Slices and rules of every tenant, restoring a generation, and forgetting gateways.
     Operator,
-    /// The slices of this tenant.
+    /// The slices, history and events of this tenant, and reading links.
     Tenant(String),
-    /// Reading everything but tokens and the audit log.
+    /// Reading everything but tokens and the audit log, and asking for offers.
     Viewer,
     /// What a gateway of this name needs.
     Gateway(String),
@@ -155,7 +156,9 @@ pub struct NewToken {
     /// Its name: who asked, in history and audit log.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub name: String,
-    /// What it allows: `admin`, `operator`, `viewer`, `tenant:NAME` or `gateway:NAME`.
+    /// What it allows. `admin`: everything. `operator`: slices and rules of all tenants, restoring a generation, and forgetting gateways.
+    /// `viewer`: reading everything but tokens and the audit log, and asking for offers. `tenant:NAME`: the slices, history and events of this
+    /// tenant, which must exist, and reading links. `gateway:NAME`: the requests of this gateway, and nothing else.
     #[schema(
         value_type = String,
         pattern = "^(admin|operator|viewer|(tenant|gateway):[a-z0-9][a-z0-9._-]{0,62})$"
@@ -221,7 +224,7 @@ pub struct AuditEntry {
 pub struct AuditPage {
     /// The entries.
     pub items: Vec<AuditEntry>,
-    /// `after` of the next part; `None` at the end.
+    /// `after` of the next part; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
     reason = "a batch has few, most of which put a slice"
 )]
 pub enum Change {
-    /// Add the slice, or change the one of that name.
+    /// Add the slice, or replace the one of that name as a whole.
     Put(Slice),
     /// Remove the slice of this name.
     Remove(String),
@@ -50,7 +50,8 @@ pub struct BatchAnswer {
     /// How many slices were added, changed or removed.
     #[serde(default)]
     pub changed: u64,
-    /// The slices added or changed, and those removed, which drain. Of the slices that a restore changed, the first 1000 by name.
+    /// The slices of the batch as they are now, also those that it did not change; removed slices drain. Of a restore: the first 1000 by name of
+    /// the slices that it changed.
     pub slices: Vec<SliceRecord>,
 }
 
@@ -63,9 +64,9 @@ pub struct GenerationRecord {
     pub at_ms: u64,
     /// Who asked for it.
     pub by: String,
-    /// What changed. A tenant sees its own slices only.
+    /// What changed of slices. A tenant sees its own slices only. Empty where only the weight of a tenant changed.
     pub changes: Vec<SliceChange>,
-    /// Why, as stated with it.
+    /// Why, as stated with the request, or as the controller decided. Never shown to tenants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -75,9 +76,9 @@ pub struct GenerationRecord {
 pub struct SliceChange {
     /// The slice.
     pub slice: String,
-    /// Before; `None` if it did not exist.
+    /// Before; null if it did not exist.
     pub before: Option<Slice>,
-    /// After; `None` if it was removed.
+    /// After; null if it was removed.
     pub after: Option<Slice>,
 }
 
@@ -86,7 +87,7 @@ pub struct SliceChange {
 pub struct GenerationPage {
     /// The generations.
     pub items: Vec<GenerationRecord>,
-    /// `before` of the next part; `None` at the end.
+    /// `before` of the next part; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }

@@ -16,7 +16,8 @@ pub struct CounterReport {
     /// Its links.
     #[serde(default)]
     pub links: Vec<LinkCounters>,
-    /// Its slices.
+    /// Its slices that have traffic, or had some in the report before. A slice or direction that is absent sent and dropped nothing, and no frame
+    /// of it waits.
     #[serde(default)]
     pub slices: Vec<SliceCounters>,
     /// Flows of slices that were asked for in the answer to the report before.
@@ -62,7 +63,7 @@ pub struct DirectionCounters {
     /// Frames that wait at the end of the interval.
     #[serde(default, deserialize_with = "count")]
     pub waiting_frames: u64,
-    /// Delay from arrival to departure; `None` if nothing was sent.
+    /// Delay from arrival to departure; absent if nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<DelayPercentiles>,
     /// Of a link: time that it lost because its gateway was more than 1 ms late while frames waited, nanoseconds. Delays of
@@ -75,7 +76,7 @@ pub struct DirectionCounters {
     pub lost_link_time_ns: Option<u64>,
 }
 
-/// Delays of an interval, nanoseconds.
+/// Delays of an interval, nanoseconds. Each is an upper bound: at most a quarter too large between 1 µs and 17 s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayPercentiles {
@@ -108,10 +109,10 @@ pub struct LinkCounters {
 pub struct SliceCounters {
     /// The slice.
     pub name: String,
-    /// The forward direction; `None` if the slice does not exist there.
+    /// The forward direction; absent if the slice does not exist there, or has no traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<DirectionCounters>,
-    /// The backward direction; `None` if the slice does not exist there.
+    /// The backward direction; absent if the slice does not exist there, or has no traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<DirectionCounters>,
 }
@@ -158,11 +159,12 @@ pub struct FlowCounters {
 pub struct SliceCountersRecord {
     /// The slice.
     pub name: String,
-    /// At each gateway that has reported it.
+    /// At each gateway whose newest report has the slice. A gateway leaves out slices without traffic: in one that is absent, the slice sent
+    /// and dropped nothing, and no frame of it waits.
     pub hops: Vec<HopCounters>,
 }
 
-/// The newest counters of a slice at one gateway.
+/// The newest counters of a slice at one gateway. A direction that is absent does not exist, or has no traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HopCounters {
     /// The gateway.
@@ -189,7 +191,7 @@ pub struct LinkCountersRecord {
     pub name: String,
     /// Its gateway.
     pub gateway: String,
-    /// When they were reported, milliseconds since 1970-01-01 UTC; `None` if never.
+    /// When they were reported, milliseconds since 1970-01-01 UTC; absent if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ms: Option<u64>,
     /// The time that was counted, nanoseconds.
@@ -198,7 +200,8 @@ pub struct LinkCountersRecord {
     pub forward: DirectionCounters,
     /// The backward direction.
     pub backward: DirectionCounters,
-    /// Its slices. A tenant sees its own only.
+    /// Its slices that have traffic, or had some in the report before: one that is absent sent and dropped nothing, and no frame of it waits.
+    /// A tenant sees its own only.
     pub slices: Vec<SliceCounters>,
 }
 

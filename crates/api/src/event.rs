@@ -3,7 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What kind of event.
+/// Kind of an event. `slice_admitted`: a slice was added or changed, and its capacity is promised. `slice_installed`: every gateway of its path
+/// has it in force. `slice_draining`: it was removed, and its capacity stays promised until its frames are gone. `slice_gone`: its frames
+/// are gone, and its capacity is free. `slice_refused`: a request was refused by the admission test, by a quota, or because packets belong
+/// to another slice. `gateway_refused`: a gateway refused a slice that was admitted. `announcement_refused`: an announcement contradicts
+/// what is promised, another gateway of its name is connected, or the gateway follows another store. `gateway_came`: a gateway announced
+/// itself, or is heard of again. `gateway_went`: a gateway has not been heard of for a while. `decision`: a decision at run time, as of
+/// capacity that was lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -19,11 +25,12 @@ pub enum EventKind {
     SliceRefused,
     /// A gateway refused a slice that was admitted.
     GatewayRefused,
-    /// What a gateway announced was refused: it contradicts what is promised, or another one of its name is connected.
+    /// What a gateway announced was refused: it contradicts what is promised, another one of its name is connected, or the gateway follows
+    /// another store.
     AnnouncementRefused,
-    /// A gateway announced itself.
+    /// A gateway announced itself, or is heard of again.
     GatewayCame,
-    /// A gateway has not asked for its state for a while.
+    /// A gateway has not been heard of for a while.
     GatewayWent,
     /// A decision at run time, as of capacity that was lent.
     Decision,
@@ -41,7 +48,7 @@ pub struct Event {
     /// The slice it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// The tenant of that slice.
+    /// The tenant that it is about, and that can read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// The gateway it is about.
@@ -63,7 +70,7 @@ pub struct Event {
 pub struct EventPage {
     /// The events.
     pub items: Vec<Event>,
-    /// `after` of the next part; `None` at the end. The last number is `after` for those to come.
+    /// `after` of the next part; absent at the end. The last number is `after` for those to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }

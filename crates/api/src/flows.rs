@@ -17,12 +17,15 @@ const TIMES_MAX: u32 = 1_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTerms {
-    /// The weight counts once for each active flow, that is one that sent a frame in the last interval of 100 ms.
+    /// The weight is multiplied by an estimate of the active flows, at least 1. Active are those that sent a frame in the last complete interval of
+    /// 100 ms.
     #[serde(default)]
+    #[schema(default = false)]
     pub weight_per_flow: bool,
-    /// Each flow has a queue of its own, and they take turns (flow queueing, as in RFC 8290 without CoDel): large flows do not
-    /// delay small ones. The bound of delay is then that of the slice as a whole.
+    /// Flows are spread by a hash over 1,024 queues, which take turns (flow queueing, as in RFC 8290 without CoDel): large flows do not
+    /// delay small ones in other queues. The bound of delay is then that of the slice as a whole.
     #[serde(default)]
+    #[schema(default = false)]
     pub flow_queueing: bool,
     /// Flows above a rate are recognised, and reported as events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,11 +45,11 @@ pub struct ElephantTerms {
     pub rate_bps: u64,
     /// The interval, milliseconds; the rate sends at least 1522 B in it.
     #[serde(default = "default_interval_ms")]
-    #[schema(minimum = 1, maximum = 3_600_000)]
+    #[schema(minimum = 1, maximum = 3_600_000, default = 100)]
     pub interval_ms: u64,
     /// Intervals in a row.
     #[serde(default = "default_times")]
-    #[schema(minimum = 1, maximum = 1_000)]
+    #[schema(minimum = 1, maximum = 1_000, default = 2)]
     pub times: u32,
 }
 

@@ -117,10 +117,10 @@ pub struct GatewaySlice {
     /// Weight of the tenant's share of the excess.
     #[serde(default = "one")]
     pub tenant_weight: u32,
-    /// In the forward direction; `None`: it does not exist there.
+    /// In the forward direction; absent if it does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<GatewayTerms>,
-    /// In the backward direction; `None`: it does not exist there.
+    /// In the backward direction; absent if it does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<GatewayTerms>,
     /// Its version.
@@ -216,10 +216,11 @@ pub struct GatewayRecord {
     pub acknowledged: u64,
     /// When it was heard of last, milliseconds since 1970-01-01 UTC.
     pub seen_at_ms: u64,
-    /// Whether it asks for its state: it has done so within the last 10 s.
+    /// Whether anything was heard of it within the last 10 s or so: an announcement, a request for its state that waits, an acknowledgement,
+    /// or counters.
     pub connected: bool,
-    /// Why its last announcement was refused. The links are as announced before, and of those that it announces otherwise
-    /// nothing more is promised.
+    /// Why its last announcement was refused. The links stay as they were accepted last. Unless the gateway follows another store, those that it
+    /// announced otherwise, or not at all, are `disputed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 /// Most classes of a gateway's own policy.
 const CLASSES_MAX: usize = 4_096;
 
-/// What a rate counts of a frame.
+/// What a rate counts of a frame. `L1`: what occupies the wire, that is preamble, frame with FCS, and inter-frame gap. `L2`: the frame without
+/// FCS. `L3`: the IP packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Counts {
     /// What occupies the wire: preamble, frame with FCS, inter-frame gap.
@@ -69,23 +70,25 @@ pub struct LinkDirection {
     /// Rate that may be guaranteed, bit/s.
     #[schema(minimum = 1, maximum = 100_000_000_000_000_u64)]
     pub rate_bps: u64,
-    /// What the rate of the link counts.
+    /// What the rate of the link counts; L2 by default.
     #[serde(default)]
+    #[schema(default = "L2")]
     pub counts: Counts,
-    /// What rates and bursts of slices, `largest_frame_bytes` and `buffer_bytes` count.
+    /// What rates and bursts of slices, `largest_frame_bytes` and `buffer_bytes` count; L2 by default.
     #[serde(default)]
+    #[schema(default = "L2")]
     pub slices_count: Counts,
     /// The largest frame of any traffic, bytes.
     #[schema(minimum = 60, maximum = 65_581)]
     pub largest_frame_bytes: u64,
-    /// Buffer of all slices together, bytes; `None` if it is not limited.
+    /// Buffer of all slices together, bytes; absent if it is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub buffer_bytes: Option<u64>,
     /// The shortest delay that can be promised, nanoseconds.
     #[schema(minimum = 1_000)]
     pub shortest_delay_ns: u64,
-    /// The longest delay that is told apart, nanoseconds.
+    /// The longest delay, nanoseconds: a stated delay above it is rounded down to it. It is at most 55,110 times the shortest, whatever is announced.
     #[schema(minimum = 1_000)]
     pub longest_delay_ns: u64,
     /// Guarantees of classes of the gateway's own policy: what slices are promised is admitted beside them.
@@ -203,8 +206,8 @@ pub struct LinkRecord {
     pub forward: LinkDirectionRecord,
     /// From the second interface to the first.
     pub backward: LinkDirectionRecord,
-    /// Its gateway announces it otherwise, and was refused because of what is promised: nothing more is promised of it until
-    /// slices are removed, or it is announced as before.
+    /// Whether the last announcement of its gateway was refused and had this link otherwise, or not at all. No further guarantee is admitted on it
+    /// until an announcement is accepted.
     #[serde(default)]
     pub disputed: bool,
 }
@@ -257,10 +260,11 @@ pub struct Promised {
 pub struct Left {
     /// Rate of the link that is not reserved, bit/s as the link counts.
     pub rate_bps: u64,
-    /// Buffer that is not reserved, bytes; `None` if it is not limited.
+    /// Buffer that is not reserved, bytes; absent if it is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_bytes: Option<u64>,
-    /// The smallest delay that a slice with a burst of one largest frame would be promised, nanoseconds; `None` if none would be.
+    /// Lower bound of the delay of any further guarantee, nanoseconds; absent if none would be admitted. It is reached with a burst of one largest
+    /// frame, hardly any rate, and no smaller frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_delay_ns: Option<u64>,
 }

@@ -7,7 +7,8 @@ use slicewise_model::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, Ma
 use slicewise_wire::{PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP};
 use std::fmt;
 use std::ops::RangeInclusive;
-use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// ICMP (RFC 792).
 const PROTOCOL_ICMP: u8 = 1;
@@ -68,8 +69,21 @@ pub enum Protocol {
     /// By name.
     Name(ProtocolName),
     /// By number, 0 to 255.
+    #[schema(value_type = ProtocolNumber)]
     Number(u8),
 }
+
+/// A protocol number in the description of the API.
+struct ProtocolNumber;
+
+impl PartialSchema for ProtocolNumber {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new().schema_type(Type::Integer);
+        number.minimum(Some(0)).maximum(Some(255)).into()
+    }
+}
+
+impl ToSchema for ProtocolNumber {}
 
 /// Protocols that have a name here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

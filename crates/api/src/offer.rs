@@ -4,7 +4,7 @@ use crate::{Bounds, DelayChoices};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A direction of a link.
+/// A direction of a link. `forward`: from the first interface of a gateway to the second. `backward`: the opposite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -38,7 +38,8 @@ pub struct RefusedOn {
 
 /// Whether a slice would be accepted, and what would be. Each of the alternatives changes one number only and leaves the others as asked for;
 /// where a slice has guarantees in both directions, the alternatives are about the direction that was refused (`refused_on`),
-/// or, if it is accepted, about the forward direction if there is a guarantee in it.
+/// or, if it is accepted, about the forward direction if there is a guarantee in it. If a quota of rates refuses it, only `largest_rate_bps` is
+/// stated, of the first direction with a guarantee. If it is refused for another reason than capacity, there are no alternatives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OfferAnswer {
     /// Whether it would be accepted as it is.

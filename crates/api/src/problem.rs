@@ -11,13 +11,13 @@ pub const PROBLEM_TYPE: &str = "application/problem+json";
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// What kind of problem, as `urn:slicewise:problem:refused`.
+    /// Kind of problem, as `urn:slicewise:problem:refused`; `docs/controller.md` lists them.
     #[serde(rename = "type", default = "about_blank")]
     pub kind: String,
     /// The kind for people.
     #[serde(default)]
     pub title: String,
-    /// The HTTP status.
+    /// The HTTP status. Answers with 429 and 503 have the header `Retry-After`.
     #[serde(default)]
     pub status: u16,
     /// What is wrong with this request, and what to do.

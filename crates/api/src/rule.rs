@@ -14,21 +14,21 @@ const FOR_MAX_MS: u64 = 86_400_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The slice that lends; it has a guarantee.
+    /// The slice that lends; it has a guarantee in the direction. The rule ends when the slice is removed.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub from: String,
-    /// The slice that borrows; the links that it shares with `from` make the rule apply.
+    /// The slice that borrows; it shares a link with `from`, and exists in the direction. The rule ends when the slice is removed.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub to: String,
     /// In which direction.
     pub direction: Direction,
-    /// How much of its guarantee `from` leaves unused, bit/s.
+    /// How much of its guarantee `from` leaves unused, bit/s. It is not compared with the guarantee: a rule with more than that never lends.
     #[schema(minimum = 1, maximum = 9_223_372_036_854_775_807_u64)]
     pub unused_bps: u64,
     /// For how long, milliseconds; judged by the reports of the gateway, about one a second.
     #[schema(minimum = 0, maximum = 86_400_000)]
     pub for_ms: u64,
-    /// Weight of `to` while it borrows; `None` for that of its own. Its maximum, if it has one, is raised by `unused_bps`.
+    /// Weight of `to` while it borrows; absent for its own. Its maximum, if it has one, is raised by `unused_bps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 65535)]
     pub weight: Option<u32>,

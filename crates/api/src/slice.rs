@@ -21,28 +21,32 @@ pub const MATCHES_MAX: usize = 64;
 /// Most links of a path.
 const LINKS_MAX: usize = 16;
 
-/// A slice as asked for.
+/// A slice as asked for, with at least one of `forward` and `backward`. A request replaces the slice as a whole: a member that it leaves out gets
+/// its default. To change a part, read the slice and send all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
-    /// Its name, unique among all tenants: `[a-z0-9][a-z0-9._-]{0,62}`.
+    /// Its name, unique among all tenants: `[a-z0-9][a-z0-9._-]{0,62}`. It is neither `class-default` nor the name of a class of a gateway on its
+    /// path.
     #[schema(example = "gold", pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub name: String,
     /// The tenant it belongs to. Empty: the one it has; for a new slice that of the token, or `default`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schema(example = "default", pattern = "^([a-z0-9][a-z0-9._-]{0,62})?$")]
     pub tenant: String,
-    /// The links it passes, in the forward direction. Empty: the only link there is.
+    /// The links it passes, in the forward direction. Empty: for a change, the path that it has; for a new slice, the only link there is. The path
+    /// cannot be changed. It passes each gateway once.
     #[serde(default)]
     #[schema(max_items = 16, value_type = Vec<Name>)]
     pub path: Vec<String>,
-    /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices.
+    /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices of the
+    /// same link and direction. Classes of a gateway's own policy are tested before slices.
     #[schema(min_items = 1, max_items = 64)]
     pub matches: Vec<Match>,
-    /// What it gets in the forward direction; `None` if it does not exist there.
+    /// What it gets in the forward direction; absent if it does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<Terms>,
-    /// What it gets in the backward direction; `None` if it does not exist there.
+    /// What it gets in the backward direction; absent if it does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Terms>,
 }
@@ -51,15 +55,15 @@ pub struct Slice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// What it is promised; `None` for best effort.
+    /// What it is promised; absent for best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarantee: Option<Guarantee>,
-    /// The most it may send; `None` if only the link limits it.
+    /// The most it may send; absent if only the link limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Maximum>,
     /// Weight of its share of the excess among the slices of its tenant.
     #[serde(default = "default_weight")]
-    #[schema(minimum = 1, maximum = 65535)]
+    #[schema(minimum = 1, maximum = 65535, default = 1)]
     pub weight: u32,
     /// What is done about its flows.
     #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
@@ -82,7 +86,8 @@ impl Default for Terms {
     }
 }
 
-/// A guarantee: packets within rate and burst are not lost, and delayed for no longer than the objective.
+/// A guarantee: frames within rate and burst are not lost, and delayed for no longer than the objective; without an objective, than `bound_ns` of
+/// the slice. Frames above both are not dropped for that: they share the excess, and have no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guarantee {
@@ -92,19 +97,19 @@ pub struct Guarantee {
     /// Committed burst (CBS), bytes; at least the largest frame of the link.
     #[schema(minimum = 1, maximum = 1_000_000_000, example = 15_220)]
     pub burst_bytes: u64,
-    /// Delay objective from end to end, nanoseconds. `None`: at every link the time that the rate takes to send the burst, where that
+    /// Delay objective from end to end, nanoseconds. Absent: at every link the time that the rate takes to send the burst, where that
     /// fits, else the smallest delay that does; a change keeps what was chosen while it fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
     pub delay_ns: Option<u64>,
     /// The smallest frame, bytes as the link's slices count: smaller ones are charged as this, so that less of the link has to be
-    /// reserved where that counts more bytes of each frame. `None`: any frame.
+    /// reserved where that counts more bytes of each frame. Absent: any frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 65_581)]
     pub smallest_frame_bytes: Option<u64>,
 }
 
-/// The most that a slice may send, even if the link is idle.
+/// The most that a slice may send, even if the link is idle. Frames above it wait in the slice's queue, and are dropped only when that is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Maximum {
@@ -116,7 +121,9 @@ pub struct Maximum {
     pub burst_bytes: u64,
 }
 
-/// What has become of a slice.
+/// State of a slice. `admitted`: its capacity is promised, and not every gateway of its path has it in force yet. `installed`: every gateway of its
+/// path has it in force. `draining`: it was removed, but frames of it may still wait in a gateway; its capacity stays promised until each
+/// gateway says that they are gone.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
@@ -145,10 +152,10 @@ impl SliceState {
 /// Delay bounds from end to end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bounds {
-    /// Of the forward direction, nanoseconds; `None` without a guarantee there.
+    /// Of the forward direction, nanoseconds; absent without a guarantee there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<u64>,
-    /// Of the backward direction, nanoseconds; `None` without a guarantee there.
+    /// Of the backward direction, nanoseconds; absent without a guarantee there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<u64>,
 }
@@ -156,10 +163,10 @@ pub struct Bounds {
 /// Why the directions of a slice have their delays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DelayChoices {
-    /// Of the forward direction; `None` without a guarantee there.
+    /// Of the forward direction; absent without a guarantee there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<DelayChoice>,
-    /// Of the backward direction; `None` without a guarantee there.
+    /// Of the backward direction; absent without a guarantee there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<DelayChoice>,
 }
@@ -176,7 +183,8 @@ pub struct DelayChoice {
     pub links_ns: Vec<u64>,
 }
 
-/// Where a delay comes from.
+/// Origin of a delay. `stated`: it was stated. `default`: none was stated, and it is the default. `smallest`: none was stated, and the slice has
+/// another one than its present default: the smallest that fitted when it was admitted, or the one that it had before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DelayOrigin {
@@ -184,7 +192,8 @@ pub enum DelayOrigin {
     Stated,
     /// None was stated: it is the default.
     Default,
-    /// None was stated, and the default did not fit when the slice was admitted: it is the smallest delay that did.
+    /// None was stated, and the slice has another one than its present default: the smallest that fitted when it was admitted, or the
+    /// one that it had before a change.
     Smallest,
 }
 
@@ -258,7 +267,7 @@ impl SliceRecord {
 pub struct SlicePage {
     /// The slices.
     pub items: Vec<SliceRecord>,
-    /// `after` of the next part; `None` at the end.
+    /// `after` of the next part; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Number of slices in all parts, if it was asked for (`count`).

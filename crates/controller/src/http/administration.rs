@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
-use super::openapi::Problems;
+use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Administrator, Reader};
 use crate::administration as store;
 use crate::refusal::Refusal;
@@ -49,8 +49,8 @@ pub(super) async fn tenant(
     json(&found.ok_or_else(|| Refusal::not_found("tenant", &name))?)
 }
 
-/// Add a tenant, or change it. A quota below what is used refuses only what would use more.
-#[utoipa::path(put, path = "/v1/tenants/{name}", tag = "administration", request_body = Tenant, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+/// Add a tenant, or replace it as a whole: what is not stated gets its default. Read it first, and send all of it. A quota below what is used refuses only what would use more.
+#[utoipa::path(put, path = "/v1/tenants/{name}", tag = "administration", request_body = Tenant, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), IdempotencyKey),
     responses((status = 200, description = "Changed.", body = TenantRecord), (status = 201, description = "Added.", body = TenantRecord), Problems))]
 pub(super) async fn put_tenant(
     State(app): State<Shared>,
@@ -78,7 +78,7 @@ pub(super) async fn put_tenant(
 }
 
 /// Remove a tenant that has no slices and no tokens.
-#[utoipa::path(delete, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+#[utoipa::path(delete, path = "/v1/tenants/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), IdempotencyKey),
     responses((status = 204, description = "Removed."), Problems))]
 pub(super) async fn remove_tenant(
     State(app): State<Shared>,
@@ -115,7 +115,8 @@ pub(super) async fn tokens(State(app): State<Shared>, Administrator(_): Administ
     json(&found.map_err(|error| of_store(&error))?)
 }
 
-/// Make a token. It is shown this one time; the store keeps a hash of it. From the first token on, every request needs one.
+/// Make a token. It is shown this one time; the store keeps a hash of it. From the first token on, every request under `/v1` and `/metrics` needs one:
+/// make one with scope `admin` first. A request with an `Idempotency-Key` is refused.
 #[utoipa::path(post, path = "/v1/tokens", tag = "administration", request_body = NewToken,
     responses((status = 201, description = "The token.", body = TokenCreated), Problems))]
 pub(super) async fn add_token(
@@ -141,7 +142,7 @@ pub(super) async fn add_token(
 }
 
 /// Revoke a token.
-#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "administration", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), IdempotencyKey),
     responses((status = 204, description = "Revoked."), Problems))]
 pub(super) async fn remove_token(
     State(app): State<Shared>,

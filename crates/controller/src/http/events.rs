@@ -38,18 +38,20 @@ pub(super) struct EventParameters {
     /// Those after this number. A stream without it begins with what comes next.
     #[serde(default, deserialize_with = "super::extract::natural")]
     after: Option<u64>,
-    /// The newest events of a list, so many, instead of those after a number.
+    /// The newest events, so many, instead of those after a number. For lists only.
     #[serde(default)]
     #[param(minimum = 1, maximum = 1000)]
     newest: Option<u32>,
-    /// At most this many in a list.
+    /// At most this many. For lists only.
     #[serde(default)]
-    #[param(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
 }
 
-/// Events after a number, oldest first; with `Accept: text/event-stream` a stream of them, which `Last-Event-ID` continues.
-#[utoipa::path(get, path = "/v1/events", tag = "history", params(EventParameters),
+/// Events after a number, oldest first; with `Accept: text/event-stream` a stream of them, which `Last-Event-ID` continues. Each event of the stream has
+/// `id`, its number, and `data`, an `Event` as JSON.
+#[utoipa::path(get, path = "/v1/events", tag = "history", params(EventParameters,
+        ("Last-Event-ID" = Option<u64>, Header, description = "For streams: those after this number. It takes precedence over `after`.")),
     responses((status = 200, description = "Events.", content((EventPage = "application/json"), (String = "text/event-stream"))), Problems))]
 pub(super) async fn events(
     State(app): State<Shared>,

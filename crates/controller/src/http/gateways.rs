@@ -4,7 +4,7 @@ use super::Shared;
 use super::answer::{Replied, failed, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::guard::Proof;
-use super::openapi::Problems;
+use super::openapi::{GatewayHeaders, IdempotencyKey, Problems};
 use super::permit::{Gateway, Operator, Reader, WholeReader};
 use super::slices::visible;
 use crate::gateways::{self as known, CONNECTED, Instance};
@@ -74,10 +74,12 @@ pub(super) async fn link_counters(
 pub(super) struct CounterParameters {
     /// Also its flows. The first time they come with the next report of the gateway, about a second later.
     #[serde(default)]
+    #[param(default = false)]
     flows: Option<bool>,
 }
 
-/// The newest counters of a slice, at each gateway of its path.
+/// The newest counters of a slice, at each gateway of its path. A gateway reports only slices with traffic, or whose traffic has just ended: a slice or
+/// direction that is absent from its newest report sent and dropped nothing, and no frame of it waits.
 #[utoipa::path(get, path = "/v1/slices/{name}/counters", tag = "slices", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), CounterParameters),
     responses((status = 200, description = "Counters.", body = SliceCountersRecord), Problems))]
 pub(super) async fn slice_counters(
@@ -131,7 +133,8 @@ pub(super) struct SeveralParameters {
     slices: String,
 }
 
-/// The newest counters of several slices: of those that are on a screen. Names that do not exist are left out.
+/// The newest counters of several slices: of those that are on a screen. Names that do not exist are left out. A gateway reports only slices with
+/// traffic, or whose traffic has just ended: a slice or direction that is absent from its newest report sent and dropped nothing, and no frame of it waits.
 #[utoipa::path(get, path = "/v1/counters", tag = "slices", params(SeveralParameters),
     responses((status = 200, description = "Counters.", body = Vec<SliceCountersRecord>), Problems))]
 pub(super) async fn several_counters(
@@ -162,9 +165,10 @@ pub(super) async fn gateways(State(app): State<Shared>, WholeReader(_): WholeRea
     json(&found.map_err(|error| of_store(&error))?)
 }
 
-/// A gateway announces its links. Links that no longer hold what is promised of them are refused with 409, and so are a second gateway
-/// of a name (header `Gateway-Instance`) and one that follows another store (header `Gateway-Store`).
-#[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+/// A gateway announces its links. Refused with 409: links that do not hold what is promised of them, a left-out link that slices pass, a link of another
+/// gateway, a class with the name of a slice, another process of this name while one is connected (`Gateway-Instance`), and a gateway that follows another
+/// store (`Gateway-Store`).
+#[utoipa::path(put, path = "/v1/gateways/{name}", tag = "gateways", request_body = GatewayAnnouncement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), GatewayHeaders, IdempotencyKey),
     responses((status = 200, description = "Noted.", body = Announced), Problems))]
 pub(super) async fn announce(
     State(app): State<Shared>,
@@ -208,7 +212,7 @@ pub(super) async fn announce(
 
 /// Forget a gateway that does not come back, with its links. Its slices must have been removed before; those that drain count as gone:
 /// whoever asks for this vouches that the gateway forwards no more. One that is connected is refused with 409.
-#[utoipa::path(delete, path = "/v1/gateways/{name}", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+#[utoipa::path(delete, path = "/v1/gateways/{name}", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), IdempotencyKey),
     responses((status = 204, description = "Forgotten."), Problems))]
 pub(super) async fn forget(
     State(app): State<Shared>,
@@ -240,14 +244,15 @@ pub(super) struct DesiredParameters {
     /// The generation that the gateway has reached; 0 for none.
     #[serde(default, deserialize_with = "super::extract::natural")]
     after: Option<u64>,
-    /// If nothing changed, wait for it this long, milliseconds.
+    /// If nothing changed, wait for a change this long, milliseconds.
     #[serde(default)]
-    #[param(maximum = 60000)]
+    #[param(maximum = 60000, default = 0)]
     wait_ms: Option<u64>,
 }
 
-/// What a gateway has to carry out: everything (`snapshot`), or what changed after a generation. It waits until something does.
-#[utoipa::path(get, path = "/v1/gateways/{name}/desired", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), DesiredParameters),
+/// What a gateway has to carry out: everything (`snapshot`), or what changed after a generation. With `wait_ms` it waits that long for a change; by default it answers at
+/// once.
+#[utoipa::path(get, path = "/v1/gateways/{name}/desired", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), GatewayHeaders, DesiredParameters),
     responses((status = 200, description = "What to carry out.", body = Desired), Problems))]
 pub(super) async fn desired(
     State(app): State<Shared>,
@@ -315,7 +320,7 @@ fn touch(app: &Shared, gateway: &str) {
 }
 
 /// A gateway says what it has in force, what it refused, and which slices are gone.
-#[utoipa::path(post, path = "/v1/gateways/{name}/acknowledgements", tag = "gateways", request_body = Acknowledgement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+#[utoipa::path(post, path = "/v1/gateways/{name}/acknowledgements", tag = "gateways", request_body = Acknowledgement, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), GatewayHeaders),
     responses((status = 204, description = "Noted."), Problems))]
 pub(super) async fn acknowledge(
     State(app): State<Shared>,
@@ -339,7 +344,7 @@ pub(super) async fn acknowledge(
 }
 
 /// A gateway reports what it counted since its last report.
-#[utoipa::path(post, path = "/v1/gateways/{name}/counters", tag = "gateways", request_body = CounterReport, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
+#[utoipa::path(post, path = "/v1/gateways/{name}/counters", tag = "gateways", request_body = CounterReport, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), GatewayHeaders),
     responses((status = 200, description = "Noted.", body = CounterAnswer), Problems))]
 pub(super) async fn report_counters(
     State(app): State<Shared>,

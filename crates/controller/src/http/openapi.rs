@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
-use utoipa::{IntoResponses, Modify, OpenApi};
+use utoipa::{IntoParams, IntoResponses, Modify, OpenApi};
 
 /// What every route may answer instead: a problem document (RFC 9457).
 pub(super) struct Problems;
@@ -24,14 +24,40 @@ impl IntoResponses for Problems {
     }
 }
 
+/// Header of requests for changes.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(super) struct IdempotencyKey {
+    /// For a day, the same request of the same token with this key gets the first answer, also a refusal (409). Another request with it is refused
+    /// (422). Use a new key to try again.
+    #[param(rename = "Idempotency-Key", pattern = "^[ -~]{1,255}$")]
+    key: Option<String>,
+}
+
+/// Headers of all that gateways ask and say.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only their description is used")]
+pub(super) struct GatewayHeaders {
+    /// Identifier of the gateway's process. While one process of the name is connected, another is refused (409).
+    #[param(rename = "Gateway-Instance", pattern = "^[A-Za-z0-9]{1,64}$")]
+    instance: Option<String>,
+    /// Identity of the store that the gateway follows, as answers state it (`store`). A controller of another store refuses (409).
+    #[param(rename = "Gateway-Store", pattern = "^[A-Za-z0-9]{1,64}$")]
+    store: Option<String>,
+}
+
+/// When a token is needed.
+const TOKEN: &str = "From the first token on, every request under `/v1` and `/metrics` needs one: make one with scope `admin` first. While there is none, \
+                     none is needed on loopback.";
+
 struct Tokens;
 
 impl Modify for Tokens {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
-        let scheme = scheme
-            .description(Some("Not needed on loopback while there is no token."))
-            .build();
+        let scheme = scheme.description(Some(TOKEN)).build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
     }

@@ -22,14 +22,14 @@ fn text(kind: &'static str, body: String) -> Response {
     response
 }
 
-/// Whether the process answers.
-#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
+/// Whether the process answers. No token is needed.
+#[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
 pub(super) async fn healthy() -> Response {
     text("text/plain", "ok\n".to_owned())
 }
 
-/// Whether the store answers, and changes are carried out.
-#[utoipa::path(get, path = "/readyz", tag = "operations", responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
+/// Whether the store answers, and changes are carried out. No token is needed.
+#[utoipa::path(get, path = "/readyz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
 pub(super) async fn ready(State(app): State<Shared>) -> Replied {
     if !app.store.writer().is_working() {
         return Err(Refusal::defect());
@@ -54,7 +54,7 @@ pub(super) async fn metrics(State(app): State<Shared>, WholeReader(_): WholeRead
     Ok(text(OPEN_METRICS, body))
 }
 
-/// What gateways counted last of each slice (OpenMetrics); those of its tenant for a tenant.
+/// Guarantee and bound of each slice, and what gateways counted last of it (OpenMetrics); for a tenant, its slices only.
 #[utoipa::path(get, path = "/metrics/slices", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::openapi::Problems))]
 pub(super) async fn slice_metrics(State(app): State<Shared>, Reader(actor): Reader) -> Replied {
     let slices = counters_of_all(&app.store, &app.counters, &actor).await;

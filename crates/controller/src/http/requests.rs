@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::Replied;
 use super::extract::{Asked, Parameters, body};
-use super::openapi::Problems;
+use super::openapi::{IdempotencyKey, Problems};
 use super::permit::Changer;
 use super::slices::apply_batch;
 use crate::administration::hash;
@@ -50,9 +50,10 @@ impl PartialSchema for Requests {
 
 impl ToSchema for Requests {}
 
-/// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction. A request with `name` changes the slice of that name,
-/// if there is one; a request without adds one, and the answer says how it is called.
-#[utoipa::path(post, path = "/v1/slice-requests", tag = "slices", params(RequestParameters),
+/// Add or change slices by requests of P4-TINS: one, or a list, which is carried out whole or not at all. They are about the forward direction. A request with `name` replaces the slice of that name,
+/// if there is one: its backward direction, weight, delay objective and treatment of flows are removed. A request without adds one, and the answer says how
+/// it is called. Rates and bursts count as the link's slices do (`slices_count`); a burst is at least 1546 B. The body is limited to 1 MiB.
+#[utoipa::path(post, path = "/v1/slice-requests", tag = "slices", params(RequestParameters, IdempotencyKey),
     request_body(content = Requests, description = "`name`, `minRate`, `maxRate`, `allowBurst`, `peakBurst`, `flows`; see docs/formats/p4-tins.md."),
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn slice_requests(

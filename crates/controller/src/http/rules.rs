@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::{Replied, json, of_store};
 use super::extract::{Asked, Json, Named};
-use super::openapi::Problems;
+use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Operator, WholeReader};
 use crate::refusal::Refusal;
 use crate::rules as store;
@@ -21,7 +21,7 @@ pub(super) async fn rules(State(app): State<Shared>, WholeReader(_): WholeReader
 }
 
 /// One rule.
-#[utoipa::path(get, path = "/v1/rules/{name}", tag = "rules", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/rules/{name}", tag = "rules", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")),
     responses((status = 200, description = "The rule.", body = RuleRecord), Problems))]
 pub(super) async fn rule(
     State(app): State<Shared>,
@@ -35,8 +35,9 @@ pub(super) async fn rule(
     json(&found.ok_or_else(|| Refusal::not_found("rule", &name))?)
 }
 
-/// Add a rule, or change it: what it lends is taken back first.
-#[utoipa::path(put, path = "/v1/rules/{name}", tag = "rules", request_body = Rule, params(("name" = String, Path)),
+/// Add a rule, or replace it: what it lends is taken back first. Refused with 409 if one of the slices does not exist or drains, `from` has no guarantee
+/// in the direction, `to` does not exist in it, they share no link, or `to` borrows by another rule there. A rule ends when one of its slices is removed.
+#[utoipa::path(put, path = "/v1/rules/{name}", tag = "rules", request_body = Rule, params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), IdempotencyKey),
     responses((status = 200, description = "Changed.", body = RuleRecord), (status = 201, description = "Added.", body = RuleRecord), Problems))]
 pub(super) async fn put_rule(
     State(app): State<Shared>,
@@ -61,7 +62,7 @@ pub(super) async fn put_rule(
 }
 
 /// Remove a rule: what it lends is taken back.
-#[utoipa::path(delete, path = "/v1/rules/{name}", tag = "rules", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/rules/{name}", tag = "rules", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), IdempotencyKey),
     responses((status = 204, description = "Removed."), Problems))]
 pub(super) async fn remove_rule(
     State(app): State<Shared>,

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::answer::{Replied, failed, json, of_store, set_etag};
 use super::extract::{Asked, Json, Named, Numbered, Parameters};
-use super::openapi::Problems;
+use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Changer, Operator, Reader};
 use crate::actor::Actor;
 use crate::history;
@@ -33,7 +33,7 @@ pub(super) struct SliceParameters {
     after: Option<String>,
     /// At most this many.
     #[serde(default)]
-    #[param(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
     /// Those of this tenant.
     #[serde(default)]
@@ -146,11 +146,12 @@ pub(super) async fn visible(
         .ok_or_else(|| Refusal::not_found("slice", name))
 }
 
-/// Add a slice, or change it. Refused with 409 and an offer if its guarantee cannot be kept.
+/// Add a slice, or replace it as a whole: what is not stated gets its default. Read it first, and send all of it. Refused with 409 and an offer if its
+/// guarantee cannot be kept.
 #[utoipa::path(put, path = "/v1/slices/{name}", tag = "slices", request_body = Slice,
     params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, pattern = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#, description = "Only if the slice has this version."),
         ("If-None-Match" = Option<String>, Header, pattern = r"^\*$", description = "`*`: only if the slice does not exist."),
-        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
+        IdempotencyKey),
     responses((status = 200, description = "Changed, or as it was.", body = SliceRecord, headers(("ETag" = String))),
         (status = 201, description = "Added.", body = SliceRecord, headers(("ETag" = String), ("Location" = String))), Problems))]
 pub(super) async fn put(
@@ -200,8 +201,8 @@ async fn one(tx: &mut Tx, name: &str, status: u16) -> Result<Answer, Failed> {
 /// Remove a slice. It drains: its capacity stays promised until its gateways have sent its last frames.
 #[utoipa::path(delete, path = "/v1/slices/{name}", tag = "slices",
     params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, pattern = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#, description = "Only if the slice has this version."),
-        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
-    responses((status = 202, description = "It drains.", body = SliceRecord), Problems))]
+        IdempotencyKey),
+    responses((status = 202, description = "It drains.", body = SliceRecord, headers(("ETag" = String))), Problems))]
 pub(super) async fn remove(
     State(app): State<Shared>,
     Changer(actor): Changer,
@@ -229,7 +230,7 @@ pub(super) async fn remove(
 
 /// Carry out several changes, all or none.
 #[utoipa::path(post, path = "/v1/batches", tag = "slices", request_body = Batch,
-    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
+    params(IdempotencyKey),
     responses((status = 200, description = "All of them are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn batch(
     State(app): State<Shared>,
@@ -299,7 +300,7 @@ pub(super) struct GenerationParameters {
     before: Option<u64>,
     /// At most this many.
     #[serde(default)]
-    #[param(minimum = 1, maximum = 100)]
+    #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<u32>,
 }
 
@@ -331,10 +332,11 @@ pub(super) async fn generation(
     json(&found.ok_or_else(|| Refusal::not_found("generation", &number.to_string()))?)
 }
 
-/// Return to the slices of a generation, as one batch of any size; 0 is before the first.
+/// Return to the slices of a generation, as one batch of any size; 0 is before the first. Refused with 409 while a slice that is to come back still
+/// drains. Weights of tenants and quotas stay as they are, and so do rules, except those of slices that are removed.
 #[utoipa::path(post, path = "/v1/generations/{generation}/restore", tag = "history", params(("generation" = u64, Path),
         ("If-Match" = Option<String>, Header, description = "Only if this is the newest generation: nothing that others have changed since is undone."),
-        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
+        IdempotencyKey),
     responses((status = 200, description = "All changes are admitted.", body = BatchAnswer), Problems))]
 pub(super) async fn restore(
     State(app): State<Shared>,

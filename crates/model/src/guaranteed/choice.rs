@@ -78,7 +78,8 @@ pub enum DelayReason {
     Stated,
     /// It states none, and has its default.
     Default,
-    /// It states none, and its default did not fit when it was admitted; a change since then keeps what was chosen.
+    /// It states none, and has another one than its present default: the smallest that fitted when it was admitted, or the one that it
+    /// had before a change.
     Chosen {
         /// Its default.
         default: Duration,
