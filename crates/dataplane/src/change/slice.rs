@@ -89,6 +89,13 @@ pub enum SliceChange {
         /// The name of the slice.
         name: String,
     },
+    /// The end of a slice that was removed and of which frames wait: these are dropped
+    /// ([`SliceRemoved`](crate::DropReason::SliceRemoved)), and what waits for them goes on as if the last had left. Those of its
+    /// frames that wait elsewhere, in class-default's queue or from a policy before, are not dropped. O(frames).
+    Purge {
+        /// The name that the slice had.
+        name: String,
+    },
 }
 
 /// A slice to be added.
@@ -136,6 +143,7 @@ pub(crate) fn change(
             SliceChange::Matches { name, matches } => changing.matches(name, *matches),
             SliceChange::Rename { name, to } => changing.rename(&name, to),
             SliceChange::Remove { name } => changing.remove(name),
+            SliceChange::Purge { name } => changing.purge(name),
         }
     })
 }
@@ -170,6 +178,7 @@ pub(crate) fn check(
             }
             SliceChange::Rename { name, to } => changing.check_rename(name, to).map(drop),
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
+            SliceChange::Purge { name } => changing.check_purge(name).map(drop),
         }
     })
 }
@@ -419,6 +428,39 @@ impl Changing<'_> {
         Ok(SliceChanged { class, waiting })
     }
 
+    fn check_purge(&self, name: &str) -> Result<u32, SliceChangeError> {
+        match self.ledger.class_of(name) {
+            Some(class) if self.ledger.moving.contains_key(&class) => Ok(class),
+            found => {
+                let name = name.to_owned();
+                Err(match found {
+                    Some(_) => SliceChangeError::InForce { name },
+                    None => SliceChangeError::Unknown { name },
+                })
+            }
+        }
+    }
+
+    fn purge(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
+        let class = self.check_purge(&name)?;
+        let (slice, now) = (self.queue_of(class).slice(), self.now);
+        let (scheduler, pool) = self.scheduler(&name)?;
+        scheduler.purge_slice(slice, class, pool, now);
+        self.on_queues_changed();
+        let waiting = match self.try_finish(class) {
+            true => 0,
+            false => self.waiting_of(class),
+        };
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        Ok(SliceChanged { class, waiting })
+    }
+
+    /// Frames that wait and are counted under a class.
+    fn waiting_of(&self, class: u32) -> u64 {
+        let class = self.pipeline.classes.get(class as usize);
+        class.map_or(0, |class| class.counters.queued_frames)
+    }
+
     /// Release what is no longer reserved.
     fn settle(&mut self) {
         self.finish_some();
@@ -460,10 +502,9 @@ impl Changing<'_> {
                 if self.try_finish(class) {
                     return Ok(());
                 }
-                let class = self.pipeline.classes.get(class as usize);
                 Err(SliceChangeError::Draining {
                     name: name.to_owned(),
-                    frames: class.map_or(0, |class| class.counters.queued_frames),
+                    frames: self.waiting_of(class),
                 })
             }
             None if self.ledger.is_free(name) => Ok(()),

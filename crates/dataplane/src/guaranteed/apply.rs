@@ -2,6 +2,7 @@
 
 use super::slice::{Excess, Life, SliceState, Tier};
 use super::{Guaranteed, Removal, SliceError, SliceId, largest_frame_of, shift_of};
+use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
 use slicewise_model::{GuaranteedParams, SliceParams};
 use slicewise_units::Instant;
@@ -108,6 +109,44 @@ impl Guaranteed {
             return Ok(Removal::Gone);
         }
         Ok(Removal::Draining { packets })
+    }
+
+    /// Drop the frames of a class that wait in a removed slice, which ends as if the last had left. Where the slice has ended before,
+    /// its slot may be that of another by now, with frames of another class: these stay. O(frames).
+    pub(crate) fn purge_slice(
+        &mut self,
+        id: SliceId,
+        class: u32,
+        pool: &mut FramePool,
+        now: Instant,
+    ) {
+        let slice = self.slices.get(id.0 as usize);
+        let slice = slice.filter(|slice| slice.life == Life::Draining && slice.packets > 0);
+        let Some(slice) = slice.filter(|slice| pool.class(slice.head) == class) else {
+            return;
+        };
+        let tier = slice.tier;
+        if tier == Tier::Eligible {
+            self.deadlines.remove(&mut self.slices, id.0);
+        }
+        let mut dropped = 0;
+        while let Some(queued) = self.pop_unserved(id, pool) {
+            let slot = pool.try_take(queued);
+            debug_assert!(slot.is_some(), "the slot just freed is there");
+            slot.iter()
+                .for_each(|&slot| pool.discard(slot, DropReason::SliceRemoved));
+            dropped += 1;
+        }
+        self.flow_queues.count_dropped(dropped);
+        if tier == Tier::Held {
+            // Its slot is free once what it is held for has happened.
+            self.drained_in = self.busy_period;
+        } else {
+            self.on_emptied(id.0);
+        }
+        if !self.is_busy(now.nanos()) {
+            self.busy_period += 1;
+        }
     }
 
     /// Free the slot of a removed slice.

@@ -51,6 +51,11 @@ impl FlowQueues {
         self.queues.get(index as usize)?.as_ref()
     }
 
+    /// Frames were dropped that had been queued.
+    pub(super) const fn count_dropped(&mut self, frames: u32) {
+        self.effects.dropped += frames;
+    }
+
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut FlowQueue> {
         self.queues.get_mut(index as usize)?.as_mut()
     }

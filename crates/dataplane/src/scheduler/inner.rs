@@ -71,6 +71,16 @@ impl Inner {
         }
     }
 
+    /// The child at `position` has lost its frames without sending them. Returns whether no other has any.
+    pub(super) fn on_emptied(&mut self, position: u32) -> bool {
+        match self {
+            Self::Shaper(_) => true,
+            Self::StrictPriority(node) => node.on_departure(position, true),
+            Self::DeficitRoundRobin(node) => node.on_emptied(position),
+            Self::MinimumShare(node) => node.on_emptied(position),
+        }
+    }
+
     /// Whether it offers what the child at `position` does, which has frames, without a decision.
     #[inline]
     pub(super) const fn offers_what(&self, position: u32) -> bool {

@@ -127,9 +127,11 @@ impl MinimumShare {
             }
             None => self.excess.charge(position, lengths),
         }
-        if !emptied {
-            return false;
-        }
+        emptied && self.on_emptied(position)
+    }
+
+    /// A child has no frames left. Returns whether it was the last.
+    pub(super) fn on_emptied(&mut self, position: u32) -> bool {
         if let Some(minimum) = self.minimum_mut(position) {
             minimum.backlogged = false;
         }

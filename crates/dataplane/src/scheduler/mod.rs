@@ -194,9 +194,18 @@ impl Tree {
 
     /// A guaranteed scheduler may have dropped frames that waited while its slices were changed.
     pub(crate) fn settle_effects(&mut self, leaf: u32) {
-        if let Some(Leaf::Guaranteed(scheduler)) = self.leaf_mut(leaf) {
-            let dropped = scheduler.take_effects().dropped;
-            self.backlog -= dropped;
+        let Some(node) = self.leaves.get_mut(leaf as usize) else {
+            return;
+        };
+        let Leaf::Guaranteed(scheduler) = &mut node.leaf else {
+            return;
+        };
+        let dropped = scheduler.take_effects().dropped;
+        self.backlog -= dropped;
+        let (mut is_empty, mut place) = (dropped > 0 && scheduler.backlog() == 0, node.place);
+        while is_empty && let Some(node) = self.inners.get_mut(place.parent as usize) {
+            is_empty = node.inner.on_emptied(place.position);
+            place = node.place;
         }
     }
 

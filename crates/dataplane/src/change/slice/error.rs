@@ -33,6 +33,12 @@ pub enum SliceChangeError {
         /// How many.
         frames: u64,
     },
+    /// A slice is to be purged that was not removed.
+    #[error("slice `{name}` is in force: remove it first")]
+    InForce {
+        /// The slice.
+        name: String,
+    },
     /// Flows of the slice are to have queues of their own, and frames wait that came before they were told apart.
     #[error(
         "slice `{name}`: {frames} frames wait that came before its flows were told apart: repeat it later"

@@ -178,6 +178,7 @@ enum Step {
     /// Its flows wait by flow, or not.
     Flows(usize, bool),
     Remove(usize),
+    Purge(usize),
     /// The whole policy is built again.
     Whole,
     /// Class-default waits by flow, or not.
@@ -224,6 +225,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (slice(), kind()).prop_map(|(s, k)| Step::Change(s, k)),
         1 => (slice(), any::<bool>()).prop_map(|(s, f)| Step::Flows(s, f)),
         2 => slice().prop_map(Step::Remove),
+        2 => slice().prop_map(Step::Purge),
         1 => Just(Step::Whole),
         1 => any::<bool>().prop_map(Step::Default),
         8 => prop::collection::vec(0..VLANS, 1..60).prop_map(Step::Burst),
@@ -244,7 +246,7 @@ struct Model {
     port: Port,
     slices: [Option<BTreeSet<u16>>; 3],
     removed: u64,
-    codel: u64,
+    lost: u64,
     walked: u64,
     refused: [u64; 11],
     prepared: Option<slicewise_dataplane::Prepared>,
@@ -260,13 +262,18 @@ impl FrameOwner for Refused<'_> {
     }
 }
 
+/// Frames that were dropped from a queue: none that arrives is dropped because a slice was removed.
+fn lost(class: &ClassCounters) -> u64 {
+    class.dropped(DropReason::CoDel) + class.dropped(DropReason::SliceRemoved)
+}
+
 impl Model {
     fn new() -> Self {
         Self {
             port: Port::new(&spec(&[]), Some(LINK)),
             slices: [None, None, None],
             removed: 0,
-            codel: 0,
+            lost: 0,
             walked: 0,
             refused: [0; 11],
             prepared: None,
@@ -364,6 +371,14 @@ impl Model {
                 assert_eq!(removed.is_ok(), self.slices[slice].is_some());
                 self.slices[slice] = None;
             }
+            Step::Purge(slice) => {
+                let name = NAMES[slice].to_owned();
+                let purged = apply(&mut self.port, SliceChange::Purge { name });
+                assert!(purged.is_err() || self.slices[slice].is_none());
+                while self.port.pipeline.poll_dropped().is_some() {
+                    self.port.dropped += 1;
+                }
+            }
             Step::Default(by_flow) => {
                 let flows = SliceFlows {
                     queue: by_flow.then_some(flows::PATIENT),
@@ -426,7 +441,7 @@ impl Model {
                 {
                     for class in replaced.removed() {
                         self.removed += class.offered_frames;
-                        self.codel += class.dropped(DropReason::CoDel);
+                        self.lost += lost(class);
                     }
                 }
             }
@@ -465,7 +480,7 @@ impl Model {
                 let replaced = self.port.pipeline.commit(prepared.unwrap(), now).unwrap();
                 for class in replaced.removed() {
                     self.removed += class.offered_frames;
-                    self.codel += class.dropped(DropReason::CoDel);
+                    self.lost += lost(class);
                 }
                 self.slices = slices;
             }
@@ -476,18 +491,18 @@ impl Model {
                 let replaced = pipeline.commit(prepared.unwrap(), now).unwrap();
                 for class in replaced.removed() {
                     self.removed += class.offered_frames;
-                    self.codel += class.dropped(DropReason::CoDel);
+                    self.lost += lost(class);
                 }
             }
         }
     }
 
-    /// Frames that wait, and those that a queue has dropped for their delay: it may do so whenever it finds the next.
+    /// Frames that wait, and those that were dropped from a queue: for their delay whenever it finds the next, or by a purge.
     fn backlog(&mut self) -> u64 {
         self.check();
         let classes = self.port.pipeline.counters();
-        let codel = classes.map(|class| class.dropped(DropReason::CoDel));
-        u64::from(self.port.pipeline.backlog()) + codel.sum::<u64>() + self.codel
+        let lost = classes.map(lost);
+        u64::from(self.port.pipeline.backlog()) + lost.sum::<u64>() + self.lost
     }
 
     /// Every frame is counted once.
@@ -500,7 +515,7 @@ impl Model {
                 class.sent_frames + class.dropped_total()
             );
             self.removed += class.offered_frames;
-            self.codel += class.dropped(DropReason::CoDel);
+            self.lost += lost(&class);
         }
         let (mut offered, mut queued) = (self.removed, 0);
         let mut names = BTreeSet::new();

@@ -11,6 +11,7 @@ mod gradual;
 mod kept;
 mod matches;
 mod policy;
+mod purge;
 mod random;
 mod rename;
 mod reserved;

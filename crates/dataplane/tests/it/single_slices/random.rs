@@ -1,5 +1,6 @@
 //! Random sequences of changes and frames.
 
+use super::purge::purge;
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ enum Step {
     /// What is done about the flows of a slice: of a map, or of [`OWN`].
     Flows(usize, SliceFlows),
     Remove(usize),
+    Purge(usize),
     Whole(Vec<(usize, Kind)>),
     Shaper(bool),
     Read,
@@ -59,7 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (map.clone(), kind()).prop_map(|(map, kind)| Step::Add(map, kind)),
         2 => (map.clone(), kind()).prop_map(|(map, kind)| Step::Change(map, kind)),
         2 => (map.clone(), slice_flows()).prop_map(|(map, flows)| Step::Flows(map, flows)),
-        3 => map.prop_map(Step::Remove),
+        3 => map.clone().prop_map(Step::Remove),
+        2 => map.prop_map(Step::Purge),
         1 => whole.prop_map(Step::Whole),
         1 => any::<bool>().prop_map(Step::Shaper),
         1 => Just(Step::Read),
@@ -194,6 +197,7 @@ impl Model {
                     self.draining.insert(map, removed.class);
                 }
             }
+            Step::Purge(map) => self.purge(map),
             Step::Whole(classes) => self.replace(classes),
             Step::Shaper(on) => {
                 let shaper = on.then_some(slicewise_model::ShaperParams {
@@ -215,6 +219,30 @@ impl Model {
                 self.read
                     .extend(std::iter::from_fn(|| pipeline.poll_removed(now)));
             }
+        }
+    }
+
+    /// The frames of a slice that drains are dropped, and no others.
+    fn purge(&mut self, map: usize) {
+        let class = self.draining.get(&map).copied();
+        let waiting = class.map_or(0, |class| queued(&self.port, class));
+        let before = u64::from(self.port.pipeline.backlog());
+        let mut left = 0;
+        match apply(&mut self.port, purge(&MAPS[map])) {
+            Ok(purged) => {
+                assert_eq!(Some(purged.class), class);
+                left = u64::from(purged.waiting);
+            }
+            Err(SliceChangeError::InForce { .. }) => assert!(self.maps.contains(&map)),
+            Err(SliceChangeError::Unknown { .. }) => assert!(!self.maps.contains(&map)),
+            Err(other) => panic!("{other}"),
+        }
+        let after = u64::from(self.port.pipeline.backlog());
+        assert_eq!(after, before - waiting + left);
+        if class.is_some() && left == 0 {
+            // Its packets are of the next class from now on.
+            self.draining.remove(&map);
+            self.maps.retain(|other| *other != map);
         }
     }
 
@@ -278,13 +306,13 @@ proptest! {
     ) {
         let mut model = Model::new();
         for step in steps {
-            let is_offer = matches!(step, Step::Offer(..));
+            let is_loss = matches!(step, Step::Offer(..) | Step::Purge(_));
             let before = model.port.pipeline.backlog();
             model.step(step);
-            if !is_offer {
+            if !is_loss {
                 prop_assert_eq!(model.port.pipeline.backlog(), before, "a change loses nothing");
-                model.check_counters();
             }
+            model.check_counters();
         }
         model.port.run_until(u64::MAX / 2);
         prop_assert_eq!(model.port.pipeline.backlog(), 0, "everything drains");
@@ -310,6 +338,7 @@ proptest! {
                     (0..MAPS.len(), kind()).prop_map(|(map, kind)| Step::Add(map, kind)),
                     (0..MAPS.len(), kind()).prop_map(|(map, kind)| Step::Change(map, kind)),
                     (0..MAPS.len()).prop_map(Step::Remove),
+                    (0..MAPS.len()).prop_map(Step::Purge),
                     (0..=MAPS.len(), slice_flows()).prop_map(|(map, flows)| Step::Flows(map, flows)),
                 ],
                 prop::collection::vec((0u16..5, 1u32..30), 0..4),

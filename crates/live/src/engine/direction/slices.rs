@@ -39,7 +39,8 @@ impl Direction {
             | SliceChange::Flows { .. }
             | SliceChange::Matches { .. }
             | SliceChange::Rename { .. }
-            | SliceChange::Remove { .. } => return Ok(()),
+            | SliceChange::Remove { .. }
+            | SliceChange::Purge { .. } => return Ok(()),
         };
         params.tenant = self.pipeline.tenant(tenant, now)?;
         Ok(())
@@ -108,13 +109,15 @@ impl Direction {
             }
             SliceChange::Conditioning { .. }
             | SliceChange::Flows { .. }
-            | SliceChange::Matches { .. } => Follow::Nothing,
+            | SliceChange::Matches { .. }
+            | SliceChange::Purge { .. } => Follow::Nothing,
             SliceChange::Rename { to, .. } => {
                 Follow::Rename(to.clone(), self.pipeline.retired_class(to))
             }
             SliceChange::Remove { name } => Follow::Remove(name.clone()),
         };
         let changed = self.pipeline.change_slice(change, now)?;
+        self.release_dropped(memory);
         let class = changed.class;
         match follow {
             Follow::Add(name, chunks, is_of_policy, before) => {

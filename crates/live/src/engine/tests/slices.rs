@@ -171,6 +171,33 @@ fn a_slice_that_was_removed_is_gone_when_its_last_frame_has_left() {
 }
 
 #[test]
+fn a_purged_slice_is_gone_with_its_drops_and_gives_its_memory_back() {
+    let mut bench = bench([LINK; 2]);
+    let slice = |change| directed([Some(change), None]);
+    let changed =
+        |bench: &mut Bench, change| bench.engine.change_slice(slice(change), bench.now).unwrap();
+    changed(&mut bench, add(10, 4_000));
+    (0..5).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
+    bench.poll();
+    changed(&mut bench, remove(10));
+    let name = "vlan10".to_owned();
+    let waiting = bench.engine.backlog();
+    assert!(waiting > 0);
+    changed(&mut bench, SliceChange::Purge { name });
+    assert_eq!(bench.engine.backlog(), 0);
+    changed(&mut bench, add(10, 4_000));
+    let sent = bench.run().len();
+    let counters = bench.engine.poll_gone().unwrap().counters;
+    assert_eq!(
+        counters.dropped(DropReason::SliceRemoved),
+        u64::from(waiting)
+    );
+    assert_eq!(counters.sent_frames + counters.dropped_total(), 5);
+    assert_eq!(counters.sent_frames, sent as u64);
+    bench.assert_conserved();
+}
+
+#[test]
 fn a_reload_prepared_while_a_removed_slice_drains_is_in_force_in_both_directions() {
     let mut bench = bench([LINK; 2]);
     bench
