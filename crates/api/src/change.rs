@@ -76,7 +76,7 @@ pub struct GenerationRecord {
 pub struct SliceChange {
     /// The slice.
     pub slice: String,
-    /// Before; null if it did not exist.
+    /// Before; null if it did not exist, or drained. Neither before nor after: it was purged.
     pub before: Option<Slice>,
     /// After; null if it was removed.
     pub after: Option<Slice>,

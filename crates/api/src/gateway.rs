@@ -90,6 +90,10 @@ pub struct Desired {
     /// does not know them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draining: Vec<String>,
+    /// Slices that were removed, with this answer or before, and of which the gateway drops the frames that still wait; an agent of an
+    /// earlier version waits for these to leave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub purge: Vec<String>,
     /// Changes in the order in which they are to be carried out; empty if nothing changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<GatewayChange>,

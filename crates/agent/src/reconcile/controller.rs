@@ -16,13 +16,14 @@ impl Reconciler {
             generation,
             snapshot,
             draining,
+            purge,
             changes,
             store: _,
         } = desired;
         if i64::try_from(generation).is_err() {
             return Err(format!("{generation} is not a generation"));
         }
-        check(snapshot.as_deref(), &draining, &changes)?;
+        check(snapshot.as_deref(), [&draining, &purge], &changes)?;
         let mut records = Vec::new();
         let Some(snapshot) = snapshot else {
             if generation < self.reached {
@@ -41,6 +42,7 @@ impl Reconciler {
                     GatewayChange::Remove(name) => self.remove(&name, generation, &mut records),
                 }
             }
+            self.purge(&purge);
             self.close(generation);
             records.push(Record::Generation(generation));
             return Ok(records);
@@ -70,6 +72,7 @@ impl Reconciler {
         for slice in snapshot {
             self.put(slice, generation, &mut records);
         }
+        self.purge(&purge);
         self.close(generation);
         if is_new || !records.is_empty() {
             records.push(Record::Generation(generation));
@@ -104,6 +107,17 @@ impl Reconciler {
         }
         if let Some(state) = self.slices.get_mut(name) {
             state.removed = generation;
+        }
+    }
+
+    /// Frames of these slices are not to wait any more, if they were removed.
+    fn purge(&mut self, names: &[String]) {
+        for name in names {
+            let state = self.slices.get_mut(name);
+            if let Some(state) = state.filter(|state| state.wanted.is_none()) {
+                state.to_purge.get_or_insert([true; 2]);
+                self.look_at(name);
+            }
         }
     }
 
@@ -143,7 +157,7 @@ impl Reconciler {
 /// Names must be such as the controller gives.
 fn check(
     snapshot: Option<&[GatewaySlice]>,
-    draining: &[String],
+    others: [&[String]; 2],
     changes: &[GatewayChange],
 ) -> Result<(), String> {
     let snapshot = snapshot.unwrap_or_default().iter();
@@ -152,7 +166,7 @@ fn check(
         GatewayChange::Remove(name) => name.as_str(),
     });
     let names = snapshot.map(|slice| slice.name.as_str());
-    let names = names.chain(draining.iter().map(String::as_str));
+    let names = names.chain(others.into_iter().flatten().map(String::as_str));
     for name in names.chain(changed) {
         check_name(name, "/name").map_err(|invalid| invalid.to_string())?;
     }

@@ -148,6 +148,7 @@ impl Reconciler {
         let state = self.slices.entry(name.to_owned()).or_default();
         self.taking.remove(&(state.wanted_in, name.to_owned()));
         state.wanted = wanted;
+        state.to_purge = None;
         state.wanted_in = generation;
         state.tries = 0;
         state.since = None;
@@ -415,7 +416,7 @@ impl Reconciler {
                 state.on_not_in_place(*direction);
                 Some(Duration::ZERO)
             }
-            SliceChangeError::Unknown { .. } => {
+            SliceChangeError::Unknown { .. } | SliceChangeError::InForce { .. } => {
                 state.on_unknown(*direction);
                 Some(Duration::ZERO)
             }

@@ -23,6 +23,8 @@ pub(super) struct SliceState {
     tenant: (String, u32),
     /// Frames of a slice of this name that was removed wait.
     draining: [bool; 2],
+    /// It was purged: directions in which its frames are still to be dropped.
+    pub(super) to_purge: Option<[bool; 2]>,
     /// The generation of its oldest change that is not finished.
     pub(super) open: Option<u64>,
     /// The generation that removed it, if nothing is wanted of it.
@@ -51,6 +53,8 @@ pub(super) enum Effect {
     Flows(FlowTerms),
     /// It is removed.
     Removed,
+    /// Its waiting frames are dropped.
+    Purged,
 }
 
 /// What is to be done with a slice.
@@ -161,7 +165,12 @@ impl SliceState {
             let here = self.here.get(direction).and_then(Option::as_ref);
             let is_draining = self.draining.get(direction).copied().unwrap_or_default();
             *effect = match (here, self.terms(direction)) {
-                (None, None) => None,
+                (None, None) => {
+                    let is_to_purge = self
+                        .to_purge
+                        .is_some_and(|it| it.get(direction) == Some(&true));
+                    (is_draining && is_to_purge).then_some(Effect::Purged)
+                }
                 (Some(_), None) => Some(Effect::Removed),
                 (None, Some(_)) if is_draining => {
                     must_wait = true;
@@ -227,6 +236,9 @@ impl SliceState {
                 Some(Effect::Removed) => Some(SliceChange::Remove {
                     name: name.to_owned(),
                 }),
+                Some(Effect::Purged) => Some(SliceChange::Purge {
+                    name: name.to_owned(),
+                }),
                 Some(Effect::Matches(matches)) => Some(SliceChange::Matches {
                     name: name.to_owned(),
                     matches: Box::new(terms::matches_or_none(name, matches)?),
@@ -259,8 +271,13 @@ impl SliceState {
         self.step_down = [false; 2];
         self.not_in_place = [false; 2];
         let places = self.here.iter_mut().zip(&mut self.draining);
-        for ((here, draining), effect) in places.zip(effects) {
+        for (direction, ((here, draining), effect)) in places.zip(effects).enumerate() {
             match effect {
+                Some(Effect::Purged) => {
+                    if let Some(to_purge) = &mut self.to_purge {
+                        to_purge[direction] = false;
+                    }
+                }
                 Some(Effect::Has(terms)) => *here = Some(terms),
                 Some(Effect::Matches(matches)) => {
                     if let Some(here) = here {
@@ -305,6 +322,9 @@ impl SliceState {
     pub(super) fn on_unknown(&mut self, direction: usize) {
         if let Some(here) = self.here.get_mut(direction) {
             *here = None;
+        }
+        if let Some(to_purge) = self.to_purge.as_mut().and_then(|it| it.get_mut(direction)) {
+            *to_purge = false;
         }
     }
 

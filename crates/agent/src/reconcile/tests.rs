@@ -285,6 +285,64 @@ fn a_removed_slice_is_gone_when_its_frames_have_left_and_the_controller_hears_of
     assert!(world.reconciler.kept().removed.is_empty());
 }
 
+fn purge(generation: u64, name: &str) -> Desired {
+    Desired {
+        purge: vec![name.to_owned()],
+        ..changes(generation, vec![remove(name)])
+    }
+}
+
+#[test]
+fn a_removed_slice_is_purged_once_where_its_frames_wait() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    world.take(changes(2, vec![remove("a")]));
+    assert_eq!(world.reconciler.acknowledgement().gone.len(), 0);
+    let asked = world.asked;
+    world.take(purge(3, "a"));
+    assert_eq!(world.asked - asked, 1, "in one direction, once");
+    let acknowledgement = world.reconciler.acknowledgement();
+    assert_eq!(
+        (acknowledgement.generation, &acknowledgement.gone[..]),
+        (3, &["a".to_owned()][..])
+    );
+    // The controller says so until it has heard that.
+    world.take(purge(4, "a"));
+    assert_eq!(world.asked - asked, 1);
+    assert_eq!(world.engine.backlog(), 0);
+    // A slice of that name that comes later is another one.
+    world.take(changes(5, vec![put("a", &terms(1, 500, 20), 5)]));
+    world.arrive(0, 1, 5);
+    world.poll();
+    world.take(Desired {
+        purge: vec!["a".to_owned()],
+        ..changes(6, vec![])
+    });
+    assert_eq!(world.names(0), ["a"]);
+    world.take(changes(7, vec![remove("a")]));
+    assert!(world.engine.backlog() > 0);
+}
+
+#[test]
+fn a_slice_is_removed_and_purged_with_one_answer() {
+    let mut world = World::new(Kept::default());
+    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    world.arrive(0, 1, 5);
+    world.arrive(1, 1, 5);
+    world.poll();
+    world.take(Desired {
+        generation: 3,
+        snapshot: Some(Vec::new()),
+        draining: vec!["a".to_owned()],
+        purge: vec!["a".to_owned()],
+        ..Desired::default()
+    });
+    assert_eq!(world.reconciler.acknowledgement().gone, ["a"]);
+    assert_eq!(world.engine.backlog(), 0);
+}
+
 #[test]
 fn a_removed_slice_is_told_as_gone_with_its_own_generation_also_while_an_earlier_one_is_open() {
     let mut world = World::new(Kept::default());

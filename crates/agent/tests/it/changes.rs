@@ -51,6 +51,38 @@ fn slices_of_the_controller_are_in_force_and_acknowledged_and_their_traffic_is_c
 }
 
 #[test]
+fn a_slice_whose_frames_cannot_leave_is_gone_once_it_is_purged() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    server.put(slice("a", 1, 1_000));
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    wait_until("it is in force", || server.acknowledged() == 1);
+    gateway.stall(true);
+    wait_until("frames wait", || gateway.seen().backlog >= 50);
+    let removed = server.remove("a");
+    wait_until("it drains", || server.acknowledged() == removed);
+    assert!(server.with(|state| state.gone.is_empty()));
+    server.with(|state| state.purged.push("a".to_owned()));
+    let purged = server.remove("a");
+    wait_until("it is gone", || server.with(|state| state.gone == ["a"]));
+    assert!(server.acknowledged() >= purged);
+    // Its name and its packets are free, although nothing leaves.
+    server.with(|state| state.purged.clear());
+    let again = server.put(slice("a", 1, 1_000));
+    wait_until("another has its name", || server.acknowledged() == again);
+    gateway.stall(false);
+    let seen = gateway.stop();
+    assert!(
+        seen.left[&1] < seen.arrived[&1],
+        "those that waited are dropped"
+    );
+    for vlan in (0..VLANS).filter(|vlan| *vlan != 1) {
+        assert_eq!(seen.arrived[&vlan], seen.left[&vlan]);
+    }
+    assert_eq!(seen.reordered, 0);
+}
+
+#[test]
 fn after_a_restart_slices_are_in_force_without_the_controller_and_only_changes_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");

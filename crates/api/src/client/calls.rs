@@ -119,6 +119,18 @@ impl Client {
         self.read(&call).map(|(_, value)| value)
     }
 
+    /// End a slice that drains: its waiting frames are dropped.
+    ///
+    /// # Errors
+    /// As all methods; status 409 if it does not drain.
+    pub fn purge_slice(&self, name: &str, key: Option<&str>) -> Result<SliceRecord, ClientError> {
+        let call = Call {
+            headers: headers(Precondition::None, key),
+            ..Call::new(Method::POST, format!("/v1/slices/{}/purge", encoded(name)))
+        };
+        self.read(&call).map(|(_, value)| value)
+    }
+
     /// Carry out changes, all or none.
     ///
     /// # Errors

@@ -20,6 +20,9 @@ const FRAME_BYTES: usize = 200;
 /// Frame memory, and memory for an answer of the controller.
 const MEMORY_BYTES: u64 = 32 << 20;
 
+/// Frames that wait in a gateway that is stalled.
+const STALLED_FRAMES: u32 = 100;
+
 /// What a gateway has done.
 #[derive(Debug, Default, Clone)]
 pub struct Seen {
@@ -29,6 +32,8 @@ pub struct Seen {
     pub arrived: BTreeMap<u16, u64>,
     /// Frames that left, by VLAN.
     pub left: BTreeMap<u16, u64>,
+    /// Frames that wait.
+    pub backlog: u32,
     /// Frames that left after one that had arrived later.
     pub reordered: u64,
 }
@@ -36,6 +41,8 @@ pub struct Seen {
 /// A gateway that runs until it is dropped.
 pub struct Gateway {
     is_stopping: Arc<AtomicBool>,
+    /// Nothing leaves any more.
+    is_stalled: Arc<AtomicBool>,
     seen: Arc<Mutex<Seen>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -78,13 +85,23 @@ impl Gateway {
         std::thread::spawn(move || slices.run(control));
         let is_stopping = Arc::new(AtomicBool::new(false));
         let seen = Arc::new(Mutex::new(Seen::default()));
+        let is_stalled = Arc::new(AtomicBool::new(false));
         let (stopping, shown) = (Arc::clone(&is_stopping), Arc::clone(&seen));
-        let thread = std::thread::spawn(move || forward(engine, &controlled, &stopping, &shown));
+        let stalled = Arc::clone(&is_stalled);
+        let thread = std::thread::spawn(move || {
+            forward(engine, &controlled, [&stopping, &stalled], &shown);
+        });
         Ok(Self {
             is_stopping,
+            is_stalled,
             seen,
             thread: Some(thread),
         })
+    }
+
+    /// Let nothing leave, or let it leave again.
+    pub fn stall(&self, is_stalled: bool) {
+        self.is_stalled.store(is_stalled, Ordering::Relaxed);
     }
 
     pub fn seen(&self) -> Seen {
@@ -141,7 +158,7 @@ pub fn engine() -> Engine {
 fn forward(
     mut engine: Engine,
     controlled: &Controlled,
-    is_stopping: &AtomicBool,
+    [is_stopping, is_stalled]: [&AtomicBool; 2],
     seen: &Mutex<Seen>,
 ) {
     let mut ports = [(); 2].map(|()| MemoryPort::new(1_500, 1_000));
@@ -150,8 +167,10 @@ fn forward(
     let mut round = 0u64;
     loop {
         let stops = is_stopping.load(Ordering::Relaxed);
+        let stalls = is_stalled.load(Ordering::Relaxed);
+        own.backlog = engine.backlog();
         // Far below what the link carries: no queue is full.
-        if !stops && round.is_multiple_of(4) {
+        if !stops && !(stalls && own.backlog >= STALLED_FRAMES) && round.is_multiple_of(4) {
             for vlan in 0..VLANS {
                 let number = own.arrived.entry(vlan).or_default();
                 ports[0].arrive(frame(vlan, *number));
@@ -160,7 +179,7 @@ fn forward(
         }
         let polled = engine.poll(&mut ports, &mut time::now);
         controlled.carry_out(&mut engine, time::now());
-        for port in &mut ports {
+        for port in ports.iter_mut().filter(|_| !stalls) {
             port.complete(engine.memory());
         }
         for sent in ports[1].take_sent() {

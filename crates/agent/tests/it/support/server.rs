@@ -42,6 +42,7 @@ pub struct State {
     changes: Vec<(u64, GatewayChange)>,
     pub forgotten: u64,
     pub draining: Vec<String>,
+    pub purged: Vec<String>,
     pub announced: Option<Value>,
     /// Whether announcements are refused (409), and how many were.
     pub refuses: bool,
@@ -265,6 +266,7 @@ fn answer(target: &str, body: &[u8], shared: &(Mutex<State>, Condvar)) -> (u16, 
     let mut desired = Desired {
         generation: state.generation,
         store: state.store.clone(),
+        purge: state.purged.clone(),
         ..Desired::default()
     };
     if after < state.forgotten || after == 0 && state.generation > 0 || after > state.generation {
