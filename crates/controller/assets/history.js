@@ -105,6 +105,7 @@ function ask(number, newest) {
 /** "voice changed: guaranteed rate forward 8 → 10 Mbit/s". */
 function changeWords({ slice, before, after }) {
   const name = element("a", { href: `#/slices/${encodeURIComponent(slice)}` }, slice);
+  if (!before && !after) return [slice, " purged"];
   if (!before) return [name, " created: ", termWords(after)];
   if (!after) return [slice, " removed"];
   const old = flat(before);

@@ -27,6 +27,10 @@ pub(crate) fn is_news(desired: &Desired, after: u64) -> bool {
     }
 }
 
+/// Slices that a gateway is to purge. Nothing is stated of `acknowledged` itself, so that no index of it is used: it would find every slice
+/// that drains.
+const PURGED: &str = "SELECT slice FROM slice_hops WHERE gateway = $1 AND purge = 1 AND acknowledged + 0 = 0 ORDER BY slice";
+
 /// What changed for `gateway` after generation `after`, or everything.
 ///
 /// # Errors
@@ -55,10 +59,18 @@ pub(crate) async fn desired(
         true => changes(connection, gateway, after, generation).await,
         false => snapshot(connection, gateway, generation).await,
     };
-    Ok(Desired {
-        store: Some(own),
-        ..found?
-    })
+    let mut found = found?;
+    if is_news(&found, after) {
+        found.purge = purged(connection, gateway).await?;
+    }
+    found.store = Some(own);
+    Ok(found)
+}
+
+async fn purged(connection: &mut AnyConnection, gateway: &str) -> Result<Vec<String>, sqlx::Error> {
+    let select = sqlx::query(PURGED).bind(gateway.to_owned());
+    let rows = select.fetch_all(connection).await?;
+    rows.iter().map(|row| row.text("slice")).collect()
 }
 
 async fn changes(
@@ -141,4 +153,17 @@ async fn snapshot(
         draining,
         ..Desired::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{plan, with_store};
+
+    #[test]
+    fn slices_to_purge_are_found_without_reading_others() {
+        with_store(async |store| {
+            insta::assert_snapshot!(plan(store, PURGED).await, @"SEARCH slice_hops USING INDEX slice_hops_to_purge (gateway=?)");
+        });
+    }
 }

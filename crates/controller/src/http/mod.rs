@@ -93,6 +93,7 @@ fn slice_routes() -> Router<Shared> {
             get(slices::read).put(slices::put).delete(slices::remove),
         )
         .route("/v1/slices/{name}/counters", get(gateways::slice_counters))
+        .route("/v1/slices/{name}/purge", post(slices::purge))
         .route("/v1/counters", get(gateways::several_counters))
         .route("/v1/batches", post(slices::batch))
         .route("/v1/offers", post(slices::offer))

@@ -71,7 +71,7 @@ impl Modify for Tokens {
                        all are integers. Refusals are problem documents (RFC 9457)."
     ),
     paths(
-        gateways::links, gateways::link, gateways::link_counters, slices::list, slices::read, slices::put, slices::remove,
+        gateways::links, gateways::link, gateways::link_counters, slices::list, slices::read, slices::put, slices::remove, slices::purge,
         gateways::slice_counters, gateways::several_counters, slices::batch, slices::offer, slices::generations, slices::generation, slices::restore,
         events::events, requests::slice_requests, administration::tenants, administration::tenant, administration::put_tenant,
         administration::remove_tenant, rules::rules, rules::rule, rules::put_rule, rules::remove_rule, administration::tokens, administration::add_token, administration::remove_token,

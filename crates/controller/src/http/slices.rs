@@ -228,6 +228,32 @@ pub(super) async fn remove(
         .into_response())
 }
 
+/// End a slice that drains: its gateways drop the frames of it that wait, count them as dropped (`slice_removed`), and its name, packets and
+/// capacity are free once they have said so. Refused with 409 if it was not removed before.
+#[utoipa::path(post, path = "/v1/slices/{name}/purge", tag = "slices",
+    params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), ("If-Match" = Option<String>, Header, pattern = r#"^(\*|(W/)?"[^"]*"( *, *(W/)?"[^"]*")*)$"#, description = "Only if the slice has this version."),
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[ -~]{1,255}$", description = "The same request with the same key is carried out once.")),
+    responses((status = 202, description = "Its gateways are told.", body = SliceRecord), Problems))]
+pub(super) async fn purge(
+    State(app): State<Shared>,
+    Operator(actor): Operator,
+    Named(name): Named,
+    asked: Asked,
+) -> Replied {
+    if slicewise_api::check_name(&name, "").is_err() {
+        return Err(Refusal::not_found("slice", &name));
+    }
+    let request = asked.request(&actor, "");
+    let work = work(move |tx| {
+        Box::pin(async move {
+            slices::purge(tx, &actor, &name, &asked.guard).await?;
+            one(tx, &name, 202).await
+        })
+    });
+    let answer = app.store.writer().change(request, work).await?;
+    Ok(answer.into_response())
+}
+
 /// Carry out several changes, all or none.
 #[utoipa::path(post, path = "/v1/batches", tag = "slices", request_body = Batch,
     params(IdempotencyKey),

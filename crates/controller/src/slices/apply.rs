@@ -30,7 +30,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    fn check(&self, name: &str, before: Option<&Stored>) -> Result<(), Refusal> {
+    pub(super) fn check(&self, name: &str, before: Option<&Stored>) -> Result<(), Refusal> {
         let version = before.map(|stored| stored.generation);
         if self.absent && before.is_some() {
             let detail = format!("slice `{name}` exists already");

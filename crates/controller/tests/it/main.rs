@@ -19,6 +19,7 @@ mod operations;
 mod postgres_killed;
 mod problems;
 mod promises;
+mod purge;
 mod rogue_gateway;
 mod rules;
 mod scale;

@@ -49,7 +49,7 @@ fn status(server: &Server, method: &str, path: &str, token: Option<&str>) -> u16
     // A change that needs no body says so by a condition that does not hold.
     let mut with_condition = headers.clone();
     with_condition.push(("if-match", "\"999\""));
-    let is_bodiless = method == "DELETE" || path.ends_with("/restore");
+    let is_bodiless = method == "DELETE" || path.ends_with("/restore") || path.ends_with("/purge");
     match method {
         "GET" => server.ask(method, path, &headers, None).status,
         _ if is_bodiless => server.ask(method, path, &with_condition, None).status,

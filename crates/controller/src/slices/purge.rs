@@ -1,0 +1,75 @@
+//! Ends slices that drain: their gateways drop the frames that wait.
+
+use super::apply::Guard;
+use super::stored::{Hop, Stored};
+use crate::actor::Actor;
+use crate::refusal::Refusal;
+use crate::store::{EventNote, Failed, Tx, number};
+use slicewise_api::{EventKind, SliceState};
+
+/// Have the gateways that have not said that a slice is gone drop its frames. They are told by its removal, repeated in a generation
+/// of its own: one of an earlier version ignores that. Nothing changes where they were told already.
+///
+/// # Errors
+/// If there is no such slice, or it does not drain.
+pub(crate) async fn purge(
+    tx: &mut Tx,
+    actor: &Actor,
+    name: &str,
+    guard: &Guard,
+) -> Result<(), Failed> {
+    let stored = Stored::load(tx.connection(), name).await?;
+    guard.check(name, stored.as_ref())?;
+    let Some(stored) = stored else {
+        return Err(Refusal::not_found("slice", name).into());
+    };
+    if stored.state != SliceState::Draining {
+        let detail = format!(
+            "slice `{name}` does not drain: remove it first, and purge it if its frames do not leave"
+        );
+        return Err(Refusal::conflict(detail).into());
+    }
+    let update =
+        "UPDATE slice_hops SET purge = 1 WHERE slice = $1 AND acknowledged = 0 AND purge = 0";
+    let update = sqlx::query(update).bind(name.to_owned());
+    if update.execute(tx.connection()).await?.rows_affected() == 0 {
+        return Ok(());
+    }
+    let reason = format!("purge of slice {name}");
+    let generation = tx.next_generation(&actor.name, Some(&reason)).await?;
+    let now = number(tx.now_ms);
+    let update = "UPDATE slices SET generation = $1, changed_at_ms = $2 WHERE name = $3";
+    let update = sqlx::query(update).bind(number(generation)).bind(now);
+    update
+        .bind(name.to_owned())
+        .execute(tx.connection())
+        .await?;
+    let insert = "INSERT INTO changes (generation, position, slice, tenant, before_body, after_body) VALUES ($1, 0, $2, $3, '', '')";
+    let insert = sqlx::query(insert)
+        .bind(number(generation))
+        .bind(name.to_owned());
+    insert
+        .bind(stored.slice.tenant.clone())
+        .execute(tx.connection())
+        .await?;
+    let hops = Hop::load(tx.connection(), name).await?;
+    for hop in hops.into_iter().filter(|hop| !hop.acknowledged) {
+        let insert = "INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ($1, $2, 0, $3, '')";
+        let insert = sqlx::query(insert)
+            .bind(hop.gateway)
+            .bind(number(generation));
+        insert
+            .bind(name.to_owned())
+            .execute(tx.connection())
+            .await?;
+    }
+    let note = EventNote {
+        slice: name.to_owned(),
+        tenant: stored.slice.tenant,
+        generation: Some(generation),
+        actor: actor.name.clone(),
+        reason: "purged: gateways drop its waiting frames".to_owned(),
+        ..EventNote::default()
+    };
+    Ok(tx.note(EventKind::SliceDraining, note).await?)
+}
