@@ -49,6 +49,12 @@ pub enum SliceCommand {
     Change(DefinitionOptions),
     /// Remove slices, all or none. Their capacity is free once their frames have left.
     Remove(NamesOptions),
+    /// End slices that were removed and whose frames do not leave: their gateways drop and count these. For operators.
+    ///
+    /// Slices are purged one after the other, until one is refused.
+    ///
+    /// Exit codes: 0 purged; 1 a slice is still in force or something failed; 2 there is no such slice, or another mistake.
+    Purge(NamesOptions),
     /// Ask what would be accepted, without changing anything: for a new slice as with `add`, for one that exists as with `change`.
     ///
     /// Exit codes: 0 it would be accepted; 1 it would be refused; 2 a mistake in the request.

@@ -31,6 +31,7 @@ pub fn slice(options: &SliceOptions) -> Result<Exit, Failure> {
             SliceCommand::Add(options) => asked.add(options),
             SliceCommand::Change(options) => asked.change(options),
             SliceCommand::Remove(options) => asked.remove(options),
+            SliceCommand::Purge(options) => asked.purge(options),
             SliceCommand::Offer(options) => asked.offer(options),
         }
     })
@@ -175,6 +176,14 @@ impl Asked {
         };
         let answer = self.client.batch(&batch, None)?;
         self.print(&answer, || text::removed(&answer))?;
+        Ok(Exit::Success)
+    }
+
+    fn purge(&self, options: &NamesOptions) -> Result<Exit, Stop> {
+        for name in &options.names {
+            let record = self.client.purge_slice(name, None)?;
+            self.print(&record, || text::purged(&record))?;
+        }
         Ok(Exit::Success)
     }
 

@@ -286,6 +286,16 @@ pub fn removed(answer: &BatchAnswer) -> String {
     )
 }
 
+/// What becomes of `purge`.
+pub fn purged(record: &SliceRecord) -> String {
+    format!(
+        "{} is purged (generation {}); waiting for: {}",
+        record.name,
+        record.generation,
+        record.unacknowledged.join(", ")
+    )
+}
+
 /// Whether it would be accepted, and what would be.
 pub fn offer(answer: &OfferAnswer) -> String {
     if !answer.accepted {

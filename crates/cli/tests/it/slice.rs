@@ -412,6 +412,27 @@ fn slices_are_removed_together() {
 }
 
 #[test]
+fn slices_that_drain_are_purged_one_after_the_other() {
+    let in_force = json!({
+        "type": "urn:slicewise:problem:conflict", "title": "Conflict", "status": 409,
+        "detail": "slice `voice` does not drain: remove it first"
+    });
+    let server = Scripted::new(vec![
+        (
+            "POST /v1/slices/video/purge",
+            202,
+            record("video", "draining"),
+        ),
+        ("POST /v1/slices/voice/purge", 409, in_force),
+    ]);
+    insta::assert_snapshot!(server.snapshot(&["purge", "video", "voice"]), @"
+    video is purged (generation 3); waiting for: edge
+    error: slice `voice` does not drain: remove it first
+    exit 1
+    ");
+}
+
+#[test]
 fn mistakes_are_found_before_anything_is_sent() {
     let server = Scripted::new(vec![("GET /v1/links", 200, json!([link()]))]);
     let mistakes: [&[&str]; 5] = [
