@@ -160,7 +160,9 @@ fn a_gateway_waits_also_before_the_first_generation() {
         let (_server, client) = with_link(&store);
         let (done, answered) = channel();
         let waiting = client.clone();
-        std::thread::spawn(move || done.send(waiting.desired("gw", 0, LONG).unwrap()));
+        std::thread::spawn(move || {
+            done.send(waiting.desired("gw", 0, LONG).unwrap()).unwrap();
+        });
         let early = answered.recv_timeout(Duration::from_millis(300));
         assert!(early.is_err(), "there is nothing to say: {early:?}");
         put(&client, &slice("first", 1, 1));

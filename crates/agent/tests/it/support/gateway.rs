@@ -170,7 +170,8 @@ fn forward(
         let stalls = is_stalled.load(Ordering::Relaxed);
         own.backlog = engine.backlog();
         // Far below what the link carries: no queue is full.
-        if !stops && !(stalls && own.backlog >= STALLED_FRAMES) && round.is_multiple_of(4) {
+        let is_full = stalls && own.backlog >= STALLED_FRAMES;
+        if !(stops || is_full) && round.is_multiple_of(4) {
             for vlan in 0..VLANS {
                 let number = own.arrived.entry(vlan).or_default();
                 ports[0].arrive(frame(vlan, *number));
