@@ -64,10 +64,7 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
         PROTOCOL_UDP => 8,
         PROTOCOL_TCP => 20,
         PROTOCOL_SCTP => 12,
-        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
-            icmp(frame, captured);
-            return Ok(());
-        }
+        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => return icmp(frame, captured),
         _ => return Ok(()),
     };
     if frame.fragment == Fragment::Later {
@@ -96,11 +93,13 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
     Ok(())
 }
 
-/// The type of a message, if the packet holds it and it was captured.
-fn icmp(frame: &mut ParsedFrame, captured: &[u8]) {
+/// The type of a message, if the packet holds it.
+fn icmp(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), ParseEnd> {
     if frame.fragment != Fragment::Later && frame.ip_payload_bytes() > 0 {
-        frame.headers.icmp_type = captured.get(frame.transport_offset).copied();
+        let kind = captured.get(frame.transport_offset).ok_or(TRUNCATED)?;
+        frame.headers.icmp_type = Some(*kind);
     }
+    Ok(())
 }
 
 #[inline]
