@@ -11,7 +11,9 @@ use crate::terms;
 use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement};
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::{Engine, FlowsCounted};
-use slicewise_live::gateway::{Answer, Control, ControlSlices, Controller, Ended, Request};
+use slicewise_live::gateway::{
+    Answer, Control, ControlSlices, Controller, ControllerStatus, Ended, Request,
+};
 use slicewise_live::log;
 use slicewise_live::sys::time;
 use slicewise_units::{Duration, Instant};
@@ -66,6 +68,7 @@ struct Connected {
     agent: Agent,
     events: Sender<Event>,
     incoming: Receiver<Event>,
+    status: Arc<ControllerStatus>,
 }
 
 /// What the thread that decides is told.
@@ -119,18 +122,26 @@ impl Agent {
     pub fn into_controller(self) -> Controller {
         let (events, incoming) = channel();
         let answered = events.clone();
+        let status = Arc::new(ControllerStatus::default());
         Controller {
+            status: Arc::clone(&status),
             // Where the agent has ended, nobody wants the answers.
             answers: Box::new(move |answer| drop(answered.send(Event::Answer(answer)))),
             slices: Box::new(Connected {
                 agent: self,
                 events,
                 incoming,
+                status,
             }),
         }
     }
 
-    fn run(self, control: &Control, events: &Sender<Event>, incoming: &Receiver<Event>) {
+    fn run(
+        self,
+        control: &Control,
+        (events, incoming): (&Sender<Event>, &Receiver<Event>),
+        status: Arc<ControllerStatus>,
+    ) {
         let announced = match announcement(&self.params.link, &self.directions) {
             Ok(announced) => Arc::new(Announcement::new(announced)),
             Err(problem) => {
@@ -159,6 +170,7 @@ impl Agent {
             is_counting: false,
             decisions: Decisions::default(),
             flows_wanted: Vec::new(),
+            status: Arc::clone(&status),
         };
         // What the data plane refused at the start for now is asked for before the controller is.
         if deciding.ask_for_changes().is_err() {
@@ -170,6 +182,7 @@ impl Agent {
             instance,
             followed,
             events: events.clone(),
+            status,
         };
         let reporter = asker.clone();
         let ask = move || asker.ask(&announced, after);
@@ -195,7 +208,8 @@ impl ControlSlices for Connected {
     }
 
     fn run(self: Box<Self>, control: Control) {
-        self.agent.run(&control, &self.events, &self.incoming);
+        let events = (&self.events, &self.incoming);
+        self.agent.run(&control, events, self.status);
     }
 }
 
@@ -237,6 +251,7 @@ struct Deciding<'a> {
     is_counting: bool,
     decisions: Decisions,
     flows_wanted: Vec<String>,
+    status: Arc<ControllerStatus>,
 }
 
 impl Deciding<'_> {
@@ -258,6 +273,11 @@ impl Deciding<'_> {
         // The data plane is asked first: it works while the disk is written to.
         self.ask_for_changes()?;
         self.write();
+        self.status.set(
+            self.reconciler.reached(),
+            self.reconciler.refused_now(),
+            self.write_at.is_none(),
+        );
         self.tell();
         if time::now() >= self.report_at && !self.is_counting {
             self.report_at = time::now().saturating_add(REPORT_EVERY);

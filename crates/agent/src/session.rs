@@ -3,6 +3,7 @@
 use crate::agent::{AgentParams, Event};
 use crate::mailbox::Mailbox;
 use slicewise_api::{Client, ClientError, ClientParams, Desired, GatewayAnnouncement, OTHER_STORE};
+use slicewise_live::gateway::ControllerStatus;
 use slicewise_live::log;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, sync_channel};
@@ -159,6 +160,7 @@ pub(crate) struct Session {
     pub(crate) instance: String,
     pub(crate) followed: Arc<Followed>,
     pub(crate) events: Sender<Event>,
+    pub(crate) status: Arc<ControllerStatus>,
 }
 
 impl Session {
@@ -201,6 +203,7 @@ impl Session {
                 Ok(false) => return,
                 Err(fault) => {
                     asking.trouble.is_there(&fault);
+                    self.status.set_followed(false);
                     if self.events.send(Event::Away).is_err() {
                         return;
                     }
@@ -305,6 +308,7 @@ impl Asking<'_> {
                     client = client.with_store(&self.session.followed.get());
                     if std::mem::take(&mut is_new) {
                         self.trouble.is_over(&self.session.params.url);
+                        self.session.status.set_followed(true);
                         self.backoff = Backoff::new();
                         client = client.with_patience(self.backoff.patience);
                     }

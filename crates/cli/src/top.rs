@@ -69,8 +69,31 @@ fn heading(now: &Samples) -> String {
     let uptime = now.sum("slicewise_uptime_seconds", &[]);
     let lost = now.sum("slicewise_interface_lost_frames_total", &[]);
     format!(
-        "{}   running {uptime:.0} s   lost before the gateway: {lost:.0}",
-        interfaces.join(", ")
+        "{}   running {uptime:.0} s   lost before the gateway: {lost:.0}{}",
+        interfaces.join(", "),
+        controller(now)
+    )
+}
+
+/// A line about the controller, where the gateway has one.
+fn controller(now: &Samples) -> String {
+    let value = |name: &str| now.of(name).next().map(|sample| sample.value);
+    let Some(followed) = value("slicewise_controller_followed") else {
+        return String::new();
+    };
+    let state = if followed > 0.0 {
+        "followed"
+    } else {
+        "NOT FOLLOWED (the log says why); slices stay as they are"
+    };
+    let generation = value("slicewise_controller_generation").unwrap_or_default();
+    let refused = value("slicewise_controller_refused_slices").unwrap_or_default();
+    let written = match value("slicewise_state_file_written") {
+        Some(0.0) => "NOT WRITTEN: the controller is told nothing until it is",
+        _ => "written",
+    };
+    format!(
+        "\ncontroller {state}   generation {generation:.0}   slices refused: {refused:.0}   state file {written}"
     )
 }
 
@@ -217,6 +240,10 @@ slicewise_interface_up{{interface="left",packet_io="af_xdp_native"}} 1
 slicewise_interface_up{{interface="right",packet_io="closed"}} 0
 slicewise_interface_lost_frames_total{{interface="left",reason="ring_full"}} 7
 slicewise_uptime_seconds 12.5
+slicewise_controller_followed 1
+slicewise_controller_generation 17
+slicewise_controller_refused_slices 2
+slicewise_state_file_written 0
 slicewise_received_frames_total{{{out}}} {received}
 slicewise_received_bytes_total{{{out}}} {received_bytes}
 slicewise_sent_frames_total{{{out}}} {sent}
@@ -244,6 +271,7 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
     fn the_screen_shows_rates_between_two_looks_and_totals() {
         insta::assert_snapshot!(screen(&samples(1_000, 1_000), &samples(5_000, 4_000), 2.0), @"
         left up (af_xdp_native), right DOWN (closed)   running 12 s   lost before the gateway: 7
+        controller followed   generation 17   slices refused: 2   state file NOT WRITTEN: the controller is told nothing until it is
 
         left>right   in 16.00 Mbit/s (2000/s)   out 12.00 Mbit/s (1500/s)   discarded 3   late by more than 100 µs: 1.00 %   link time lost: 2.50 ms
         LINK TIME WAS LOST: delays may have exceeded their bounds (`event=link_time_lost` in the log says what to do)

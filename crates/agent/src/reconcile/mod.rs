@@ -471,6 +471,11 @@ impl Reconciler {
         &self.was_refused
     }
 
+    /// Number of slices that cannot be put in force.
+    pub(crate) fn refused_now(&self) -> u64 {
+        self.refused.len() as u64
+    }
+
     /// Slices that are in force, and whether they are in each direction.
     pub(crate) fn in_force(&self, name: &str) -> Option<[bool; 2]> {
         let state = self.slices.get(name)?;

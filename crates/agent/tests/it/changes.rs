@@ -1,10 +1,12 @@
 //! Slices come, change and go.
 
 use crate::support::gateway::{Gateway, VLANS, engine, params};
+use crate::support::relay::Relay;
 use crate::support::server::Server;
 use crate::support::{directions, slice, wait_until};
 use slicewise_agent::Agent;
 use slicewise_api::{ElephantTerms, FlowTerms};
+use slicewise_live::gateway::ControllerSnapshot;
 use slicewise_live::sys::time;
 use std::time::Duration;
 
@@ -48,6 +50,28 @@ fn slices_of_the_controller_are_in_force_and_acknowledged_and_their_traffic_is_c
         std::thread::sleep(Duration::from_millis(20));
         server.with(|state| state.acknowledged.gone.is_empty())
     });
+}
+
+#[test]
+fn the_state_of_the_agent_tells_of_its_controller_and_of_refused_slices() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    server.put(slice("a", 1, 1_000));
+    // More than the link has.
+    let generation = server.put(slice("b", 2, 2_000_000));
+    let relay = Relay::start(&server.url);
+    let gateway = Gateway::start(&relay.url, &folder.path().join("state")).unwrap();
+    let expected = ControllerSnapshot {
+        is_followed: true,
+        generation,
+        refused_slices: 1,
+        is_written: true,
+    };
+    wait_until("one slice is refused", || gateway.status() == expected);
+    relay.cut();
+    wait_until("the controller is away", || !gateway.status().is_followed);
+    relay.mend();
+    wait_until("it is followed again", || gateway.status() == expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod control;
 mod interface;
 mod offloads;
 mod reload;
+mod status;
 mod watch;
 
 use crate::awake::Awake;
@@ -20,6 +21,7 @@ use interface::Interface;
 pub use interface::{OpenError, PacketIo};
 use reload::{Reloader, Reloading};
 use slicewise_units::{Duration, Instant};
+pub use status::{ControllerSnapshot, ControllerStatus};
 use std::io;
 use std::sync::Arc;
 use watch::Watch;
@@ -115,6 +117,8 @@ pub struct Controller {
     pub slices: Box<dyn ControlSlices>,
     /// Takes the answers.
     pub answers: Answers,
+    /// Its state, for metrics.
+    pub status: Arc<ControllerStatus>,
 }
 
 /// Forward until SIGINT or SIGTERM. On SIGHUP, `load` is asked, on a thread of its own, for what to do
@@ -133,6 +137,7 @@ pub fn run(
     let outcome = Gateway::start(params, wait, slices).and_then(|mut gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
         if let Some(controller) = controller {
+            gateway.status = Some(Arc::clone(&controller.status));
             gateway.controlled = Some(start_controller(controller)?);
         }
         std::thread::scope(|scope| gateway.run(&Reloader::start(scope, load, &waker)))
@@ -143,7 +148,9 @@ pub fn run(
 
 /// Start the thread that changes slices. Nobody waits for its end: it may wait for a network.
 fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> {
-    let Controller { slices, answers } = controller;
+    let Controller {
+        slices, answers, ..
+    } = controller;
     let (control, controlled) = control(answers).map_err(system("cannot create an event"))?;
     let thread = std::thread::Builder::new().name("controller".to_owned());
     let started = thread.spawn(move || {
@@ -176,6 +183,7 @@ struct Gateway {
     reloading: Reloading,
     watch: Watch,
     controlled: Option<Controlled>,
+    status: Option<Arc<ControllerStatus>>,
 }
 
 fn system(doing: &'static str) -> impl Fn(io::Error) -> GatewayError {
@@ -260,6 +268,7 @@ impl Gateway {
             reloading: Reloading::default(),
             watch: Watch::default(),
             controlled: None,
+            status: None,
         })
     }
 
@@ -425,6 +434,7 @@ impl Gateway {
             free_bytes: self.engine.free_bytes(),
             refused_frames: self.engine.refused_frames(),
             lost_log_lines: log::lost_lines(),
+            controller: self.status.as_ref().map(|status| status.snapshot()),
         }
     }
 

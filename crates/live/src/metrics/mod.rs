@@ -14,6 +14,7 @@ pub use reader::{ReadError, Sample, Samples, printable, read};
 pub use server::Server;
 
 use crate::engine::DirectionCounters;
+use crate::gateway::ControllerSnapshot;
 use crate::histogram::Histogram;
 use crate::port::PortCounters;
 use slicewise_dataplane::{ClassCounters, ElephantCounters};
@@ -47,6 +48,8 @@ pub struct Snapshot {
     pub refused_frames: u64,
     /// Lines of the log that could not be written.
     pub lost_log_lines: u64,
+    /// What changes its slices, if anything.
+    pub controller: Option<ControllerSnapshot>,
 }
 
 /// An interface at one moment.

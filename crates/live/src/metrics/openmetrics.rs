@@ -18,6 +18,7 @@ const ENDS_US: [u64; 19] = [
 pub fn render(snapshot: &Snapshot) -> String {
     let mut text = Text(String::with_capacity(16 * 1024));
     gateway(&mut text, snapshot);
+    controller(&mut text, snapshot);
     interfaces(&mut text, snapshot);
     directions(&mut text, snapshot);
     classes(&mut text, snapshot);
@@ -121,6 +122,37 @@ fn gateway(text: &mut Text, snapshot: &Snapshot) {
         &[],
         snapshot.lost_log_lines,
     );
+}
+
+fn controller(text: &mut Text, snapshot: &Snapshot) {
+    let Some(controller) = &snapshot.controller else {
+        return;
+    };
+    for (name, help, value) in [
+        (
+            "slicewise_controller_followed",
+            "Whether the controller answers, and has the store that the gateway follows.",
+            controller.is_followed.into(),
+        ),
+        (
+            "slicewise_controller_generation",
+            "Newest generation of the controller that was taken.",
+            controller.generation,
+        ),
+        (
+            "slicewise_controller_refused_slices",
+            "Slices of the controller that cannot be put in force.",
+            controller.refused_slices,
+        ),
+        (
+            "slicewise_state_file_written",
+            "Whether the state file has all that is in force.",
+            controller.is_written.into(),
+        ),
+    ] {
+        text.family(name, "gauge", help);
+        text.sample(name, &[], value);
+    }
 }
 
 fn interfaces(text: &mut Text, snapshot: &Snapshot) {

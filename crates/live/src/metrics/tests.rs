@@ -1,6 +1,7 @@
 //! The metrics of a gateway, and how they are served.
 
 use super::*;
+use crate::gateway::ControllerSnapshot;
 use insta::assert_snapshot;
 use slicewise_dataplane::DropReason;
 use std::io::{Read, Write};
@@ -76,6 +77,12 @@ fn example() -> Snapshot {
         free_bytes: 2_048,
         refused_frames: 7,
         lost_log_lines: 1,
+        controller: Some(ControllerSnapshot {
+            is_followed: true,
+            generation: 17,
+            refused_slices: 2,
+            is_written: false,
+        }),
     }
 }
 

@@ -4,7 +4,9 @@ use super::directions;
 use slicewise_agent::{Agent, AgentParams, StateError};
 use slicewise_live::EngineParams;
 use slicewise_live::engine::Engine;
-use slicewise_live::gateway::{Answer, Controlled, Controller, control};
+use slicewise_live::gateway::{
+    Answer, Controlled, Controller, ControllerSnapshot, ControllerStatus, control,
+};
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::sys::time;
 use std::collections::BTreeMap;
@@ -40,6 +42,7 @@ pub struct Seen {
 
 /// A gateway that runs until it is dropped.
 pub struct Gateway {
+    status: Arc<ControllerStatus>,
     is_stopping: Arc<AtomicBool>,
     /// Nothing leaves any more.
     is_stalled: Arc<AtomicBool>,
@@ -74,6 +77,7 @@ impl Gateway {
         let Controller {
             mut slices,
             answers,
+            status,
         } = agent.into_controller();
         let answered = move |answer| {
             on_answer(&answer);
@@ -92,6 +96,7 @@ impl Gateway {
             forward(engine, &controlled, [&stopping, &stalled], &shown);
         });
         Ok(Self {
+            status,
             is_stopping,
             is_stalled,
             seen,
@@ -102,6 +107,10 @@ impl Gateway {
     /// Let nothing leave, or let it leave again.
     pub fn stall(&self, is_stalled: bool) {
         self.is_stalled.store(is_stalled, Ordering::Relaxed);
+    }
+
+    pub fn status(&self) -> ControllerSnapshot {
+        self.status.snapshot()
     }
 
     pub fn seen(&self) -> Seen {
