@@ -11,7 +11,7 @@ use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
-use crate::store::{Failed, work};
+use crate::store::{Failed, cut, work};
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -124,7 +124,7 @@ async fn note_refusal(
     let refused = Refused {
         who: actor.clone(),
         line: match asker.has_token {
-            true => format!("{method} {path}"),
+            true => cut(&format!("{method} {path}")),
             false => format!("{method} {route}"),
         },
         status,
@@ -151,8 +151,10 @@ async fn note_refusal(
         let refusal = Refusal::new(status, "refused", "Refused", detail);
         Box::pin(async move { Err(Failed::from(refusal)) })
     });
-    // It is refused, as it says.
-    let _ = app.store.writer().change(request, refuse).await;
+    let app = Arc::clone(app);
+    // Also where the client does not wait for its answer. It is refused, as it says.
+    let noted = tokio::spawn(async move { app.store.writer().change(request, refuse).await });
+    let _ = noted.await;
 }
 
 /// Whether the request waits for something to happen: a long poll, or a stream.

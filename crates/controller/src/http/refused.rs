@@ -10,8 +10,8 @@ const PERIOD: Duration = Duration::from_secs(3600);
 /// Entries of one period: of all strangers together, who have no good token, and of each token.
 const STRANGERS_ENTRIES: u32 = 60;
 const TOKEN_ENTRIES: u32 = 1_000;
-/// Kinds of refused requests that are counted apart.
-const COUNTED_KINDS: usize = 10_000;
+/// Kinds of refused requests that are counted apart: of each token, and of all strangers together.
+const COUNTED_KINDS: u32 = 1_000;
 
 /// One kind of refused request: repeats of it are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,14 +34,22 @@ pub(crate) struct RefusedRequests(Mutex<Counts>);
 struct Counts {
     since: Option<Instant>,
     kinds: HashMap<Refused, u64>,
-    /// Entries written, by token; those of strangers under the empty name.
-    written: HashMap<String, u32>,
+    /// By token; those of strangers under the empty name.
+    askers: HashMap<String, Asker>,
+}
+
+/// Kinds that are counted, and entries that were written.
+#[derive(Debug, Default)]
+struct Asker {
+    kinds: u32,
+    written: u32,
 }
 
 impl RefusedRequests {
     /// Counts one more. Returns how often it came in this period if that is to be written down: the 1st, 10th, 100th, … time.
     pub(super) fn count(&self, refused: Refused, now: Instant) -> Option<u64> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = &mut *counts;
         let is_over = |since: Instant| now.saturating_duration_since(since) >= PERIOD;
         if counts.since.is_none_or(is_over) {
             *counts = Counts {
@@ -49,23 +57,28 @@ impl RefusedRequests {
                 ..Counts::default()
             };
         }
-        let (writer, most) = match refused.has_token {
+        let (asker, most) = match refused.has_token {
             true => (refused.who.clone(), TOKEN_ENTRIES),
             false => (String::new(), STRANGERS_ENTRIES),
         };
-        let is_full = counts.kinds.len() >= COUNTED_KINDS;
+        let asker = counts.askers.entry(asker).or_default();
+        if asker.written >= most {
+            return None;
+        }
         let times = match counts.kinds.entry(refused) {
-            Entry::Vacant(_) if is_full => return None,
-            entry => entry.or_insert(0),
+            Entry::Vacant(_) if asker.kinds >= COUNTED_KINDS => return None,
+            Entry::Vacant(entry) => {
+                asker.kinds += 1;
+                entry.insert(0)
+            }
+            Entry::Occupied(entry) => entry.into_mut(),
         };
         *times += 1;
         let times = *times;
-        let is_written = 10_u64.pow(times.ilog10()) == times;
-        let written = counts.written.entry(writer).or_insert(0);
-        if !is_written || *written >= most {
+        if 10_u64.pow(times.ilog10()) != times {
             return None;
         }
-        *written += 1;
+        asker.written += 1;
         Some(times)
     }
 }
@@ -112,12 +125,8 @@ mod tests {
                 .count()
         };
         assert_eq!(of(true), 1_000);
-        assert_eq!(of(false), 0, "as many kinds as are counted");
-        let counts = RefusedRequests::default();
-        let strangers = (0..20_000).filter(|index| {
-            let refused = refused(&format!("from {index}"), "", false);
-            counts.count(refused, now).is_some()
-        });
-        assert_eq!(strangers.count(), 60);
+        assert_eq!(of(false), 60);
+        let other = refused("blue", "PUT /v1/slices/a", true);
+        assert_eq!(counts.count(other, now), Some(1), "nobody else is silenced");
     }
 }

@@ -524,7 +524,7 @@ async fn admit(
             return Err(refusal.into());
         }
         overlap::save(&mut *connection, after).await?;
-        check_gateways(&capacity, after).map_err(noted)?;
+        check_gateways(&capacity, after, one.before.as_ref()).map_err(noted)?;
     }
     let after: Vec<&Slice> = planned
         .iter()
@@ -544,8 +544,14 @@ async fn admit(
 
 /// No gateway of the path has a class of this name.
 /// What gateways on the path would refuse for good.
-pub(super) fn check_gateways(capacity: &Capacity, slice: &Slice) -> Result<(), Refusal> {
-    capacity.check_terms(slice).map_err(Refusal::invalid)?;
+pub(super) fn check_gateways(
+    capacity: &Capacity,
+    slice: &Slice,
+    before: Option<&Stored>,
+) -> Result<(), Refusal> {
+    let before = before.map(|stored| &stored.slice);
+    let checked = capacity.check_terms(slice, before);
+    checked.map_err(Refusal::invalid)?;
     let Some(gateway) = capacity.with_class_of(slice) else {
         return Ok(());
     };

@@ -226,29 +226,40 @@ impl Capacity {
         self.links.get_mut(name)
     }
 
-    /// Tests the terms that depend on a link and take none of its capacity.
-    pub(crate) fn check_terms(&self, slice: &Slice) -> Result<(), Invalid> {
-        let sides = [("/forward", &slice.forward), ("/backward", &slice.backward)];
+    /// Tests the terms that depend on a link and take none of its capacity, as far as they are others than `before`.
+    pub(crate) fn check_terms(&self, slice: &Slice, before: Option<&Slice>) -> Result<(), Invalid> {
+        let burst = |terms: &Terms| terms.maximum.map(|maximum| maximum.burst_bytes);
+        let had = [0, 1].map(|index: usize| {
+            let sides = before.map(|before| [&before.forward, &before.backward]);
+            sides.and_then(|sides| sides[index].as_ref())
+        });
+        let sides = [
+            ("/forward", &slice.forward, had[0]),
+            ("/backward", &slice.backward, had[1]),
+        ];
         for (name, link) in slice
             .path
             .iter()
             .filter_map(|name| self.links.get_key_value(name))
         {
-            for ((at, terms), state) in sides.iter().zip(&link.directions) {
+            for ((at, terms, had), state) in sides.iter().zip(&link.directions) {
                 let (Some(terms), params) = (terms, state.admission.params()) else {
                     continue;
                 };
                 let frame = params.largest_frame.bytes();
-                if let Some(burst) = terms.maximum.map(|maximum| maximum.burst_bytes)
-                    && burst < frame
+                if let Some(bytes) = burst(terms)
+                    && had.and_then(burst) != Some(bytes)
+                    && bytes < frame
                 {
                     let problem = format!(
-                        "{burst} B is less than the largest frame of link `{name}`: expected at least {frame} B"
+                        "{bytes} B is less than the largest frame of link `{name}`: expected at least {frame} B"
                     );
                     let at = format!("{at}/maximum/burst_bytes");
                     return Err(Invalid::new(at, problem));
                 }
+                let known = had.and_then(|had| had.flows.elephants.as_ref());
                 let elephants = terms.flows.elephants.as_ref();
+                let elephants = elephants.filter(|elephants| known != Some(*elephants));
                 let followed = elephants.map(|elephants| elephants.flows_on(params.link.rate));
                 followed.transpose().map_err(|invalid| invalid.within(at))?;
             }
@@ -420,15 +431,19 @@ impl Capacity {
         }
     }
 
-    /// The sums of all links.
+    /// The sums of slices on all links.
     pub(super) fn sums(&self) -> Sums {
         let directions = self.links.iter().flat_map(|(name, link)| {
             let numbered = link.directions.iter().enumerate();
             numbered.map(move |(index, direction)| (name, index, direction))
         });
         let sums = directions.flat_map(|(name, index, direction)| {
-            direction.admission.classes_in_use().map(move |class| {
-                let sums = class.reserved;
+            let slices = direction.of_slices();
+            let reserved: Vec<_> = slices
+                .classes_in_use()
+                .map(|class| class.reserved)
+                .collect();
+            reserved.into_iter().map(move |sums| {
                 let own = [
                     sums.count,
                     sums.rate.bits_per_second(),
@@ -511,7 +526,8 @@ fn is_within(request: &GuaranteeRequest, had: &GuaranteeRequest) -> bool {
         (Some(delay), Some(had)) => delay >= had,
         (delay, had) => delay == had,
     };
-    request.rate <= had.rate && request.burst <= had.burst && is_later
+    let is_smaller = request.rate <= had.rate && request.burst <= had.burst;
+    is_smaller && is_later && request.smallest_frame >= had.smallest_frame
 }
 
 /// The refusal of more on a link that is announced with less than what is promised.

@@ -64,7 +64,7 @@ async fn considered(
         capacity.release(&before.slice, &hops)?;
         tenant.subtract(&before.slice)?;
     }
-    check_gateways(&capacity, slice)?;
+    check_gateways(&capacity, slice, before.as_ref())?;
     let stored = before.as_ref().map(|before| &before.slice);
     let requests = requests(slice);
     let asked = requests.iter().position(Option::is_some);

@@ -30,7 +30,7 @@ pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
 pub(crate) use jobs::{Request, work};
 pub use location::{Location, LocationError};
 pub(crate) use rows::{RowExt, number};
-pub(crate) use transaction::{Answer, EventNote, Failed, Tx};
+pub(crate) use transaction::{Answer, EventNote, Failed, Tx, cut};
 pub(crate) use writer::{CHANGES_KEPT, Totals, Writer};
 
 use sqlx::any::{AnyPoolOptions, AnyRow};

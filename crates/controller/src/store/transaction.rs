@@ -265,7 +265,7 @@ impl Tx {
 }
 
 /// The first characters of a text that a client may have chosen: the audit log only grows.
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(AUDIT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

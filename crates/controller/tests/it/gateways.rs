@@ -127,6 +127,8 @@ fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
             .put_slice(&slice("silver", 2, 30), Precondition::None, None)
             .unwrap();
         assert_eq!(sums(&forward()), (2, 90_000_000, 10_000_000, 0));
+        let findings = slicewise_controller::run_check(&store.location).unwrap();
+        assert_eq!(findings, Vec::<String>::new());
         // A reserve that does not fit beside what is promised is refused, and so is one that fits nowhere.
         reserving.links[0].forward.reserved[0].rate_bps = 11_000_000;
         let refused = client.announce("gw", &reserving).unwrap_err().to_string();
