@@ -160,7 +160,7 @@ fn a_guarantee_that_states_no_delay_gets_one_that_fits_and_the_check_says_which(
     3 | policy:
       | ^^^^^^
 
-    warning: class `other`: delay of 42.34 ms (none is stated: the smallest that fits, instead of the default of 17.23 ms)
+    warning: class `other`: delay of 43.37 ms (none is stated: the smallest that fits, instead of the default of 17.23 ms)
      --> gateway.yaml:3:1
       |
     3 | policy:
