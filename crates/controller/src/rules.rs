@@ -275,6 +275,8 @@ impl Idle {
         now: Instant,
     ) -> Option<Decision> {
         let rule = &stored.rule;
+        let guarantee = |lender| terms(lender, rule.direction)?.guarantee;
+        let lends = lender.and_then(guarantee).is_some();
         let use_of = lender.and_then(|lender| Use::of(lender, rule.direction, report));
         let leaves = use_of.as_ref().map(|used| used.leaves(rule.unused_bps));
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
@@ -288,8 +290,9 @@ impl Idle {
         };
         let (from, unused) = (&rule.from, BitRate::new(rule.unused_bps));
         match (&stored.loan, use_of) {
-            (Some(_), None) if lender.is_none() => {
-                Some(decision(false, format!("slice `{from}` is gone")))
+            (Some(_), None) if !lends => {
+                let why = lender.map_or("is gone", |_| "has no guarantee any more");
+                Some(decision(false, format!("slice `{from}` {why}")))
             }
             (Some(_), Some(used)) if leaves == Some(false) => Some(decision(
                 false,

@@ -60,6 +60,7 @@ pub(super) async fn put_tenant(
     Json {
         value: tenant,
         hash,
+        ..
     }: Json<Tenant>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);

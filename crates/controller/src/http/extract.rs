@@ -220,13 +220,15 @@ fn guard(headers: &HeaderMap) -> Result<Guard, Refusal> {
 pub(super) struct Json<T> {
     pub(super) value: T,
     pub(super) hash: String,
+    /// Held until the handler has ended.
+    _room: Place,
 }
 
 impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: axum::extract::Request, app: &Shared) -> Result<Self, Refusal> {
-        let bytes = body(app, request).await?;
+        let (bytes, room) = body(app, request).await?;
         // Members without their names are no object, although they could be read as one.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(Refusal::malformed("the body is no JSON object"));
@@ -235,6 +237,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
         Ok(Self {
             value,
             hash: hash(&bytes),
+            _room: room,
         })
     }
 }
@@ -272,11 +275,11 @@ fn write_as_integers(value: &mut Value) {
     }
 }
 
-/// A body of JSON as it came.
+/// A body of JSON as it came, and the room that it has while it is carried out.
 pub(super) async fn body(
     app: &Shared,
     request: axum::extract::Request,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<(Vec<u8>, Place), Refusal> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -299,7 +302,7 @@ pub(super) async fn body(
         .limits
         .try_read(&who.map(Actor::party).unwrap_or_default())?;
     match tokio::time::timeout(BODY_PATIENCE, read(request.into_body(), most, &mut room)).await {
-        Ok(Ok(Ok(Some(bytes)))) => Ok(bytes),
+        Ok(Ok(Ok(Some(bytes)))) => Ok((bytes, room)),
         Ok(Ok(Err(refusal))) => Err(refusal),
         Ok(Ok(Ok(None))) => Err(Refusal::new(
             413,

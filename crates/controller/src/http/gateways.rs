@@ -178,6 +178,7 @@ pub(super) async fn announce(
     Json {
         value: announcement,
         hash,
+        ..
     }: Json<GatewayAnnouncement>,
 ) -> Replied {
     check_name(&name, "").map_err(Refusal::invalid)?;

@@ -101,7 +101,8 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
 #[derive(Debug, Default)]
 struct Asker {
     name: Option<String>,
-    has_token: bool,
+    /// Whose share of the writer's time it takes; `None` without a good token.
+    party: Option<String>,
     /// Held until the client has taken its answer.
     places: Vec<Place>,
 }
@@ -123,12 +124,12 @@ async fn note_refusal(
     }
     let refused = Refused {
         who: actor.clone(),
-        line: match asker.has_token {
+        line: match asker.party.is_some() {
             true => cut(&format!("{method} {path}")),
             false => format!("{method} {route}"),
         },
         status,
-        has_token: asker.has_token,
+        has_token: asker.party.is_some(),
     };
     let line = refused.line.clone();
     let Some(times) = app.refused.count(refused, Instant::now()) else {
@@ -139,10 +140,7 @@ async fn note_refusal(
         _ => format!("{times} times within the hour: {detail}"),
     };
     let request = crate::store::Request {
-        party: match asker.has_token {
-            true => format!("token {actor}"),
-            false => "strangers".to_owned(),
-        },
+        party: asker.party.unwrap_or_else(|| "strangers".to_owned()),
         actor,
         line,
         key: None,
@@ -198,7 +196,7 @@ async fn admitted(
         let headers = request.headers().clone();
         let actor = authenticated(app, Authority::of(&request), &headers, peer).await?;
         asker.name = Some(actor.name.clone());
-        asker.has_token = true;
+        asker.party = Some(actor.party());
         app.limits.try_ask(&actor.name)?;
         who = actor.party();
         place = serve(&who)?;

@@ -63,7 +63,7 @@ pub(super) async fn slice_requests(
     asked: Asked,
     request: axum::extract::Request,
 ) -> Replied {
-    let bytes = body(&app, request).await?;
+    let (bytes, _room) = body(&app, request).await?;
     let tenant = parameters.tenant.unwrap_or_default();
     let path: Vec<String> = parameters.link.into_iter().collect();
     let (changes, unnamed) = read(&bytes, &tenant, &path)?;

@@ -44,7 +44,9 @@ pub(super) async fn put_rule(
     Operator(actor): Operator,
     Named(name): Named,
     asked: Asked,
-    Json { value: rule, hash }: Json<Rule>,
+    Json {
+        value: rule, hash, ..
+    }: Json<Rule>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
     let work = work(move |tx| {

@@ -159,7 +159,9 @@ pub(super) async fn put(
     Changer(actor): Changer,
     Named(name): Named,
     asked: Asked,
-    Json { value: slice, hash }: Json<Slice>,
+    Json {
+        value: slice, hash, ..
+    }: Json<Slice>,
 ) -> Replied {
     if slice.name != name {
         let detail = format!(
@@ -262,7 +264,9 @@ pub(super) async fn batch(
     State(app): State<Shared>,
     Changer(actor): Changer,
     asked: Asked,
-    Json { value: batch, hash }: Json<Batch>,
+    Json {
+        value: batch, hash, ..
+    }: Json<Batch>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
     let work = work(move |tx| Box::pin(async move { apply_batch(tx, &actor, batch).await }));

@@ -7,7 +7,7 @@ use slicewise_api::Slice;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 /// Candidates beyond which another index is better, or as good as any.
-const FEW: usize = 64;
+const FEW: u64 = 64;
 
 /// A slice that has a packet in common with `slice`, if there is one: its name and its tenant. The slice of the same name does not count.
 pub(super) async fn overlapping(
@@ -47,7 +47,8 @@ async fn best(
         let row = select.bind(link.to_owned()).fetch_one(connection).await?;
         let mut fewest = u64::MAX;
         for index in 0..lookups.len() {
-            let found = row.natural(&format!("found_{index}"))?;
+            // Beyond that they are not told apart, however many statements a lookup takes.
+            let found = row.natural(&format!("found_{index}"))?.min(FEW);
             if found < fewest {
                 (fewest, place) = (found, index);
             }

@@ -5,13 +5,12 @@ use super::transaction::{Answer, Failed, Tx};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use futures_util::future::BoxFuture;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// What a request does in the transaction; the same again after a transaction that failed.
-pub(super) trait Work: Send + Sync {
+pub(crate) trait Work: Send + Sync {
     fn again(&self) -> Box<dyn Work>;
     fn carry_out(self: Box<Self>, tx: &mut Tx) -> BoxFuture<'_, Result<Answer, Failed>>;
 }
@@ -33,8 +32,8 @@ where
     }
 }
 
-/// `work` as [`Writer::change`] takes it.
-pub(crate) fn work<W>(work: W) -> W
+/// `work` as [`Writer::change`](super::Writer::change) takes it.
+pub(crate) fn work<W>(work: W) -> Box<dyn Work>
 where
     W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
         + Clone
@@ -42,7 +41,7 @@ where
         + Sync
         + 'static,
 {
-    work
+    Box::new(work)
 }
 
 /// Who asks, and for what.
@@ -68,37 +67,48 @@ impl Request {
     }
 }
 
+/// A request that the writer carries out.
 pub(super) struct Job {
     pub(super) request: Request,
     pub(super) work: Box<dyn Work>,
     pub(super) answer: oneshot::Sender<Result<Answer, Refusal>>,
-    pub(super) claim: Claim,
 }
 
-/// Whether a request is carried out: decided once, by the writer that begins with it or by the client that waits no longer.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Claim(Arc<AtomicBool>);
+/// A request that waits for the writer.
+pub(super) struct Queued {
+    pub(super) request: Request,
+    pub(super) work: Claim,
+    pub(super) answer: oneshot::Sender<Result<Answer, Refusal>>,
+}
+
+/// What a request does, until the writer begins with it or its client waits no longer: whichever is first has it.
+#[derive(Clone)]
+pub(super) struct Claim(Arc<Mutex<Option<Box<dyn Work>>>>);
 
 impl Claim {
-    /// Whether it was open.
-    pub(super) fn take(&self) -> bool {
-        !self.0.swap(true, Ordering::Relaxed)
+    pub(super) fn new(work: Box<dyn Work>) -> Self {
+        Self(Arc::new(Mutex::new(Some(work))))
+    }
+
+    /// `None` if it was taken before.
+    pub(super) fn take(&self) -> Option<Box<dyn Work>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// A client that leaves while its request waits leaves without it.
+/// A client that leaves while its request waits leaves without it, and nothing of it is kept.
 pub(super) struct Withdrawing(pub(super) Claim);
 
 impl Drop for Withdrawing {
     fn drop(&mut self) {
-        self.0.take();
+        drop(self.0.take());
     }
 }
 
 /// The requests of a transaction.
 pub(super) enum Jobs<'a> {
     /// Those that wait, and are taken one after another.
-    Waiting(&'a FairQueue<Job>, &'a mut Vec<Job>),
+    Waiting(&'a FairQueue<Queued>, &'a mut Vec<Job>),
     /// One that was taken before.
     Taken(&'a Job),
 }
@@ -127,6 +137,13 @@ impl Jobs<'_> {
 }
 
 /// The next request whose client still waits for it.
-pub(super) fn next(queue: &FairQueue<Job>, within: Duration) -> Option<Job> {
-    std::iter::from_fn(|| queue.pop(within)).find(|job| job.claim.take())
+pub(super) fn next(queue: &FairQueue<Queued>, within: Duration) -> Option<Job> {
+    let mut queued = std::iter::from_fn(|| queue.pop(within));
+    queued.find_map(|queued| {
+        Some(Job {
+            work: queued.work.take()?,
+            request: queued.request,
+            answer: queued.answer,
+        })
+    })
 }

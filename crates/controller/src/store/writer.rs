@@ -2,7 +2,7 @@
 //! commit durable does not limit the number of changes. A request is answered after the commit.
 
 use super::checkpoint::{self, Wanted};
-use super::jobs::{Claim, Job, Jobs, Request, Withdrawing, Work, next};
+use super::jobs::{Claim, Job, Jobs, Queued, Request, Withdrawing, Work, next};
 use super::queue::FairQueue;
 use super::tidy::{Kept, Tidy};
 use super::transaction::{Answer, Failed, Tx};
@@ -10,7 +10,6 @@ use super::{Dialect, Progress, RowExt, StoreClock, announce, number};
 use crate::log;
 use crate::refusal::Refusal;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use slicewise_api::EventKind;
 use sqlx::{AnyPool, Executor};
 use std::panic::AssertUnwindSafe;
@@ -45,7 +44,7 @@ pub(crate) struct Totals {
 /// Hands requests to the task.
 #[derive(Clone)]
 pub(crate) struct Writer {
-    jobs: Arc<FairQueue<Job>>,
+    jobs: Arc<FairQueue<Queued>>,
     totals: Arc<Totals>,
     task: Arc<Mutex<Option<JoinHandle<()>>>>,
     stop: watch::Sender<bool>,
@@ -66,7 +65,7 @@ impl Writer {
         clock: StoreClock,
         progress: watch::Sender<Progress>,
     ) -> Self {
-        let jobs: Arc<FairQueue<Job>> = Arc::default();
+        let jobs: Arc<FairQueue<Queued>> = Arc::default();
         let (stop, stopped) = watch::channel(false);
         let totals = Arc::new(Totals::default());
         let (commits, committed) = watch::channel(());
@@ -103,23 +102,19 @@ impl Writer {
 
     /// Do `work` in a transaction, and answer when it is committed. Whatever becomes of the caller, it is done whole or not at all; where the caller leaves before its turn,
     /// not at all.
-    pub(crate) async fn change<W>(&self, request: Request, work: W) -> Result<Answer, Refusal>
-    where
-        W: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<Answer, Failed>>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
-    {
+    pub(crate) async fn change(
+        &self,
+        request: Request,
+        work: Box<dyn Work>,
+    ) -> Result<Answer, Refusal> {
         let (answer, mut answered) = oneshot::channel();
-        let (claim, party) = (Claim::default(), request.party.clone());
-        let job = Job {
+        let (claim, party) = (Claim::new(work), request.party.clone());
+        let queued = Queued {
             request,
-            work: Box::new(work),
+            work: claim.clone(),
             answer,
-            claim: claim.clone(),
         };
-        if !self.jobs.push(&party, job) {
+        if !self.jobs.push(&party, queued) {
             return Err(match self.is_working() {
                 true => Refusal::overloaded(),
                 false => Refusal::stopping(),
@@ -130,7 +125,7 @@ impl Writer {
             .await
             .ok();
         if done.is_none() {
-            if withdrawing.0.take() {
+            if withdrawing.0.take().is_some() {
                 return Err(Refusal::overloaded());
             }
             done = Some(answered.await);
@@ -166,7 +161,7 @@ struct Task {
 }
 
 /// Closes the queue when the task ends, whatever ended it.
-struct Closing(Arc<FairQueue<Job>>);
+struct Closing(Arc<FairQueue<Queued>>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
@@ -175,7 +170,7 @@ impl Drop for Closing {
 }
 
 impl Task {
-    async fn run(mut self, queue: Arc<FairQueue<Job>>, mut stopped: watch::Receiver<bool>) {
+    async fn run(mut self, queue: Arc<FairQueue<Queued>>, mut stopped: watch::Receiver<bool>) {
         let _closing = Closing(Arc::clone(&queue));
         loop {
             tokio::select! {
@@ -198,7 +193,7 @@ impl Task {
 
     /// Carry out what waits in one transaction, and answer it; returns the number of requests. Where one of them makes it fail, each is carried out on its own: so none fails
     /// because of another.
-    async fn together(&mut self, queue: &FairQueue<Job>) -> u64 {
+    async fn together(&mut self, queue: &FairQueue<Queued>) -> u64 {
         let mut jobs = Vec::with_capacity(MOST_TOGETHER);
         let done = self.attempt(Jobs::Waiting(queue, &mut jobs)).await;
         let count = jobs.len() as u64;
@@ -540,8 +535,20 @@ mod tests {
             let first = store.writer().change(Request::default(), first);
             let leaving = async {
                 begins.await.unwrap();
-                let left = change("UPDATE tenants SET weight = 7");
+                let kept = Arc::new(());
+                let held = Arc::clone(&kept);
+                let leaves = work(move |tx| {
+                    let _held = Arc::clone(&held);
+                    Box::pin(async move {
+                        tx.connection()
+                            .execute("UPDATE tenants SET weight = 7")
+                            .await?;
+                        Ok(Answer::empty())
+                    })
+                });
+                let left = store.writer().change(Request::default(), leaves);
                 assert!(tokio::time::timeout(Duration::ZERO, left).await.is_err());
+                assert_eq!(Arc::strong_count(&kept), 1, "nothing of it is kept");
                 go.send(()).unwrap();
             };
             let (first, ()) = tokio::join!(first, leaving);

@@ -125,6 +125,22 @@ fn a_lender_without_traffic_which_reports_leave_out_lends_after_its_time() {
 }
 
 #[test]
+fn a_lender_that_gives_up_its_guarantee_takes_back_what_it_lent() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        with_slices(&client);
+        client.put_rule("night", &rule()).unwrap();
+        report(&client, 0);
+        assert_eq!(borrowed(&client), (50, 8));
+        let mut lender = slice("lender", 1, 50);
+        lender.forward.as_mut().unwrap().guarantee = None;
+        client.put_slice(&lender, Precondition::None, None).unwrap();
+        report(&client, 0);
+        assert_eq!(borrowed(&client), (10, 1));
+    }
+}
+
+#[test]
 fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
