@@ -81,7 +81,7 @@ pub(crate) enum Event {
         desired: Box<Desired>,
         /// An operator said that its store is to be followed, whatever was followed before.
         is_adopted: bool,
-        /// Whether it was taken goes back.
+        /// Receives the result: taken, or why not.
         taken: SyncSender<Result<(), String>>,
     },
     /// The controller cannot be reached.

@@ -153,7 +153,7 @@ impl From<ClientError> for Fault {
     }
 }
 
-/// What both threads that talk to the controller need.
+/// Parameters of both threads that talk to the controller.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) params: AgentParams,

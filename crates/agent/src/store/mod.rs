@@ -326,7 +326,7 @@ impl Store {
         &self.header.store
     }
 
-    /// What is appended next is of another store of a controller: the file is written anew with both, or stays as it is.
+    /// Follows another store of a controller with the next append: the file is written anew with both, or stays as it is.
     pub(crate) fn follow(&mut self, store: String) {
         self.header.store = store;
         self.is_behind = true;

@@ -3,7 +3,7 @@
 use rustls::CertificateError;
 use std::io;
 
-/// What happened, and what to do about it where that is known. `is_https` is whether TLS was spoken.
+/// Reason why a request failed, and what to do about it where that is known. `is_https`: TLS was spoken.
 pub(super) fn of_request(error: &ureq::Error, is_https: bool) -> String {
     let text = match error {
         ureq::Error::Io(error) => tls(error).map(str::to_owned),
@@ -15,7 +15,7 @@ pub(super) fn of_request(error: &ureq::Error, is_https: bool) -> String {
     text.unwrap_or_else(|| of_answer(error))
 }
 
-/// What happened while an answer came.
+/// Reason why an answer did not come whole.
 pub(super) fn of_answer(error: &impl std::error::Error) -> String {
     let text = without_links(&error.to_string());
     format!("{text}; is `slicewise controller` running there?")

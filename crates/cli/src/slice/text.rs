@@ -286,7 +286,7 @@ pub fn removed(answer: &BatchAnswer) -> String {
     )
 }
 
-/// What becomes of `purge`.
+/// Result of `purge`.
 pub fn purged(record: &SliceRecord) -> String {
     format!(
         "{} is purged (generation {}); waiting for: {}",

@@ -108,7 +108,7 @@ struct Asker {
 }
 
 /// Writes down that a request for a change was refused before the writer had it: those for which the token was not enough are what an audit log is read for.
-/// What was refused because there was too much is not written down: it would be more of it. Of strangers, only the route is: the rest they choose themselves.
+/// Requests that were too many are not written down: that would be more of them. Of strangers, only the route is: the rest they choose themselves.
 async fn note_refusal(
     app: &Shared,
     asker: Asker,

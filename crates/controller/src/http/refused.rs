@@ -22,7 +22,7 @@ pub(super) struct Refused {
     pub(super) line: String,
     /// HTTP status.
     pub(super) status: u16,
-    /// Whether a good token was shown.
+    /// A good token was shown.
     pub(super) has_token: bool,
 }
 

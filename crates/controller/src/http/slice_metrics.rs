@@ -1,4 +1,4 @@
-//! What gateways counted last of each slice, as OpenMetrics.
+//! Metrics of each slice, as gateways counted it last (OpenMetrics).
 
 use super::metrics::Out;
 use crate::slices::Stored;
@@ -45,7 +45,7 @@ fn sides((stored, counted): &(Stored, SliceCountersRecord)) -> impl Iterator<Ite
         })
 }
 
-/// What slices are promised.
+/// Guarantees and bounds.
 fn terms(out: &mut Out, sides: &[Side<'_>]) {
     let name = "slicewise_slice_guaranteed_bps";
     out.head(name, "gauge", "Guaranteed rate.");
@@ -63,7 +63,7 @@ fn terms(out: &mut Out, sides: &[Side<'_>]) {
     }
 }
 
-/// What gateways counted in their last interval.
+/// Counters of the last interval of each gateway.
 fn counted(out: &mut Out, sides: &[Side<'_>]) {
     let mut gauge =
         |name: &str, help: &str, of: &dyn Fn(&HopCounters, &DirectionCounters) -> f64| {

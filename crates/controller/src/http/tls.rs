@@ -19,7 +19,7 @@ pub struct TlsParams {
     pub key: PathBuf,
 }
 
-/// What the two files have; one that cannot be read has nothing.
+/// Contents of the two files; empty for one that cannot be read.
 type Contents = [Vec<u8>; 2];
 
 impl TlsParams {

@@ -542,8 +542,7 @@ async fn admit(
     Ok(capacity)
 }
 
-/// No gateway of the path has a class of this name.
-/// What gateways on the path would refuse for good.
+/// Refuses what gateways on the path would refuse for good.
 pub(super) fn check_gateways(
     capacity: &Capacity,
     slice: &Slice,

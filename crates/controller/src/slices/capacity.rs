@@ -19,11 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
     links: BTreeMap<String, LinkState>,
-    /// What slices that were given back had.
+    /// Guarantees of slices that were given back.
     released: BTreeMap<String, Released>,
 }
 
-/// What a slice had, forward and backward.
+/// Guarantees and delays of a slice, forward and backward.
 #[derive(Debug, Default)]
 struct Released {
     requests: [Option<GuaranteeRequest>; 2],
@@ -108,7 +108,7 @@ impl DirectionState {
         self.admission.try_release(&guarantee)
     }
 
-    /// What slices are promised, without the gateway's own classes.
+    /// Returns the guarantees of slices, without the gateway's own classes.
     pub(crate) fn of_slices(&self) -> Admission {
         let mut slices = self.admission.clone();
         for guarantee in &self.own {

@@ -17,7 +17,7 @@ pub(crate) struct ListQuery {
     pub(crate) state: Option<SliceState>,
     pub(crate) link: Option<String>,
     pub(crate) name_contains: Option<String>,
-    /// Whether those of all parts are counted.
+    /// Set if the sums of all parts are counted.
     pub(crate) count: bool,
 }
 

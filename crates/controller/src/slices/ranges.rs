@@ -210,7 +210,7 @@ impl Ranges {
         lookups
     }
 
-    /// What must hold for another match to have a packet in common. There is no text of a client in it.
+    /// Returns the condition under which another match has a packet in common. There is no text of a client in it.
     pub(super) fn condition(&self) -> String {
         let mut condition = String::new();
         for (column, value) in [

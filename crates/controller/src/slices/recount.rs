@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Slices and guaranteed rate of a tenant.
 type TenantUse = (u64, u64);
 
-/// What the slices of a store have of its links and tenants.
+/// Sums of links and tenants, counted from the slices of a store.
 #[derive(Debug)]
 pub(crate) struct Recount {
     capacity: Capacity,

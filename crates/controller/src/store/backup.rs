@@ -71,7 +71,7 @@ pub enum BackupError {
     Store(#[from] StoreError),
 }
 
-/// What came of a backup.
+/// Result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// Rows of the backup.

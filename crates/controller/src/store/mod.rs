@@ -337,7 +337,7 @@ async fn connect(
     connected.map_err(|error| unusable(&error))
 }
 
-/// Whether a file of SQLite has tables, and none of a store.
+/// Returns whether a file of SQLite has tables, and none of a store.
 async fn is_foreign(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
     let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table'");
     let tables = tables.fetch_all(connection).await?;

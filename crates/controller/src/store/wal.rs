@@ -22,7 +22,7 @@ const TORN_COMMITS: u64 = 1;
 /// Between two looks: another process may begin the log anew.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether the log of the store at `path` is damaged. No log is none.
+/// Returns whether the log of the store at `path` is damaged; a store without a log is not.
 pub(super) fn is_damaged(path: &Path) -> io::Result<bool> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

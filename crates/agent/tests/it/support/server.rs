@@ -35,7 +35,7 @@ pub struct State {
     pub generation: u64,
     /// Identity that it states; `None` as of an earlier version.
     pub store: Option<String>,
-    /// Whether an operator said that the gateway is to follow it.
+    /// Set if an operator said that the gateway is to follow it.
     pub adopts: bool,
     pub slices: BTreeMap<String, GatewaySlice>,
     /// Changes with their generation; those before `forgotten` are not known any more.
