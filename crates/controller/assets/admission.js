@@ -81,7 +81,7 @@ function bounds(answer) {
 export function delayReasons(choices) {
   return Object.entries(choices ?? {}).filter(([, choice]) => choice && choice.reason !== "stated").map(([direction, choice]) => {
     const why = choice.reason === "smallest"
-      ? `the smallest that fitted when it was admitted, instead of the default of ${time(choice.default_ns)} (burst / rate, within the delays of the links)`
+      ? `the smallest that fitted when it was admitted, or the one from before a change, not the default of ${time(choice.default_ns)} (burst / rate, within the delays of the links)`
       : "the default (burst / rate, within the delays of the links)";
     return element("p", { class: "quiet", "data-delay": choice.reason }, `No delay is stated ${direction}: it is ${why}.`);
   });

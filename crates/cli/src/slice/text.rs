@@ -254,7 +254,7 @@ fn reasons(choices: Option<&DelayChoices>) -> String {
                 "the default (burst / rate, within the delays of the links)".to_owned()
             }
             DelayOrigin::Smallest => format!(
-                "the smallest that fitted when it was admitted, instead of the default of {default} (burst / rate, within the delays of the links)"
+                "the smallest that fitted when it was admitted, or the one from before a change, not the default of {default} (burst / rate, within the delays of the links)"
             ),
         };
         Some(format!("\n{name}: no delay was stated, so it is {why}"))

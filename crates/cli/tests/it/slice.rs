@@ -232,12 +232,12 @@ fn a_delay_that_was_not_stated_is_said_with_its_reason() {
     let asked = |command: &'static str| server.slice(&[&[command], &options[..]].concat()).1;
     insta::assert_snapshot!(asked("add"), @"
     voice is created (generation 3, admitted, waits for edge): delayed by at most 1.264 ms forward, 2 ms backward
-    forward: no delay was stated, so it is the smallest that fitted when it was admitted, instead of the default of 905 µs (burst / rate, within the delays of the links)
+    forward: no delay was stated, so it is the smallest that fitted when it was admitted, or the one from before a change, not the default of 905 µs (burst / rate, within the delays of the links)
     backward: no delay was stated, so it is the default (burst / rate, within the delays of the links)
     ");
     insta::assert_snapshot!(asked("offer"), @"
     would be accepted: delayed by at most 1.264 ms forward, 2 ms backward
-    forward: no delay was stated, so it is the smallest that fitted when it was admitted, instead of the default of 905 µs (burst / rate, within the delays of the links)
+    forward: no delay was stated, so it is the smallest that fitted when it was admitted, or the one from before a change, not the default of 905 µs (burst / rate, within the delays of the links)
     backward: no delay was stated, so it is the default (burst / rate, within the delays of the links)
     ");
 }

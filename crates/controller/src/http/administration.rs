@@ -1,7 +1,7 @@
 //! Tenants, tokens, and the audit log.
 
 use super::Shared;
-use super::answer::{Replied, json, of_store};
+use super::answer::{Replied, carry_out, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Administrator, Reader};
@@ -9,7 +9,6 @@ use crate::administration as store;
 use crate::refusal::Refusal;
 use crate::store::{Answer, work};
 use axum::extract::State;
-use axum::response::IntoResponse;
 use serde::Deserialize;
 use slicewise_api::{
     AuditPage, NewToken, Tenant, TenantRecord, TokenCreated, TokenRecord, check_name,
@@ -70,12 +69,7 @@ pub(super) async fn put_tenant(
             Answer::json(if is_new { 201 } else { 200 }, &record)
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Remove a tenant that has no slices and no tokens.
@@ -95,12 +89,7 @@ pub(super) async fn remove_tenant(
             Ok(Answer::empty())
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Every token, without its secret.
@@ -134,12 +123,7 @@ pub(super) async fn add_token(
             Answer::json(201, &created)
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Revoke a token.
@@ -159,12 +143,7 @@ pub(super) async fn remove_token(
             Ok(Answer::empty())
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Which entries.

@@ -1,8 +1,9 @@
 //! Answers and refusals as HTTP.
 
+use super::Shared;
 use crate::log;
 use crate::refusal::Refusal;
-use crate::store::{Answer, Failed};
+use crate::store::{Answer, Failed, Request, Work};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,6 +12,12 @@ use slicewise_api::PROBLEM_TYPE;
 
 /// What handlers return.
 pub(super) type Replied = Result<Response, Refusal>;
+
+/// Has the writer carry out `work`, and returns its answer.
+pub(super) async fn carry_out(app: &Shared, request: Request, work: Box<dyn Work>) -> Replied {
+    let answer = app.store.writer().change(request, work).await?;
+    Ok(answer.into_response())
+}
 
 /// Why a request was refused that the audit log does not have yet.
 #[derive(Debug, Clone)]

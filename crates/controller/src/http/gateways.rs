@@ -1,7 +1,7 @@
 //! Links, counters, and what gateways ask and say.
 
 use super::Shared;
-use super::answer::{Replied, failed, json, of_store};
+use super::answer::{Replied, carry_out, failed, json, of_store};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::guard::Proof;
 use super::openapi::{GatewayHeaders, IdempotencyKey, Problems};
@@ -229,12 +229,7 @@ pub(super) async fn forget(
             Ok(Answer::empty())
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// From where, and for how long.
@@ -336,12 +331,7 @@ pub(super) async fn acknowledge(
             Ok(Answer::empty())
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(Request::unlogged(&actor), work)
-        .await?
-        .into_response())
+    carry_out(&app, Request::unlogged(&actor), work).await
 }
 
 /// A gateway reports what it counted since its last report.

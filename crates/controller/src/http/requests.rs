@@ -1,7 +1,7 @@
 //! Slice requests in the format of P4-TINS.
 
 use super::Shared;
-use super::answer::Replied;
+use super::answer::{Replied, carry_out};
 use super::extract::{Asked, Parameters, body};
 use super::openapi::{IdempotencyKey, Problems};
 use super::permit::Changer;
@@ -11,7 +11,6 @@ use crate::refusal::Refusal;
 use crate::slices;
 use crate::store::{Tx, work};
 use axum::extract::State;
-use axum::response::IntoResponse;
 use serde::Deserialize;
 use slicewise_api::{
     Batch, BatchAnswer, Change, FlowTerms, Guarantee, Invalid, Match, Maximum, Slice, Terms,
@@ -77,8 +76,7 @@ pub(super) async fn slice_requests(
             apply_batch(tx, &actor, Batch { changes, reason }).await
         })
     });
-    let done = app.store.writer().change(request, work).await;
-    Ok(done?.into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Gives the slices of these names names that no slice has: a request that states none changes none.

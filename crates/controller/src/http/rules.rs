@@ -1,7 +1,7 @@
 //! Rules of the operator.
 
 use super::Shared;
-use super::answer::{Replied, json, of_store};
+use super::answer::{Replied, carry_out, json, of_store};
 use super::extract::{Asked, Json, Named};
 use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Operator, WholeReader};
@@ -9,7 +9,6 @@ use crate::refusal::Refusal;
 use crate::rules as store;
 use crate::store::{Answer, work};
 use axum::extract::State;
-use axum::response::IntoResponse;
 use slicewise_api::{Rule, RuleRecord, check_name};
 
 /// Every rule, and whether it lends now.
@@ -55,12 +54,7 @@ pub(super) async fn put_rule(
             Answer::json(if is_new { 201 } else { 200 }, &record)
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Remove a rule: what it lends is taken back.
@@ -82,10 +76,5 @@ pub(super) async fn remove_rule(
             }
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }

@@ -1,7 +1,7 @@
 //! Slices, batches, offers and history.
 
 use super::Shared;
-use super::answer::{Replied, failed, json, of_store, set_etag};
+use super::answer::{Replied, carry_out, failed, json, of_store, set_etag};
 use super::extract::{Asked, Json, Named, Numbered, Parameters};
 use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Changer, Operator, Reader};
@@ -222,12 +222,7 @@ pub(super) async fn remove(
             one(tx, &name, 202).await
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }
 
 /// End a slice that drains: its gateways drop the frames of it that wait, count them as dropped (`slice_removed`), and its name, packets and
@@ -270,8 +265,7 @@ pub(super) async fn batch(
 ) -> Replied {
     let request = asked.request(&actor, &hash);
     let work = work(move |tx| Box::pin(async move { apply_batch(tx, &actor, batch).await }));
-    let done = app.store.writer().change(request, work).await;
-    Ok(done?.into_response())
+    carry_out(&app, request, work).await
 }
 
 /// Carries out a batch, and answers with its slices.
@@ -385,10 +379,5 @@ pub(super) async fn restore(
             batch_answer(tx, applied.generation, applied.changed, &names).await
         })
     });
-    Ok(app
-        .store
-        .writer()
-        .change(request, work)
-        .await?
-        .into_response())
+    carry_out(&app, request, work).await
 }

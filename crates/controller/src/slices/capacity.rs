@@ -1,14 +1,15 @@
 //! The capacity of links: sums for each direction and delay, and the admission test on them.
 
+use super::delay_choice::delay_choices;
 use super::recount::Sums;
 use super::stored::Hop;
 use crate::store::{RowExt, number};
 use slicewise_api::{
-    Bounds, DelayChoice, DelayChoices, DelayOrigin, Direction, Invalid, LinkAnnouncement,
-    LinkDirection, OfferAnswer, RefusedOn, Slice, Terms,
+    Bounds, DelayChoices, Direction, Invalid, LinkAnnouncement, LinkDirection, OfferAnswer,
+    RefusedOn, Slice, Terms,
 };
 use slicewise_model::{
-    Admission, ClassReserved, DelayRange, DelayReason, GuaranteeParams, GuaranteeRequest, SetMember,
+    Admission, ClassReserved, DelayRange, GuaranteeParams, GuaranteeRequest, SetMember,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use sqlx::AnyConnection;
@@ -588,39 +589,6 @@ fn on(slice: &Slice, link: &str, index: usize) -> RefusedOn {
         slice: slice.name.clone(),
         link: link.to_owned(),
         direction: direction(index),
-    }
-}
-
-/// Why a slice has its delays; `ranges` are those of the links of its path, forward and backward.
-pub(crate) fn delay_choices(
-    slice: &Slice,
-    delays: &[[Option<Duration>; 2]],
-    ranges: &[[DelayRange; 2]],
-) -> DelayChoices {
-    let choice = |direction: usize| {
-        let request = requests(slice)[direction]?;
-        let mut choice = DelayChoice {
-            reason: match request.delay {
-                Some(_) => DelayOrigin::Stated,
-                None => DelayOrigin::Default,
-            },
-            default_ns: 0,
-            links_ns: Vec::with_capacity(delays.len()),
-        };
-        for (delays, ranges) in delays.iter().zip(ranges) {
-            let (given, range) = (delays[direction]?, ranges[direction]);
-            choice.links_ns.push(given.nanos());
-            let default = request.default_delay(range).nanos();
-            choice.default_ns = choice.default_ns.saturating_add(default);
-            if let DelayReason::Chosen { .. } = request.delay_reason(given, range) {
-                choice.reason = DelayOrigin::Smallest;
-            }
-        }
-        Some(choice)
-    };
-    DelayChoices {
-        forward: choice(0),
-        backward: choice(1),
     }
 }
 

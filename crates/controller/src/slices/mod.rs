@@ -2,6 +2,7 @@
 
 mod apply;
 mod capacity;
+mod delay_choice;
 mod for_gateway;
 mod list;
 mod offer;

@@ -1,6 +1,7 @@
 //! Slices and tenants as the store has them.
 
-use super::capacity::{delay_choices, wrong_sums};
+use super::capacity::wrong_sums;
+use super::delay_choice::delay_choices;
 use crate::store::{NAMES_TOGETHER, Row, RowExt, named, number};
 use slicewise_api::{
     Bounds, LinkAnnouncement, LinkDirection, Slice, SliceProblem, SliceRecord, SliceState,

@@ -27,7 +27,7 @@ pub use check::{CHECK_ADVICE, check};
 pub(crate) use clock::StoreClock;
 pub use clock::{Clock, SystemClock};
 pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
-pub(crate) use jobs::{Request, work};
+pub(crate) use jobs::{Request, Work, work};
 pub use location::{Location, LocationError};
 pub(crate) use rows::{RowExt, number};
 pub(crate) use transaction::{Answer, EventNote, Failed, Tx, cut};
