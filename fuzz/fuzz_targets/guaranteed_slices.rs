@@ -94,7 +94,7 @@ fuzz_target!(|steps: Vec<Step>| {
                 let id = SliceId::new(u32::from(id));
                 let _ = scheduler.change_slice(id, &slice(&promise, delays), &pool, at);
             }
-            Step::Remove(id) => drop(scheduler.remove_slice(SliceId::new(u32::from(id)))),
+            Step::Remove(id) => drop(scheduler.remove_slice(SliceId::new(u32::from(id)), at)),
             Step::Send { frames } => {
                 for _ in 0..frames {
                     sent += u64::from(scheduler.dequeue(&mut pool, at).is_some());
