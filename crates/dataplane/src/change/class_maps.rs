@@ -21,6 +21,8 @@ struct Placed<'a> {
     part: Part,
     /// Its position in the order in which class maps are tested.
     order: u32,
+    /// Whether it is in force already: then it is behind those at the head that it meets.
+    is_in_force: bool,
     /// Slices that may lose frames to it.
     from: Vec<&'a str>,
 }
@@ -133,26 +135,28 @@ fn in_steps(groups: Vec<Group>) -> Option<Vec<ClassMaps>> {
 
 fn placed<'a>(index: usize, class: &'a ClassParams, before: &Maps<'_>) -> Placed<'a> {
     let part = class.matches.as_ref().map(Part::whole);
+    let in_force = before.get(&*class.name);
     Placed {
         class,
         index,
         part: part.unwrap_or_default(),
         // A new one has none yet.
-        order: before.get(&*class.name).map_or(0, |(order, _)| *order),
+        order: in_force.map_or(0, |(order, _)| *order),
+        is_in_force: in_force.is_some_and(|(_, map)| **map == class.matches),
         from: Vec::new(),
     }
 }
 
 /// A class map gets a position behind those before it that it meets, and before those behind it; those may lose frames to it.
 ///
-/// All of them are behind `first`.
+/// One that it did not have yet is also behind `first`, the last one of the head.
 fn settle<'a>(
     placed: &mut Placed<'a>,
     first: u32,
     stay: &[Placed<'a>],
     settled: &[Placed<'_>],
 ) -> Option<()> {
-    let (mut low, mut high) = (first, None);
+    let (mut low, mut high) = (0, None);
     for other in stay
         .iter()
         .filter(|other| other.part.overlaps(&placed.part))
@@ -167,8 +171,12 @@ fn settle<'a>(
     let settled = settled.iter();
     let before = settled.filter(|other| other.part.overlaps(&placed.part));
     let low = before.map(|other| other.order).fold(low, u32::max);
+    let is_behind_head = placed.is_in_force || placed.order > first;
+    if is_behind_head && placed.order > low && high.is_none_or(|high| placed.order < high) {
+        return Some(());
+    }
+    let low = low.max(first);
     placed.order = match high {
-        _ if placed.order > low && high.is_none_or(|high| placed.order < high) => placed.order,
         Some(high) => low + high.checked_sub(low)? / 2,
         None => low.checked_add(STEP)?,
     };
