@@ -133,16 +133,20 @@ pub(crate) async fn restore(
     }
     // However many there are: what was admitted once, part by part, is admitted again as a whole.
     let reason = format!("restore of generation {to}");
-    apply_any(tx, actor, changes, Some(&reason), None).await
+    // As many as it takes: it was all there once.
+    let mut candidates = u64::from(u32::MAX);
+    apply_any(tx, actor, changes, Some(&reason), None, &mut candidates).await
 }
 
 /// What to change so that slices are those of generation `to`, in the order of their names. Its memory is that of the slices that differ, however
 /// long the history is.
 async fn changes_back(tx: &mut Tx, to: u64) -> Result<Vec<Change>, Failed> {
-    // What each slice was then is what it was before its first change since. A slice that drains counts as removed.
+    // What each slice was then is what it was before its first change since. A slice that drains counts as removed. What rules
+    // change is not returned to: a loan that was taken back since would have nobody who takes it back.
     let select = "SELECT f.slice AS slice, f.before_body AS before_body, COALESCE(s.body, '') AS now_body FROM \
                   (SELECT slice, before_body, ROW_NUMBER() OVER (PARTITION BY slice ORDER BY generation) AS place \
-                  FROM changes WHERE generation > $1) AS f \
+                  FROM changes WHERE generation > $1 AND generation NOT IN \
+                  (SELECT generation FROM generations WHERE generation > $1 AND actor LIKE 'rule %')) AS f \
                   LEFT JOIN slices s ON s.name = f.slice AND s.state <> 'draining' WHERE f.place = 1 ORDER BY f.slice";
     let mut rows = sqlx::query(select).bind(number(to)).fetch(tx.connection());
     let mut changes = Vec::new();

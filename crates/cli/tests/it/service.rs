@@ -38,6 +38,37 @@ fn the_command_of_the_unit_starts_with_its_state_directory_and_stops_when_told_t
 }
 
 #[test]
+fn a_controller_reads_its_certificate_again_when_told_to() {
+    if !is_installed("openssl") {
+        println!("skipped: openssl is not installed");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.certify("127.0.0.1");
+    let mut command = sandbox.command(&["controller", "--listen", "127.0.0.1:0"]);
+    command.args(["--store", "sqlite:store.sqlite"]);
+    command.args([
+        "--tls-certificate",
+        "certificate.pem",
+        "--tls-key",
+        "key.pem",
+    ]);
+    let mut controller = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(controller.stderr.take().unwrap()).lines();
+    let started = log.find(|line| line.as_ref().unwrap().contains("event=started"));
+    assert!(started.is_some());
+    // Nothing has changed: without the signal it would not be read.
+    let pid = controller.id().to_string();
+    let told = Command::new("kill").args(["-HUP", &pid]).status();
+    assert!(told.unwrap().success());
+    let read = log.find(|line| line.as_ref().unwrap().contains("event=certificate_"));
+    let read = read.unwrap().unwrap();
+    assert!(read.contains("event=certificate_read"), "{read}");
+    controller.kill().unwrap();
+    controller.wait().unwrap();
+}
+
+#[test]
 fn systemd_accepts_the_unit() {
     if !is_installed("systemd-analyze") {
         println!("skipped: systemd-analyze is not installed");

@@ -128,7 +128,8 @@ pub(crate) async fn apply(
         let invalid = slicewise_api::Invalid::new("/changes", detail);
         return Err(Refusal::invalid(invalid).into());
     }
-    apply_any(tx, actor, changes, reason, guard).await
+    let mut candidates = overlap::CANDIDATES_MAX;
+    apply_any(tx, actor, changes, reason, guard, &mut candidates).await
 }
 
 /// Matches of all changes, each once for every link of its slice.
@@ -140,13 +141,14 @@ fn compared(changes: &[Change]) -> usize {
     changes.iter().map(matches).fold(0, usize::saturating_add)
 }
 
-/// As [`apply`], for any number of changes.
+/// As [`apply`], for any number of changes, whose matches are compared with at most `candidates` others.
 pub(crate) async fn apply_any(
     tx: &mut Tx,
     actor: &Actor,
     changes: Vec<Change>,
     reason: Option<&str>,
     guard: Option<&Guard>,
+    candidates: &mut u64,
 ) -> Result<Applied, Failed> {
     check(&changes, reason, guard.is_some())?;
     let mut known = Known::load(tx.connection(), &changes).await?;
@@ -160,7 +162,7 @@ pub(crate) async fn apply_any(
         return Ok(Applied::nothing(tx.generation()));
     }
     let weights = account(tx.connection(), actor, &planned).await?;
-    let capacity = admit(tx.connection(), actor, &mut planned).await?;
+    let capacity = admit(tx.connection(), actor, &mut planned, candidates).await?;
     capacity.save(tx.connection()).await?;
     let generation = tx.next_generation(&actor.name, reason).await?;
     planned.sort_by_key(Planned::order);
@@ -498,6 +500,7 @@ async fn admit(
     connection: &mut AnyConnection,
     actor: &Actor,
     planned: &mut [Planned],
+    candidates: &mut u64,
 ) -> Result<Capacity, Failed> {
     let mut links = BTreeSet::new();
     for one in planned.iter() {
@@ -520,7 +523,7 @@ async fn admit(
     for one in planned.iter() {
         let Some(after) = &one.after else { continue };
         let noted = |refusal: Refusal| refusal.noted(&after.name, &after.tenant, &actor.name);
-        if let Some(refusal) = overlapping(&mut *connection, actor, after).await? {
+        if let Some(refusal) = overlapping(&mut *connection, actor, after, candidates).await? {
             return Err(refusal.into());
         }
         overlap::save(&mut *connection, after).await?;
@@ -566,8 +569,9 @@ pub(super) async fn overlapping(
     connection: &mut AnyConnection,
     actor: &Actor,
     slice: &Slice,
+    candidates: &mut u64,
 ) -> Result<Option<Refusal>, Failed> {
-    let found = overlap::overlapping(connection, slice).await?;
+    let found = overlap::overlapping(connection, slice, candidates).await?;
     Ok(found.map(|(other, tenant)| {
         let detail = |reader: Option<&str>| {
             let other = match reader {

@@ -4,6 +4,7 @@ use super::apply::{
     check_change, check_gateways, check_quota, overlapping, resolve_path, settle_tenant, tenant_of,
 };
 use super::capacity::{Capacity, bounds, requests};
+use super::overlap::CANDIDATES_MAX;
 use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
@@ -91,7 +92,8 @@ async fn considered(
         });
     }
     // No number would change that packets belong to another slice.
-    if let Some(refusal) = overlapping(&mut *connection, actor, slice).await? {
+    let mut candidates = CANDIDATES_MAX;
+    if let Some(refusal) = overlapping(&mut *connection, actor, slice, &mut candidates).await? {
         return Err(refusal.into());
     }
     match capacity.try_admit(&[slice]) {

@@ -8,16 +8,21 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 
 /// Candidates beyond which another index is better, or as good as any.
 const FEW: u64 = 64;
+/// Most candidates that are compared for one request: some seconds, in which nobody else changes anything.
+pub(super) const CANDIDATES_MAX: u64 = 4_000_000;
 
 /// A slice that has a packet in common with `slice`, if there is one: its name and its tenant. The slice of the same name does not count.
+///
+/// Where they are many, candidates are taken from `left`; it is refused to compare more.
 pub(super) async fn overlapping(
     connection: &mut AnyConnection,
     slice: &Slice,
+    left: &mut u64,
 ) -> Result<Option<(String, String)>, Failed> {
     for one in &slice.matches {
         let ranges = Ranges::of(one).map_err(Refusal::invalid)?;
         for link in &slice.path {
-            let lookup = best(connection, link, ranges.lookups()).await?;
+            let lookup = best(connection, link, ranges.lookups(), left).await?;
             for statement in statements(connection, slice, &ranges, &lookup) {
                 // Its text differs every time: it is not worth being kept prepared.
                 let select = sqlx::query(AssertSqlSafe(statement)).persistent(false);
@@ -39,30 +44,57 @@ async fn best(
     connection: &mut AnyConnection,
     link: &str,
     mut lookups: Vec<Lookup>,
-) -> Result<Lookup, sqlx::Error> {
-    let mut place = 0;
+    left: &mut u64,
+) -> Result<Lookup, Failed> {
+    let (mut place, mut fewest) = (0, FEW);
     if lookups.len() > 1 {
-        let select = count(connection, &lookups);
-        let select = sqlx::query(AssertSqlSafe(select)).persistent(false);
-        let row = select.bind(link.to_owned()).fetch_one(connection).await?;
-        let mut fewest = u64::MAX;
-        for index in 0..lookups.len() {
+        let found = counted(connection, link, &lookups, FEW).await?;
+        for (index, found) in found.into_iter().enumerate() {
             // Beyond that they are not told apart, however many statements a lookup takes.
-            let found = row.natural(&format!("found_{index}"))?.min(FEW);
             if found < fewest {
                 (fewest, place) = (found, index);
             }
         }
     }
-    Ok(lookups.swap_remove(place))
+    let best = lookups.swap_remove(place);
+    if fewest == FEW {
+        let most = left.saturating_add(1);
+        let found = counted(connection, link, std::slice::from_ref(&best), most).await?;
+        *left = left
+            .checked_sub(found.iter().sum())
+            .ok_or_else(too_many_candidates)?;
+    }
+    Ok(best)
 }
 
-/// Counts the candidates of each lookup, as far as they are few.
-fn count(connection: &AnyConnection, lookups: &[Lookup]) -> String {
+fn too_many_candidates() -> Refusal {
+    let detail = format!(
+        "it would take more than {CANDIDATES_MAX} comparisons with other slices: \
+         state addresses, ports or tags that few slices have, or send smaller batches"
+    );
+    Refusal::invalid(slicewise_api::Invalid::new("/matches", detail))
+}
+
+/// How many candidates each lookup finds; no more than about `most` are counted.
+async fn counted(
+    connection: &mut AnyConnection,
+    link: &str,
+    lookups: &[Lookup],
+    most: u64,
+) -> Result<Vec<u64>, sqlx::Error> {
+    let select = count(connection, lookups, most);
+    let select = sqlx::query(AssertSqlSafe(select)).persistent(false);
+    let row = select.bind(link.to_owned()).fetch_one(connection).await?;
+    let found = (0..lookups.len()).map(|index| row.natural(&format!("found_{index}")));
+    found.collect()
+}
+
+/// Counts the candidates of each lookup, at most `most` of each of its conditions.
+fn count(connection: &AnyConnection, lookups: &[Lookup], most: u64) -> String {
     let counts = lookups.iter().enumerate().map(|(index, lookup)| {
         let each = lookup.conditions.iter().map(|condition| {
             format!(
-                "(SELECT COUNT(*) FROM (SELECT 1 FROM slice_matches m {} WHERE m.link = $1 AND {condition} LIMIT {FEW}) AS candidates)",
+                "(SELECT COUNT(*) FROM (SELECT 1 FROM slice_matches m {} WHERE m.link = $1 AND {condition} LIMIT {most}) AS candidates)",
                 indexed(connection, lookup)
             )
         });
@@ -207,7 +239,7 @@ mod tests {
                         plans.push(plan.lines().next().unwrap_or_default().to_owned());
                     }
                 }
-                let counted = plan(store, &count(&connection, &lookups)).await;
+                let counted = plan(store, &count(&connection, &lookups, FEW)).await;
                 assert!(!counted.contains("SCAN m"), "{counted}");
             }
             drop(connection);
@@ -269,6 +301,40 @@ mod tests {
                     }
                     assert_eq!(found[0].len(), 55);
                     assert_eq!(found[0], found[1]);
+                    Ok(())
+                })
+            })
+            .await;
+        });
+    }
+
+    #[test]
+    fn many_candidates_are_counted_and_no_more_of_them_compared_than_are_left() {
+        with_store(async |store| {
+            crate::store::testing::change(store, move |tx| {
+                Box::pin(async move {
+                    let of = |vlan| Match {
+                        protocol: Some(Protocol::Number(6)),
+                        vlan,
+                        ..Match::default()
+                    };
+                    for vlan in 1..=100 {
+                        let mut one = slice(of(Some(vlan)));
+                        one.name = format!("s{vlan}");
+                        save(tx.connection(), &one).await?;
+                    }
+                    let mut left = 150;
+                    let few = slice(of(Some(101)));
+                    assert!(overlapping(tx.connection(), &few, &mut left).await?.is_none());
+                    assert_eq!(left, 150, "it has a tag of its own");
+                    let many = slice(of(None));
+                    assert!(overlapping(tx.connection(), &many, &mut left).await?.is_some());
+                    assert_eq!(left, 50);
+                    let refused = overlapping(tx.connection(), &many, &mut left).await;
+                    let Err(Failed::Refused(refused)) = refused else {
+                        panic!("{refused:?}");
+                    };
+                    insta::assert_snapshot!(refused.problem.detail, @"it would take more than 4000000 comparisons with other slices: state addresses, ports or tags that few slices have, or send smaller batches");
                     Ok(())
                 })
             })
@@ -389,7 +455,7 @@ mod tests {
                         for (index, matched) in matches.into_iter().enumerate() {
                             let mut one = slice(matched.clone());
                             one.name = format!("s{index}");
-                            let found = overlapping(tx.connection(), &one).await?;
+                            let found = overlapping(tx.connection(), &one, &mut u64::from(u32::MAX)).await?;
                             let expected = kept.iter().any(|other| meet(other, &matched));
                             assert_eq!(found.is_some(), expected, "{matched:?} in {kept:?}");
                             if found.is_none() {

@@ -102,6 +102,31 @@ fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
 }
 
 #[test]
+fn a_restored_generation_makes_no_loan_that_nobody_takes_back() {
+    for store in TestStore::each() {
+        let (_server, client) = with_link(&store);
+        let mut changed = with_slices(&client);
+        client.put_rule("night", &rule()).unwrap();
+        report(&client, 10);
+        let lent = client.generations(None, None).unwrap().items[0].generation;
+        report(&client, 30);
+        let nothing = client.restore(lent, None).unwrap();
+        assert_eq!((nothing.changed, borrowed(&client)), (0, (10, 1)));
+
+        changed.forward.as_mut().unwrap().weight = 3;
+        client
+            .put_slice(&changed, Precondition::None, None)
+            .unwrap();
+        let back = client.restore(lent, None).unwrap();
+        assert_eq!((back.changed, borrowed(&client)), (1, (10, 1)));
+
+        report(&client, 10);
+        let nothing = client.restore(1, None).unwrap();
+        assert_eq!(nothing.changed, 1, "the borrower came later: it is removed");
+    }
+}
+
+#[test]
 fn a_lender_without_traffic_which_reports_leave_out_lends_after_its_time() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
