@@ -174,7 +174,7 @@ pub struct RunOptions {
     /// Runs carried out at a time [default: one per processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
-    /// The results folder [default: results/<name of the study>, with `-gateway` or `-tc` behind it, and
+    /// The results folder [default: results/<name of the study>, with `-gateway`, `-tc` or `-dpdk` behind it, and
     /// `-quick` behind that, as it was run]. Of a file with cases, the folder that holds a results folder for each,
     /// also where one case is run.
     #[arg(long, value_name = "DIR")]
@@ -314,7 +314,7 @@ pub struct PlanOptions {
 pub struct ReportOptions {
     /// The results folder.
     pub results: PathBuf,
-    /// Other results of the same study, to show side by side: of a gateway, of Linux tc, of the simulator.
+    /// Other results of the same study, to show side by side: of a gateway, of Linux tc, of DPDK's scheduler, of the simulator.
     #[arg(long, value_name = "DIR")]
     pub beside: Vec<PathBuf>,
     #[command(flatten)]

@@ -144,7 +144,7 @@ pub fn beside_default(out: Option<&Path>, path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The other results of the study beside the results folder `path`: those of the simulator, the gateway
+/// The other results of the study beside the results folder `path`: those of the simulator, the gateway, DPDK
 /// and Linux tc in folders of the names that `slicewise run` gives them.
 ///
 /// Folders that hold nothing that can be set beside it are left out, with a note where they should.

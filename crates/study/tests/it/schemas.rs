@@ -3,6 +3,7 @@
 use crate::support::{self, outside::violations};
 use serde_json::Value;
 use slicewise_study::{FileKind, GatewayConfig, MeasuredStudy, MemoryFiles, Plan, json_schema};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Each kind of file with the schema that ships.
@@ -353,4 +354,32 @@ fn the_schema_takes_of_objectives_what_a_check_takes_and_refuses_what_it_refuses
     assert_eq!(objective("{delay: 5 ms at 99.900 %}"), (true, true));
     assert_eq!(objective("{delay: 0 ms}"), (false, false));
     assert_eq!(objective("{loss: 101 %}"), (false, false));
+}
+
+#[test]
+fn every_key_of_a_study_is_documented() {
+    const DOCUMENTATION: &str = include_str!("../../../../docs/study-file.md");
+    // What stands in code, inline or in blocks.
+    let code: Vec<&str> = DOCUMENTATION.split('`').skip(1).step_by(2).collect();
+    let code = code.join("\n");
+    let is_in_a_word = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+    let words: BTreeSet<&str> = code.split(is_in_a_word).collect();
+    let schema = serde_json::to_value(json_schema(FileKind::Study)).unwrap();
+    let missing: Vec<String> = keys(&schema)
+        .into_iter()
+        .filter(|key| !words.contains(&**key))
+        .collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+/// The names of all properties in a schema.
+fn keys(schema: &Value) -> BTreeSet<String> {
+    let below = match schema {
+        Value::Object(parts) => parts.values().flat_map(keys).collect(),
+        Value::Array(parts) => parts.iter().flat_map(keys).collect(),
+        _ => BTreeSet::new(),
+    };
+    let own = schema.get("properties").and_then(Value::as_object);
+    let own = own.into_iter().flat_map(|own| own.keys().cloned());
+    below.into_iter().chain(own).collect()
 }
