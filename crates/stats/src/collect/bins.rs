@@ -128,6 +128,17 @@ impl Bin {
         reordered_frames: 0,
     };
 
+    /// Whether nothing happened in this bin.
+    pub fn is_empty(&self) -> bool {
+        let counts = [
+            self.sent_frames,
+            self.received_frames,
+            self.lost_frames,
+            self.delay_samples,
+        ];
+        counts == [0; 4] && self.served_bytes == 0
+    }
+
     /// Frames were received in this bin.
     pub fn add_received(&mut self, frames: u64, bytes: u64) {
         self.received_frames = self.received_frames.saturating_add(saturated(frames));

@@ -28,7 +28,8 @@ impl RunCollector {
     /// [`RunCollector::add_slice`].
     ///
     /// Bins are `bin` wide unless the run needs more than [`MAX_BINS`] of them, of all slices
-    /// together: then they are twice, four times … as wide, and the record says so. The record is the
+    /// together, or nothing happens in nearly all of them, as in captures with a pause of a day: then they are twice,
+    /// four times … as wide, and the record says so. The record is the
     /// same as that of a collector that knew length and slices. Only percentiles of the steady state may
     /// begin later than there, by 1/32 of the run at most, where the run is longer than 1,024 bins or
     /// histograms take more than 128 MiB; with hundreds of slices under that limit, later still.
@@ -98,6 +99,25 @@ impl RunCollector {
         Instant::from_nanos(at_ns)
     }
 
+    /// Merge pairs of bins until they are few, or something happened in one of [`SPARSE`]: so the record is not much
+    /// longer than what it is of.
+    pub(super) fn widen_sparse_bins(&mut self) {
+        while self.growth.is_some() && self.last_bin() >= self.most_sparse_bins() {
+            self.double_bin_width();
+        }
+    }
+
+    /// Most bins that a slice of the record may have, by how many of them are used.
+    fn most_sparse_bins(&self) -> usize {
+        let is_used = |bin: usize| {
+            let mut slices = self.slices.iter();
+            slices.any(|slice| slice.bins.get(bin).is_some_and(|bin| !bin.is_empty()))
+        };
+        let used = (0..=self.last_bin()).filter(|&bin| is_used(bin)).count();
+        let few = FEW_BINS / self.slices.len().max(1);
+        used.saturating_mul(SPARSE).max(few).max(1)
+    }
+
     /// The grid that the record is written in.
     pub(super) fn written_grid(&self) -> Grid {
         match self.growth {
@@ -134,13 +154,14 @@ impl RunCollector {
 
     /// Resize to `bins` bins; removed ones are empty.
     fn resize(&mut self, bins: usize) {
+        // Before there are more of them: a segment takes ten times what a bin does.
+        while bins.div_ceil(self.grid.bins_per_segment) > MAX_HELD_SEGMENTS {
+            self.double_segment_width();
+        }
         for slice in &mut self.slices {
             slice.bins.resize(bins + 1, Bin::EMPTY);
         }
         self.grid.bins = bins;
-        while self.grid.segments() > MAX_HELD_SEGMENTS {
-            self.double_segment_width();
-        }
         self.lay_out(1);
     }
 
@@ -202,6 +223,10 @@ impl RunCollector {
     }
 }
 
+/// Bins of a record, of all slices together, that are never merged: 5 MB of results.
+const FEW_BINS: usize = 1 << 15;
+/// One in so many bins is used at least where there are more.
+const SPARSE: usize = 16;
 /// Most segments with a delay histogram each, while the segments of the record are unknown.
 const MAX_HELD_SEGMENTS: usize = 1024;
 /// Above this, segments are merged.

@@ -478,6 +478,7 @@ impl RunCollector {
         drops: Vec<DropCount>,
     ) -> RunRecord {
         self.slices.iter_mut().for_each(SliceState::settle);
+        self.widen_sparse_bins();
         let record = finish::record(self, key, study.into(), study_digest.into(), drops);
         self.reset();
         record

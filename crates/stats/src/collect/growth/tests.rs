@@ -103,9 +103,12 @@ fn a_frame_is_lost_where_it_was_sent_also_once_bins_are_wider() {
         collector.on_lost(0, at(5 * MS), 1000);
         collector.on_sent(0, true, at((MAX_BINS + 1) * MS), 1000);
     }
-    let record = finish(&mut collector);
-    assert_eq!(record.bin_ns, 2 * MS);
-    assert_eq!(record.slices[0].series.lost_frames[..6], [0, 0, 2, 0, 0, 0]);
+    assert_eq!(collector.grid.bin_ns, 2 * MS);
+    let lost: Vec<u32> = collector.slices[0].bins[..6]
+        .iter()
+        .map(|bin| bin.lost_frames)
+        .collect();
+    assert_eq!(lost, [0, 0, 2, 0, 0, 0]);
 }
 
 /// The second slice makes segments wider between two packets of the first, which are in one bin.
@@ -141,7 +144,10 @@ fn a_slice_added_late_also_has_the_earlier_bins() {
 fn bins_become_wider_where_they_would_be_too_many() {
     // 1 µs bins hold 1.05 s of one slice, half a second of two.
     let bin = Duration::from_micros(1);
-    let packets: Vec<Packet> = (0..3000).map(|n| (0, n * MS, Some(n * 1000))).collect();
+    // One in ten of them is used.
+    let packets: Vec<Packet> = (0..150_000)
+        .map(|n| (0, n * 20_000, Some(n * 20)))
+        .collect();
     let mut collector = open_ended(bin, 1);
     feed(&mut collector, &packets);
     assert!(collector.memory_bytes() < (80 << 20) + (8 << 20));
@@ -153,12 +159,12 @@ fn bins_become_wider_where_they_would_be_too_many() {
     );
 
     let mut collector = open_ended(bin, 1);
-    feed(&mut collector, &packets[..1000]);
+    feed(&mut collector, &packets[..50_000]);
     assert_eq!(collector.grid.bin_ns, 1_000);
     collector.add_slice("b");
     let second = finish(&mut collector);
     assert_eq!(second.bin_ns, 2_000);
-    assert_eq!(second.slices[0].whole.delay.samples, 1000);
+    assert_eq!(second.slices[0].whole.delay.samples, 50_000);
 }
 
 #[test]
@@ -260,5 +266,29 @@ fn bins_held_for_later_are_given_up_where_slices_are_added() {
     collector.add_slice("b");
     collector.add_slice("c");
     assert!(collector.memory_bytes() < (80 << 20) + (8 << 20));
-    assert_eq!(finish(&mut collector).bin_ns, 1_000);
+    assert_eq!(collector.grid.bin_ns, 1_000);
+}
+
+#[test]
+fn a_pause_of_a_day_makes_no_long_series() {
+    let day = 86_400_000 * MS;
+    let pause: Vec<Packet> = (0..40)
+        .map(|n| (0, n * 10 * MS + if n < 20 { 0 } else { day }, Some(2 * MS)))
+        .collect();
+    let mut collector = open_ended(Duration::from_millis(50), 3);
+    feed(&mut collector, &pause);
+    assert!(collector.slices[0].segments.capacity() < 4 * MAX_HELD_SEGMENTS);
+    let record = finish(&mut collector);
+    let bins = record.slices[0].series.sent_frames.len();
+    assert!((4_000..=FEW_BINS / 3).contains(&bins), "{bins}");
+    assert_eq!(
+        record,
+        known(&pause, 3, Duration::from_nanos(record.bin_ns))
+    );
+
+    // Where something happens all the time, intervals stay as asked for.
+    let often: Vec<Packet> = (0..10_000).map(|n| (0, n * 200 * MS, Some(MS))).collect();
+    let mut collector = open_ended(Duration::from_millis(50), 1);
+    feed(&mut collector, &often);
+    assert_eq!(finish(&mut collector).bin_ns, 50 * MS);
 }
