@@ -58,8 +58,9 @@ pub enum Condition {
     Source(IpPrefix),
     /// Destination address within a prefix.
     Destination(IpPrefix),
-    /// `EtherType` after all VLAN tags. Where a frame has its length there, the destination service access point of LLC:
-    /// see [`Headers::ethertype`].
+    /// `EtherType` after all VLAN tags; those of IP hold for any packet of that version, in a PPPoE session and behind
+    /// MPLS labels, too. Where a frame has its length there, the destination service access point of LLC: see
+    /// [`Headers::ethertype`].
     Ethertype(u16),
     /// IP protocol number.
     Protocol(u8),
@@ -99,7 +100,8 @@ impl Condition {
             Self::Destination(prefix) => prefix.contains(h.ip_version, h.destination),
             Self::Ethertype(ETHERTYPE_IPV4) => h.ip_version == IpVersion::V4,
             Self::Ethertype(ETHERTYPE_IPV6) => h.ip_version == IpVersion::V6,
-            Self::Ethertype(number) => !is_ip && h.ethertype == *number,
+            // An IP packet right behind the tags has 0 there.
+            Self::Ethertype(number) => h.ethertype == *number && (*number != 0 || !is_ip),
             Self::Protocol(protocol) => is_ip && h.protocol == *protocol,
             Self::IcmpType(number) => h.icmp_type == Some(*number),
             Self::SourcePort(range) => h.has_ports && range.contains(&h.source_port),

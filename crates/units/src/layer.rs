@@ -12,7 +12,7 @@ pub enum Layer {
     /// without the FCS: what captures show and QoS configurations count.
     #[default]
     L2,
-    /// The IP packet.
+    /// The IP packet, and what exceeds [`FrameLengths::L3_OFFSET_MAX`] bytes before it.
     L3,
 }
 
@@ -21,7 +21,7 @@ pub enum Layer {
 pub struct FrameLengths {
     /// Bytes from the destination address to the end of the payload, without FCS.
     pub l2_bytes: u32,
-    /// Bytes before the IP header: 14, and 4 more for each VLAN tag.
+    /// Bytes before the IP header: 14, and more for VLAN tags, a PPPoE header and MPLS labels.
     pub l3_offset: u8,
 }
 
@@ -33,6 +33,9 @@ impl FrameLengths {
     };
     /// Bytes before the IP header of a frame without tags.
     pub const UNTAGGED_L3_OFFSET: u8 = 14;
+    /// Most bytes before the IP header that L3 leaves out: those of a frame with two VLAN tags. So a frame never takes
+    /// more of a link than is reserved for the bytes that L3 counts.
+    pub const L3_OFFSET_MAX: u8 = 22;
 }
 
 /// How a rate or burst counts a frame: the layer, and bytes added (or taken) for each frame.
@@ -73,7 +76,7 @@ impl Accounting {
         let counted = match self.layer {
             Layer::L1 => l2.max(L2_MIN_BYTES) + L1_OVERHEAD_BYTES,
             Layer::L2 => l2,
-            Layer::L3 => l2 - i64::from(frame.l3_offset),
+            Layer::L3 => l2 - i64::from(frame.l3_offset.min(FrameLengths::L3_OFFSET_MAX)),
         };
         ByteCount::new(
             (counted + i64::from(self.overhead_bytes))

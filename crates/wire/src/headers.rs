@@ -134,10 +134,11 @@ pub struct Headers {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Bytes before the IP header: 14, plus 4 per VLAN tag.
+    /// Bytes before the IP header: 14, plus 4 per VLAN tag, 8 in a PPPoE session, and 4 per MPLS label.
     pub l3_offset: u8,
-    /// `EtherType` of a frame that is not IP, after all VLAN tags; 0 of one that is. Where a frame has its length there
-    /// (IEEE 802.3), the destination service access point of its LLC header: 0x42 is a bridge protocol data unit.
+    /// `EtherType` after all VLAN tags; 0 where an IP header follows at once, so that of an IP packet in a PPPoE session or
+    /// behind MPLS labels is kept. Where a frame has its length there (IEEE 802.3), the destination service access point
+    /// of its LLC header: 0x42 is a bridge protocol data unit.
     pub ethertype: u16,
     /// Type of an ICMP or `ICMPv6` message; not in later fragments.
     pub icmp_type: Option<u8>,

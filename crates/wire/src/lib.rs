@@ -6,12 +6,15 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod ethertype;
 mod headers;
 mod parse;
 
+pub use ethertype::EtherType;
 pub use headers::{Ecn, Headers, IpVersion, TrafficClass};
 pub use parse::{
-    ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Fragment, GTP_U_PORT, Layer, LinkType,
-    PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParseEnd,
-    ParsedFrame, TcpFlags, TcpHeader, Tunnel, parse_frame,
+    ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_MPLS, ETHERTYPE_MPLS_UPSTREAM,
+    ETHERTYPE_PPPOE_SESSION, Fragment, GTP_U_PORT, Layer, LinkType, PROTOCOL_ICMP, PROTOCOL_ICMPV6,
+    PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParseEnd, ParsedFrame, TcpFlags, TcpHeader, Tunnel,
+    parse_frame, parse_innermost,
 };

@@ -2,7 +2,10 @@
 
 use super::key::{self, Field, Pattern, Present};
 use slicewise_model::{ClassMap, Condition, IpPrefix, MatchMode};
-use slicewise_wire::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
+use slicewise_wire::{
+    ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_MPLS, ETHERTYPE_MPLS_UPSTREAM,
+    ETHERTYPE_PPPOE_SESSION,
+};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -42,7 +45,16 @@ fn patterns_of(condition: &Condition) -> Option<Vec<Pattern>> {
         Condition::Destination(destination) => Some(vec![prefix(*destination, key::DESTINATION)]),
         Condition::Ethertype(ETHERTYPE_IPV4) => Some(vec![Pattern::all(Present::V4)]),
         Condition::Ethertype(ETHERTYPE_IPV6) => Some(vec![Pattern::all(Present::V6)]),
-        Condition::Ethertype(number) => exactly(Present::NO_IP, key::ETHERTYPE, (*number).into()),
+        Condition::Ethertype(number) => {
+            // Which of these hold IP packets; for all other types, IP frames need no look-up.
+            let needs = match *number {
+                ETHERTYPE_PPPOE_SESSION | ETHERTYPE_MPLS | ETHERTYPE_MPLS_UPSTREAM => {
+                    Present::NOTHING
+                }
+                _ => Present::NO_IP,
+            };
+            exactly(needs, key::ETHERTYPE, (*number).into())
+        }
         Condition::IcmpType(number) => exactly(Present::ICMP, key::ICMP_TYPE, (*number).into()),
         Condition::Protocol(protocol) => exactly(Present::IP, key::PROTOCOL, (*protocol).into()),
         Condition::SourcePort(range) => range_of(Present::PORTS, key::SOURCE_PORT, range),

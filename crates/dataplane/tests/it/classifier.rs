@@ -357,7 +357,8 @@ fn condition() -> impl Strategy<Value = Condition> {
             .prop_map(|set| Condition::Dscp(set.max(1))),
         range().prop_map(|r| Condition::GtpTeid(u32::from(*r.start()).max(1)..=(*r.end()).into())),
         Just(Condition::GtpTeid(1..=u32::MAX)),
-        prop::sample::select(vec![0x42u16, 0x806, 0x800, 0x86dd]).prop_map(Condition::Ethertype),
+        prop::sample::select(vec![0x42u16, 0x806, 0x800, 0x86dd, 0x8847, 0x8864])
+            .prop_map(Condition::Ethertype),
         (0u8..4).prop_map(Condition::IcmpType),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
@@ -434,7 +435,7 @@ fn any_headers() -> impl Strategy<Value = Headers> {
         (any::<bool>(), number(), number()),
         prop::option::of(number()),
         (
-            prop::sample::select(vec![0x42u16, 0x806]),
+            prop::sample::select(vec![0x42u16, 0x806, 0x8847, 0x8864]),
             prop::option::of(0u8..4),
         ),
     )
@@ -456,7 +457,11 @@ fn any_headers() -> impl Strategy<Value = Headers> {
                 teid: teid
                     .and_then(|teid| NonZeroU32::new(teid.into()))
                     .filter(|_| is_ip),
-                ethertype: if is_ip { 0 } else { ethertype },
+                ethertype: if is_ip && ethertype < 0x8847 {
+                    0
+                } else {
+                    ethertype
+                },
                 icmp_type: icmp_type.filter(|_| is_ip && !has_ports),
                 ..Headers::default()
             }

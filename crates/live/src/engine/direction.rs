@@ -353,8 +353,8 @@ impl Direction {
         if let Some(watched) = watched {
             watched.on_departure(memory.head(id), frame.lengths.l2_bytes);
         }
-        let (head, l3_offset) = (memory.head_mut(id), frame.lengths.l3_offset);
-        rewrite::set_traffic_class(head, l3_offset, frame.traffic_class.octet());
+        let octet = frame.traffic_class.octet();
+        rewrite::set_traffic_class(memory.head_mut(id), frame.lengths, octet);
         // From here on it takes of what the interface may hold.
         memory.let_go(id);
         self.outgoing.push(id);

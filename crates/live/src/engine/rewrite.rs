@@ -1,29 +1,59 @@
 //! What the gateway changes in a frame: DSCP (RFC 2474), ECN (RFC 3168), and transport checksums that
 //! a virtual interface left to hardware that does not exist.
 
-use slicewise_wire::{PROTOCOL_TCP, PROTOCOL_UDP};
+use super::inspect;
+use slicewise_units::FrameLengths;
+use slicewise_wire::{IpVersion, LinkType, PROTOCOL_TCP, PROTOCOL_UDP, parse_frame};
 
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// Write `traffic_class` (DSCP and ECN) into the IP header at `l3_offset`, and update an IPv4 header's checksum
-/// so that a correct one stays correct (RFC 1624, equation 3). Does nothing if there is no IP header.
+/// Write `traffic_class` (DSCP and ECN) into the outermost IP header of a frame, and update an IPv4 header's checksum
+/// so that a correct one stays correct (RFC 1624, equation 3). Does nothing if there is no IP header. The traffic class
+/// of MPLS labels (RFC 5462) stays as it is.
 #[inline]
-pub fn set_traffic_class(head: &mut [u8], l3_offset: u8, traffic_class: u8) {
-    let at = usize::from(l3_offset);
+pub fn set_traffic_class(head: &mut [u8], lengths: FrameLengths, traffic_class: u8) {
+    let at = usize::from(lengths.l3_offset);
     let Some(ethertype) = at.checked_sub(2).and_then(|before| head.get(before..at)) else {
         return;
     };
-    if ethertype == ETHERTYPE_IPV4 {
+    let version = if ethertype == ETHERTYPE_IPV4 {
+        IpVersion::V4
+    } else if ethertype == ETHERTYPE_IPV6 {
+        IpVersion::V6
+    } else {
+        version_within(head, lengths, traffic_class)
+    };
+    if version == IpVersion::V4 {
         if let Some(header) = head.get_mut(at..).and_then(|ip| ip.first_chunk_mut()) {
             set_v4(header, traffic_class);
         }
-    } else if ethertype == ETHERTYPE_IPV6
+    } else if version == IpVersion::V6
         && let Some([first, second, ..]) = head.get_mut(at..)
     {
         *first = *first & 0xf0 | traffic_class >> 4;
         *second = *second & 0x0f | traffic_class << 4;
     }
+}
+
+/// Version of an IP header that does not follow its `EtherType`: in a PPPoE session, or behind MPLS labels. None where
+/// nothing would change.
+#[cold]
+fn version_within(head: &[u8], lengths: FrameLengths, traffic_class: u8) -> IpVersion {
+    let version = match head
+        .get(usize::from(lengths.l3_offset))
+        .map(|first| first >> 4)
+    {
+        Some(4) => IpVersion::V4,
+        Some(6) => IpVersion::V6,
+        _ => return IpVersion::None,
+    };
+    if inspect::traffic_class(head, lengths.l3_offset, version) == traffic_class {
+        return IpVersion::None;
+    }
+    let headers = parse_frame(LinkType::ETHERNET, head, lengths.l2_bytes).headers;
+    let is_ip = headers.ip_version != IpVersion::None && headers.l3_offset == lengths.l3_offset;
+    if is_ip { version } else { IpVersion::None }
 }
 
 fn set_v4(header: &mut [u8; 20], traffic_class: u8) {

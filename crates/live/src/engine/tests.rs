@@ -349,6 +349,39 @@ fn a_class_s_dscp_is_written_into_the_frame_and_the_checksum_stays_right() {
 }
 
 #[test]
+fn a_packet_in_a_pppoe_session_or_behind_labels_is_classified_and_marked() {
+    let mut marked = ClassSpec::new(ClassMap {
+        name: "port".to_owned(),
+        mode: MatchMode::All,
+        conditions: vec![Condition::DestinationPort(5201..=5201)],
+    });
+    marked.set_dscp = Some(46);
+    let mut bench = Bench::new(GIGABIT, vec![marked]);
+    let addresses = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 10];
+    let session = [&addresses[..], &[0x88, 0x64, 0x11, 0, 0, 9, 0, 84, 0, 0x21]].concat();
+    let labels = [0x88, 0x47, 0, 1, 0x40, 64, 0, 1, 0x41, 64];
+    let labels = [&addresses[..], &labels].concat();
+    let of_ip = [session, labels].map(|before| [&before[..], &ipv4(82)].concat());
+    // A pseudowire, and a control packet of the session: neither is IP.
+    let mut wire = of_ip[1].clone();
+    wire[26] = 0;
+    let mut control = of_ip[0].clone();
+    control[24..26].copy_from_slice(&[0xc0, 0x21]);
+    for frame in of_ip.iter().chain([&wire, &control]) {
+        bench.arrive(frame.clone());
+    }
+    let sent = bench.run();
+    for (sent, arrived) in sent.iter().zip(&of_ip) {
+        assert_eq!(sent[27], 46 << 2);
+        assert_eq!(header_checksum(&sent[26..]), 0);
+        assert_eq!((&sent[..27], &sent[38..]), (&arrived[..27], &arrived[38..]));
+    }
+    assert_eq!(sent[2..], [wire, control]);
+    assert_eq!(bench.engine.counters(0).unwrap().not_ip_frames, 2);
+    bench.assert_conserved();
+}
+
+#[test]
 fn a_frame_that_needs_no_change_is_not_touched() {
     let mut bench = Bench::new(GIGABIT, vec![vlan(10)]);
     let mut wrong_checksum = tagged(10, 100, 7);

@@ -15,7 +15,7 @@ const CLOCK_TOLERANCE_PPM: u64 = 200;
 /// Smallest Ethernet frame, with two VLAN tags: the layers differ most on it.
 const SMALLEST_FRAME: FrameLengths = FrameLengths {
     l2_bytes: 60,
-    l3_offset: 22,
+    l3_offset: FrameLengths::L3_OFFSET_MAX,
 };
 
 /// A count of something that should not happen.

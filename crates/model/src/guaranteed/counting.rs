@@ -8,10 +8,9 @@ use slicewise_units::{Accounting, ByteCount, FrameLengths, Layer};
 const SMALLEST_FRAME: u32 = 60;
 /// The longest frame of an IPv4 packet, with Ethernet header and two tags, in bytes.
 const LONGEST_FRAME: u32 = 65_535 + 22;
+const L3_OFFSET_MAX: u8 = FrameLengths::L3_OFFSET_MAX;
 /// Bytes before the IP header with zero, one and two VLAN tags.
-const L3_OFFSETS: [u8; 3] = [14, 18, L3_OFFSET_MAX];
-/// The same with two tags.
-const L3_OFFSET_MAX: u8 = 22;
+const L3_OFFSETS: [u8; 3] = [FrameLengths::UNTAGGED_L3_OFFSET, 18, L3_OFFSET_MAX];
 
 /// Largest ratio between two accountings of the same frame, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,9 +164,9 @@ mod tests {
         fn no_frame_of_a_slice_takes_more_of_the_link_than_is_reserved_for_it(
             from in accounting(), to in accounting(),
             [smallest, largest] in [1u64..2_000, 60u64..3_000],
-            l2_bytes in 60u32..3_000, tags in 0usize..3,
+            l2_bytes in 60u32..3_000, l3_offset in FrameLengths::UNTAGGED_L3_OFFSET..60,
         ) {
-            let frame = FrameLengths { l2_bytes, l3_offset: L3_OFFSETS[tags] };
+            let frame = FrameLengths { l2_bytes, l3_offset };
             let (smallest, largest) = (ByteCount::new(smallest), ByteCount::new(largest));
             let counted = from.count(frame);
             prop_assume!(counted <= largest && smallest <= largest);

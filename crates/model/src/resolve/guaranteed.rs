@@ -18,8 +18,6 @@ const TENANT_DEFAULT: &str = "default";
 /// Shortest and longest frame, bytes without FCS, two tags included: the minimum of Ethernet, and an IP
 /// packet of 65,535 bytes.
 const FRAMES: [u32; 2] = [60, 65_557];
-/// Bytes before the IP header with two tags.
-const L3_OFFSET_MAX: u8 = 22;
 /// The largest burst: credit for it fits in 63 bits of nanobits.
 const BURST_MAX: ByteCount = ByteCount::new(1_000_000_000);
 /// The largest weight of a slice.
@@ -171,7 +169,7 @@ impl GuaranteedSpec {
         let [smallest, largest] = FRAMES.map(|l2_bytes| {
             spec.accounting.count(FrameLengths {
                 l2_bytes,
-                l3_offset: L3_OFFSET_MAX,
+                l3_offset: FrameLengths::L3_OFFSET_MAX,
             })
         });
         if !(smallest..=largest).contains(&spec.largest_frame()) {

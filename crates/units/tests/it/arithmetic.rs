@@ -194,6 +194,12 @@ fn each_layer_counts_what_it_sees_of_a_frame() {
     assert_eq!(Accounting::L2.count(tagged), ByteCount::new(1_494));
     assert_eq!(Accounting::L3.count(tagged), ByteCount::new(1_476));
     assert_eq!(Accounting::L1.count(tagged), ByteCount::new(1_518));
+    // Two tags and a PPPoE header: as no reservation expects more than two tags, the header counts.
+    let encapsulated = FrameLengths {
+        l2_bytes: 1_476 + 30,
+        l3_offset: 30,
+    };
+    assert_eq!(Accounting::L3.count(encapsulated), ByteCount::new(1_484));
     // A frame shorter than Ethernet's minimum is padded on the wire: 64 with FCS, 84 in all.
     let short = FrameLengths {
         l2_bytes: 42,

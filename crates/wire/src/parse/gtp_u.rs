@@ -70,6 +70,7 @@ pub(super) fn parse(frame: &mut ParsedFrame, captured: &[u8]) -> Result<(), Pars
             outer_vlan: frame.headers.outer_vlan,
             inner_vlan: frame.headers.inner_vlan,
             l3_offset: frame.headers.l3_offset,
+            ethertype: frame.headers.ethertype,
             teid: frame.headers.teid,
             ..Headers::EMPTY
         },

@@ -2,7 +2,7 @@
 //! atomic fragments), DSCP (RFC 2474) and ECN (RFC 3168).
 
 use super::link::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
-use super::{Layer, ParseEnd, ParsedFrame, bytes_at};
+use super::{Layer, ParseEnd, ParsedFrame, bytes_at, shim};
 use crate::{Ecn, IpVersion};
 
 /// Whether an IP packet is a fragment.
@@ -25,7 +25,7 @@ const MOST_EXTENSIONS: usize = 8;
 const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Network);
 const MALFORMED: ParseEnd = ParseEnd::Malformed(Layer::Network);
 
-/// The IP header at `offset`; `on_wire` bytes of the frame follow from there.
+/// The IP header at `offset`, or behind the headers there; `on_wire` bytes of the frame follow from there.
 #[inline]
 pub(super) fn parse(
     frame: &mut ParsedFrame,
@@ -38,12 +38,12 @@ pub(super) fn parse(
         ETHERTYPE_IPV6 => v6(frame, captured, offset, on_wire),
         _ => {
             frame.headers.ethertype = other(frame.ethertype, captured, offset);
-            Err(ParseEnd::NotIp)
+            shim::parse(frame, captured, offset, on_wire)
         }
     }
 }
 
-/// Protocol of a frame that is not IP: its `EtherType`, or, where that is a length, the destination service access point of the LLC
+/// Protocol of a frame without an IP header behind its tags: its `EtherType`, or, where that is a length, the destination service access point of the LLC
 /// header behind it (IEEE 802.2; 0 if it was not captured).
 fn other(ethertype: u16, captured: &[u8], offset: usize) -> u16 {
     if ethertype >= FIRST_ETHERTYPE {
@@ -53,7 +53,7 @@ fn other(ethertype: u16, captured: &[u8], offset: usize) -> u16 {
 }
 
 #[inline]
-fn v4(
+pub(super) fn v4(
     frame: &mut ParsedFrame,
     captured: &[u8],
     offset: usize,
@@ -85,7 +85,7 @@ fn v4(
 }
 
 #[inline]
-fn v6(
+pub(super) fn v6(
     frame: &mut ParsedFrame,
     captured: &[u8],
     offset: usize,

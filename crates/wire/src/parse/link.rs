@@ -1,8 +1,10 @@
-//! Link layers: Ethernet with IEEE 802.1Q and 802.1ad tags, Linux cooked captures, raw IP, and the
-//! loopback of BSD. Numbers: <https://www.tcpdump.org/linktypes.html>; Ethernet and its types:
+//! Link layers: Ethernet with IEEE 802.1Q and 802.1ad tags, Linux cooked captures, raw IP, PPP (RFC 1662), and
+//! the loopback of BSD. Numbers: <https://www.tcpdump.org/linktypes.html>; Ethernet and its types:
 //! IEEE 802.3, RFC 9542.
 
+use super::shim::{ETHERTYPE_PPPOE_SESSION, ppp_version};
 use super::{Layer, ParseEnd, ParsedFrame, bytes_at};
+use crate::IpVersion;
 
 /// `EtherType` of ARP (RFC 826).
 pub const ETHERTYPE_ARP: u16 = 0x0806;
@@ -27,12 +29,20 @@ impl LinkType {
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);
+    /// PPP, with or without address and control field.
+    pub const PPP: Self = Self(9);
     /// Raw IP, as numbered by some systems.
     pub const RAW_BSD: Self = Self(12);
     /// Raw IP, as numbered by `OpenBSD`.
     pub const RAW_OPENBSD: Self = Self(14);
+    /// PPP in HDLC-like framing, or Cisco's HDLC.
+    pub const PPP_HDLC: Self = Self(50);
+    /// PPPoE session without Ethernet header.
+    pub const PPP_ETHER: Self = Self(51);
     /// Raw IP, version 4 or 6.
     pub const RAW: Self = Self(101);
+    /// Cisco's HDLC: address, control and an `EtherType`.
+    pub const C_HDLC: Self = Self(104);
     /// `OpenBSD` loopback: an address family in network byte order.
     pub const LOOP: Self = Self(108);
     /// Linux cooked capture, version 1 (`tcpdump -i any` before libpcap 1.10).
@@ -44,6 +54,10 @@ impl LinkType {
     /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 
+    /// Those that [`super::parse_frame`] can parse, for people.
+    pub const EXPECTED: &str =
+        "Ethernet, Linux cooked, raw IP, PPP, PPPoE, Cisco HDLC or BSD loopback";
+
     /// Whether [`super::parse_frame`] can parse it.
     #[must_use]
     pub fn is_known(self) -> bool {
@@ -51,9 +65,13 @@ impl LinkType {
             self,
             Self::NULL
                 | Self::ETHERNET
+                | Self::PPP
                 | Self::RAW_BSD
                 | Self::RAW_OPENBSD
+                | Self::PPP_HDLC
+                | Self::PPP_ETHER
                 | Self::RAW
+                | Self::C_HDLC
                 | Self::LOOP
                 | Self::LINUX_SLL
                 | Self::IPV4
@@ -86,11 +104,38 @@ impl std::fmt::Display for LinkType {
             Self::IPV4 => "raw IPv4",
             Self::IPV6 => "raw IPv6",
             Self::LINUX_SLL2 => "Linux cooked v2",
-            Self(number) => return write!(f, "link type {number}"),
+            Self::PPP | Self::PPP_HDLC => "PPP",
+            Self::PPP_ETHER => "PPPoE session",
+            Self::C_HDLC => "Cisco HDLC",
+            Self(number) => {
+                let name = OTHERS.iter().find(|(other, _)| *other == number);
+                return match name {
+                    Some((_, name)) => write!(f, "link type {number} ({name})"),
+                    None => write!(f, "link type {number}"),
+                };
+            }
         };
         f.write_str(name)
     }
 }
+
+/// Link types that are not parsed.
+const OTHERS: [(u16, &str); 14] = [
+    (6, "Token Ring"),
+    (10, "FDDI"),
+    (105, "IEEE 802.11"),
+    (107, "Frame Relay"),
+    (119, "IEEE 802.11 with Prism header"),
+    (127, "IEEE 802.11 with radiotap header"),
+    (163, "IEEE 802.11 with AVS header"),
+    (187, "Bluetooth HCI"),
+    (189, "USB"),
+    (192, "PPI"),
+    (195, "IEEE 802.15.4"),
+    (219, "MPLS without link header"),
+    (220, "USB"),
+    (239, "NFLOG"),
+];
 
 /// Parses VLAN tags and `EtherType`; returns the bytes before the network layer.
 #[inline]
@@ -119,7 +164,13 @@ fn other(frame: &mut ParsedFrame, link: LinkType, captured: &[u8]) -> Result<usi
     let (type_at, offset) = match link {
         LinkType::LINUX_SLL => (14, 16),
         LinkType::LINUX_SLL2 => (0, 20),
+        LinkType::C_HDLC => (2, 4),
         LinkType::NULL | LinkType::LOOP => return by_version(frame, captured, 4),
+        LinkType::PPP | LinkType::PPP_HDLC => return ppp(frame, captured),
+        LinkType::PPP_ETHER => {
+            frame.ethertype = ETHERTYPE_PPPOE_SESSION;
+            return Ok(0);
+        }
         LinkType::RAW
         | LinkType::RAW_BSD
         | LinkType::RAW_OPENBSD
@@ -144,6 +195,31 @@ fn by_version(frame: &mut ParsedFrame, captured: &[u8], offset: usize) -> Result
         _ => return Err(ParseEnd::NotIp),
     };
     Ok(offset)
+}
+
+/// PPP with or without its address and control field. A protocol field of one byte is odd (RFC 1661, section 2).
+/// Cisco's HDLC is told apart by its address.
+fn ppp(frame: &mut ParsedFrame, captured: &[u8]) -> Result<usize, ParseEnd> {
+    if let [0x0f | 0x8f, _, high, low, ..] = captured {
+        frame.ethertype = u16::from_be_bytes([*high, *low]);
+        return Ok(4);
+    }
+    let skipped = if captured.starts_with(&[0xff, 3]) {
+        2
+    } else {
+        0
+    };
+    let (protocol, protocol_bytes) = match captured.get(skipped..) {
+        Some([low, ..]) if low & 1 == 1 && *low != 0xff => (u16::from(*low), 1),
+        Some([high, low, ..]) => (u16::from_be_bytes([*high, *low]), 2),
+        _ => return Err(TRUNCATED),
+    };
+    frame.ethertype = match ppp_version(protocol) {
+        Some(IpVersion::V4) => ETHERTYPE_IPV4,
+        Some(IpVersion::V6) => ETHERTYPE_IPV6,
+        _ => return Err(ParseEnd::NotIp),
+    };
+    Ok(skipped + protocol_bytes)
 }
 
 #[inline]
@@ -171,4 +247,4 @@ fn tags(frame: &mut ParsedFrame, captured: &[u8], mut offset: usize) -> Result<u
     Ok(offset)
 }
 
-const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Link);
+pub(super) const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Link);

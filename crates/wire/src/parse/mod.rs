@@ -4,28 +4,32 @@
 //! limit. Fields beyond the captured bytes are zero, and [`ParsedFrame::end`] says where parsing stopped
 //! and why.
 
+mod encapsulation;
 mod gtp_u;
 mod ip;
 mod link;
 mod plain;
+mod shim;
 mod transport;
 
 use crate::Headers;
+pub use encapsulation::parse_innermost;
 pub use gtp_u::{GTP_U_PORT, Tunnel};
 pub use ip::Fragment;
 pub use link::{ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, LinkType};
+pub use shim::{ETHERTYPE_MPLS, ETHERTYPE_MPLS_UPSTREAM, ETHERTYPE_PPPOE_SESSION};
 pub use transport::{
     PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, TcpFlags, TcpHeader,
 };
 
-/// The headers of one frame. In a GTP-U tunnel, everything from the IP header on is that of the inner
+/// The headers of one frame. In a GTP-U tunnel (and in others for [`parse_innermost`]), everything from the IP header on is that of the inner
 /// packet; VLAN tags and `l2_bytes` are those of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedFrame {
     /// The fields a classifier matches on.
     pub headers: Headers,
     /// Bytes of the frame as if on Ethernet: from the destination address to the end of the IP
-    /// packet, with VLAN tags, without padding and FCS. Of a frame that is not IP, to its end.
+    /// packet, with VLAN tags, PPPoE header and MPLS labels, without padding and FCS. Of a frame that is not IP, to its end.
     pub l2_bytes: u32,
     /// Bytes of the IP packet on the wire, its header included; 0 if there is none. If the header states
     /// none or too many (segmentation offload leaves 0), the bytes the frame holds.
@@ -66,13 +70,13 @@ pub enum ParseEnd {
 /// A layer of headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
-    /// Link-layer header and VLAN tags.
+    /// Link-layer header, VLAN tags, PPPoE header and MPLS labels.
     Link,
     /// IP header and IPv6 extension headers.
     Network,
     /// UDP, TCP or SCTP.
     Transport,
-    /// A GTP-U header or the inner packet; the headers reported are those of the outer packet.
+    /// The header of a tunnel or the inner packet; the headers reported are those of the outer packet.
     Tunnel,
 }
 

@@ -30,7 +30,22 @@ fn cooked_2(ethertype: u16) -> Vec<u8> {
 fn links() -> Vec<(LinkType, [Vec<u8>; 2])> {
     let family = |bytes: [u8; 4]| bytes.to_vec();
     let none = || [Vec::new(), Vec::new()];
+    let session = |bytes, protocol| vec![0x11, 0, 0, 9, 0, bytes, 0, protocol];
     vec![
+        (
+            LinkType::PPP,
+            [vec![0xff, 3, 0, 0x21], vec![0xff, 3, 0, 0x57]],
+        ),
+        (LinkType::PPP, [vec![0, 0x21], vec![0x57]]),
+        (
+            LinkType::PPP_HDLC,
+            [vec![0xff, 3, 0x21], vec![0x8f, 0, 0x86, 0xdd]],
+        ),
+        (LinkType::PPP_ETHER, [session(34, 0x21), session(54, 0x57)]),
+        (
+            LinkType::C_HDLC,
+            [vec![0x0f, 0, 8, 0], vec![0x8f, 0, 0x86, 0xdd]],
+        ),
         (
             LinkType::NULL,
             [family([2, 0, 0, 0]), family([30, 0, 0, 0])],
@@ -62,7 +77,12 @@ fn finds_ip_behind_every_link_layer() {
             assert_eq!(frame.headers.destination_port, 5201, "{link}");
             assert_eq!(frame.ip_offset, before.len(), "{link}");
             // As if on Ethernet.
-            assert_eq!(frame.l2_bytes as usize, 14 + packet.len(), "{link}");
+            let session = if link == LinkType::PPP_ETHER { 8 } else { 0 };
+            assert_eq!(
+                frame.l2_bytes as usize,
+                14 + session + packet.len(),
+                "{link}"
+            );
         }
     }
 }
@@ -73,8 +93,16 @@ fn a_link_header_that_was_cut_off_is_no_packet() {
         let bytes = [before.as_slice(), &V4].concat();
         let wire_bytes = u32::try_from(bytes.len()).unwrap();
         // Without a type field, the first byte of IP decides.
-        let is_cooked = matches!(link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2);
-        let needed = before.len() + usize::from(!is_cooked);
+        let has_type = matches!(
+            link,
+            LinkType::LINUX_SLL
+                | LinkType::LINUX_SLL2
+                | LinkType::PPP
+                | LinkType::PPP_HDLC
+                | LinkType::PPP_ETHER
+                | LinkType::C_HDLC
+        );
+        let needed = before.len() + usize::from(!has_type);
         for captured in 0..=needed {
             let layer = if captured < needed {
                 Layer::Link
@@ -105,11 +133,19 @@ fn a_cooked_header_gives_the_direction_of_the_packet() {
 #[test]
 fn a_link_type_has_a_name_or_a_number() {
     let known = links().into_iter().map(|(link, _)| link);
-    let all = [LinkType::ETHERNET, LinkType(147)].into_iter().chain(known);
+    let all = [LinkType::ETHERNET, LinkType(147), LinkType(127)]
+        .into_iter()
+        .chain(known);
     let names: Vec<String> = all.map(|link| format!("{} {link}", link.0)).collect();
     let expected = [
         "1 Ethernet",
         "147 link type 147",
+        "127 link type 127 (IEEE 802.11 with radiotap header)",
+        "9 PPP",
+        "9 PPP",
+        "50 PPP",
+        "51 PPPoE session",
+        "104 Cisco HDLC",
         "0 BSD loopback",
         "108 OpenBSD loopback",
         "113 Linux cooked v1",

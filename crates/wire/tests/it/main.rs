@@ -4,3 +4,4 @@
 mod control;
 mod links;
 mod parse;
+mod shim;
