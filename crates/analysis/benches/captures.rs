@@ -130,6 +130,7 @@ fn ours(pair: &Pair) -> (Taken, RunRecord) {
         phases: Vec::new(),
         loss_timeout: Duration::from_secs(5),
         accept_clock_estimate: false,
+        innermost: false,
     };
     let mut last = None;
     let seconds = median_of(REPEATS, || {

@@ -89,7 +89,7 @@ fn run_pass<'s>(
     correction: Option<ClockEstimate>,
     sink: Option<&'s mut (dyn PacketSink + 's)>,
 ) -> Result<PassResult, AnalysisError> {
-    let pair = Pair::open(&params.sent, &params.received)?;
+    let pair = Pair::open(&params.sent, &params.received, params.innermost)?;
     let mark = run_mark(&pair);
     let collector = collector(params, mark)?;
     let headers: RefCell<Vec<Headers>> = RefCell::default();

@@ -9,8 +9,9 @@ use slicewise_capture::PointFacts;
 use slicewise_capture::matching::{DirectionCounts, ReorderingTracker};
 use slicewise_stats::flow::{
     CaptureRecord, ClockStep, IncompleteFile, PointRecord, ReorderingFigures, StampPlace,
-    TimesRecord,
+    TimesRecord, UnreadFrames,
 };
+use slicewise_wire::LinkType;
 use std::path::PathBuf;
 
 /// The record of a pass over both ends; `via` are the points between.
@@ -50,6 +51,7 @@ pub(crate) fn capture(
         decided_early_frames: counts.decided_early,
         reverse_frames: ways.reverse.packets,
         reverse_lost_frames: lost_back,
+        lost_frames: recorded.flows.iter().map(|flow| flow.lost_frames).sum(),
         looks_exchanged: ways.look_exchanged(),
         unclassified_frames: recorded.unclassified_frames,
         assumed_flows: ways.assumed_flows,
@@ -70,8 +72,10 @@ pub(crate) fn point(name: &str, facts: &PointFacts, compared: &PointTimes) -> Po
         packets: facts.packets(),
         fragments: counts.fragments,
         not_ip: counts.not_ip + counts.arp + counts.unknown_link,
+        unread: unread(facts),
         link_scope: counts.link_scope,
         copies: counts.copies,
+        encapsulating: counts.encapsulating,
         beyond_flows: counts.beyond_flows,
         truncated: counts.cut_short,
         malformed: counts.malformed,
@@ -89,6 +93,18 @@ pub(crate) fn point(name: &str, facts: &PointFacts, compared: &PointTimes) -> Po
             })
             .collect(),
     }
+}
+
+/// Frames without an IP packet by kind, the most frequent first.
+fn unread(facts: &PointFacts) -> Vec<UnreadFrames> {
+    let kinds = facts.unread.iter().map(|kind| UnreadFrames {
+        kind: kind.to_string(),
+        frames: kind.frames,
+        may_hold_ip: kind.may_hold_ip(),
+    });
+    let mut kinds: Vec<_> = kinds.collect();
+    kinds.sort_by(|a, b| b.frames.cmp(&a.frames).then(a.kind.cmp(&b.kind)));
+    kinds
 }
 
 /// Time facts of a point, from its files and from comparison with another point.
@@ -151,22 +167,13 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
     let sides = [("sent", &facts.sent), ("received", &facts.received)];
     for (side, point) in sides {
         if point.packets() == 0 {
-            let damage = point.incomplete().next().map(|one| format!(" ({one})"));
-            return format!(
-                "the {side} side holds no packets{}",
-                damage.unwrap_or_default()
-            );
+            return format!("the {side} side holds no packets{}", why_none(point));
         }
         if point.counts.sightings == 0 {
-            let counts = &point.counts;
             return format!(
-                "none of the {} packets of the {side} side can be matched: {} are not IP, {} are \
-                 link-local, {} are fragments, {} were captured too short (96 bytes are enough)",
+                "none of the {} packets of the {side} side can be matched: {}",
                 point.packets(),
-                counts.not_ip + counts.arp + counts.unknown_link,
-                counts.link_scope,
-                counts.fragments,
-                counts.cut_short,
+                why_unmatched(point).join(", "),
             );
         }
     }
@@ -178,10 +185,60 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
             facts.counts.ambiguous_sent, facts.counts.ambiguous_received,
         );
     }
+    let tunnels = sides.iter().map(|(_, point)| point.counts.encapsulating);
+    let tunnels = match tunnels.sum() {
+        0 => String::new(),
+        packets => format!(
+            " {packets} are packets of IP in IP, GRE or VXLAN: `--inner` matches those inside."
+        ),
+    };
     format!(
         "the two sides share no packet: {} were sent and {} received, none of them equal. Are \
          the captures from the same run? Are the clocks of the two ends far apart? Is there \
-         address translation, or a tunnel, between them?",
+         address translation, or a tunnel, between them?{tunnels}",
         facts.sent.counts.sightings, facts.received.counts.sightings,
     )
+}
+
+/// Why a point has no packets, as far as known.
+fn why_none(point: &PointFacts) -> String {
+    if let Some(damage) = point.incomplete().next() {
+        return format!(" ({damage})");
+    }
+    match point.without_time() {
+        0 => String::new(),
+        some => format!(
+            " with a time: {some} are in simple packet blocks of pcapng, which have none. Capture \
+             with `tcpdump -w FILE`"
+        ),
+    }
+}
+
+/// What the packets are of a point of which none can be matched.
+fn why_unmatched(point: &PointFacts) -> Vec<String> {
+    let counts = &point.counts;
+    let unread = point.unread.iter();
+    let mut found: Vec<String> = unread
+        .map(|kind| {
+            let is_read = kind.link.is_known();
+            let expected =
+                (!is_read).then(|| format!(", which is not read: expected {}", LinkType::EXPECTED));
+            format!("{} are {kind}{}", kind.frames, expected.unwrap_or_default())
+        })
+        .collect();
+    let others = [
+        (counts.link_scope, "are link-local"),
+        (counts.fragments, "are fragments"),
+        (
+            counts.cut_short,
+            "were captured too short (96 bytes are enough)",
+        ),
+        (
+            counts.malformed,
+            "have malformed headers (their lengths or versions contradict each other)",
+        ),
+    ];
+    let others = others.into_iter().filter(|(packets, _)| *packets > 0);
+    found.extend(others.map(|(packets, what)| format!("{packets} {what}")));
+    found
 }

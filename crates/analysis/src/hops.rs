@@ -35,7 +35,7 @@ pub(crate) fn measure(
         let headers = RefCell::default();
         let pairs = FlowPairs::default();
         let sorted = ways::run(
-            Pair::open(sent, received)?,
+            Pair::open(sent, received, params.innermost)?,
             params.loss_timeout.nanos(),
             &headers,
             &pairs,

@@ -32,6 +32,8 @@ pub struct AnalysisParams {
     /// If the clocks of the two ends disagree: correct received times by the estimate instead of
     /// reporting no delays.
     pub accept_clock_estimate: bool,
+    /// Packets are those inside tunnels of IP in IP, GRE and VXLAN, instead of the outer ones.
+    pub innermost: bool,
 }
 
 /// Timing of a run.

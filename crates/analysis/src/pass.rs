@@ -66,9 +66,18 @@ pub(crate) struct PassFacts {
 }
 
 impl Pair {
-    /// Open the files of two points so that both use the same packet keys.
-    pub(crate) fn open(sent: &[PathBuf], received: &[PathBuf]) -> Result<Self, CaptureError> {
-        let (mut sent, mut received) = (Point::open(sent)?, Point::open(received)?);
+    /// Open the files of two points so that both use the same packet keys, of innermost packets where that is asked for.
+    pub(crate) fn open(
+        sent: &[PathBuf],
+        received: &[PathBuf],
+        innermost: bool,
+    ) -> Result<Self, CaptureError> {
+        let open = if innermost {
+            Point::open_innermost
+        } else {
+            Point::open
+        };
+        let (mut sent, mut received) = (open(sent)?, open(received)?);
         let bytes = sent
             .key_bytes_available()
             .min(received.key_bytes_available());

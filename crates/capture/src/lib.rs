@@ -25,7 +25,7 @@ pub use file::{
 };
 pub use point::{
     FlowTable, Jump, MOST_KEY_BYTES, MOST_WRONG_STAMPS, PacketCounts, Point, PointFacts,
-    SORT_WINDOW_NS,
+    SORT_WINDOW_NS, UnreadFrames,
 };
 pub use run_mark::RunMark;
 pub use sighting::{Direction, Sighting};

@@ -261,6 +261,9 @@ pub struct AnalyseOptions {
     /// If the clocks of the two ends disagree, correct delays by the estimate instead of reporting none.
     #[arg(long)]
     pub accept_clock_estimate: bool,
+    /// Match and classify packets inside IP in IP, GRE and VXLAN instead of the outer ones. (GTP-U, PPPoE and MPLS need no option.)
+    #[arg(long)]
+    pub inner: bool,
     /// Also write every packet as Parquet: `packets/` in the results folder.
     #[arg(long)]
     pub packets: bool,

@@ -136,12 +136,19 @@ pub(crate) fn vlans_text(vlans: &[u16]) -> String {
 /// where all is well.
 #[must_use]
 pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
-    let mut warnings: Vec<String> = capture.points.iter().flat_map(point_warnings).collect();
+    let lost = capture
+        .lost_frames
+        .saturating_add(capture.reverse_lost_frames);
+    let points = capture.points.iter();
+    let mut warnings: Vec<String> = points
+        .flat_map(|point| point_warnings(point, lost > 0))
+        .collect();
+    warnings.extend(tunnel_warning(capture).filter(|_| lost > 0));
     if capture.matched_frames == 0 {
         warnings.push("No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.".to_owned());
     }
     if capture.looks_exchanged {
-        warnings.push("More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.".to_owned());
+        warnings.push("More bytes went from the receiving end to the sending one than the other way, as in a download: they are in no figure of a slice. To measure them, give the files the other way round, `--sent` the capture of the end that sends the data.".to_owned());
     }
     warnings.extend(span_warnings(capture));
     warnings.extend(clock_warnings(&capture.clock));
@@ -220,7 +227,8 @@ fn span_warnings(capture: &CaptureRecord) -> Vec<String> {
 /// Frames above this were made by the adapter: no network carries them.
 const LARGEST_ON_A_WIRE: u32 = 9_216 + 22;
 
-fn point_warnings(point: &PointRecord) -> Vec<String> {
+/// `has_loss`: frames count as lost, for which this point may be the reason.
+fn point_warnings(point: &PointRecord, has_loss: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     for file in &point.incomplete {
         warnings.push(format!(
@@ -235,6 +243,9 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
     let drops = point.capture_drops.unwrap_or_default();
     warnings.extend([
         warning(&at, point.truncated, "frame", "cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough."),
+        unread_warning(&at, point).filter(|_| has_loss),
+        warning(&at, point.malformed, "frame", "malformed: lengths or versions in their headers contradict each other. They are not matched."),
+        warning(&at, point.without_time, "packet", "without a time (simple packet blocks of pcapng): they are not matched. Capture with `tcpdump -w FILE`."),
         warning(&at, point.copies, "packet", "captured on two interfaces (`-i any`, a bridge, a VLAN and the interface below it): the first time counts."),
         warning(&at, point.beyond_flows, "frame", "of more flows than can be tracked: they are in no slice."),
         warning(&at, point.fragments, "IP fragment", "counted and not matched."),
@@ -247,6 +258,32 @@ fn point_warnings(point: &PointRecord) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Packets that are in tunnels at some of the points.
+fn tunnel_warning(capture: &CaptureRecord) -> Option<String> {
+    let points = capture.points.iter().map(|point| point.encapsulating);
+    let most = points.clone().max()?;
+    let differs = points.min() != Some(most);
+    warning("", most, "packet", "in tunnels of IP in IP, GRE or VXLAN, and not at every point: they were matched by the outer packet. `--inner` matches the packets inside.").filter(|_| differs)
+}
+
+/// Frames that may hold IP packets, but were not looked into.
+fn unread_warning(at: &str, point: &PointRecord) -> Option<String> {
+    let kinds = point.unread.iter().filter(|kind| kind.may_hold_ip);
+    let total: u64 = kinds.clone().map(|kind| kind.frames).sum();
+    let kinds: Vec<String> = kinds
+        .map(|kind| format!("{} × {}", grouped(kind.frames), kind.kind))
+        .collect();
+    let named = kinds.join(", ");
+    warning(
+        at,
+        total,
+        "frame",
+        &format!(
+            "not looked into: {named}. Packets in them may be among those that count as lost."
+        ),
+    )
 }
 
 fn time_warnings(at: &str, times: &TimesRecord) -> Vec<String> {

@@ -201,6 +201,9 @@ pub struct CaptureRecord {
     /// Frames sent from the receiving end to the sending one, and not seen there.
     #[serde(default)]
     pub reverse_lost_frames: u64,
+    /// Frames sent and not received within the loss time-out, of all flows and slices.
+    #[serde(default)]
+    pub lost_frames: u64,
     /// Frames sent that no slice matches.
     pub unclassified_frames: u64,
     /// More traffic went back than forward: the captures of the two ends may be swapped.
@@ -224,6 +227,18 @@ pub struct CaptureRecord {
     pub clock: ClockRecord,
 }
 
+/// Frames of one kind in which no IP packet was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnreadFrames {
+    /// What they are: `EtherType 0x8847 (MPLS)`.
+    pub kind: String,
+    /// How many there are.
+    pub frames: u64,
+    /// An IP packet may be in them, which was not looked for.
+    pub may_hold_ip: bool,
+}
+
 /// Captures of one measuring point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -238,12 +253,18 @@ pub struct PointRecord {
     pub fragments: u64,
     /// Frames that are not IP: counted, not matched.
     pub not_ip: u64,
+    /// These frames by kind, the most frequent first; at most 64 kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<UnreadFrames>,
     /// Link-local packets, which routers do not forward: counted, not matched.
     #[serde(default)]
     pub link_scope: u64,
     /// Packets seen less than 1 ms earlier on another interface of the same host: not matched.
     #[serde(default)]
     pub copies: u64,
+    /// Packets of IP in IP, GRE and VXLAN, matched as outer packets.
+    #[serde(default, skip_serializing_if = "crate::record::is_zero")]
+    pub encapsulating: u64,
     /// Packets of flows beyond the limit: they share one flow, in no slice.
     pub beyond_flows: u64,
     /// Frames captured too short for matching.

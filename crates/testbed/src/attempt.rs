@@ -126,6 +126,7 @@ impl Attempt<'_> {
             phases,
             loss_timeout: LOSS_TIMEOUT,
             accept_clock_estimate: false,
+            innermost: false,
         };
         let analysed = |params: &AnalysisParams, sink: Option<&mut dyn PacketSink>| {
             let (study, digest) = (self.study.name.as_str(), self.study.digest());

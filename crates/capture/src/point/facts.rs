@@ -1,7 +1,7 @@
 //! Facts about a measuring point, besides its sightings.
 
 use crate::{FileFacts, Incomplete, TimeFacts};
-use slicewise_wire::LinkType;
+use slicewise_wire::{EtherType, LinkType};
 
 /// Packets of a point by outcome: each is counted exactly once among `sightings`, `copies`, `arp`,
 /// `link_scope`, `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`.
@@ -31,6 +31,8 @@ pub struct PacketCounts {
     pub tcp: u64,
     /// Sightings of packets in a GTP-U tunnel.
     pub tunnelled: u64,
+    /// Sightings of packets of IP in IP, GRE and VXLAN, which count as outer packets.
+    pub encapsulating: u64,
     /// Sightings of packets of flows beyond [`crate::FlowTable::MOST_FLOWS`].
     pub beyond_flows: u64,
     /// Longest frame with a sighting, in layer-2 bytes without FCS; longer than the network carries if
@@ -50,6 +52,38 @@ impl PacketCounts {
     }
 }
 
+/// Frames of one kind in which no IP packet was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnreadFrames {
+    /// Their link type.
+    pub link: LinkType,
+    /// Their type, as in [`slicewise_wire::Headers`]; 0 if there is none.
+    pub ethertype: u16,
+    /// How many there are.
+    pub frames: u64,
+}
+
+impl UnreadFrames {
+    /// Most kinds told apart at a point; frames of further ones are only counted.
+    pub(super) const MAX_KINDS: usize = 64;
+
+    /// Whether an IP packet may be in them, which is not looked for.
+    #[must_use]
+    pub fn may_hold_ip(&self) -> bool {
+        !self.link.is_known() || EtherType(self.ethertype).may_hold_ip()
+    }
+}
+
+impl std::fmt::Display for UnreadFrames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.ethertype {
+            0 if self.link.is_known() => write!(f, "{} without an IP packet", self.link),
+            0 => write!(f, "{}", self.link),
+            number => write!(f, "{}", EtherType(number)),
+        }
+    }
+}
+
 /// What has been read at a point so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointFacts {
@@ -57,6 +91,8 @@ pub struct PointFacts {
     pub files: Vec<FileFacts>,
     /// Their packets by outcome.
     pub counts: PacketCounts,
+    /// Frames without an IP packet by kind: those counted as `arp`, `not_ip` and `unknown_link`.
+    pub unread: Vec<UnreadFrames>,
     /// Most bytes from the IP header on that keys cover.
     pub key_bytes: u32,
 }

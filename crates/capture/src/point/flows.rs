@@ -5,8 +5,8 @@ use slicewise_wire::{Ecn, Headers};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::num::NonZeroU32;
 
-/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids, DSCP and
-/// TEID are equal: everything a classifier can match on, so that each flow is classified only once.
+/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids, DSCP, TEID and
+/// what is between tags and IP (PPPoE, MPLS) are equal: everything a classifier can match on, so that each flow is classified only once.
 pub struct FlowTable {
     flows: Vec<Headers>,
     /// Distinguishing fields of each flow.
@@ -47,6 +47,8 @@ impl FlowKey {
             | u64::from(headers.vlan_tags & 3) << 16
             | u64::from(headers.has_ports) << 18
             | (headers.ip_version as u64) << 20
+            // Of the three types with IP packets in them, and of none, the low bytes differ.
+            | u64::from(headers.ethertype & 0xff) << 22
             | u64::from(headers.teid.map_or(0, NonZeroU32::get)) << 32;
         Self {
             source: headers.source,
@@ -224,7 +226,7 @@ mod tests {
             has_ports: true,
             ..headers(1)
         };
-        let mut different = vec![base; 12];
+        let mut different = vec![base; 15];
         different[1].destination = 1;
         different[2].source = 1 << 100;
         different[3].source_port = 1;
@@ -236,9 +238,12 @@ mod tests {
         different[9].vlan_tags = 1;
         different[10].ip_version = IpVersion::V6;
         different[11].teid = NonZeroU32::new(1);
+        different[12].ethertype = 0x8847;
+        different[13].ethertype = 0x8848;
+        different[14].ethertype = 0x8864;
         let mut table = FlowTable::new(100);
         let flows: Vec<u32> = different.iter().map(|h| table.flow_of(h)).collect();
-        assert_eq!(flows, (0..12).collect::<Vec<_>>());
+        assert_eq!(flows, (0..15).collect::<Vec<_>>());
         let marked = Headers {
             ecn: Ecn::Ce,
             ..base

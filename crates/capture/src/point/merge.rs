@@ -5,6 +5,7 @@
 //! At most [`MOST_OPEN_FILES`] files may overlap in time.
 
 use super::Eye;
+use super::Parse;
 use super::peek::{Peeked, peek};
 use super::timeline::{Seen, Timeline};
 use crate::error::CaptureError;
@@ -97,7 +98,7 @@ pub(super) struct Turn {
 
 impl Merge {
     /// Also returns the fewest captured bytes from the IP header on among the packets examined.
-    pub fn open(paths: &[PathBuf]) -> Result<(Self, u32), CaptureError> {
+    pub fn open(paths: &[PathBuf], parse: Parse) -> Result<(Self, u32), CaptureError> {
         let mut merge = Self {
             waiting: VecDeque::new(),
             open: Vec::new(),
@@ -107,7 +108,7 @@ impl Merge {
         let mut fewest = u32::MAX;
         let mut with_packets = Vec::new();
         for path in paths {
-            let peeked = peek(path, &merge.progress)?;
+            let peeked = peek(path, &merge.progress, parse)?;
             fewest = fewest.min(peeked.fewest_ip_bytes);
             if peeked.facts.packets > 0 {
                 with_packets.push(peeked);

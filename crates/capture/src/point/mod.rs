@@ -12,12 +12,13 @@ use crate::error::CaptureError;
 use crate::file::{Progress, Record};
 use crate::{Sighting, TcpSegment};
 use copies::Copies;
-pub use facts::{PacketCounts, PointFacts};
+pub use facts::{PacketCounts, PointFacts, UnreadFrames};
 pub use flows::FlowTable;
 pub use key::MOST_KEY_BYTES;
 use merge::{Merge, Stream};
 use slicewise_wire::{
-    ETHERTYPE_ARP, Fragment, Headers, IpVersion, ParseEnd, ParsedFrame, TcpHeader, parse_frame,
+    ETHERTYPE_ARP, Fragment, Headers, IpVersion, LinkType, ParseEnd, ParsedFrame, TcpHeader,
+    parse_frame, parse_innermost,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,10 +58,30 @@ pub struct Jump {
 /// The smallest gap between two packets of a point that counts as a [`Jump`], ns.
 const JUMP_NS: u64 = 100_000_000;
 
+/// Which packet of a frame counts, where one is in another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parse {
+    /// The outer one, except in GTP-U.
+    Outer,
+    Innermost,
+}
+
+impl Parse {
+    #[inline]
+    fn frame(self, link: LinkType, bytes: &[u8], wire_bytes: u32) -> ParsedFrame {
+        match self {
+            Self::Outer => parse_frame(link, bytes, wire_bytes),
+            Self::Innermost => parse_innermost(link, bytes, wire_bytes),
+        }
+    }
+}
+
 /// Turns packets into sightings.
 struct Eye {
+    parse: Parse,
     flows: FlowTable,
     counts: PacketCounts,
+    unread: Vec<UnreadFrames>,
     key_bytes: u32,
 }
 
@@ -71,12 +92,27 @@ impl Point {
     /// # Errors
     /// If one of them cannot be opened, is a directory, is empty, or is not a capture.
     pub fn open(paths: &[PathBuf]) -> Result<Self, CaptureError> {
-        let (merge, fewest_ip_bytes) = Merge::open(paths)?;
+        Self::open_as(paths, Parse::Outer)
+    }
+
+    /// As [`Point::open`]; of a packet in IP in IP, GRE or VXLAN, the innermost packet counts
+    /// ([`slicewise_wire::parse_innermost`]).
+    ///
+    /// # Errors
+    /// As [`Point::open`].
+    pub fn open_innermost(paths: &[PathBuf]) -> Result<Self, CaptureError> {
+        Self::open_as(paths, Parse::Innermost)
+    }
+
+    fn open_as(paths: &[PathBuf], parse: Parse) -> Result<Self, CaptureError> {
+        let (merge, fewest_ip_bytes) = Merge::open(paths, parse)?;
         Ok(Self {
             merge,
             eye: Eye {
+                parse,
                 flows: FlowTable::new(FlowTable::MOST_FLOWS),
                 counts: PacketCounts::default(),
+                unread: Vec::new(),
                 key_bytes: MOST_KEY_BYTES,
             },
             fewest_ip_bytes,
@@ -146,6 +182,7 @@ impl Point {
         PointFacts {
             files: self.merge.facts(),
             counts: self.eye.counts,
+            unread: self.eye.unread.clone(),
             key_bytes: self.eye.key_bytes,
         }
     }
@@ -243,7 +280,7 @@ fn is_link_scope(headers: &Headers) -> bool {
 impl Eye {
     #[inline]
     fn see(&mut self, record: &Record, bytes: &[u8]) -> Option<(Sighting, Option<TcpHeader>)> {
-        let frame = parse_frame(record.link, bytes, record.wire_bytes);
+        let frame = self.parse.frame(record.link, bytes, record.wire_bytes);
         if frame.end != ParseEnd::Complete || frame.fragment != Fragment::None {
             self.count_unseen(record, &frame);
             return None;
@@ -262,6 +299,7 @@ impl Eye {
         counts.sightings += 1;
         counts.tcp += u64::from(tcp.is_some());
         counts.tunnelled += u64::from(frame.tunnel.is_some());
+        counts.encapsulating += u64::from(frame.is_encapsulating());
         counts.beyond_flows += u64::from(flow as usize >= FlowTable::MOST_FLOWS);
         counts.largest_l2_bytes = counts.largest_l2_bytes.max(frame.l2_bytes);
         let sighting = Sighting {
@@ -289,5 +327,21 @@ impl Eye {
             ParseEnd::Truncated(_) | ParseEnd::Complete => &mut counts.cut_short,
         };
         *count += 1;
+        if frame.end == ParseEnd::NotIp {
+            self.count_kind(record.link, frame.headers.ethertype);
+        }
+    }
+
+    fn count_kind(&mut self, link: LinkType, ethertype: u16) {
+        let is_same = |kind: &UnreadFrames| (kind.link, kind.ethertype) == (link, ethertype);
+        if let Some(known) = self.unread.iter_mut().find(|kind| is_same(kind)) {
+            known.frames += 1;
+        } else if self.unread.len() < UnreadFrames::MAX_KINDS {
+            self.unread.push(UnreadFrames {
+                link,
+                ethertype,
+                frames: 1,
+            });
+        }
     }
 }

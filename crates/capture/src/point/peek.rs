@@ -1,10 +1,11 @@
 //! Examines the beginning of a file: time of the first packet and captured length.
 
+use super::Parse;
 use super::key::MOST_KEY_BYTES;
 use super::timeline::FAR_NS;
 use crate::error::CaptureError;
 use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, is_stdin};
-use slicewise_wire::{ParseEnd, parse_frame};
+use slicewise_wire::ParseEnd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,9 +26,13 @@ pub(super) struct Peeked {
     pub kept: Option<CaptureFile>,
 }
 
-pub(super) fn peek(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, CaptureError> {
+pub(super) fn peek(
+    path: &Path,
+    progress: &Arc<Progress>,
+    parse: Parse,
+) -> Result<Peeked, CaptureError> {
     if !is_file(path) {
-        return keep(path, progress);
+        return keep(path, progress, parse);
     }
     if let Ok(facts) = std::fs::metadata(path) {
         progress.add_total(facts.len());
@@ -35,20 +40,20 @@ pub(super) fn peek(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, Capt
     let mut file = CaptureFile::open_with(path, &Arc::default(), PEEK_BUFFER_BYTES)?;
     let mut peeked = Peeked::new(path);
     while file.facts().packets < MOST_PACKETS && file.advance() {
-        peeked.on_packet(&file);
+        peeked.on_packet(&file, parse);
     }
     peeked.facts = file.into_facts();
     Ok(peeked)
 }
 
 /// Standard input and pipes are read once.
-fn keep(path: &Path, progress: &Arc<Progress>) -> Result<Peeked, CaptureError> {
+fn keep(path: &Path, progress: &Arc<Progress>, parse: Parse) -> Result<Peeked, CaptureError> {
     let mut file = CaptureFile::open_with(path, progress, BUFFER_BYTES)?;
     let mut peeked = Peeked::new(path);
     let has_packet = file.advance();
     peeked.facts = file.facts().clone();
     if has_packet {
-        peeked.on_packet(&file);
+        peeked.on_packet(&file, parse);
         peeked.kept = Some(file);
     }
     Ok(peeked)
@@ -69,7 +74,7 @@ impl Peeked {
         }
     }
 
-    fn on_packet(&mut self, file: &CaptureFile) {
+    fn on_packet(&mut self, file: &CaptureFile, parse: Parse) {
         let (record, bytes) = (file.record(), file.bytes());
         if file.facts().packets == 1 {
             self.first_ns = record.time_ns;
@@ -78,7 +83,7 @@ impl Peeked {
             // If one of the two is wrong, opening the file too early is safer.
             self.first_ns = record.time_ns;
         }
-        let frame = parse_frame(record.link, bytes, record.wire_bytes);
+        let frame = parse.frame(record.link, bytes, record.wire_bytes);
         if frame.end != ParseEnd::Complete {
             return;
         }

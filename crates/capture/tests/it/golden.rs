@@ -106,6 +106,7 @@ fn reads_every_packet_of_an_ethernet_capture() {
         malformed: 0,
         tcp: 1,
         tunnelled: 1,
+        encapsulating: 0,
         beyond_flows: 0,
         largest_l2_bytes: 194,
         first_ns: Some(

@@ -169,6 +169,7 @@ impl Work<'_> {
             phases: Vec::new(),
             loss_timeout: self.plan.loss_timeout,
             accept_clock_estimate: self.options.accept_clock_estimate,
+            innermost: self.options.inner,
         };
         let bytes = Bytes::new(self.interrupt, label);
         let description = &self.plan.description;

@@ -348,10 +348,11 @@ fn digest(options: &AnalyseOptions, plan: &Plan) -> Result<String, Failure> {
     };
     part(plan.description.digest.clone());
     part(format!(
-        "{} {} {} {:?} {:?}",
+        "{} {} {} {} {:?} {:?}",
         plan.bin.nanos(),
         plan.loss_timeout.nanos(),
         options.accept_clock_estimate,
+        options.inner,
         options.duration.map(Duration::nanos),
         options.reference,
     ));

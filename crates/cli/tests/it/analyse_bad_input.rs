@@ -167,7 +167,7 @@ fn ends_that_are_exchanged_are_told() {
     // Here packets went both ways, three of four from tx to rx.
     let sandbox = both_ways(0);
     let (_, stderr) = sandbox.succeeded(&exchanged);
-    insta::assert_snapshot!(stderr, @"note: More went from the receiving end to the sending one than the other way: the two captures may have been exchanged.");
+    insta::assert_snapshot!(stderr, @"note: More bytes went from the receiving end to the sending one than the other way, as in a download: they are in no figure of a slice. To measure them, give the files the other way round, `--sent` the capture of the end that sends the data.");
 }
 
 #[test]

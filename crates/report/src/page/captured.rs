@@ -33,6 +33,10 @@ fn captures(findings: &CapturedFindings) -> Section {
         }
         h3 { "Captured packets" }
         (table(&points(runs)))
+        @if let Some(unread) = unread(runs) {
+            h3 { "Frames without an IP packet that was found" }
+            (table(&unread))
+        }
         h3 { "Matched packets" }
         (table(&matching(runs)))
     };
@@ -111,6 +115,25 @@ fn points(runs: &[CapturedRun]) -> TextTable {
     });
     let head = "Run | Point | Files | Packets | Not IP | Fragments | Cut off";
     TextTable::new(head, 3, rows.collect())
+}
+
+/// What the frames are that were not looked into.
+fn unread(runs: &[CapturedRun]) -> Option<TextTable> {
+    let rows = runs.iter().flat_map(|run| {
+        run.capture.points.iter().flat_map(|point| {
+            point.unread.iter().map(|kind| {
+                let frames = grouped(kind.frames);
+                vec![
+                    named(&run.run),
+                    point.name.clone(),
+                    kind.kind.clone(),
+                    frames,
+                ]
+            })
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    (!rows.is_empty()).then(|| TextTable::new("Run | Point | Kind | Frames", 3, rows))
 }
 
 fn matching(runs: &[CapturedRun]) -> TextTable {

@@ -2,7 +2,7 @@
 //! with the fuzz targets.
 
 use slicewise_capture::CaptureFile;
-use slicewise_wire::{LinkType, ParseEnd, ParsedFrame, parse_frame};
+use slicewise_wire::{LinkType, ParseEnd, ParsedFrame, parse_frame, parse_innermost};
 use std::io::Cursor;
 use std::num::NonZeroU32;
 
@@ -31,16 +31,15 @@ pub fn check_capture(bytes: &[u8]) -> u64 {
 
 /// Parses `bytes` as a frame.
 pub fn check_frame(link: LinkType, bytes: &[u8], wire_bytes: u32) {
-    let frame = parse_frame(link, bytes, wire_bytes);
-    check_truncated(&frame, bytes, wire_bytes);
-    // Whatever is reported of a truncated frame is also reported of the whole one.
-    let cut = parse_frame(
-        link,
-        bytes.get(..bytes.len() / 2).unwrap_or(bytes),
-        wire_bytes,
-    );
-    if cut.end == ParseEnd::Complete {
-        assert_eq!(cut, frame);
+    for parse in [parse_frame, parse_innermost] {
+        let frame = parse(link, bytes, wire_bytes);
+        check_truncated(&frame, bytes, wire_bytes);
+        // Whatever is reported of a truncated frame is also reported of the whole one.
+        let half = bytes.get(..bytes.len() / 2).unwrap_or(bytes);
+        let cut = parse(link, half, wire_bytes);
+        if cut.end == ParseEnd::Complete {
+            assert_eq!(cut, frame);
+        }
     }
 }
 
