@@ -101,7 +101,7 @@ fn packets_in_tunnels_are_matched_by_the_outer_packet_unless_the_inner_one_is_as
 fn where_only_some_packets_are_in_a_tunnel_a_note_says_so() {
     let sandbox = wrapped(|frame| frame.to_vec());
     let gre = tunnelled(47, &[0, 0, 8, 0], 14);
-    let is_even = |frame: &[u8]| frame[19] % 2 == 0;
+    let is_even = |frame: &[u8]| frame[19].is_multiple_of(2);
     let received = changed(&later(&packets(90), 2 * MS), |frame| {
         if is_even(frame) {
             gre(frame)
