@@ -3,8 +3,7 @@
 use slicewise_dataplane::{DropReason, Frame, FrameOwner, Pipeline, PipelineParams};
 use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, Detector, Discipline, ElephantsSpec, FlowQueueSpec,
-    MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueSpec, RateSpec, ShaperSpec, WredKey,
-    WredSpec,
+    MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueSpec, RateSpec, ShaperSpec, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
 use slicewise_wire::{Headers, IpVersion, TrafficClass};
@@ -55,11 +54,7 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
         "policer" => class.police = Some(policer(None)),
         "trtcm" => class.police = Some(policer(Some(rate(4_000_000_000)))),
         "red" => {
-            class.wred = Some(WredSpec {
-                key: WredKey::Dscp,
-                curves: Vec::new(),
-                exponential_weight: None,
-            });
+            class.wred = Some(WredSpec::default());
         }
         "fq-codel" => class.flow_queue = Some(FlowQueueSpec::default()),
         "shaper" => {

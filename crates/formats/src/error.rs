@@ -31,6 +31,9 @@ pub struct TextError {
     pub expected: Option<String>,
     /// What to do about it.
     pub help: Option<String>,
+    /// It is no mistake: the language has what stands here, or may have it, and it is not modelled. A reader may go on
+    /// without it and say so.
+    pub is_unmodelled: bool,
 }
 
 impl TextError {
@@ -42,6 +45,15 @@ impl TextError {
             message: message.into(),
             expected: None,
             help: None,
+            is_unmodelled: false,
+        }
+    }
+
+    /// The language has it, or may have it, and it is not modelled.
+    pub(crate) fn unmodelled(self) -> Self {
+        Self {
+            is_unmodelled: true,
+            ..self
         }
     }
 
@@ -55,8 +67,10 @@ impl TextError {
         self
     }
 
-    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
-        self.help = help;
+    /// What was probably meant, where something is like it: then it is a mistake.
+    pub(crate) fn maybe_help(mut self, meant: Option<String>) -> Self {
+        self.is_unmodelled &= meant.is_none();
+        self.help = meant;
         self
     }
 }
@@ -111,6 +125,10 @@ impl Report {
         self.0.is_empty()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &TextError> {
+        self.0.iter()
+    }
+
     /// Note an error. It is made only if it is wanted: suggestions are costly to look for.
     pub fn add(&mut self, error: impl FnOnce() -> TextError) {
         if !self.is_full() {
@@ -124,10 +142,10 @@ impl Report {
         }
     }
 
-    /// Those of `other` too, as far as they are wanted.
-    pub fn extend(&mut self, other: &Self) {
+    /// Others too, as far as they are wanted.
+    pub fn extend<'e>(&mut self, others: impl IntoIterator<Item = &'e TextError>) {
         let wanted = ERRORS_MAX.saturating_sub(self.0.len());
-        self.0.extend(other.0.iter().take(wanted).cloned());
+        self.0.extend(others.into_iter().take(wanted).cloned());
     }
 
     /// The errors in the order of their places.

@@ -33,7 +33,9 @@ pub use policy::{
     MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams,
     ShaperSpec,
 };
-pub use queue::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
+pub use queue::{
+    QueueLimitParams, QueueLimitSpec, RedCurve, RedCurveSpec, WredKey, WredParams, WredSpec,
+};
 pub use resolve::{Part, PolicyError, PortParams};
 
 use slicewise_units::{Accounting, BitRate};

@@ -38,6 +38,27 @@ pub struct RedCurve {
     pub mark_denominator: u32,
 }
 
+/// A drop curve as written: thresholds in packets, in bytes, or in the time in which the class sends them at its own rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedCurveSpec {
+    /// Average queue from which packets are dropped.
+    pub min: QueueLimitSpec,
+    /// Average queue from which every packet is dropped.
+    pub max: QueueLimitSpec,
+    /// One packet in this many is dropped just below `max`; at least 1.
+    pub mark_denominator: u32,
+}
+
+impl From<RedCurve> for RedCurveSpec {
+    fn from(curve: RedCurve) -> Self {
+        Self {
+            min: QueueLimitSpec::Packets(curve.min_packets),
+            max: QueueLimitSpec::Packets(curve.max_packets),
+            mark_denominator: curve.mark_denominator,
+        }
+    }
+}
+
 /// What selects the curve of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WredKey {
@@ -49,14 +70,16 @@ pub enum WredKey {
 }
 
 /// WRED as written: curves that differ from the defaults.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WredSpec {
     /// What selects the curve.
     pub key: WredKey,
     /// Curves set explicitly, by DSCP or precedence value.
-    pub curves: Vec<(u8, RedCurve)>,
+    pub curves: Vec<(u8, RedCurveSpec)>,
     /// Weight of the newest sample in the average is 2^-n; default 9 as in IOS.
     pub exponential_weight: Option<u8>,
+    /// Between the thresholds, packets of transports with ECN are marked instead of dropped (RFC 3168).
+    pub ecn: bool,
 }
 
 /// Validated WRED: a curve for each of the 64 code points.
@@ -69,4 +92,6 @@ pub struct WredParams {
     /// Typical transmission time of a packet: determines how fast the average decays while idle
     /// (Floyd & Jacobson 1993, section 11).
     pub typical_transmission: Duration,
+    /// Mark packets of transports with ECN where others are dropped by chance.
+    pub ecn: bool,
 }

@@ -36,10 +36,10 @@ impl FifoQueue {
     pub fn try_enqueue(
         &mut self,
         pool: &mut FramePool,
-        queued: QueuedFrame,
+        mut queued: QueuedFrame,
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
-        self.admit(&queued, random)?;
+        self.admit(&mut queued, random)?;
         let was_empty = self.frames.packets() == 0;
         self.frames
             .try_push(pool, queued)
@@ -47,13 +47,14 @@ impl FifoQueue {
         Ok(was_empty)
     }
 
-    /// Whether a frame that has just arrived may be queued.
+    /// Whether a frame that has just arrived may be queued; it may get a congestion mark.
     #[inline]
-    fn admit(&mut self, queued: &QueuedFrame, random: &mut impl Rng) -> Result<(), DropReason> {
+    fn admit(&mut self, queued: &mut QueuedFrame, random: &mut impl Rng) -> Result<(), DropReason> {
         if let Some(red) = &mut self.red {
             let dscp = queued.dscp();
             match red.on_arrival(self.frames.packets(), dscp, queued.arrival(), random) {
                 RedDecision::Admit => {}
+                RedDecision::DropEarly if red.marks() && queued.ecn().is_capable() => queued.mark(),
                 RedDecision::DropEarly => return Err(DropReason::RedEarly),
                 RedDecision::DropForced => return Err(DropReason::RedForced),
             }
@@ -73,10 +74,10 @@ impl FifoQueue {
         &mut self,
         beside: &mut FrameList,
         pool: &mut FramePool,
-        queued: QueuedFrame,
+        mut queued: QueuedFrame,
         random: &mut impl Rng,
     ) -> Result<(), DropReason> {
-        self.admit(&queued, random)?;
+        self.admit(&mut queued, random)?;
         beside
             .try_push(pool, queued)
             .map_err(|_| DropReason::BufferFull)?;
@@ -159,16 +160,20 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use slicewise_model::{Colour, RedCurve};
     use slicewise_units::{ByteCount, Duration};
-    use slicewise_wire::TrafficClass;
+    use slicewise_wire::{Ecn, TrafficClass};
 
     fn queued(at: Instant) -> QueuedFrame {
+        marked(at, Ecn::NotEct)
+    }
+
+    fn marked(at: Instant, ecn: Ecn) -> QueuedFrame {
         let frame = Frame {
             handle: 0,
             lengths: FrameLengths {
                 l2_bytes: 100,
                 l3_offset: 14,
             },
-            traffic_class: TrafficClass::DEFAULT,
+            traffic_class: TrafficClass::new(0, ecn),
             colour: Colour::Green,
         };
         QueuedFrame::new(&frame, 0, at, 0)
@@ -191,6 +196,7 @@ mod tests {
             curves: vec![step; 64],
             exponential_weight: 1,
             typical_transmission: Duration::from_micros(100),
+            ecn: false,
         };
         let mut queue = FifoQueue::new(limit, Some(&wred));
         let mut pool = FramePool::with_capacity(10);
@@ -209,5 +215,55 @@ mod tests {
         }
         assert_eq!(arrive(&mut queue, &mut pool, 1_000), forced);
         assert_eq!(arrive(&mut queue, &mut pool, 1_001), Ok(true));
+    }
+
+    #[test]
+    fn red_marks_where_it_would_drop_by_chance_and_never_above_the_maximum() {
+        let limit = QueueLimitParams {
+            packets: 100,
+            bytes: ByteCount::new(u64::MAX),
+            hysteresis: 0,
+        };
+        // From an average of one packet on, the next or the one after it is chosen.
+        let curve = RedCurve {
+            min_packets: 1,
+            max_packets: 8,
+            mark_denominator: 1,
+        };
+        let outcomes = |ecn_of_queue, ecn| {
+            let wred = WredParams {
+                curves: vec![curve; 64],
+                exponential_weight: 1,
+                typical_transmission: Duration::from_micros(100),
+                ecn: ecn_of_queue,
+            };
+            let mut queue = FifoQueue::new(limit, Some(&wred));
+            let mut pool = FramePool::with_capacity(100);
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+            let mut reasons = Vec::new();
+            for _ in 0..100 {
+                let frame = marked(Instant::ZERO, ecn);
+                reasons.extend(queue.try_enqueue(&mut pool, frame, &mut random).err());
+            }
+            let count = |reason| reasons.iter().filter(|it| **it == reason).count();
+            let frames = std::iter::from_fn(|| queue.dequeue(&mut pool, Instant::ZERO));
+            let marks = frames.filter(|frame| frame.ecn() == Ecn::Ce).count();
+            [
+                count(DropReason::RedEarly),
+                count(DropReason::RedForced),
+                marks,
+            ]
+        };
+        for (of_queue, ecn) in [(false, Ecn::Ect0), (true, Ecn::NotEct)] {
+            let [early, _, marks] = outcomes(of_queue, ecn);
+            assert!(early > 0 && marks == 0, "{early} {marks}");
+        }
+        for ecn in [Ecn::Ect0, Ecn::Ect1] {
+            let [early, forced, marks] = outcomes(true, ecn);
+            assert!(
+                early == 0 && forced > 0 && marks > 0,
+                "{early} {forced} {marks}"
+            );
+        }
     }
 }

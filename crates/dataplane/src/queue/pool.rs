@@ -170,6 +170,11 @@ impl QueuedFrame {
         self.tags.traffic_class().ecn()
     }
 
+    /// Give it a congestion mark.
+    pub(crate) const fn mark(&mut self) {
+        self.tags.mark();
+    }
+
     /// Hash of its flow.
     #[must_use]
     pub const fn flow(&self) -> u16 {

@@ -26,6 +26,7 @@ pub enum RedDecision {
 pub struct RedState {
     average: Average,
     curves: Box<[CurveState]>,
+    ecn: bool,
 }
 
 impl RedState {
@@ -46,7 +47,15 @@ impl RedState {
                 idle_since: Instant::ZERO,
             },
             curves: curves.collect(),
+            ecn: params.ecn,
         }
+    }
+
+    /// Packets of transports with ECN are to be marked where it says [`DropEarly`](RedDecision::DropEarly).
+    #[inline]
+    #[must_use]
+    pub const fn marks(&self) -> bool {
+        self.ecn
     }
 
     /// Decide on a packet with code point `dscp` that finds `queue_packets` waiting. O(1); where

@@ -533,9 +533,11 @@ fn early_detection_goes_on_with_its_average_after_a_change() {
                     min_packets: 1,
                     max_packets: 2,
                     mark_denominator: 1,
-                },
+                }
+                .into(),
             )],
             exponential_weight: Some(1),
+            ecn: false,
         });
         class.queue_limit = Some(QueueLimitSpec::Packets(limit));
         policy(vec![class])

@@ -9,8 +9,7 @@ use slicewise_dataplane::{
 };
 use slicewise_model::{
     Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
-    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, ShaperParams, WredKey,
-    WredSpec,
+    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, ShaperParams, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
@@ -46,9 +45,8 @@ fn policies() -> Vec<PolicySpec> {
     });
     let mut red = vlan_class(3);
     red.wred = Some(WredSpec {
-        key: WredKey::Dscp,
-        curves: Vec::new(),
         exponential_weight: Some(1),
+        ..WredSpec::default()
     });
     let mut by_flow = vlan_class(2);
     by_flow.flow_queue = Some(FlowQueueSpec {

@@ -336,9 +336,11 @@ fn a_queue_keeps_its_early_detection_over_a_change_of_a_meter() {
                         min_packets: 1,
                         max_packets: 2,
                         mark_denominator: 1,
-                    },
+                    }
+                    .into(),
                 )],
                 exponential_weight: Some(1),
+                ecn: false,
             }),
             ..queue("low")
         };

@@ -68,9 +68,11 @@ fn the_packet_path_allocates_nothing() {
                 min_packets: 5,
                 max_packets: 30,
                 mark_denominator: 10,
-            },
+            }
+            .into(),
         )],
         exponential_weight: Some(4),
+        ecn: true,
     });
     assert_allocates_nothing(&policy(vec![priority, shaped, red]));
 }

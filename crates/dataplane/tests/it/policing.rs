@@ -94,8 +94,8 @@ fn wred_1_1_1_keeps_the_queue_of_a_shaped_class_short() {
         }),
         wred: Some(WredSpec {
             key: WredKey::Dscp,
-            curves: vec![(0, curve)],
-            exponential_weight: None,
+            curves: vec![(0, curve.into())],
+            ..WredSpec::default()
         }),
         ..vlan_class(1)
     };

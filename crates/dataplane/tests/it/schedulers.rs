@@ -212,8 +212,9 @@ proptest! {
         let mut red = vlan_class(3);
         red.wred = Some(slicewise_model::WredSpec {
             key: slicewise_model::WredKey::Dscp,
-            curves: vec![(0, slicewise_model::RedCurve { min_packets: 1, max_packets: 4, mark_denominator: 2 })],
+            curves: vec![(0, slicewise_model::RedCurve { min_packets: 1, max_packets: 4, mark_denominator: 2 }.into())],
             exponential_weight: Some(1),
+            ecn: false,
         });
         let mut port = Port::new(&policy(vec![police, priority, limited, red]), Some(rate("10 Mbit/s")));
         port.offer_all(&traffic);

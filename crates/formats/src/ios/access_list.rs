@@ -303,6 +303,7 @@ fn ports(
             operator.span,
             format!("{} is not supported", quoted(operator.text)),
         )
+        .unmodelled()
         .expected(port_name::operators()));
     }
     if !PORT_OPERATORS.iter().any(|known| operator.is(known)) {

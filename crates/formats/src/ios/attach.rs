@@ -1,6 +1,7 @@
 //! `service-policy` on an interface: which policy map a configuration is about.
 
 use super::link::Reference;
+use slicewise_units::BitRate;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -29,6 +30,40 @@ pub(super) struct Attachment {
     pub place: String,
     pub direction: Direction,
     pub policy: Reference,
+}
+
+/// What the configuration of an interface says of its rate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InterfaceRates {
+    /// `bandwidth`, which percentages refer to.
+    pub bandwidth: Option<BitRate>,
+    /// `speed`.
+    pub speed: Option<BitRate>,
+}
+
+impl InterfaceRates {
+    pub const fn stated(self) -> Option<BitRate> {
+        match self.bandwidth {
+            Some(rate) => Some(rate),
+            None => self.speed,
+        }
+    }
+}
+
+/// The rate that the name of an interface says: `GigabitEthernet0/0/1`.
+pub(super) fn rate_of_name(name: &str) -> Option<BitRate> {
+    const KINDS: [(&str, u64); 7] = [
+        ("hundredgig", 100_000),
+        ("fiftygig", 50_000),
+        ("fortygig", 40_000),
+        ("twentyfivegig", 25_000),
+        ("ten", 10_000),
+        ("gi", 1_000),
+        ("fa", 100),
+    ];
+    let name = name.to_ascii_lowercase();
+    let kind = KINDS.iter().find(|(kind, _)| name.starts_with(kind));
+    kind.map(|&(_, megabits)| BitRate::new(megabits * 1_000_000))
 }
 
 /// Places named in a message for each policy.

@@ -29,9 +29,11 @@ pub(super) enum MatchLine {
         list: Reference,
         negated: bool,
     },
-    /// A criterion of IOS that the classifier does not see, such as the application.
+    /// A criterion that the classifier does not see, such as the application.
     Unseen {
         criterion: String,
+        /// After `not`.
+        negated: bool,
         error: TextError,
     },
 }
@@ -104,11 +106,7 @@ impl ClassMapText {
 pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Result<(), TextError> {
     const EXPECTED: &str = "`match-any`, `match-all` or the name of the class map";
     let mut mode_is_open = false;
-    if let Some(word) = words.take_if("type") {
-        return Err(
-            TextError::at(word.span, "class maps of a `type` are not read").expected(EXPECTED),
-        );
-    }
+    words.take_queueing_type();
     if words.take_if("match-any").is_some() {
         map.mode = MatchMode::Any;
     } else if words.take_if("match-all").is_none() {
@@ -157,12 +155,21 @@ pub(super) fn match_line(
         let list = Reference::new(name);
         return Ok(vec![MatchLine::AccessGroup { list, negated }]);
     }
-    if let Some((criterion, error)) = unseen(words) {
-        words.take_text();
-        return Ok(vec![MatchLine::Unseen { criterion, error }]);
-    }
-    let criterion = criterion(words)?;
-    words.end()?;
+    let text = quoted(&words.rest());
+    let read = match unseen(words) {
+        Some(error) => Err(error),
+        None => criterion(words).and_then(|read| words.end().map(|()| read)),
+    };
+    let criterion = match read {
+        Err(error) if error.is_unmodelled => {
+            return Ok(vec![MatchLine::Unseen {
+                criterion: text.trim_matches('`').to_owned(),
+                negated,
+                error,
+            }]);
+        }
+        read => read?,
+    };
     Ok(criterion
         .into_conditions(mode, negated)
         .into_iter()
@@ -252,13 +259,13 @@ pub(super) fn line_as_list(line: &str) -> Option<Condition> {
     Some(criterion.into_list())
 }
 
-/// What comes next, if IOS can match it and the classifier cannot.
-fn unseen(words: &Words<'_, '_>) -> Option<(String, TextError)> {
+/// Why what comes next cannot be matched, if IOS can match it and the classifier cannot.
+fn unseen(words: &Words<'_, '_>) -> Option<TextError> {
     let word = words.peek()?;
     let keyword = word.text.to_ascii_lowercase();
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == keyword) {
         let error = TextError::at(word.span, format!("`match {keyword}` is not supported"));
-        return Some((keyword, error.expected(CRITERIA).help(*why)));
+        return Some(error.expected(CRITERIA).help(*why).unmodelled());
     }
     let application = words.at(1).filter(|_| word.is("protocol"))?;
     let names = protocol_names();
@@ -272,8 +279,7 @@ fn unseen(words: &Words<'_, '_>) -> Option<(String, TextError)> {
     )
     .expected(one_of(&names))
     .help("payloads are not inspected: match an `access-group` with the application's ports");
-    let criterion = shown.trim_matches('`');
-    Some((format!("protocol {criterion}"), error))
+    Some(error.unmodelled())
 }
 
 fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {

@@ -92,5 +92,8 @@ fn named(
     }
     let error = TextError::at(word.span, format!("{} does not exist", quoted(word.text)));
     let help = suggestion(word.text, names.iter().map(|&(name, _)| name));
-    Err(error.expected(expected).maybe_help(help))
+    let error = error.expected(expected);
+    // `set dscp cos` takes it from another field.
+    let is_word = word.text.bytes().all(|b| b.is_ascii_alphabetic());
+    Err(if is_word { error.unmodelled() } else { error }.maybe_help(help))
 }

@@ -1,15 +1,21 @@
 //! A configuration that was read: definitions by name, and the policies they make.
 
 use super::access_list::AccessListText;
-use super::attach::{Attached, Attachment, Direction, grouped, listed};
+use super::attach::{
+    Attached, Attachment, Direction, InterfaceRates, grouped, listed, rate_of_name,
+};
 use super::class_map::{ClassMapText, MatchLine};
 use super::link::{self, Definitions};
+use super::notes::Notes;
 use super::policy_map::PolicyMapText;
 use super::reach::Reach;
 use super::sections::Skipped;
-use crate::error::{Report, Span, TextError, TextNote, closest, quoted};
-use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
-use std::collections::BTreeSet;
+use crate::error::{Report, TextError, TextNote, closest, quoted};
+use slicewise_model::{
+    ClassMap, ClassSpec, Condition, Discipline, PolicerSpec, PolicySpec, RateSpec,
+};
+use slicewise_units::BitRate;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Class maps, access lists and policy maps of one text, in the order written; and where policy
 /// maps are attached.
@@ -19,9 +25,13 @@ pub struct IosConfig {
     pub(super) access_lists: Vec<AccessListText>,
     pub(super) policy_maps: Vec<PolicyMapText>,
     pub(super) attachments: Vec<Attachment>,
+    /// By the name of the interface.
+    pub(super) interfaces: BTreeMap<String, InterfaceRates>,
     /// Policy maps of what is addressed to the device itself.
     pub(super) of_control_plane: BTreeSet<String>,
     pub(super) skipped: Skipped,
+    /// Lines that are not modelled are left out, and noted.
+    pub(super) is_lenient: bool,
     /// Of lines that are part of no definition.
     pub(super) errors: Report,
 }
@@ -33,6 +43,10 @@ pub struct IosPolicy {
     pub spec: PolicySpec,
     /// What is worth knowing of how it was read, in the order of the text.
     pub notes: Vec<TextNote>,
+    /// The rest of what was not used of the text, in order: with `notes` every line that is not among `lines`.
+    pub unused: Vec<TextNote>,
+    /// All policy maps that are attached to interfaces, for output before those for input.
+    pub attached: Vec<Attached>,
     /// Numbers of the lines that it was read from, in order, from 1.
     pub lines: Vec<usize>,
 }
@@ -104,6 +118,28 @@ impl IosConfig {
         names.filter(|name| !name.is_empty())
     }
 
+    /// The same configuration, of which lines that are no mistake and not modelled are left out, each with a note: a
+    /// setting as if it were not there, a criterion as if no packet met it.
+    #[must_use]
+    pub fn leniently(self) -> Self {
+        Self {
+            is_lenient: true,
+            ..self
+        }
+    }
+
+    /// The rate of an interface: as its configuration states it (`bandwidth`, `speed`), or that of the interface that it
+    /// is a part of; else as its name says. `None` where neither does.
+    #[must_use]
+    pub fn interface_rate(&self, interface: &str) -> Option<BitRate> {
+        let whole = interface
+            .split_once('.')
+            .map_or(interface, |(whole, _)| whole);
+        let stated = |name: &str| self.interfaces.get(name)?.stated();
+        let stated = stated(interface).or_else(|| stated(whole));
+        stated.or_else(|| rate_of_name(interface))
+    }
+
     /// The names of the class maps, in the order written.
     pub fn class_map_names(&self) -> impl Iterator<Item = &str> {
         self.class_maps.iter().map(|map| map.name.as_str())
@@ -151,9 +187,12 @@ impl IosConfig {
         let Some(map) = self.policy_maps.get(index) else {
             return Err(IosPolicyError::Choice(PolicyChoiceError::NoPolicyMap));
         };
+        let Notes { notes, unused } = self.notes(&reach, map, name.is_none());
         Ok(IosPolicy {
             spec: self.policy_spec(map),
-            notes: self.notes(&reach, map, name.is_none()),
+            notes,
+            unused,
+            attached: grouped(&self.attachments),
             lines: reach.lines(self),
         })
     }
@@ -248,14 +287,17 @@ impl IosConfig {
     fn check(&self, reach: &Reach, policies: std::ops::Range<usize>) -> Result<(), Vec<TextError>> {
         let mut report = self.errors.clone();
         for source in reach.sources(self) {
-            report.extend(&source.wrong);
+            report.extend(source.wrong.iter());
+            if !self.is_lenient {
+                report.extend(source.unmodelled.iter().map(|line| &line.error));
+            }
         }
-        for error in reach.unseen(self) {
-            report.add(|| error.clone());
+        if !self.is_lenient {
+            report.extend(reach.unseen(self).map(|(.., error)| error));
         }
         if report.is_empty() {
             for source in reach.sources(self) {
-                report.extend(&source.unlinked);
+                report.extend(source.unlinked.iter());
             }
         }
         if report.is_empty() {
@@ -269,38 +311,6 @@ impl IosConfig {
         }
     }
 
-    /// What is worth knowing of the policy of `map`; `is_chosen` where nobody named it.
-    fn notes(&self, reach: &Reach, map: &PolicyMapText, is_chosen: bool) -> Vec<TextNote> {
-        let mut notes = Vec::new();
-        let mut note = |span: Span, message: String| {
-            notes.push(TextNote { span, message });
-        };
-        if let (Some(skipped), Some(first)) = (self.skipped(), self.skipped.first()) {
-            note(first, skipped.to_string());
-        }
-        for class in reach.policy_maps(self).flat_map(|map| &map.left_out) {
-            let message = format!(
-                "class {} is left out: `match {}` is not supported, but the class changes nothing for \
-                 its packets; they go to the classes after it",
-                quoted(&class.class),
-                class.criterion,
-            );
-            note(class.span, message);
-        }
-        let (used, others): (Vec<Attached>, Vec<Attached>) = grouped(&self.attachments)
-            .into_iter()
-            .partition(|attached| attached.policy == map.name);
-        if is_chosen && !others.is_empty() {
-            let message = format!("used: {}; not used: {}", listed(&used), listed(&others));
-            note(map.span, message);
-        }
-        if let Some(message) = reach.unread(self) {
-            note(map.span, message);
-        }
-        notes.sort_by_key(|note| (note.span.line, note.span.column));
-        notes
-    }
-
     /// Recursion ends: `check` has bounded the depth and the size of what comes out.
     fn policy_spec(&self, map: &PolicyMapText) -> PolicySpec {
         let classes = map.classes.iter().map(|class| {
@@ -309,10 +319,15 @@ impl IosConfig {
                 .child
                 .as_ref()
                 .and_then(|child| self.policy_maps.get(child.index?));
+            let spec = class.spec.clone();
+            // What could not be read is there without a rate; early drop in a queue by flow is not modelled.
+            let is_read = |police: &PolicerSpec| police.cir != RateSpec::Absolute(BitRate::ZERO);
             ClassSpec {
                 matches: class_map.map(|map| self.class_map(map)),
                 child: child.map(|child| Box::new(self.policy_spec(child))),
-                ..class.spec.clone()
+                police: spec.police.filter(is_read),
+                wred: spec.wred.filter(|_| spec.flow_queue.is_none()),
+                ..spec
             }
         });
         PolicySpec {
@@ -336,8 +351,11 @@ impl IosConfig {
                     condition
                 })
             }
-            // Refused by `check`.
-            MatchLine::Unseen { .. } => None,
+            // Refused by `check` unless it is lenient: then no packet meets it.
+            MatchLine::Unseen { negated: true, .. } => Some(Condition::Everything),
+            MatchLine::Unseen { negated: false, .. } => {
+                Some(Condition::Not(Box::new(Condition::Everything)))
+            }
         });
         ClassMap {
             name: map.name.clone(),

@@ -31,6 +31,7 @@ pub(super) fn fair_queue(
         Some(word) if word.is("queue-limit") || word.is("individual-limit") => {
             return Err(
                 TextError::at(word.span, "a limit for each flow is not supported")
+                    .unmodelled()
                     .expected(EXPECTED)
                     .help("all flows share the class's `queue-limit`; the longest gives way"),
             );

@@ -3,6 +3,7 @@
 
 use super::class_map::{ClassMapText, MatchLine};
 use super::config::IosConfig;
+use super::definition::UnmodelledLine;
 use super::lexer::{Line, Word};
 use super::policy_map::{ClassText, LeftOut, PolicyMapText};
 use super::rules::{self, Command, Given};
@@ -107,20 +108,29 @@ impl Names {
         }
     }
 
-    fn access_list(&self, list: &mut Reference, report: &mut Report) {
+    /// Find the list of a `match access-group`, or say why there is none: one that is not of IPv4 cannot be matched.
+    fn access_list(&self, line: &mut MatchLine, report: &mut Report) {
+        let MatchLine::AccessGroup { list, negated } = line else {
+            return;
+        };
         list.index = self.access_lists.index(&list.name);
         if list.index.is_some() {
             return;
         }
-        report.add(|| match self.foreign.contains(&list.name) {
-            true => {
-                let message = format!("access list {} is not an IPv4 list", quoted(&list.name));
-                TextError::at(list.span, message)
-                    .expected("the name of an IPv4 list")
-                    .help("IPv6 and MAC lists are not read: match `dscp`, `precedence` or `vlan`")
-            }
-            false => self.access_lists.undefined(&list.name, list.span),
-        });
+        if !self.foreign.contains(&list.name) {
+            report.add(|| self.access_lists.undefined(&list.name, list.span));
+            return;
+        }
+        let message = format!("access list {} is not an IPv4 list", quoted(&list.name));
+        let error = TextError::at(list.span, message)
+            .expected("the name of an IPv4 list")
+            .help("IPv6 and MAC lists are not read: match `dscp`, `precedence` or `vlan`")
+            .unmodelled();
+        *line = MatchLine::Unseen {
+            criterion: format!("access-group {}", list.name),
+            negated: *negated,
+            error,
+        };
     }
 }
 
@@ -147,7 +157,8 @@ const CONDITIONS_MAX: u64 = 65_536;
 /// with each definition what is wrong.
 pub(super) fn link(config: &mut IosConfig, names: &Names) {
     for list in &mut config.access_lists {
-        if list.entries.is_empty() {
+        let has_read_all = list.source.wrong.is_empty() && list.source.unmodelled.is_empty();
+        if list.entries.is_empty() && has_read_all {
             list.source.unlinked.add(|| {
                 let message = format!("access list {} has no entries", quoted(&list.name));
                 TextError::at(list.span, message).expected("`permit` or `deny` lines")
@@ -158,9 +169,7 @@ pub(super) fn link(config: &mut IosConfig, names: &Names) {
     }
     for map in &mut config.class_maps {
         for line in &mut map.matches {
-            if let MatchLine::AccessGroup { list, .. } = line {
-                names.access_list(list, &mut map.source.unlinked);
-            }
+            names.access_list(line, &mut map.source.unlinked);
         }
     }
     for policy in &mut config.policy_maps {
@@ -260,23 +269,29 @@ fn check_commands(config: &mut IosConfig, index: usize) {
     }
     for class in &policy.classes {
         let both = class.given("fair-queue").zip(class.given("random-detect"));
-        if let Some((fair_queue, random_detect)) = both {
-            report.add(|| early_drop_by_flow(fair_queue, random_detect));
-        }
+        policy
+            .source
+            .unmodelled
+            .extend(both.map(early_drop_by_flow));
     }
 }
 
-fn early_drop_by_flow(fair_queue: Span, random_detect: Span) -> TextError {
-    let later = match fair_queue.line > random_detect.line {
-        true => fair_queue,
-        false => random_detect,
-    };
-    let other = fair_queue.line.min(random_detect.line);
-    TextError::at(later, "`fair-queue` and `random-detect` in one class are not supported")
-        .expected("one of them")
-        .help(format!(
-            "early drop by class is not modelled in a queue by flow: leave out this line or line {other}"
-        ))
+/// Early drop in a queue by flow, which [`IosConfig::policy`] leaves out where it is lenient.
+fn early_drop_by_flow((fair_queue, random_detect): (Span, Span)) -> UnmodelledLine {
+    let error = TextError::at(
+        random_detect,
+        "`fair-queue` and `random-detect` in one class are not supported",
+    );
+    let line = fair_queue.line;
+    UnmodelledLine {
+        command: "random-detect".to_owned(),
+        error: error
+            .expected("one of them")
+            .help(format!(
+                "early drop by class is not modelled in a queue by flow: leave out this line or line {line}"
+            ))
+            .unmodelled(),
+    }
 }
 
 /// The commands of a policy map that rules are about.

@@ -21,6 +21,7 @@ mod fair_queue;
 mod lexer;
 mod link;
 mod mode;
+mod notes;
 mod number;
 mod parser;
 mod police;

@@ -69,7 +69,7 @@ impl Mode {
             (Self::Top, "access-list") => second
                 .and_then(number_of_name)
                 .is_some_and(|number| kind_of_number(number).is_some()),
-            (Self::Top, "class-map" | "policy-map") => !is(1, "type"),
+            (Self::Top, "class-map" | "policy-map") => !is(1, "type") || words.is_queueing_type(1),
             _ => true,
         }
     }

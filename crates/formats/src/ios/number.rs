@@ -1,5 +1,6 @@
 //! Rates and percentages as IOS writes them.
 
+use super::lexer::Word;
 use super::words::Words;
 use crate::error::{TextError, quoted};
 use slicewise_model::RateSpec;
@@ -9,10 +10,18 @@ const RATE_EXPECTED: &str = "a rate in bit/s such as `17500000` or `17.5m`";
 /// Largest burst and queue: as large as units can tell.
 pub(super) const BYTES_MAX: u64 = ByteCount::MAX.bytes();
 
-/// A rate in bit/s: a whole number, or a decimal one with the suffix `k`, `m` or `g`.
+/// Units of IOS XR, which follow the number, and the suffixes that say the same.
+const UNITS: [(&str, &str); 4] = [("bps", ""), ("kbps", "k"), ("mbps", "m"), ("gbps", "g")];
+
+/// A rate in bit/s: a whole number, or a decimal one with the suffix `k`, `m` or `g`, or followed by a unit of IOS XR.
 pub(super) fn rate(words: &mut Words<'_, '_>) -> Result<BitRate, TextError> {
     let word = words.require(RATE_EXPECTED)?;
-    bits_per_second(word.text).map(BitRate::new).ok_or_else(|| {
+    let unit = unit(words.peek());
+    if unit.is_some() {
+        words.take();
+    }
+    let text = format!("{}{}", word.text, unit.unwrap_or_default());
+    bits_per_second(&text).map(BitRate::new).ok_or_else(|| {
         TextError::at(word.span, format!("{} is not a rate", quoted(word.text)))
             .expected(RATE_EXPECTED)
     })
@@ -32,8 +41,18 @@ pub(super) fn percent(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> 
     Ok(RateSpec::PercentMilli(percent * 1_000))
 }
 
-/// A rate in kbit/s, the unit of `bandwidth` and `priority`.
+/// The suffix that stands for the unit `word`.
+fn unit(word: Option<Word<'_>>) -> Option<&'static str> {
+    let word = word?;
+    let found = UNITS.iter().find(|(unit, _)| word.is(unit));
+    found.map(|&(_, suffix)| suffix)
+}
+
+/// A rate in kbit/s, the unit of `bandwidth` and `priority`, unless a unit follows.
 pub(super) fn kilobits(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
+    if unit(words.at(1)).is_some() {
+        return rate(words).map(RateSpec::Absolute);
+    }
     let largest = BitRate::MAX.bits_per_second() / 1_000;
     let kilobits = words.number("a rate in kbit/s", 1..=largest)?;
     Ok(RateSpec::Absolute(BitRate::new(kilobits * 1_000)))

@@ -9,11 +9,12 @@ use super::lexer::{self, Line, Word};
 use super::link::{self, Definitions, Names, Reference};
 use super::mode::{LEAVING, Mode, PLACES, SECTIONS, is_interface, misspelt};
 use super::police;
-use super::policy_map::{self, ClassText, PolicyMapText, REFUSED_CLASS_COMMANDS, class_command};
+use super::policy_map::{self, ClassText, PolicyMapText, class_command, without_effect};
 use super::sections::{self, Section};
 use super::words::Words;
 use crate::error::Span;
 use crate::error::{TextError, closest, quoted, suggestion};
+use slicewise_units::BitRate;
 
 /// Largest text read, in bytes.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -129,6 +130,8 @@ impl Parser {
             return;
         }
         let result = match self.mode.chain().find(|mode| mode.has(&words)) {
+            // Before other commands that begin with the same word.
+            Some(Mode::Class) if self.is_without_effect(&words) => Ok(()),
             Some(mode) => {
                 if mode == Mode::Top {
                     self.indent = Some(line.indent);
@@ -136,6 +139,7 @@ impl Parser {
                 self.mode = mode;
                 self.command(&first.text.to_ascii_lowercase(), &mut words)
             }
+            None if self.is_without_effect(&words) => Ok(()),
             None if line.is_top || self.begins_section(first, &words, line.indent) => {
                 self.section(line);
                 return;
@@ -144,9 +148,23 @@ impl Parser {
         };
         self.note_line(line.number);
         match self.source() {
-            Some(source) => source.add_failure(result),
+            Some(source) => source.add_failure(result, || words.whole()),
             None => self.config.errors.add_failure(result),
         }
+    }
+
+    /// True for a command of a class that changes no result, which is noted.
+    fn is_without_effect(&mut self, words: &Words<'_, '_>) -> bool {
+        let is_in_class = self.mode.chain().any(|mode| mode == Mode::Class);
+        let found = without_effect(words).filter(|_| is_in_class);
+        let noted = found.and_then(|found| {
+            self.class()?.without_effect.push(found);
+            Some(())
+        });
+        if noted.is_some() {
+            self.mode = Mode::Class;
+        }
+        noted.is_some()
     }
 
     /// What follows `end`: what else was done on a terminal, but no second configuration.
@@ -239,8 +257,10 @@ impl Parser {
     fn in_section(&mut self, line: &Line<'_>, place: &str) {
         let delimiter = sections::delimiter(line);
         self.delimiter = delimiter.zip(line.words.first().map(|word| word.span));
-        if let [command, side, name] = line.words[..]
-            && command.is("service-policy")
+        let mut words = Words::new(line);
+        let is_attachment = words.take_if("service-policy").is_some();
+        words.take_queueing_type();
+        if let (true, Some(side), Some(name)) = (is_attachment, words.take(), words.take())
             && (side.is("input") || side.is("output"))
         {
             let policy = Reference::new(name);
@@ -264,8 +284,29 @@ impl Parser {
             }
             return;
         }
+        self.note_rate(line, place);
         let keyword = self.section.keyword.clone();
         self.config.skipped.add(&keyword, line);
+    }
+
+    /// A line of an interface that states its rate.
+    fn note_rate(&mut self, line: &Line<'_>, place: &str) {
+        let interface = place
+            .split_once(' ')
+            .filter(|(keyword, _)| is_interface(keyword));
+        let [command, value, ..] = line.words[..] else {
+            return;
+        };
+        let (Some((_, name)), Ok(value)) = (interface, value.text.parse::<u64>()) else {
+            return;
+        };
+        let rate = |unit: u64| value.checked_mul(unit).map(BitRate::new);
+        let rates = self.config.interfaces.entry(name.to_owned()).or_default();
+        if command.is("bandwidth") {
+            rates.bandwidth = rate(1_000);
+        } else if command.is("speed") {
+            rates.speed = rate(1_000_000);
+        }
     }
 
     /// A command of the current mode.
@@ -408,7 +449,7 @@ impl Parser {
         if let Some(list) = self.config.access_lists.get_mut(index) {
             list.source.lines.push(number.span.line);
             let result = access_list::entry(words, list);
-            list.source.add_failure(result);
+            list.source.add_failure(result, || words.whole());
         }
         Ok(())
     }
@@ -429,17 +470,9 @@ impl Parser {
             return words.end();
         }
         let shown = quoted(first.text);
-        let refused = |why: &str| {
-            Err(TextError::at(first.span, format!("{shown} is not supported")).help(why))
-        };
         if first.is("no") || first.is("default") {
-            return refused("leave out what is not configured");
-        }
-        if let Some((_, why)) = REFUSED_CLASS_COMMANDS
-            .iter()
-            .find(|(name, _)| first.is(name))
-        {
-            return refused(why);
+            let error = TextError::at(first.span, format!("{shown} is not supported"));
+            return Err(error.help("leave out what is not configured"));
         }
         if first.is("ip") {
             words.take();
@@ -461,6 +494,7 @@ impl Parser {
             .collect();
         let error = TextError::at(first.span, format!("unknown command {shown}"))
             .expected(self.mode.expected())
+            .unmodelled()
             .maybe_help(suggestion(first.text, here.iter().copied()));
         match closest(first.text, here.iter().copied()) {
             // Go on as if that had been written, so that what follows has its place.

@@ -1,8 +1,9 @@
 //! `police` and its actions.
 
 use super::code_point;
+use super::definition::WithoutEffect;
 use super::number::{self, BYTES_MAX};
-use super::policy_map::ClassText;
+use super::policy_map::{ClassText, OTHER_FIELD};
 use super::words::Words;
 use crate::error::{TextError, quoted, suggestion};
 use slicewise_model::{Action, BurstSpec, PolicerSpec, RateSpec};
@@ -14,6 +15,9 @@ pub(super) const ACTIONS: [&str; 3] = ["conform-action", "exceed-action", "viola
 pub(super) const BURST_MILLIS_MAX: u64 = 2_000;
 /// Largest QoS group (IOS).
 pub(super) const QOS_GROUP_MAX: u8 = 99;
+
+/// Of the policer that `drop` is read as: any rate will do.
+const RATE_OF_DROP: BitRate = BitRate::new(8_000);
 
 const RATE_EXPECTED: &str = "a rate in bit/s, `cir`, `rate` or `percent`";
 const OPTIONS_EXPECTED: &str = "`bc`, `pir`, `be`, `conform-action`, `exceed-action`, \
@@ -34,8 +38,21 @@ pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result
     let mut policer = PolicerSpec::new(RateSpec::Absolute(BitRate::ZERO));
     policer.cir = committed_rate(words)?;
     parameters(words, &mut policer)?;
-    actions(words, &mut policer)?;
+    actions(words, &mut policer, &mut class.without_effect)?;
     class.spec.police = Some(policer);
+    Ok(())
+}
+
+/// `drop`: a policer that lets nothing pass.
+pub(super) fn drop_all(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
+    let span = words.last_span();
+    words.end()?;
+    class.once("police", span)?;
+    class.spec.police = Some(PolicerSpec {
+        conform: Some(Action::Drop),
+        exceed: Some(Action::Drop),
+        ..PolicerSpec::new(RateSpec::Absolute(RATE_OF_DROP))
+    });
     Ok(())
 }
 
@@ -45,7 +62,7 @@ pub(super) fn action_line(
     class: &mut ClassText,
 ) -> Result<(), TextError> {
     match &mut class.spec.police {
-        Some(policer) => actions(words, policer),
+        Some(policer) => actions(words, policer, &mut class.without_effect),
         None => Err(words.missing("`police` first")),
     }
 }
@@ -70,6 +87,7 @@ fn in_bits(words: &Words<'_, '_>) -> Result<(), TextError> {
     match words.peek().filter(|word| word.is("pps")) {
         Some(word) => Err(
             TextError::at(word.span, "rates in packets/s are not supported")
+                .unmodelled()
                 .expected("a rate in bit/s"),
         ),
         None => Ok(()),
@@ -79,9 +97,7 @@ fn in_bits(words: &Words<'_, '_>) -> Result<(), TextError> {
 /// A rate with the unit that the `rate` form takes.
 fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     let rate = number::rate_or_percent(words)?;
-    in_bits(words)?;
-    words.take_if("bps");
-    Ok(rate)
+    in_bits(words).map(|()| rate)
 }
 
 /// Bursts and the peak rate, in any order, each once; bare numbers are Bc and then Be.
@@ -160,6 +176,7 @@ fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, TextErro
             quoted(word.text)
         );
         return Err(TextError::at(word.span, message)
+            .unmodelled()
             .expected(format!("`{unit}`"))
             .help("IOS counts the burst of a percentage in ms, that of a rate in bytes"));
     }
@@ -167,7 +184,11 @@ fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, TextErro
 }
 
 /// The rest of a line: an action for each outcome named.
-fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), TextError> {
+fn actions(
+    words: &mut Words<'_, '_>,
+    policer: &mut PolicerSpec,
+    without_effect: &mut Vec<WithoutEffect>,
+) -> Result<(), TextError> {
     while let Some(word) = words.peek() {
         let slot = if word.is("conform-action") {
             &mut policer.conform
@@ -180,21 +201,56 @@ fn actions(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), T
                 word.span,
                 "colour-aware policing by class is not supported",
             )
+            .unmodelled()
             .expected(OPTIONS_EXPECTED));
         } else {
             let help = suggestion(word.text, ACTIONS.into_iter());
             return Err(words.missing(OPTIONS_EXPECTED).maybe_help(help));
         };
-        if slot.is_some() {
+        words.take();
+        if let Some(found) = marks_another_field(words) {
+            slot.get_or_insert(Action::Transmit);
+            without_effect.push(found);
+            continue;
+        }
+        let action = action(words)?;
+        // A packet may be marked in several fields; a marking also transmits it.
+        let adds = *slot == Some(Action::Transmit)
+            && matches!(action, Action::SetDscp(_) | Action::SetQosGroup(_));
+        if slot.is_some() && !adds {
             let message = format!("{} is given twice", quoted(word.text));
             return Err(TextError::at(word.span, message)
                 .expected("one action for each outcome")
-                .help("several markings for one packet are not supported"));
+                .help("a packet gets one code point"));
         }
-        words.take();
-        *slot = Some(action(words)?);
+        *slot = Some(action);
     }
     Ok(())
+}
+
+/// The action that comes next, if it marks what no class can match: the packet is transmitted.
+fn marks_another_field(words: &mut Words<'_, '_>) -> Option<WithoutEffect> {
+    const FIELDS: [&str; 8] = [
+        "set-clp-transmit",
+        "set-cos-inner-transmit",
+        "set-cos-transmit",
+        "set-discard-class-transmit",
+        "set-frde-transmit",
+        "set-mpls-exp-transmit",
+        "set-mpls-exp-imposition-transmit",
+        "set-mpls-exp-topmost-transmit",
+    ];
+    let word = words.peek()?;
+    let command = FIELDS.into_iter().find(|field| word.is(field))?;
+    words.take();
+    if words.peek_number().is_some() {
+        words.take();
+    }
+    Some(WithoutEffect {
+        command: command.to_owned(),
+        why: OTHER_FIELD,
+        span: word.span,
+    })
 }
 
 fn action(words: &mut Words<'_, '_>) -> Result<Action, TextError> {

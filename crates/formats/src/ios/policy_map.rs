@@ -1,6 +1,6 @@
 //! `policy-map`, `class`, and the commands of a class.
 
-use super::definition::Source;
+use super::definition::{Source, WithoutEffect};
 use super::link::Reference;
 use super::rules::Command;
 use super::shares::Share;
@@ -42,6 +42,8 @@ pub(super) struct ClassText {
     pub child: Option<Reference>,
     /// `bandwidth remaining`.
     pub share: Option<(Share, Span)>,
+    /// Commands and actions that change no result.
+    pub without_effect: Vec<WithoutEffect>,
     /// Commands that rules are about, but for `service-policy`.
     pub ruled: Vec<(Command, Span)>,
     /// Commands given.
@@ -71,6 +73,7 @@ impl ClassText {
             map: None,
             child: None,
             share: None,
+            without_effect: Vec::new(),
             ruled: Vec::new(),
             given: Vec::new(),
         }
@@ -118,11 +121,7 @@ impl ClassText {
 /// What follows `policy-map`.
 pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Result<(), TextError> {
     const EXPECTED: &str = "the name of the policy map";
-    if let Some(word) = words.take_if("type") {
-        return Err(
-            TextError::at(word.span, "policy maps of a `type` are not read").expected(EXPECTED),
-        );
-    }
+    words.take_queueing_type();
     let name = words.name(EXPECTED)?;
     map.name = name.text.to_owned();
     map.span = name.span;
@@ -132,6 +131,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Resu
 /// What follows `class`.
 pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     const EXPECTED: &str = "the name of a class map, or `class-default`";
+    words.take_queueing_type();
     if let Some(word) = words.take_if("type") {
         return Err(TextError::at(word.span, "classes of a `type` are not read").expected(EXPECTED));
     }
@@ -142,8 +142,9 @@ pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
 }
 
 /// The commands of a class, for messages and dispatch.
-pub(super) const CLASS_COMMANDS: [&str; 9] = [
+pub(super) const CLASS_COMMANDS: [&str; 10] = [
     "bandwidth",
+    "drop",
     "fair-queue",
     "police",
     "priority",
@@ -154,16 +155,41 @@ pub(super) const CLASS_COMMANDS: [&str; 9] = [
     "shape",
 ];
 
-/// Commands of a class that IOS has and this crate does not read, and why.
-pub(super) const REFUSED_CLASS_COMMANDS: [(&str, &str); 7] = [
-    ("account", "statistics are kept anyway"),
-    ("compression", "headers are not compressed"),
-    ("drop", "write `police` with both actions `drop`"),
-    ("estimate", "statistics are kept anyway"),
-    ("log", "packets are not logged"),
-    ("netflow-sampler", "packets are not sampled"),
-    ("trust", "markings are always trusted"),
+const STATISTICS: &str = "it only counts or records packets";
+pub(super) const OTHER_FIELD: &str = "classes cannot match what it marks";
+/// Beginnings of commands of a class that change no result, and why.
+const WITHOUT_EFFECT: [(&[&str], &str); 15] = [
+    (&["account"], STATISTICS),
+    (&["estimate"], STATISTICS),
+    (&["log"], STATISTICS),
+    (&["netflow-sampler"], STATISTICS),
+    (&["trust", "dscp"], "markings are always trusted"),
+    (&["set", "atm-clp"], OTHER_FIELD),
+    (&["set", "cos"], OTHER_FIELD),
+    (&["set", "cos-inner"], OTHER_FIELD),
+    (&["set", "dei"], OTHER_FIELD),
+    (&["set", "discard-class"], OTHER_FIELD),
+    (&["set", "fr-de"], OTHER_FIELD),
+    (&["set", "mpls"], OTHER_FIELD),
+    (&["set", "qos-group"], OTHER_FIELD),
+    (&["set", "traffic-class"], OTHER_FIELD),
+    (&["set", "wlan"], OTHER_FIELD),
 ];
+
+/// The beginning of the command that comes next and why it changes no result, if that is so.
+pub(super) fn without_effect(words: &Words<'_, '_>) -> Option<WithoutEffect> {
+    let span = words.peek()?.span;
+    let begins = |keywords: &[&str]| {
+        let mut keywords = keywords.iter().enumerate();
+        keywords.all(|(index, keyword)| words.at(index).is_some_and(|word| word.is(keyword)))
+    };
+    let known = WITHOUT_EFFECT.iter().find(|(keywords, _)| begins(keywords));
+    known.map(|&(keywords, why)| WithoutEffect {
+        command: keywords.join(" "),
+        why,
+        span,
+    })
+}
 
 /// One command of a class; `command` is the first word, taken already.
 pub(super) fn class_command(
@@ -173,6 +199,7 @@ pub(super) fn class_command(
 ) -> Result<(), TextError> {
     match command {
         "bandwidth" => queueing::bandwidth(words, class),
+        "drop" => police::drop_all(words, class),
         "fair-queue" => fair_queue::fair_queue(words, class),
         "police" => police::police(words, class),
         "priority" => queueing::priority(words, class),

@@ -6,8 +6,8 @@ use super::policy_map::ClassText;
 use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
-use crate::error::{TextError, quoted};
-use slicewise_model::{PrioritySpec, QueueLimitSpec, RedCurve, ShaperSpec, WredKey, WredSpec};
+use crate::error::TextError;
+use slicewise_model::{PrioritySpec, QueueLimitSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec};
 use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// Priority levels that exist on some IOS device; how many a given one has, its model says.
@@ -40,6 +40,7 @@ pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
     };
     if percent && let Some(word) = words.peek_number() {
         return Err(TextError::at(word.span, "bursts of a percentage are not supported here")
+            .unmodelled()
             .expected("the end of the line")
             .help("a burst in milliseconds has no size until the rate is known: leave it to default, or write the rate in bit/s"));
     }
@@ -152,47 +153,57 @@ pub(super) fn queue_limit(
     class: &mut ClassText,
 ) -> Result<(), TextError> {
     let span = words.last_span();
-    let limit = words.number("a queue limit", 1..=BYTES_MAX)?;
-    let value = words.last_span();
+    let limit = amount(words, "a queue limit", 1)?;
+    words.end()?;
+    class.once("queue-limit", span)?;
+    class.spec.queue_limit = Some(limit);
+    Ok(())
+}
+
+/// `N [packets | bytes | ms | us]`: how much of a queue, `least` of its unit or more.
+fn amount(words: &mut Words<'_, '_>, what: &str, least: u64) -> Result<QueueLimitSpec, TextError> {
     #[derive(Clone, Copy)]
     enum Unit {
         Packets,
-        Bytes,
+        /// So many bytes each.
+        Bytes(u64),
         /// So many nanoseconds each.
         Time(u64),
     }
-    let units = [
+    const UNITS: [(&str, Unit); 7] = [
         ("packets", Unit::Packets),
-        ("bytes", Unit::Bytes),
+        ("bytes", Unit::Bytes(1)),
+        ("kbytes", Unit::Bytes(1_000)),
+        ("mbytes", Unit::Bytes(1_000_000)),
+        ("gbytes", Unit::Bytes(1_000_000_000)),
         ("ms", Unit::Time(1_000_000)),
         ("us", Unit::Time(1_000)),
     ];
-    let unit = if words.peek().is_some() {
-        words.choose(&units)?
-    } else {
-        Unit::Packets
+    let number = words.number(what, least..=BYTES_MAX)?;
+    let value = words.last_span();
+    let has_unit = words
+        .peek()
+        .is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_alphabetic()));
+    let unit = match has_unit {
+        true => words.choose(&UNITS)?,
+        false => Unit::Packets,
     };
-    words.end()?;
-    let spec = match unit {
-        Unit::Packets => u32::try_from(limit).ok().map(QueueLimitSpec::Packets),
-        Unit::Bytes => Some(QueueLimitSpec::Bytes(ByteCount::new(limit))),
-        Unit::Time(nanos) => limit
+    let amount = match unit {
+        Unit::Packets => u32::try_from(number).ok().map(QueueLimitSpec::Packets),
+        Unit::Bytes(each) => number
+            .checked_mul(each)
+            .filter(|&bytes| bytes <= BYTES_MAX)
+            .map(|bytes| QueueLimitSpec::Bytes(ByteCount::new(bytes))),
+        Unit::Time(nanos) => number
             .checked_mul(nanos)
             .map(Duration::from_nanos)
             .filter(|&time| time <= QUEUE_LIMIT_MAX)
             .map(QueueLimitSpec::Time),
     };
-    let Some(spec) = spec else {
-        return Err(
-            TextError::at(value, "the queue limit is out of range").expected(format!(
-                "at most {} packets, or {QUEUE_LIMIT_MAX}",
-                u32::MAX
-            )),
-        );
-    };
-    class.once("queue-limit", span)?;
-    class.spec.queue_limit = Some(spec);
-    Ok(())
+    amount.ok_or_else(|| {
+        let most = format!("at most {} packets, or {QUEUE_LIMIT_MAX}", u32::MAX);
+        TextError::at(value, format!("{what} is out of range")).expected(most)
+    })
 }
 
 /// `random-detect` in all its forms.
@@ -205,6 +216,7 @@ pub(super) fn random_detect(
         Enable(WredKey),
         Curve(WredKey),
         Weight,
+        Ecn,
     }
     let forms = [
         ("dscp-based", Form::Enable(WredKey::Dscp)),
@@ -213,6 +225,7 @@ pub(super) fn random_detect(
         ("dscp", Form::Curve(WredKey::Dscp)),
         ("precedence", Form::Curve(WredKey::Precedence)),
         ("exponential-weighting-constant", Form::Weight),
+        ("ecn", Form::Ecn),
     ];
     let span = words.last_span();
     let form = match words.peek() {
@@ -225,8 +238,7 @@ pub(super) fn random_detect(
         class.once("random-detect", span)?;
         class.spec.wred = Some(WredSpec {
             key,
-            curves: Vec::new(),
-            exponential_weight: None,
+            ..WredSpec::default()
         });
         return Ok(());
     }
@@ -237,10 +249,19 @@ pub(super) fn random_detect(
             ""
         };
         return Err(TextError::at(span, "WRED is not enabled in this class")
+            .unmodelled()
             .expected(format!("`random-detect{kind}` on a line before")));
     }
     if let Form::Curve(key) = form {
         return wred_curve(words, class, key);
+    }
+    if let Form::Ecn = form {
+        words.end()?;
+        class.once("random-detect ecn", span)?;
+        if let Some(wred) = &mut class.spec.wred {
+            wred.ecn = true;
+        }
+        return Ok(());
     }
     let weight = words.small("an exponent", 1..=WRED_EXPONENT_MAX)?;
     words.end()?;
@@ -251,7 +272,7 @@ pub(super) fn random_detect(
     Ok(())
 }
 
-/// `VALUE MIN MAX [DENOMINATOR]`, thresholds in packets.
+/// `VALUE MIN [UNIT] MAX [UNIT] [DENOMINATOR]`, thresholds in packets where no unit is given.
 fn wred_curve(
     words: &mut Words<'_, '_>,
     class: &mut ClassText,
@@ -263,8 +284,8 @@ fn wred_curve(
         WredKey::Precedence => code_point::precedence(words)?,
     };
     let value_span = words.last_span();
-    let min_packets = threshold(words, "the minimum threshold in packets")?;
-    let max_packets = threshold(words, "the maximum threshold in packets")?;
+    let min = amount(words, "the minimum threshold", 0)?;
+    let max = amount(words, "the maximum threshold", 0)?;
     let mark_denominator = match words.peek_number() {
         Some(_) => words.small("the mark probability denominator", 1..=MARK_DENOMINATOR_MAX)?,
         None => MARK_DENOMINATOR,
@@ -289,26 +310,13 @@ fn wred_curve(
     }
     wred.curves.push((
         value,
-        RedCurve {
-            min_packets,
-            max_packets,
+        RedCurveSpec {
+            min,
+            max,
             mark_denominator,
         },
     ));
     Ok(())
-}
-
-fn threshold(words: &mut Words<'_, '_>, what: &str) -> Result<u32, TextError> {
-    let threshold = words.small(what, 0..=u32::MAX)?;
-    if let Some(word) = words
-        .peek()
-        .filter(|w| ["bytes", "ms", "us"].iter().any(|u| w.is(u)))
-    {
-        let message = format!("a threshold in {} is not supported", quoted(word.text));
-        return Err(TextError::at(word.span, message).expected("a threshold in packets"));
-    }
-    words.take_if("packets");
-    Ok(threshold)
 }
 
 /// `set [ip] {dscp | precedence} VALUE`.
@@ -317,7 +325,9 @@ pub(super) fn set(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<()
     words.take_if("ip");
     let by_dscp = words.choose(&[("dscp", true), ("precedence", false)])?;
     if let Some(word) = words.peek().filter(|word| word.is("tunnel")) {
-        return Err(TextError::at(word.span, "tunnel headers are not marked").expected("a value"));
+        return Err(TextError::at(word.span, "tunnel headers are not marked")
+            .unmodelled()
+            .expected("a value"));
     }
     let dscp = if by_dscp {
         code_point::dscp(words)?

@@ -86,44 +86,38 @@ impl Reach {
         lines
     }
 
-    /// The criteria that cannot be matched.
-    pub fn unseen<'c>(&self, config: &'c IosConfig) -> impl Iterator<Item = &'c TextError> {
+    /// The criteria that cannot be matched, each with whether it is negated, and why.
+    pub fn unseen<'c>(
+        &self,
+        config: &'c IosConfig,
+    ) -> impl Iterator<Item = (&'c str, bool, &'c TextError)> {
         let maps = self.class_maps.iter();
         let maps = maps.filter_map(|&index| config.class_maps.get(index));
         maps.flat_map(|map| &map.matches)
             .filter_map(|line| match line {
-                MatchLine::Unseen { error, .. } => Some(error),
+                MatchLine::Unseen {
+                    criterion,
+                    negated,
+                    error,
+                } => Some((criterion.as_str(), *negated, error)),
                 _ => None,
             })
     }
 
-    /// That there are definitions with errors which are not needed; none where there are none.
-    pub fn unread(&self, config: &IosConfig) -> Option<String> {
-        const NAMES_SHOWN: usize = 5;
-        let is_wrong = |source: &Source| !source.wrong.is_empty();
+    /// The definitions that are not needed, each with its name and where it stands.
+    pub fn unused<'c>(&self, config: &'c IosConfig) -> impl Iterator<Item = (String, &'c Source)> {
         let lists = config.access_lists.iter().enumerate();
         let lists = lists
-            .filter(|(index, list)| !self.access_lists.contains(index) && is_wrong(&list.source))
-            .map(|(_, list)| format!("access list {}", quoted(&list.name)));
+            .filter(|(index, _)| !self.access_lists.contains(index))
+            .map(|(_, list)| (format!("access list {}", quoted(&list.name)), &list.source));
         let maps = config.class_maps.iter().enumerate();
         let maps = maps
-            .filter(|(index, map)| !self.class_maps.contains(index) && is_wrong(&map.source))
-            .map(|(_, map)| format!("class map {}", quoted(&map.name)));
+            .filter(|(index, _)| !self.class_maps.contains(index) && !self.left_out.contains(index))
+            .map(|(_, map)| (format!("class map {}", quoted(&map.name)), &map.source));
         let policies = config.policy_maps.iter().enumerate();
         let policies = policies
-            .filter(|(index, map)| !self.policy_maps.contains(index) && is_wrong(&map.source))
-            .map(|(_, map)| format!("policy map {}", quoted(&map.name)));
-        let unread: Vec<String> = lists.chain(maps).chain(policies).collect();
-        let shown: Vec<&str> = unread
-            .iter()
-            .take(NAMES_SHOWN)
-            .map(String::as_str)
-            .collect();
-        let more = match unread.len() - shown.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let message = "not needed by this policy, and with lines that are not supported";
-        (!unread.is_empty()).then(|| format!("{message}: {}{more}", shown.join(", ")))
+            .filter(|(index, _)| !self.policy_maps.contains(index))
+            .map(|(_, map)| (format!("policy map {}", quoted(&map.name)), &map.source));
+        lists.chain(maps).chain(policies)
     }
 }

@@ -17,7 +17,7 @@ const HEADER_WORDS: usize = 5;
 /// Shows itself as "skipped 41 lines: interface, router, …", the sections with most lines first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skipped {
-    lines: usize,
+    lines: Vec<usize>,
     first: Option<Span>,
     /// First words, and how many lines begin with them or stand below such a line.
     by_keyword: BTreeMap<String, usize>,
@@ -27,7 +27,13 @@ impl Skipped {
     /// How many lines; blank ones and comments do not count.
     #[must_use]
     pub const fn lines(&self) -> usize {
-        self.lines
+        self.lines.len()
+    }
+
+    /// Their numbers, from 1, in order.
+    #[must_use]
+    pub fn numbers(&self) -> &[usize] {
+        &self.lines
     }
 
     /// The first words of the sections, those with most lines first.
@@ -43,7 +49,7 @@ impl Skipped {
 
     /// One more line of `section`.
     pub(super) fn add(&mut self, section: &str, line: &Line<'_>) {
-        self.lines += 1;
+        self.lines.push(line.number);
         if self.first.is_none() {
             self.first = line.words.first().map(|word| word.span);
         }
@@ -58,7 +64,7 @@ impl Skipped {
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = match self.lines {
+        let lines = match self.lines() {
             1 => "1 line".to_owned(),
             lines => format!("{lines} lines"),
         };

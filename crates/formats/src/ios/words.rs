@@ -23,6 +23,22 @@ impl<'l, 'a> Words<'l, 'a> {
         self.line.words.get(self.next).copied()
     }
 
+    /// The words not read yet, one space apart.
+    pub fn rest(&self) -> String {
+        self.text_from(self.next)
+    }
+
+    /// All words of the line, one space apart.
+    pub fn whole(&self) -> String {
+        self.text_from(0)
+    }
+
+    fn text_from(&self, index: usize) -> String {
+        let words = self.line.words.iter().skip(index);
+        let words: Vec<&str> = words.map(|word| word.text).collect();
+        words.join(" ")
+    }
+
     /// The word `index` places after the next.
     pub fn at(&self, index: usize) -> Option<Word<'a>> {
         self.line.words.get(self.next + index).copied()
@@ -38,6 +54,23 @@ impl<'l, 'a> Words<'l, 'a> {
     pub fn take_if(&mut self, keyword: &str) -> Option<Word<'a>> {
         self.peek().filter(|word| word.is(keyword))?;
         self.take()
+    }
+
+    /// Whether the word at `index` begins `type queuing`, `type queueing` or `type qos`: what NX-OS and some releases
+    /// of IOS write where others write nothing.
+    pub fn is_queueing_type(&self, index: usize) -> bool {
+        const TYPES: [&str; 3] = ["queuing", "queueing", "qos"];
+        let [first, kind] = [index, index + 1].map(|index| self.at(index));
+        first.is_some_and(|word| word.is("type"))
+            && kind.is_some_and(|word| TYPES.iter().any(|kind| word.is(kind)))
+    }
+
+    /// Read over `type queuing`.
+    pub fn take_queueing_type(&mut self) {
+        if self.is_queueing_type(0) {
+            self.take();
+            self.take();
+        }
     }
 
     /// The next word if it begins with a digit, as every number does.
@@ -61,11 +94,16 @@ impl<'l, 'a> Words<'l, 'a> {
 
     /// The error that `expected` should have come here.
     pub fn missing(&self, expected: impl Into<String>) -> TextError {
-        match self.peek() {
-            Some(word) => TextError::at(word.span, format!("unexpected {}", quoted(word.text))),
-            None => TextError::at(self.line.end, "the line ends too early"),
+        let Some(word) = self.peek() else {
+            return TextError::at(self.line.end, "the line ends too early").expected(expected);
+        };
+        let error = TextError::at(word.span, format!("unexpected {}", quoted(word.text)));
+        let error = error.expected(expected);
+        // A keyword like none that is known is one of a device or a version that is not modelled.
+        match word.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            true => error.unmodelled(),
+            false => error,
         }
-        .expected(expected)
     }
 
     pub fn require(&mut self, expected: &str) -> Result<Word<'a>, TextError> {

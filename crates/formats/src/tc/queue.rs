@@ -172,6 +172,8 @@ fn red(
         one_part_in(mark_denominator),
         rate.bits_per_second()
     );
+    // Without `harddrop`, red would mark above the maximum, too.
+    let text = text + if wred.ecn { " ecn harddrop" } else { "" };
     let mut queue = Queue::new(Feature::Red, &text);
     queue.differences.push(format!(
         "Class `{}`: red averages and limits bytes, not packets: its thresholds are those of packets \

@@ -5,7 +5,7 @@ use slicewise_formats::ios;
 use slicewise_model::{
     AccessEntry, AccessList, Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition,
     Discipline, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec,
-    RedCurve, ShaperSpec, WredKey, WredSpec,
+    RedCurveSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -186,16 +186,16 @@ fn refuses_queueing_without_an_equivalent() {
         peak: false,
         accounting: Accounting::L2,
     };
-    let curve = RedCurve {
-        min_packets: 1,
-        max_packets: 2,
+    let curve = RedCurveSpec {
+        min: QueueLimitSpec::Packets(1),
+        max: QueueLimitSpec::Packets(2),
         mark_denominator: 1,
     };
     let wred = |curves| {
         Some(WredSpec {
             key: WredKey::Precedence,
             curves,
-            exponential_weight: None,
+            ..WredSpec::default()
         })
     };
     let base = ClassSpec::class_default;
@@ -261,7 +261,7 @@ fn refuses_queueing_without_an_equivalent() {
         ClassSpec {
             wred: wred(vec![(
                 1,
-                RedCurve {
+                RedCurveSpec {
                     mark_denominator: 0,
                     ..curve
                 },

@@ -152,7 +152,10 @@ fn wred_and_tail_drop_stand_on_top_of_shaping() {
         max_packets: 1,
         mark_denominator: 1,
     };
-    assert_eq!((spec.key, spec.curves), (WredKey::Dscp, vec![(0, curve)]));
+    assert_eq!(
+        (spec.key, spec.curves),
+        (WredKey::Dscp, vec![(0, curve.into())])
+    );
     assert!(class(&wred, "be").shape.is_some());
     let tail_drop = policy(&golden("canonical/tail-drop.cfg"));
     let limit = class(&tail_drop, "be").queue_limit;

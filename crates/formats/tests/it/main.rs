@@ -4,6 +4,7 @@
 mod defaults;
 mod dpdk;
 mod export;
+mod foreign_lines;
 mod golden;
 mod messages;
 mod ovs;

@@ -6,7 +6,7 @@ use slicewise_formats::ios;
 use slicewise_model::{
     AccessEntry, AccessList, Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition,
     Discipline, IpPrefix, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec,
-    RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 use std::ops::RangeInclusive;
@@ -226,13 +226,21 @@ fn queue_limit() -> impl Strategy<Value = QueueLimitSpec> {
 fn wred() -> BoxedStrategy<WredSpec> {
     let curves = |largest: u8| {
         let values = subsequence((0..=largest).collect::<Vec<u8>>(), 0..4).prop_shuffle();
-        let curve = (any::<u32>(), any::<u32>(), 1..=65_536u32);
+        let threshold = || {
+            prop_oneof![
+                any::<u32>().prop_map(QueueLimitSpec::Packets),
+                (0..=1u64 << 40).prop_map(|size| QueueLimitSpec::Bytes(ByteCount::new(size))),
+                (0..=3_600_000_000u64)
+                    .prop_map(|us| QueueLimitSpec::Time(Duration::from_micros(us))),
+            ]
+        };
+        let curve = (threshold(), threshold(), 1..=65_536u32);
         (values, prop::collection::vec(curve, 4)).prop_map(|(values, curves)| {
             let curves = curves
                 .into_iter()
-                .map(|(min_packets, max_packets, mark_denominator)| RedCurve {
-                    min_packets,
-                    max_packets,
+                .map(|(min, max, mark_denominator)| RedCurveSpec {
+                    min,
+                    max,
                     mark_denominator,
                 });
             values.into_iter().zip(curves).collect()
@@ -243,11 +251,13 @@ fn wred() -> BoxedStrategy<WredSpec> {
     (
         prop_oneof![by_dscp, by_precedence],
         prop::option::of(1..=16u8),
+        any::<bool>(),
     )
-        .prop_map(|((key, curves), exponential_weight)| WredSpec {
+        .prop_map(|((key, curves), exponential_weight, ecn)| WredSpec {
             key,
             curves,
             exponential_weight,
+            ecn,
         })
         .boxed()
 }

@@ -54,7 +54,7 @@ fn a_whole_configuration_gives_the_policy_of_its_interface() {
     8:1: skipped 78 lines: interface, crypto, banner, router, ip, line, policy-map, class-map and 18 more
     87:8: class `STREAMING` is left out: `match protocol youtube` is not supported, but the class changes nothing for its packets; they go to the classes after it
     90:12: used: UPLINK (output of GigabitEthernet0/0/0); not used: MARK-LAN (input of GigabitEthernet0/0/1)
-    90:12: not needed by this policy, and with lines that are not supported: access list `FROM-OUTSIDE`, policy map `MARK-LAN`, policy map `PROTECT-DEVICE`
+    90:12: not needed by this policy, and with lines that are not supported: access list `FROM-OUTSIDE`, policy map `PROTECT-DEVICE`
     ");
 }
 
@@ -205,7 +205,7 @@ fn a_misspelt_definition_is_no_section_to_skip() {
     4:1: unknown command `policy-mop`: expected `description` or `match`, or the next definition; did you mean `policy-map`?
     6:4: unexpected `acess-list`: expected `access-list`; did you mean `access-list`?
     7:2: `permit` does not belong here: expected it under `ip access-list`
-    8:1: unknown command `acces-list`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition; did you mean `access-list`?
+    8:1: unknown command `acces-list`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition; did you mean `access-list`?
     9:1: `no` is not supported; leave out what is not configured
     ");
 }
@@ -238,6 +238,7 @@ class-map match-any c
 access-list 700 permit 0200.0000.0001 0000.0000.0000
 policy-map p
  class c
+  bandwidth 1000
 ";
     assert_snapshot!(error(text), @"
     6:26: access list `SIX` is not an IPv4 list: expected the name of an IPv4 list; IPv6 and MAC lists are not read: match `dscp`, `precedence` or `vlan`

@@ -1,7 +1,9 @@
 //! Queue limits and random early detection, and their defaults.
 
 use super::{ClassResolver, LARGEST_FRAME, PolicyError};
-use crate::{QueueLimitParams, QueueLimitSpec, RedCurve, WredKey, WredParams, WredSpec};
+use crate::{
+    QueueLimitParams, QueueLimitSpec, RedCurve, RedCurveSpec, WredKey, WredParams, WredSpec,
+};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// Time at its rate that a queue holds by default (IOS XE: 50 ms of 1500 B packets).
@@ -84,11 +86,7 @@ impl ClassResolver<'_> {
         if !(1..=16).contains(&exponential_weight) {
             return Err(self.error("wred", "has a weight exponent outside 1 to 16"));
         }
-        // A limit in bytes is converted to packets of the size IOS XE assumes.
-        let full_packets = limit.bytes.bytes() / QUEUE_PACKET.bytes();
-        let packets = limit
-            .packets
-            .min(u32::try_from(full_packets).unwrap_or(u32::MAX));
+        let packets = limit.full_packets();
         let mut curves: Vec<RedCurve> = (0..64u32)
             .map(|dscp| default_curve(packets, dscp >> 3))
             .collect();
@@ -97,6 +95,7 @@ impl ClassResolver<'_> {
                 WredKey::Dscp => (usize::from(value), 1),
                 WredKey::Precedence => (usize::from(value) * 8, 8),
             };
+            let curve = in_packets(curve, rate);
             if curve.min_packets > curve.max_packets || curve.max_packets == 0 {
                 return Err(self.error(
                     "wred",
@@ -124,7 +123,39 @@ impl ClassResolver<'_> {
             curves,
             exponential_weight,
             typical_transmission,
+            ecn: spec.ecn,
         })
+    }
+}
+
+impl QueueLimitParams {
+    /// How many packets it holds; a limit in bytes, of the size that IOS XE assumes (1500 B).
+    #[must_use]
+    pub fn full_packets(self) -> u32 {
+        self.packets.min(packets_in(self.bytes))
+    }
+}
+
+/// Packets of the size that IOS XE assumes.
+fn packets_in(bytes: ByteCount) -> u32 {
+    u32::try_from(bytes.bytes() / QUEUE_PACKET.bytes()).unwrap_or(u32::MAX)
+}
+
+/// A curve of a class that sends at `rate`.
+fn in_packets(curve: RedCurveSpec, rate: BitRate) -> RedCurve {
+    let packets = |threshold| match threshold {
+        QueueLimitSpec::Packets(packets) => packets,
+        QueueLimitSpec::Bytes(bytes) => packets_in(bytes),
+        QueueLimitSpec::Time(time) => packets_in(rate.bytes_in(time)),
+    };
+    RedCurve {
+        min_packets: packets(curve.min),
+        // Less than a packet is the smallest queue there is, where it is not zero.
+        max_packets: match (packets(curve.max), curve.max) {
+            (0, QueueLimitSpec::Bytes(_) | QueueLimitSpec::Time(_)) => 1,
+            (packets, _) => packets,
+        },
+        mark_denominator: curve.mark_denominator,
     }
 }
 

@@ -242,16 +242,19 @@ settings! {
         key: WredKey::Dscp,
         curves: Vec::new(),
         exponential_weight: None,
+        ecn: false,
     };
     {
         /// What chooses the curve of a packet: `dscp` (default) or `precedence`.
         by => key,
         /// Curves that differ from the default.
         curves: Vec<Curve> = |wred, curves| {
-            wred.curves = curves.iter().map(|curve| (curve.key.0, curve.red)).collect();
+            wred.curves = curves.iter().map(|curve| (curve.key.0, curve.red.into())).collect();
         },
         /// The newest sample's weight in the average is 2^-n. Default 9.
         weight_exponent => exponential_weight,
+        /// Mark packets of transports with ECN where others are dropped by chance. Default no.
+        ecn,
     }
 }
 

@@ -105,7 +105,7 @@ fn a_mistake_in_an_ios_file_is_told_at_its_place_there() {
     );
     assert_eq!(first.span, 36..40);
     assert_snapshot!(message, @"
-    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+    error: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
      --> router.cfg:3:3
       |
     3 |   shap 5
@@ -134,7 +134,7 @@ fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
 fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
     let block = "ios: |\n\n      policy-map x\n\n       class class-default\n        shap 5";
     assert_snapshot!(mistakes("ios: router.cfg", block), @"
-    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+    error: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
       --> study.yaml:36:9
        |
     36 |         shap 5
@@ -148,7 +148,7 @@ fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
 fn a_quoted_ios_text_is_pointed_at_as_a_whole() {
     let text = r#"ios: "policy-map x\n class class-default\n  shap 5""#;
     assert_snapshot!(mistakes("ios: router.cfg", text), @r#"
-    error: unknown command `shap`: expected `bandwidth`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
+    error: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
       --> study.yaml:31:10
        |
     31 |     ios: "policy-map x\n class class-default\n  shap 5"

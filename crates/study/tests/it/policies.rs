@@ -120,7 +120,10 @@ fn wred_curves_are_for_code_points_by_number_or_name() {
     };
     assert_eq!(wred.key, WredKey::Dscp);
     assert_eq!(wred.exponential_weight, Some(4));
-    assert_eq!(wred.curves, [(0, curve(1, 1, 1)), (46, curve(5, 9, 10))]);
+    assert_eq!(
+        wred.curves,
+        [(0, curve(1, 1, 1).into()), (46, curve(5, 9, 10).into())]
+    );
 }
 
 #[test]

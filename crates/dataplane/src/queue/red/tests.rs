@@ -23,6 +23,7 @@ fn params(curve: RedCurve, exponential_weight: u8) -> WredParams {
         curves: vec![curve; 64],
         exponential_weight,
         typical_transmission: PACKET,
+        ecn: false,
     }
 }
 
@@ -271,6 +272,7 @@ fn extreme_parameters_neither_overflow_nor_divide_by_zero() {
         ],
         exponential_weight: 0,
         typical_transmission: Duration::ZERO,
+        ecn: false,
     };
     for exponent in [0, 1, 16, 255] {
         let mut red = RedState::new(&WredParams {

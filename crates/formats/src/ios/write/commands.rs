@@ -221,14 +221,33 @@ fn queue_limit(limit: QueueLimitSpec) -> Result<String, Problem> {
         QueueLimitSpec::Packets(0) => problem("no packets".into()),
         QueueLimitSpec::Packets(packets) => Ok(format!("queue-limit {packets} packets")),
         QueueLimitSpec::Bytes(size) => Ok(format!("queue-limit {} bytes", bytes(size)?)),
-        QueueLimitSpec::Time(time) if time == Duration::ZERO || time > QUEUE_LIMIT_MAX => {
-            problem(time.to_string())
-        }
-        QueueLimitSpec::Time(time) => match (whole(time, 1_000_000), whole(time, 1_000)) {
-            (Some(millis), _) => Ok(format!("queue-limit {millis} ms")),
-            (None, Some(micros)) => Ok(format!("queue-limit {micros} us")),
-            (None, None) => problem(format!("{time}, which is not whole microseconds")),
+        QueueLimitSpec::Time(time) if time == Duration::ZERO => problem(time.to_string()),
+        QueueLimitSpec::Time(time) => match written_time(time) {
+            Ok(text) => Ok(format!("queue-limit {text}")),
+            Err(what) => problem(what),
         },
+    }
+}
+
+fn threshold(threshold: QueueLimitSpec) -> Result<String, Problem> {
+    match threshold {
+        QueueLimitSpec::Packets(packets) => Ok(packets.to_string()),
+        QueueLimitSpec::Bytes(size) => Ok(format!("{} bytes", size.bytes())),
+        QueueLimitSpec::Time(time) => {
+            written_time(time).map_err(|what| format!("a WRED threshold of {what}"))
+        }
+    }
+}
+
+/// A time as part of a queue, or what of it cannot be written.
+fn written_time(time: Duration) -> Result<String, String> {
+    if time > QUEUE_LIMIT_MAX {
+        return Err(time.to_string());
+    }
+    match (whole(time, 1_000_000), whole(time, 1_000)) {
+        (Some(millis), _) => Ok(format!("{millis} ms")),
+        (None, Some(micros)) => Ok(format!("{micros} us")),
+        (None, None) => Err(format!("{time}, which is not whole microseconds")),
     }
 }
 
@@ -274,8 +293,13 @@ fn random_detect(spec: &WredSpec, lines: &mut Vec<String>) -> Result<(), Problem
         };
         lines.push(format!(
             "random-detect {keyword} {value} {} {} {}",
-            curve.min_packets, curve.max_packets, curve.mark_denominator
+            threshold(curve.min)?,
+            threshold(curve.max)?,
+            curve.mark_denominator
         ));
+    }
+    if spec.ecn {
+        lines.push("random-detect ecn".into());
     }
     Ok(())
 }

@@ -115,8 +115,10 @@ pub(crate) fn limited(limit: QueueLimitSpec) -> ClassSpec {
 pub(crate) fn wred(key: WredKey, curves: Vec<(u8, RedCurve)>) -> WredSpec {
     WredSpec {
         key,
-        curves,
-        exponential_weight: None,
+        curves: (curves.into_iter())
+            .map(|(value, curve)| (value, curve.into()))
+            .collect(),
+        ..WredSpec::default()
     }
 }
 
