@@ -49,6 +49,7 @@ fn every_shipped_study_is_correct() {
             "p4-tins-100m (2 cases)",
             "p4-tins-case-study (6 cases)",
             "p4-tins (12 cases)",
+            "router-mechanisms-as-listed",
             "router-mechanisms-minimum",
             "router-mechanisms-two-priorities",
             "router-mechanisms-wred-bandwidth",
