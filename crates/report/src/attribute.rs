@@ -35,7 +35,16 @@ pub(crate) fn attributes(verdict: &PolicyVerdict) -> [AttributeText; 3] {
     let (sign, word, why) = match &verdict.not_supported {
         Some(why) => ("unsupported", "not supported", why.as_str()),
         None if verdict.not_run => ("inconclusive", "not run", "no run of this policy is there"),
-        None => return all,
+        None => {
+            if let Some(others) = &verdict.not_judged {
+                let [isolation, reallocation, _] = &mut all;
+                for text in [isolation, reallocation] {
+                    text.deciding.push_str(&format!("; not judged: {others}"));
+                    text.reason.push_str(&format!("; not judged: {others}"));
+                }
+            }
+            return all;
+        }
     };
     for text in &mut all {
         text.agrees = None;

@@ -165,6 +165,9 @@ pub struct PolicyDescription {
     /// without one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub round_ns: u64,
+    /// Other policies of its configuration that packets pass, and that verdicts leave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_judged: Option<String>,
     /// Published verdicts, if any.
     pub published_verdict: Option<PublishedVerdict>,
     /// In a study as it is judged ([`StudyDescription::by_phase`]): the phase in which the policy is judged.

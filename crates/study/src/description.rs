@@ -2,6 +2,7 @@
 
 use crate::bound;
 use crate::device;
+use crate::fill;
 use crate::licence;
 use crate::packets;
 use crate::params::{ImpairmentParams, LinkImpairments};
@@ -28,6 +29,7 @@ impl Study {
     pub fn notes(&self) -> Vec<String> {
         let later = self.phases.iter().skip(1).map(|phase| &phase.study);
         let mut notes = packets::notes(self);
+        notes.extend(fill::notes(self));
         for study in std::iter::once(self).chain(later) {
             for (index, policy) in study.policies.iter().enumerate() {
                 let mut unbounded = bound::promised(study, index).unbounded;
@@ -40,6 +42,14 @@ impl Study {
                     .flat_map(|(_, params)| params.loss_notes());
                 let of_losses = of_losses.map(|note| format!("policy `{}`: {note}", policy.name));
                 let notes_of_policy = of_bounds.into_iter().chain(of_losses);
+                let of_others = policy.not_judged.iter().map(|others| {
+                    format!(
+                        "policy `{}` is judged without what its configuration attaches before it: {others} (make it the \
+                         policy of a first device of a `path` to judge it, too)",
+                        policy.name
+                    )
+                });
+                let notes_of_policy = of_others.chain(notes_of_policy);
                 for note in notes_of_policy.chain(licence::notes(study, index)) {
                     if !notes.contains(&note) {
                         notes.push(note);
@@ -48,6 +58,20 @@ impl Study {
             }
         }
         notes
+    }
+
+    /// What the report says under "Assumptions".
+    fn stated(&self) -> Vec<String> {
+        let later = self.phases.iter().skip(1).map(|phase| &phase.study);
+        let statements = std::iter::once(self).chain(later);
+        let mut stated = [self.assumptions.as_slice(), &self.limits].concat();
+        for statement in statements.flat_map(|study| &study.statements) {
+            if !stated.contains(statement) {
+                stated.push(statement.clone());
+            }
+        }
+        stated.extend(self.impaired());
+        stated
     }
 
     /// How its links are impaired, a sentence each.
@@ -104,6 +128,7 @@ impl Study {
                     u64::try_from(bits * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX)
                 },
                 unbounded: promised.unbounded,
+                not_judged: policy.not_judged.clone(),
                 published_verdict: policy.published_verdict.clone(),
                 phase: None,
             }
@@ -129,7 +154,7 @@ impl Study {
             program_version: program_version.to_owned(),
             backend: SIMULATOR.id.to_owned(),
             dut: device::describe_path(&self.dut, &self.path),
-            assumptions: [self.assumptions.as_slice(), &self.limits, &self.impaired()].concat(),
+            assumptions: self.stated(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),
             is_without_chance: self.is_without_chance(),

@@ -16,6 +16,8 @@ mod device;
 mod diagnostics;
 mod expand;
 mod file;
+mod fill;
+mod from_ios;
 mod gateway;
 mod kind;
 mod licence;
@@ -36,11 +38,13 @@ pub use cases::{Series, StudyFile};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use file::{problem, settings};
+pub use from_ios::study_of_ios;
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
     GatewayPacketIo,
 };
 pub use kind::{FileKind, json_schema};
+pub use load::ios_text;
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use params::{
     AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl,

@@ -7,8 +7,9 @@ use crate::check::{
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
 use crate::file::{
-    self, Decode, Entry, FileError, Files, Folder, MAX_FILE_BYTES, Node, Problems, Sources,
+    self, Decode, Entry, FileError, Files, Folder, MAX_FILE_BYTES, Node, Problems, Sources, Span,
 };
+use crate::from_ios::is_ios;
 use crate::gateway::GatewayConfig;
 use crate::kind::FileKind;
 use crate::measured::MeasuredStudy;
@@ -61,6 +62,15 @@ impl Opened {
     }
 }
 
+/// The text of the file at `path`, if it is a configuration of IOS.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn ios_text(path: &Path) -> Result<Option<String>, Diagnostics> {
+    let text = Opened::at(path)?.text;
+    Ok(Some(text).filter(|text| is_ios(text)))
+}
+
 /// A file as a tree, and what is needed to make something of it.
 struct Reading<'a> {
     name: String,
@@ -74,7 +84,20 @@ struct Reading<'a> {
 impl<'a> Reading<'a> {
     fn of(name: &str, text: String, files: &'a dyn Files, mut sources: Sources) -> Self {
         let mut problems = Problems::default();
-        let root = file::load(name, text, files, &mut sources, &mut problems);
+        let root = if is_ios(&text) {
+            let file = sources.add(name, text);
+            let at = Span {
+                file,
+                start: 0,
+                end: 0,
+            };
+            let shown = sources.shown(name);
+            problem!(problems, at => "this is a configuration of IOS";
+                "`slicewise init --ios {shown}` writes a study of it");
+            None
+        } else {
+            file::load(name, text, files, &mut sources, &mut problems)
+        };
         Self {
             name: name.to_owned(),
             files,
@@ -122,6 +145,8 @@ impl<'a> Reading<'a> {
             files: self.files,
             root: node,
             profile_places: Vec::new(),
+            statements: Vec::new(),
+            attached: Vec::new(),
         };
         check(&mut checker, &spec, &self.name)
     }

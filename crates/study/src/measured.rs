@@ -71,6 +71,10 @@ impl MeasuredStudy {
         let mut description = study.description(program_version);
         // What the simulator does not model is nothing that captures lack.
         description.assumptions.truncate(study.assumptions.len());
+        // Packets passed the whole configuration.
+        for policy in &mut description.policies {
+            policy.not_judged = None;
+        }
         Self {
             description,
             matches: study.slices.iter().map(|s| s.matches.clone()).collect(),

@@ -67,6 +67,8 @@ pub struct Study {
     pub quick: Option<QuickParams>,
     /// What the simulator does not model of it, a sentence each.
     pub(crate) limits: Vec<String>,
+    /// What was made of configurations in other languages, a sentence each.
+    pub(crate) statements: Vec<String>,
     pub(crate) warnings: Diagnostics,
     /// Only that profile is left of it.
     pub(crate) is_quick: bool,
@@ -116,6 +118,9 @@ pub struct StudyPolicy {
     pub scalability: Scalability,
     /// It is the device that limits it: on another one it is another number.
     pub(crate) scalability_is_of_device: bool,
+    /// Other policies that its configuration attaches where packets pass, and that are not part of what is judged, as the
+    /// end of a sentence.
+    pub not_judged: Option<String>,
     /// Verdicts as published, where they were.
     pub published_verdict: Option<PublishedVerdict>,
 }

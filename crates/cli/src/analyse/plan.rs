@@ -324,6 +324,7 @@ fn policy(name: &str) -> PolicyDescription {
         delay_bounds: BTreeMap::new(),
         round_ns: 0,
         unbounded: Vec::new(),
+        not_judged: None,
         published_verdict: None,
         phase: None,
     }

@@ -80,6 +80,7 @@ fn policy(
         },
         published: None,
         agrees: Agreement::default(),
+        not_judged: None,
         not_supported: None,
         not_run: false,
     }

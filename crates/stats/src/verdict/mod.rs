@@ -58,6 +58,9 @@ pub struct PolicyVerdict {
     pub published: Option<PublishedVerdict>,
     /// Whether our verdicts agree with the published ones.
     pub agrees: Agreement,
+    /// Other policies of the configuration that packets pass, and that these verdicts leave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_judged: Option<String>,
     /// Why there is nothing to judge: the back end cannot express this policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_supported: Option<String>,
@@ -263,6 +266,7 @@ pub fn judge(study: &StudyDescription, observations: &Observations) -> VerdictTa
             scalability,
             published,
             agrees,
+            not_judged: policy.not_judged.clone(),
             not_supported: None,
             not_run: !observations.has_runs_of_policy(index),
         }

@@ -8,6 +8,9 @@ use slicewise_formats::{TextError, TextNote, ovs};
 use slicewise_model::PolicySpec;
 use slicewise_units::BitRate;
 
+/// What to do about a line that is not modelled.
+const WAY_ON: &str = "leave it out with `lenient: yes` beside `ios`: the report then says so";
+
 /// Where the text of a configuration stands.
 #[derive(Debug, Clone)]
 pub(super) struct ForeignText {
@@ -90,15 +93,41 @@ impl Checker<'_> {
                 Some(expected) => format!("{}: expected {expected}", error.message),
                 None => error.message,
             };
-            self.problems.add_suggesting(span, message, error.help);
+            let help = match (error.help, error.is_unmodelled) {
+                (help, false) => help,
+                (None, true) => Some(WAY_ON.to_owned()),
+                (Some(help), true) => Some(format!("{help}; or {WAY_ON}")),
+            };
+            self.problems.add_suggesting(span, message, help);
         }
     }
 
-    /// What is worth knowing of a configuration.
-    pub(super) fn note_foreign(&mut self, text: &ForeignText, notes: Vec<TextNote>) {
+    /// What is worth knowing of the configuration of `name`: warned of, and stated in the report.
+    pub(super) fn note_foreign(
+        &mut self,
+        name: &At<String>,
+        text: &ForeignText,
+        notes: Vec<TextNote>,
+    ) {
+        self.state_foreign(name, text, &notes);
         for note in notes {
             let span = text.span(self.sources, note.span);
             self.problems.warn(span, note.message);
+        }
+    }
+
+    /// State in the report what was made of the configuration of `name`.
+    pub(super) fn state_foreign(
+        &mut self,
+        name: &At<String>,
+        text: &ForeignText,
+        notes: &[TextNote],
+    ) {
+        for note in notes {
+            let span = text.span(self.sources, note.span);
+            let place = self.sources.place(span);
+            let statement = format!("`{}`, {place}: {}.", name.value, note.message);
+            self.statements.push(statement);
         }
     }
 

@@ -2,9 +2,10 @@
 
 use super::Checker;
 use super::foreign::ForeignText;
+use super::policies::PolicyFileSpec;
 use crate::file::{Sources, Span};
 use crate::spec::{At, Verbatim};
-use slicewise_formats::ios::{self, IosPolicyError, PolicyChoiceError};
+use slicewise_formats::ios::{self, Attached, Direction, IosPolicyError, PolicyChoiceError};
 use slicewise_model::PolicySpec;
 
 /// The text that a policy was read from.
@@ -16,18 +17,36 @@ pub(super) struct IosText {
     needed: Vec<usize>,
 }
 
+/// What the configuration attaches that a policy was read from.
+pub(crate) struct AttachedPolicies {
+    /// The policy or, of one that is not compared, its device.
+    name: String,
+    is_compared: bool,
+    /// The whole configuration: policies of one device are read from the same.
+    text: String,
+    /// The policy map that was read.
+    map_name: String,
+    attached: Vec<Attached>,
+}
+
 impl Checker<'_> {
     /// The policy, its configuration for people to read, and the text that it was read from.
     pub(super) fn ios_policy(
         &mut self,
         name: &At<String>,
+        path: &[&str],
         text: &At<Verbatim>,
-        policy_map: Option<&At<String>>,
+        spec: &PolicyFileSpec,
     ) -> Option<(PolicySpec, String, IosText)> {
         let ios = self.foreign_text(text)?;
+        let policy_map = spec.policy_map.as_ref();
         let chosen = policy_map.map(|text| text.value.as_str());
         let read = ios::parse(&ios.text).map_err(|error| IosPolicyError::Text(vec![error]));
         let whole = read.and_then(|config| {
+            let config = match spec.lenient {
+                true => config.leniently(),
+                false => config,
+            };
             let is_whole = config.skipped().is_some();
             config.policy(chosen).map(|policy| (policy, is_whole))
         });
@@ -51,7 +70,8 @@ impl Checker<'_> {
                 return None;
             }
         };
-        self.note_foreign(&ios, policy.notes);
+        self.note_foreign(name, &ios, policy.notes);
+        self.state_foreign(name, &ios, &policy.unused);
         // Of a whole configuration, reports show what the policy needs: the rest holds secrets.
         let configuration = match is_whole {
             true => lines_of(&ios.text, &policy.lines),
@@ -59,12 +79,56 @@ impl Checker<'_> {
         };
         let mut spec = policy.spec;
         let map_name = std::mem::replace(&mut spec.name, name.value.clone());
+        self.attached.push(AttachedPolicies {
+            name: name.value.clone(),
+            is_compared: path.first() == Some(&"policies"),
+            text: ios.text.clone(),
+            map_name: map_name.clone(),
+            attached: policy.attached,
+        });
         let text = IosText {
             text: ios,
             map_name,
             needed: policy.lines,
         };
         Some((spec, configuration, text))
+    }
+}
+
+impl Checker<'_> {
+    /// The policies that the configuration of `policy` attaches as input, where packets arrive that it then sends, and that
+    /// no device of the path runs.
+    pub(super) fn attached_and_not_judged(&self, policy: &str) -> Option<String> {
+        let mut all = self.attached.iter();
+        let own = all.find(|own| own.is_compared && own.name == policy)?;
+        let runs = |map: &str| {
+            let mut devices = self.attached.iter().filter(|other| !other.is_compared);
+            devices.any(|device| device.text == own.text && device.map_name == map)
+        };
+        let (of_own, others): (Vec<&Attached>, Vec<&Attached>) =
+            (own.attached.iter()).partition(|attached| attached.policy == own.map_name);
+        // One that is itself for input has none before it.
+        if of_own
+            .iter()
+            .any(|attached| attached.direction == Direction::Input)
+        {
+            return None;
+        }
+        let places: Vec<&String> = of_own
+            .iter()
+            .flat_map(|attached| &attached.places)
+            .collect();
+        let before = others.into_iter().filter_map(|attached| {
+            let mut attached = attached.clone();
+            // What arrives where it leaves goes the other way.
+            if let [only] = places[..] {
+                attached.places.retain(|place| place != only);
+            }
+            let counts = attached.direction == Direction::Input && !attached.places.is_empty();
+            (counts && !runs(&attached.policy)).then(|| attached.to_string())
+        });
+        let before: Vec<String> = before.collect();
+        (!before.is_empty()).then(|| before.join("; "))
     }
 }
 

@@ -290,6 +290,7 @@ fn measured_policy((name, policy): (&At<String>, &MeasuredPolicySpec)) -> Policy
         delay_bounds: BTreeMap::new(),
         round_ns: 0,
         unbounded: Vec::new(),
+        not_judged: None,
         published_verdict: policy.published.clone(),
         phase: None,
     }

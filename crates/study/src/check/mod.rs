@@ -6,6 +6,7 @@ mod case;
 mod classes;
 mod closed_loop;
 mod dpdk;
+mod early_detection;
 mod elephants;
 mod flow_control;
 mod foreign;
@@ -54,6 +55,7 @@ use crate::study::Study;
 use crate::{problem, settings};
 use case::CaseSpec;
 use dpdk::ProfilePlace;
+use ios::AttachedPolicies;
 use network::{DutSpec, MarginsSpec};
 use policies::PolicyFileSpec;
 use populations::PopulationSpec;
@@ -198,6 +200,10 @@ pub(crate) struct Checker<'a> {
     pub(crate) root: &'a Node,
     /// Where the settings are of policies that are profiles of DPDK's scheduler.
     pub(crate) profile_places: Vec<ProfilePlace>,
+    /// What was made of configurations in other languages, a sentence each, for the report.
+    pub(crate) statements: Vec<String>,
+    /// What the configurations attach that policies were read from.
+    pub(crate) attached: Vec<AttachedPolicies>,
 }
 
 /// A table's names: each valid, and no two alike to a file system that ignores case.
@@ -367,6 +373,9 @@ impl<'a> Checker<'a> {
             }
         }
         let path = self.hops(spec, &network, &policies);
+        for policy in &mut policies {
+            policy.not_judged = self.attached_and_not_judged(&policy.name);
+        }
         self.check_populations(spec, &network.dut, &scenarios, &mut policies);
         self.warn_of_delays(spec, &path, &policies);
         self.check_pipes(spec, &slices, &scenarios, &policies);
@@ -420,6 +429,7 @@ impl<'a> Checker<'a> {
             phases: Vec::new(),
             is_quick: false,
             limits,
+            statements: std::mem::take(&mut self.statements),
             warnings: Diagnostics::new(Vec::new(), 0),
             text_digest: digest.clone(),
             digest,

@@ -153,7 +153,10 @@ impl Checker<'_> {
         let understood =
             self.understand(name, &path, policy, &spec.slices, device.port_rate.rate)?;
         match fitting(&understood.spec, device) {
-            Ok(params) => Some((understood.spec, params)),
+            Ok(params) => {
+                self.warn_of_thresholds(&understood, &path, name.span, &params);
+                Some((understood.spec, params))
+            }
             Err(error) => {
                 problem!(self.problems, policy.span => "on device `{}`: {}", name.value, error.problem);
                 None

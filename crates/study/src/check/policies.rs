@@ -31,6 +31,8 @@ settings! {
         ios: Option<At<Verbatim>>,
         /// Which policy-map of the configuration, where it has several.
         policy_map: Option<At<String>>,
+        /// Leave out what of the configuration is not modelled, and say so in the report. Default no: it is an error.
+        lenient: bool,
         /// A file of slice requests of P4-TINS (JSON), relative to the study file; or the requests themselves as a
         /// block of text.
         p4_tins: Option<At<Verbatim>>,
@@ -157,6 +159,7 @@ impl Checker<'_> {
         let understood = self.understand(name, &path, policy, slices, port.rate.rate)?;
         let params = self.resolved(&understood, &path, name.span, port)?;
         let params = device::with_credit(dut.model, &understood.spec, params);
+        self.warn_of_thresholds(&understood, &path, name.span, &params);
         if let Err(error) = device::check_limits(dut.model, &params) {
             let at = self.place(&understood.origin, &path, &error);
             self.problems.add(at.unwrap_or(name.span), error.problem);
@@ -180,6 +183,7 @@ impl Checker<'_> {
             params,
             device,
             published_verdict: policy.value.published.clone(),
+            not_judged: None,
         })
     }
 
@@ -243,6 +247,7 @@ impl Checker<'_> {
             ("queues", "classes"),
             ("weights", "queues"),
             ("policy_map", "ios"),
+            ("lenient", "ios"),
             ("data_plane", "p4_tins"),
         ] {
             if let (Some(at), false) = (policy.place(key), is_written(of)) {
@@ -259,8 +264,7 @@ impl Checker<'_> {
         match forms.as_slice() {
             ["ios"] => {
                 let text = spec.ios.as_ref()?;
-                let chosen = spec.policy_map.as_ref();
-                let (spec, configuration, text) = self.ios_policy(name, text, chosen)?;
+                let (spec, configuration, text) = self.ios_policy(name, path, text, spec)?;
                 Some(Understood {
                     spec,
                     configuration,
@@ -315,7 +319,7 @@ impl Checker<'_> {
                 return None;
             }
         };
-        self.note_foreign(&text, policy.notes);
+        self.note_foreign(name, &text, policy.notes);
         Some(Understood {
             spec: PolicySpec {
                 name: name.value.clone(),
@@ -356,7 +360,12 @@ impl Checker<'_> {
     }
 
     /// Where the setting that `error` is about is written, of a policy that is written at `path`.
-    fn place(&self, origin: &Origin, path: &[&str], error: &PolicyError) -> Option<Span> {
+    pub(super) fn place(
+        &self,
+        origin: &Origin,
+        path: &[&str],
+        error: &PolicyError,
+    ) -> Option<Span> {
         match origin {
             Origin::Classes => {
                 let policy = self.entry_at(path)?.node;

@@ -100,6 +100,14 @@ impl Sources {
         beside(self.get(id).map_or("", |file| &file.name), path)
     }
 
+    /// File and line of a place, for people.
+    pub(crate) fn place(&self, span: Span) -> String {
+        let before = self.text(span.file).get(..to_usize(span.start));
+        let line = before.unwrap_or_default().matches('\n').count() + 1;
+        let name = self.get(span.file).map_or("", |file| &file.name);
+        format!("{name} line {line}")
+    }
+
     pub(crate) fn slice(&self, span: Span) -> &str {
         let range = to_usize(span.start)..to_usize(span.end);
         self.text(span.file).get(range).unwrap_or_default()

@@ -404,5 +404,8 @@ fn a_guarantee_behind_the_threads_has_no_bound() {
         parse(&text).unwrap().notes().join("\n")
     };
     assert!(!notes("port").contains("whole bursts"));
-    assert_snapshot!(notes("qos_sched"), @"policy `profile`: the delay of slice `first` has no bound to be judged by in scenario both: the device hands frames on in whole bursts, and nothing bounds how long one waits for others");
+    assert_snapshot!(notes("qos_sched"), @"
+    no scenario fills the device, which carries 1 Gbit/s: the most that is offered is 204.6 Mbit/s (scenario both), so packets wait only where a policy itself holds them back (`shape`)
+    policy `profile`: the delay of slice `first` has no bound to be judged by in scenario both: the device hands frames on in whole bursts, and nothing bounds how long one waits for others
+    ");
 }

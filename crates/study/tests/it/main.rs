@@ -14,6 +14,7 @@ mod files;
 mod gateway;
 mod hostile;
 mod hosts;
+mod ios;
 mod left_out;
 mod limits;
 mod load;

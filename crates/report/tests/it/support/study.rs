@@ -82,6 +82,7 @@ pub fn study(size: Size) -> StudyDescription {
             delay_bounds: BTreeMap::new(),
             round_ns: 0,
             unbounded: Vec::new(),
+            not_judged: None,
             published_verdict: Some(PublishedVerdict {
                 isolation: !matches!(name, "no policy" | "bandwidth"),
                 reallocation: matches!(name, "no policy" | "priority" | "bandwidth"),

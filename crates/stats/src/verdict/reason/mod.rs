@@ -55,12 +55,16 @@ impl PolicyVerdict {
         if self.not_run {
             return "not run".to_owned();
         }
-        format!(
+        let reason = format!(
             "isolation {}; reallocation {}; scalability {}",
             self.isolation.reason(),
             self.reallocation.reason(),
             self.scalability.reason()
-        )
+        );
+        match &self.not_judged {
+            Some(not_judged) => format!("{reason}; not judged: {not_judged}"),
+            None => reason,
+        }
     }
 }
 

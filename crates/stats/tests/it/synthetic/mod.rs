@@ -89,6 +89,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 delay_bounds: BTreeMap::new(),
                 round_ns: 0,
                 unbounded: Vec::new(),
+                not_judged: None,
                 published_verdict: published.clone(),
                 phase: None,
             })

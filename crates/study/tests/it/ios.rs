@@ -1,0 +1,341 @@
+//! Configurations of IOS: what of them is judged, what is not used, and a study made of one.
+
+use insta::assert_snapshot;
+use slicewise_study::{MemoryFiles, Study, study_of_ios};
+
+/// The running-config of a branch office, with the lines of NBAR that have to be left out.
+const BRANCH: &str = include_str!("../../../formats/tests/golden/running/branch-office.cfg");
+const XR: &str = include_str!("../../../formats/tests/golden/running/xr.cfg");
+const MPLS: &str = include_str!("../../../formats/tests/golden/running/mpls-vpn.cfg");
+const ECN: &str = include_str!("../../../formats/tests/golden/running/wred-ecn.cfg");
+const SET_COS: &str = include_str!("../../../formats/tests/golden/running/set-cos.cfg");
+const CLINIC: &str = include_str!("../../../formats/tests/golden/running/clinic.cfg");
+
+/// Voice beside bulk, under `policies` on what `device` says.
+fn study(device: &str, policies: &str, configuration: &str) -> Result<Study, String> {
+    let text = format!(
+        "name: branch\nlink: {{rate: 1 Gbit/s}}\n{device}\n\
+         slices:\n\
+         \x20 voice: {{match: {{dscp: ef}}, headers: {{dscp: ef, source: 10.1.20.5}}, share: 5 Mbit/s, guaranteed: true}}\n\
+         \x20 rest: {{match: {{}}, headers: {{source: 10.1.10.9}}, share: 25 Mbit/s}}\n\
+         sources:\n\
+         \x20 voice: {{slice: voice, pattern: cbr, payload: 160 B, rate: 2.5 Mbit/s}}\n\
+         \x20 rest: {{slice: rest, pattern: poisson, payload: 1000 B}}\n\
+         scenarios:\n\
+         \x20 calm: {{reference: true, sources: {{rest: {{rate: 10 Mbit/s}}}}}}\n\
+         \x20 storm: {{sources: {{rest: {{rate: 60 Mbit/s}}}}}}\n\
+         policies:\n{policies}\nrepetitions: 34\nduration: 5 s\n"
+    );
+    let files = MemoryFiles::new().with("router.cfg", configuration);
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+}
+
+const PORT: &str = "dut: {model: port, port_rate: 50 Mbit/s}";
+const TODAY: &str = "  today: {ios: router.cfg, lenient: yes}";
+
+fn assumptions(study: &Study) -> String {
+    study.description("test").assumptions.join("\n")
+}
+
+#[test]
+fn an_input_policy_that_is_not_judged_is_part_of_the_verdict() {
+    let study = study(PORT, &format!("{TODAY}\n  fifo: {{none: true}}"), BRANCH).unwrap();
+    let description = study.description("test");
+    let [today, fifo] = &description.policies[..] else {
+        panic!("two policies");
+    };
+    assert_snapshot!(today.not_judged.as_deref().unwrap_or_default(), @"GUEST-POLICE (input of GigabitEthernet0/0/1.300); LAN-MARK-IN (input of GigabitEthernet0/0/1.10, GigabitEthernet0/0/1.20)");
+    assert_eq!(fifo.not_judged, None);
+    assert_snapshot!(study.notes().join("\n"), @"policy `today` is judged without what its configuration attaches before it: GUEST-POLICE (input of GigabitEthernet0/0/1.300); LAN-MARK-IN (input of GigabitEthernet0/0/1.10, GigabitEthernet0/0/1.20) (make it the policy of a first device of a `path` to judge it, too)");
+}
+
+#[test]
+fn an_input_policy_of_a_first_device_is_judged() {
+    let path = "path: [lan, wan]\ndevices:\n  \
+                lan: {model: port, port_rate: 1 Gbit/s, policy: {ios: router.cfg, policy_map: LAN-MARK-IN, lenient: yes}}\n  \
+                wan: {model: port, port_rate: 50 Mbit/s}";
+    let study = study(path, TODAY, BRANCH).unwrap();
+    assert_snapshot!(study.policies[0].not_judged.as_deref().unwrap_or_default(), @"GUEST-POLICE (input of GigabitEthernet0/0/1.300)");
+}
+
+/// Traffic that arrives on the interface goes the other way.
+#[test]
+fn an_input_policy_of_the_same_interface_is_not_before() {
+    let text = SET_COS.replace("FastEthernet0/0", "FastEthernet0/1");
+    let with = |text: &str| {
+        let study = study(PORT, TODAY, text).unwrap();
+        study.policies[0].not_judged.clone()
+    };
+    assert_eq!(with(&text), None);
+    assert_eq!(
+        with(SET_COS).as_deref(),
+        Some("REMARK (input of FastEthernet0/0)")
+    );
+}
+
+#[test]
+fn everything_that_is_not_used_stands_under_assumptions() {
+    let study = study(PORT, TODAY, BRANCH).unwrap();
+    assert_snapshot!(assumptions(&study), @"
+    `today`, router.cfg line 8: skipped 84 lines: interface, ip, router, line, aaa, service, vrf, clock and 15 more.
+    `today`, router.cfg line 50: `match protocol rtp audio` is taken to match no packet, because headers do not tell.
+    `today`, router.cfg line 54: `match protocol sip` is taken to match no packet, because headers do not tell.
+    `today`, router.cfg line 65: `match protocol ftp` is taken to match no packet, because headers do not tell.
+    `today`, router.cfg line 114: `random-detect` is left out: `fair-queue` and `random-detect` in one class are not supported.
+    `today`, router.cfg line 115: used: WAN-SHAPE-50M (output of GigabitEthernet0/0/0); not used: GUEST-POLICE (input of GigabitEthernet0/0/1.300); LAN-MARK-IN (input of GigabitEthernet0/0/1.10, GigabitEthernet0/0/1.20).
+    `today`, router.cfg line 8: not about quality of service: lines 8–13, 15, 17–18, 20, 22–23, 25–26, 28–32, 34–35, 37, 39–41, 43, 45–46, 123–124, 126–131, 134–137, 139–143, 146–149, 152–156, 159–162, 164–167, 169–171, 173–177, 179–184, 203, 205, 207–211, 213.
+    `today`, router.cfg line 115: not needed by this policy: access list `GUEST-IN`, class map `GUEST-VLAN`, policy map `LAN-MARK-IN`, policy map `GUEST-POLICE` (lines 72–73, 75–87, 119–121, 197–199).
+    ");
+    let xr = self::study(PORT, TODAY, SET_COS).unwrap();
+    assert_snapshot!(assumptions(&xr), @"
+    `today`, router.cfg line 14: `set cos` changes no result here and is left out: classes cannot match what it marks (lines 14, 17, 20, 23).
+    `today`, router.cfg line 24: used: Parent-1Mbps (output of FastEthernet0/1); not used: REMARK (input of FastEthernet0/0).
+    `today`, router.cfg line 32: skipped 2 lines: interface.
+    `today`, router.cfg line 24: not needed by this policy: class map `REMARK-VOICE`, policy map `REMARK` (lines 9–10, 28–30).
+    `today`, router.cfg line 32: not about quality of service: lines 32, 34.
+    ");
+}
+
+#[test]
+fn what_is_not_modelled_names_the_way_on() {
+    let refused = study(PORT, "  today: {ios: router.cfg}", CLINIC).unwrap_err();
+    assert_snapshot!(refused, @"
+    error: `fair-queue` and `random-detect` in one class are not supported: expected one of them
+      --> router.cfg:10:3
+       |
+    10 |   random-detect
+       |   ^^^^^^^^^^^^^
+       |
+       = help: early drop by class is not modelled in a queue by flow: leave out this line or line 9; or leave it out with `lenient: yes` beside `ios`: the report then says so
+    ");
+    let lenient = study(PORT, TODAY, CLINIC).unwrap();
+    assert_snapshot!(assumptions(&lenient), @"
+    `today`, router.cfg line 10: `random-detect` is left out: `fair-queue` and `random-detect` in one class are not supported.
+    `today`, router.cfg line 15: skipped 1 line: interface.
+    `today`, router.cfg line 15: not about quality of service: line 15.
+    ");
+}
+
+#[test]
+fn curves_above_the_queue_limit_are_warned_of() {
+    let text = "\
+class-map voice
+ match dscp ef
+policy-map p
+ class voice
+  bandwidth percent 35
+  random-detect dscp-based
+  random-detect dscp 31 70 4000 2
+  random-detect dscp 46 2 4000 2
+  random-detect dscp 10 2 64 2
+  random-detect dscp 12 80 90
+";
+    let found = study(PORT, "  today: {ios: router.cfg}", text).unwrap();
+    assert_snapshot!(found.warnings(), @"
+    warning: class `voice`: WRED for DSCP 12 begins at 80 packets, and the queue limit is 72: it never drops a packet, the queue drops at its tail
+     --> router.cfg:6:3
+      |
+    6 |   random-detect dscp-based
+      |   ^^^^^^^^^^^^^^^^^^^^^^^^
+
+    warning: class `voice`: WRED for DSCP 31 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen
+     --> router.cfg:6:3
+      |
+    6 |   random-detect dscp-based
+      |   ^^^^^^^^^^^^^^^^^^^^^^^^
+
+    warning: class `voice`: WRED for DSCP 46 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen
+     --> router.cfg:6:3
+      |
+    6 |   random-detect dscp-based
+      |   ^^^^^^^^^^^^^^^^^^^^^^^^
+    ");
+    let native = "  p:\n    classes:\n      - {name: a, slice: voice, queue_limit: 20 packets, \
+                  wred: {curves: [{for: ef, min: 5, max: 21}]}}";
+    assert_snapshot!(study(PORT, native, "").unwrap().warnings(), @"
+    warning: class `a`: WRED for DSCP 46 ends at 21 packets, above the queue limit of 20: the queue drops at its tail before the curve has risen
+      --> study.yaml:16:58
+       |
+    16 |       - {name: a, slice: voice, queue_limit: 20 packets, wred: {curves: [{for: ef, min: 5, max: 21}]}}
+       |                                                          ^^^^
+    ");
+}
+
+#[test]
+fn a_port_that_no_scenario_fills_is_noted() {
+    let fast = "dut: {model: port, port_rate: 100 Mbit/s}";
+    let policy = "  fifo: {none: true}";
+    assert_snapshot!(study(fast, policy, "").unwrap().notes().join("\n"), @"no scenario fills the device, which carries 100 Mbit/s: the most that is offered is 64.18 Mbit/s (scenario storm), so packets wait only where a policy itself holds them back (`shape`)");
+    assert_eq!(
+        study(PORT, policy, "").unwrap().notes(),
+        Vec::<String>::new()
+    );
+    let shaped = "  shaped: {classes: [{name: class-default, shape: 50 Mbit/s}]}";
+    assert_eq!(
+        study(fast, shaped, "").unwrap().notes(),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_study_is_made_of_a_configuration() {
+    let made = study_of_ios("router.cfg", BRANCH, None).unwrap();
+    assert_snapshot!(made, @r#"
+    # A study of policy map WAN-SHAPE-50M in router.cfg: the classes are slices, and what they send is to be filled in.
+    #
+    #   slicewise check STUDY     every mistake in it, and what of the configuration is not used
+    #   slicewise run STUDY       all runs, verdicts, and a report in results/
+
+    name: router
+    title: "Does WAN-SHAPE-50M isolate its classes?"
+
+    link: {rate: 10 Gbit/s} # of the senders: faster than the port
+
+    # GUEST-POLICE (input of GigabitEthernet0/0/1.300) is not part of this study. To judge it, too, let it be the policy of a first device:
+    #   path: [arrival, port]
+    #   devices:
+    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: router.cfg, policy_map: GUEST-POLICE, lenient: yes}}
+    #     port: {model: port, port_rate: 1 Gbit/s}
+    # LAN-MARK-IN (input of GigabitEthernet0/0/1.10, GigabitEthernet0/0/1.20) is not part of this study. To judge it, too, let it be the policy of a first device:
+    #   path: [arrival, port]
+    #   devices:
+    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: router.cfg, policy_map: LAN-MARK-IN, lenient: yes}}
+    #     port: {model: port, port_rate: 1 Gbit/s}
+    dut: {model: port, port_rate: 1 Gbit/s} # the rate of GigabitEthernet0/0/0
+
+    # `match` and `headers`: one kind of packet of each class. Fill in what your hosts send, what it was promised
+    # (`share`), and what it needs (`objective: {delay: 10 ms at 99.9 %, loss: 0.1 %}`).
+    slices:
+      VOICE-RTP: {match: {dscp: 46}, headers: {dscp: 46}, share: 5 Mbit/s, guaranteed: true}
+      VIDEO-CONF: {match: {dscp: 34}, headers: {dscp: 34}, share: 10 Mbit/s, guaranteed: true}
+      SIGNALING: {match: {dscp: 24}, headers: {dscp: 24}, share: 1.5 Mbit/s, guaranteed: true}
+      NETWORK-CONTROL: {match: {dscp: 48}, headers: {dscp: 48}, share: 1 Mbit/s, guaranteed: true}
+      CRITICAL-APPS: {match: {source: 10.1.10.1, destination: 10.0.5.20, protocol: 6, destination_port: 3200, dscp: 18}, headers: {source: 10.1.10.1, destination: 10.0.5.20, protocol: 6, destination_port: 3200, dscp: 18}, share: 10 Mbit/s, guaranteed: true}
+      TRANSACTIONAL: {match: {protocol: 6, destination_port: 1433}, headers: {protocol: 6, destination_port: 1433}, share: 7.5 Mbit/s, guaranteed: true}
+      BULK: {match: {dscp: 10}, headers: {dscp: 10}, share: 2.5 Mbit/s, guaranteed: true}
+      SCAVENGER: {match: {dscp: 8}, headers: {dscp: 8}, share: 500 kbit/s, guaranteed: true}
+      class-default: {match: {}, headers: {}, share: 12 Mbit/s, guaranteed: true}
+
+    # Fill in what the slices send.
+    sources:
+      VOICE-RTP: {slice: VOICE-RTP, pattern: cbr, payload: 160 B, rate: 3.5 Mbit/s}
+      VIDEO-CONF: {slice: VIDEO-CONF, pattern: poisson, payload: 1000 B, rate: 7 Mbit/s}
+      SIGNALING: {slice: SIGNALING, pattern: poisson, payload: 1000 B, rate: 1.05 Mbit/s}
+      NETWORK-CONTROL: {slice: NETWORK-CONTROL, pattern: poisson, payload: 1000 B, rate: 700 kbit/s}
+      CRITICAL-APPS: {slice: CRITICAL-APPS, pattern: poisson, payload: 1000 B, rate: 7 Mbit/s}
+      TRANSACTIONAL: {slice: TRANSACTIONAL, pattern: poisson, payload: 1000 B, rate: 5.25 Mbit/s}
+      BULK: {slice: BULK, pattern: poisson, payload: 1000 B, rate: 1.75 Mbit/s}
+      SCAVENGER: {slice: SCAVENGER, pattern: poisson, payload: 1000 B, rate: 350 kbit/s}
+      class-default: {slice: class-default, pattern: poisson, payload: 1000 B, rate: 8.4 Mbit/s}
+
+    scenarios:
+      calm: {title: within the shares, reference: true}
+      overload: {title: class-default at 150 % of 50 Mbit/s, sources: {class-default: {rate: 75 Mbit/s}}}
+
+    policies:
+      configured: {title: as configured, ios: router.cfg, lenient: yes}
+
+    # The fewest repetitions that show that something holds in 91 % of runs.
+    repetitions: 34
+    duration: 10 s
+    "#);
+    let map = Some("Parent-1Mbps");
+    assert_snapshot!(study_of_ios("a b.cfg", SET_COS, map).unwrap(), @r#"
+    # A study of policy map Parent-1Mbps in "a b.cfg": the classes are slices, and what they send is to be filled in.
+    #
+    #   slicewise check STUDY     every mistake in it, and what of the configuration is not used
+    #   slicewise run STUDY       all runs, verdicts, and a report in results/
+
+    name: a-b
+    title: "Does Parent-1Mbps isolate its classes?"
+
+    link: {rate: 1 Gbit/s} # of the senders: faster than the port
+
+    # REMARK (input of FastEthernet0/0) is not part of this study. To judge it, too, let it be the policy of a first device:
+    #   path: [arrival, port]
+    #   devices:
+    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: "a b.cfg", policy_map: REMARK}}
+    #     port: {model: port, port_rate: 100 Mbit/s}
+    dut: {model: port, port_rate: 100 Mbit/s} # the rate of FastEthernet0/1
+
+    # `match` and `headers`: one kind of packet of each class. Fill in what your hosts send, what it was promised
+    # (`share`), and what it needs (`objective: {delay: 10 ms at 99.9 %, loss: 0.1 %}`).
+    slices:
+      VOICE: {match: {dscp: 46}, headers: {dscp: 46}, share: 40 kbit/s, guaranteed: true}
+      SIGNAL: {match: {dscp: 24}, headers: {dscp: 24}, share: 51 kbit/s}
+      SILVER: {match: {dscp: 18}, headers: {dscp: 18}, share: 518 kbit/s}
+      BRONZE: {match: {dscp: 10}, headers: {dscp: 10}, share: 259 kbit/s}
+      class-default: {match: {}, headers: {}, share: 34 kbit/s}
+
+    # Fill in what the slices send.
+    sources:
+      VOICE: {slice: VOICE, pattern: cbr, payload: 160 B, rate: 28 kbit/s}
+      SIGNAL: {slice: SIGNAL, pattern: poisson, payload: 1000 B, rate: 36 kbit/s}
+      SILVER: {slice: SILVER, pattern: poisson, payload: 1000 B, rate: 362 kbit/s}
+      BRONZE: {slice: BRONZE, pattern: poisson, payload: 1000 B, rate: 181 kbit/s}
+      class-default: {slice: class-default, pattern: poisson, payload: 1000 B, rate: 24 kbit/s}
+
+    scenarios:
+      calm: {title: within the shares, reference: true}
+      overload: {title: class-default at 150 % of 1 Mbit/s, sources: {class-default: {rate: 1.5 Mbit/s}}}
+
+    policies:
+      configured: {title: as configured, ios: "a b.cfg", policy_map: Parent-1Mbps}
+
+    # The fewest repetitions that show that something holds in 91 % of runs.
+    repetitions: 34
+    duration: 10 s
+    "#);
+}
+
+/// Whatever is made passes the check, and each source's packets are in the class that its slice is named after.
+#[test]
+fn a_study_made_of_a_configuration_is_right() {
+    for text in [BRANCH, XR, MPLS, ECN, SET_COS, CLINIC] {
+        let made = study_of_ios("router.cfg", text, None).unwrap();
+        let files = MemoryFiles::new().with("router.cfg", text);
+        let study = Study::parse(&made, "study.yaml", &files);
+        let study = study.unwrap_or_else(|mistakes| panic!("{made}\n{mistakes}"));
+        assert!(study.slices.len() > 1, "{made}");
+        for source in &study.scenarios[0].sources {
+            let mut params = &study.policies[0].params;
+            let class = loop {
+                let mut classes = params.classes.iter();
+                let of_source = classes.find(|class| {
+                    let map = class.matches.as_ref();
+                    map.is_none_or(|map| map.matches(&(&source.headers).into()))
+                });
+                let class = of_source.unwrap();
+                match &class.child {
+                    Some(child) => params = child,
+                    None => break class,
+                }
+            };
+            let slice = &study.slices[source.slice].name;
+            assert!(
+                slice.ends_with(class.name.as_str()),
+                "{slice}: {}",
+                class.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_configuration_is_no_study_and_says_so() {
+    let refused = Study::parse(BRANCH, "router.cfg", &MemoryFiles::new()).unwrap_err();
+    assert_snapshot!(refused, @"
+    error: this is a configuration of IOS
+     --> router.cfg:1:1
+      |
+    1 | Building configuration...
+      | ^
+      |
+      = help: `slicewise init --ios router.cfg` writes a study of it
+    ");
+    let several = "policy-map a\n class class-default\npolicy-map b\n class class-default\n";
+    assert_snapshot!(study_of_ios("router.cfg", several, None).unwrap_err(), @"
+    error: the configuration has several policy maps (a, b): say which one (`slicewise init --ios FILE --policy-map NAME`)
+    --> router.cfg
+    ");
+}
