@@ -35,14 +35,15 @@ impl Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write a commented study file to start from.
+    /// Write a commented study file to start from; or one of a router's configuration (`--ios`).
     Init(InitOptions),
     /// Run a study: every policy under every load, then verdicts and a report.
     ///
     /// Finished runs are kept in the results folder as they come; the same command goes on where an
     /// earlier one stopped.
     Run(RunOptions),
-    /// Check a file without running it: a study, a plan, a measured study or a gateway's configuration.
+    /// Check a file without running it: a study, a plan, a measured study, or the configuration of a gateway or of an IOS
+    /// router.
     Check(CheckOptions),
     /// Check whether all guarantees with a delay bound fit on a link, and print the unreserved capacity.
     ///
@@ -105,6 +106,12 @@ pub struct InitOptions {
     /// The file to write; one that exists is not overwritten. `-` is standard output.
     #[arg(default_value = "study.yaml")]
     pub file: PathBuf,
+    /// Make a study of this IOS configuration: its classes are the slices, and the port has the rate of the interface.
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub ios: Option<PathBuf>,
+    /// The policy map to study, where the configuration attaches several.
+    #[arg(long, value_name = "NAME", requires = "ios")]
+    pub policy_map: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,8 @@ use crate::output;
 use crate::{noteln, outln};
 use slicewise_stats::words::count;
 use slicewise_study::{
-    Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, Study, StudyFile, StudyPolicy,
+    Diagnostics, FileKind, Folder, GatewayConfig, MeasuredStudy, Plan, Study, StudyFile,
+    StudyPolicy, ios_text, study_of_ios,
 };
 use std::path::Path;
 
@@ -74,6 +75,10 @@ pub fn policy_named<'a>(study: &'a Study, name: &str) -> Result<&'a StudyPolicy,
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     let path = &options.study;
     let wrong = |found: Diagnostics| Failure::mistakes(found, path);
+    if let Some(text) = ios_text(path).map_err(wrong)? {
+        outln!("{}: {}", path.display(), check_ios(path, &text)?);
+        return Ok(Exit::Success);
+    }
     let summary = match FileKind::of(path).map_err(wrong)? {
         FileKind::Study => check_study(path)?,
         FileKind::Plan => {
@@ -102,6 +107,41 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     };
     outln!("{}: {summary}", path.display());
     Ok(Exit::Success)
+}
+
+/// A configuration is checked as what a study of it would run.
+fn check_ios(path: &Path, text: &str) -> Result<String, Failure> {
+    let wrong = |found: Diagnostics| Failure::mistakes(found, path);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let name = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy();
+    let study = study_of_ios(&name, text, None).map_err(wrong)?;
+    let study = Study::parse(&study, &format!("study of {name}"), &Folder::new(folder));
+    let study = study.map_err(wrong)?;
+    warn(study.warnings());
+    let maps = study
+        .policies
+        .iter()
+        .filter_map(|policy| policy.policy_map.as_deref());
+    let maps: Vec<&str> = maps.collect();
+    let mut summary = format!(
+        "a configuration of IOS: policy map {}, {}; `slicewise init --ios {}` writes a study of it",
+        maps.join(", "),
+        count(study.slices.len() as u64, "slice"),
+        path.display()
+    );
+    for others in study
+        .policies
+        .iter()
+        .filter_map(|policy| policy.not_judged.as_ref())
+    {
+        summary.push_str(&format!(
+            "\nnote: packets pass other policies before: {others}"
+        ));
+    }
+    Ok(summary)
 }
 
 fn check_study(path: &Path) -> Result<String, Failure> {

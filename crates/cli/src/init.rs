@@ -4,7 +4,8 @@ use crate::Failure;
 use crate::arguments::InitOptions;
 use crate::exit::Exit;
 use crate::{outln, output};
-use std::fs::OpenOptions;
+use slicewise_study::{ios_text, study_of_ios};
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -12,8 +13,12 @@ const STARTER: &str = include_str!("init/starter.yaml");
 
 pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
     let file = &options.file;
+    let study = match &options.ios {
+        Some(configuration) => of_ios(configuration, file, options.policy_map.as_deref())?,
+        None => STARTER.to_owned(),
+    };
     if file == Path::new("-") {
-        output::styled(STARTER);
+        output::styled(&study);
         return Ok(Exit::Success);
     }
     // `create_new` follows no link and overwrites nothing.
@@ -26,11 +31,44 @@ pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
         _ => Failure::system(format!("cannot create `{}`: {error}", file.display())),
     })?;
     created
-        .write_all(STARTER.as_bytes())
+        .write_all(study.as_bytes())
         .map_err(|error| Failure::system(format!("cannot write `{}`: {error}", file.display())))?;
-    outln!(
-        "{0}: two slices, three policies, two loads. Run it: `slicewise run {0}`",
-        file.display()
-    );
+    let shown = file.display();
+    match &options.ios {
+        Some(configuration) => outln!(
+            "{shown}: a study of {}. Fill in what its slices send, then run it: `slicewise run {shown}`",
+            configuration.display()
+        ),
+        None => outln!(
+            "{shown}: two slices, three policies, two loads. Run it: `slicewise run {shown}`"
+        ),
+    }
     Ok(Exit::Success)
+}
+
+/// The study of a configuration, to be written to `file`.
+fn of_ios(configuration: &Path, file: &Path, map: Option<&str>) -> Result<String, Failure> {
+    let wrong = |found| Failure::mistakes(found, configuration);
+    let text = ios_text(configuration).map_err(wrong)?.ok_or_else(|| {
+        Failure::mistake(format!(
+            "`{}` is no configuration of IOS: it has no `policy-map`, `class-map` or `interface` at the start of a line",
+            configuration.display()
+        ))
+    })?;
+    study_of_ios(&as_seen_from(file, configuration), &text, map).map_err(wrong)
+}
+
+/// The path of `configuration` for a study in `file`: relative where both are in one folder.
+fn as_seen_from(file: &Path, configuration: &Path) -> String {
+    let folder = |path: &Path| match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        _ => Path::new(".").to_owned(),
+    };
+    let is_beside = folder(file) == folder(configuration);
+    let name = configuration.file_name().filter(|_| is_beside);
+    match (name, fs::canonicalize(configuration)) {
+        (Some(name), _) => Path::new(name).display().to_string(),
+        (None, Ok(path)) => path.display().to_string(),
+        (None, Err(_)) => configuration.display().to_string(),
+    }
 }

@@ -17,6 +17,7 @@ mod dashboard;
 mod doctor;
 mod export;
 mod files_of_others;
+mod ios;
 mod network_control;
 mod output;
 mod plan;

@@ -2,7 +2,6 @@
 
 use super::Checker;
 use super::foreign::ForeignText;
-use super::policies::PolicyFileSpec;
 use crate::file::{Sources, Span};
 use crate::spec::{At, Verbatim};
 use slicewise_formats::ios::{self, Attached, Direction, IosPolicyError, PolicyChoiceError};
@@ -36,14 +35,13 @@ impl Checker<'_> {
         name: &At<String>,
         path: &[&str],
         text: &At<Verbatim>,
-        spec: &PolicyFileSpec,
+        (policy_map, is_lenient): (Option<&At<String>>, bool),
     ) -> Option<(PolicySpec, String, IosText)> {
         let ios = self.foreign_text(text)?;
-        let policy_map = spec.policy_map.as_ref();
         let chosen = policy_map.map(|text| text.value.as_str());
         let read = ios::parse(&ios.text).map_err(|error| IosPolicyError::Text(vec![error]));
         let whole = read.and_then(|config| {
-            let config = match spec.lenient {
+            let config = match is_lenient {
                 true => config.leniently(),
                 false => config,
             };

@@ -264,7 +264,8 @@ impl Checker<'_> {
         match forms.as_slice() {
             ["ios"] => {
                 let text = spec.ios.as_ref()?;
-                let (spec, configuration, text) = self.ios_policy(name, path, text, spec)?;
+                let chosen = (spec.policy_map.as_ref(), spec.lenient);
+                let (spec, configuration, text) = self.ios_policy(name, path, text, chosen)?;
                 Some(Understood {
                     spec,
                     configuration,
