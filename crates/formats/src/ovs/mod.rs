@@ -4,6 +4,7 @@
 //! queues, as `ovs-ofctl` takes them, and gives the policy that they make. [`write()`] goes the other way.
 //! `docs/formats/ovs.md` lists what is read, what it means, and what is refused.
 
+mod in_port;
 mod lexer;
 mod openflow;
 mod policy;
@@ -12,6 +13,7 @@ mod values;
 mod vsctl;
 mod write;
 
+pub use in_port::OvsSlice;
 pub use policy::{OvsPlace, OvsPolicy, read};
 pub use write::{OvsConfig, write};
 

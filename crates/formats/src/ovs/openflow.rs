@@ -43,7 +43,12 @@ pub(super) struct Rule {
     pub(super) queue: u32,
     /// Where its queue is named, else the action that sends it to the default queue.
     pub(super) at: Span,
-    pub(super) in_port: Option<Span>,
+    /// The port that its frames come in by, as it is written.
+    pub(super) in_port: Option<(String, Span)>,
+    /// Which slice's frames they are, where a port stands for one: its place in the order of slices.
+    pub(super) slice: Option<usize>,
+    /// It is a rule for all of them.
+    pub(super) is_all_of_port: bool,
 }
 
 /// Read a rule.
@@ -57,21 +62,15 @@ pub(super) fn read(text: &Word<'_>) -> Result<Rule, TextError> {
     for field in fields.split(|c| c == ',' || c.is_whitespace()) {
         reader.field(&field)?;
     }
-    let (priority, in_port) = (reader.priority.unwrap_or(PRIORITY), reader.in_port);
-    let flow = reader.flow();
-    if let (Some(at), true) = (in_port, flow == Flow::default()) {
-        return Err(
-            TextError::at(at, "frames are not told apart by the port they come in by")
-                .expected("a header field too, such as `nw_src`"),
-        );
-    }
     let (queue, at) = queue(&actions)?;
     Ok(Rule {
-        priority,
-        flow,
+        priority: reader.priority.unwrap_or(PRIORITY),
+        flow: reader.flow(),
         queue,
         at,
-        in_port,
+        in_port: reader.in_port,
+        slice: None,
+        is_all_of_port: false,
     })
 }
 
@@ -179,7 +178,7 @@ fn is_output(item: &Word<'_>) -> bool {
 #[derive(Default)]
 struct Reader {
     priority: Option<u16>,
-    in_port: Option<Span>,
+    in_port: Option<(String, Span)>,
     flow: Flow,
     is_ipv4: Option<bool>,
 }
@@ -216,7 +215,10 @@ impl Reader {
                 once(&name, self.priority.is_some())?;
                 self.priority = Some(small(&value, "a priority", 0..=u16::MAX)?);
             }
-            "in_port" => self.in_port = Some(field.span()),
+            "in_port" => {
+                once(&name, self.in_port.is_some())?;
+                self.in_port = Some((value.text(), field.span()));
+            }
             "cookie" => {}
             "table" => {
                 number(&value, "the first table alone", 0..=0)?;

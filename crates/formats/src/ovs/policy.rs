@@ -1,5 +1,6 @@
 //! Queues and the rules that choose them, as a policy.
 
+use super::in_port::{self, OvsSlice};
 use super::lexer::{self, Word};
 use super::openflow::{self, Rule};
 use super::rules::{Run, runs};
@@ -42,13 +43,14 @@ struct Numbered<'d> {
     name: String,
 }
 
-/// Read `ovs-vsctl` commands and OpenFlow rules, for a link of rate `link`.
+/// Read `ovs-vsctl` commands and OpenFlow rules, for a link of rate `link`. `slices` say what frames come in by ports.
 ///
 /// # Errors
 /// The independent errors in the order of their places, [`ERRORS_MAX`](crate::ERRORS_MAX) at most: commands, columns,
 /// keys, fields and actions that are not read; max-rate below min-rate; min-rates beyond the max-rate of the QoS; rules
-/// that choose a queue that does not exist, or of one priority that overlap and choose different queues.
-pub fn read(text: &str, link: BitRate) -> Result<OvsPolicy, Vec<TextError>> {
+/// that choose a queue that does not exist, or of one priority that overlap and choose different queues; rules by ports alone that
+/// stand for no slice, or for one that has frames of another.
+pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<OvsPolicy, Vec<TextError>> {
     let begin = Span {
         line: 1,
         column: 1,
@@ -84,6 +86,7 @@ pub fn read(text: &str, link: BitRate) -> Result<OvsPolicy, Vec<TextError>> {
             });
         }
     }
+    let rules = in_port::resolve(rules, slices, &database, &mut report);
     let Some(qos) = qos(&database, begin, &mut report) else {
         return Err(report.into_errors());
     };
@@ -251,7 +254,8 @@ fn check_names(queues: &[Numbered<'_>], report: &mut Report) {
 
 fn notes(qos: &Qos, queues: &[Numbered<'_>], rules: &[Rule]) -> Vec<TextNote> {
     let mut notes = Vec::new();
-    if let Some(span) = rules.iter().find_map(|rule| rule.in_port) {
+    let mut unknown = rules.iter().filter(|rule| rule.slice.is_none());
+    if let Some((_, span)) = unknown.find_map(|rule| rule.in_port.clone()) {
         let message =
             "`in_port` is not checked: frames are told apart by the other fields alone".to_owned();
         notes.push(TextNote { span, message });

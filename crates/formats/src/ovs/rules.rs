@@ -20,15 +20,19 @@ pub(super) fn runs(mut rules: Vec<Rule>, report: &mut Report) -> Vec<Run> {
         });
         return Vec::new();
     }
-    rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
+    rules.sort_by_key(|rule| (std::cmp::Reverse(rule.priority), rule.slice));
     for (index, rule) in rules.iter().enumerate() {
         // Of rules of one priority that match the same packet, the switch may take any.
         let mut before = rules.iter().take(index).rev();
         let mut same = before
             .by_ref()
             .take_while(|other| other.priority == rule.priority);
+        let by_port = rule.slice.is_some();
         let other = same.find(|other| {
-            other.queue != rule.queue && other.flow.intersection(&rule.flow).is_some()
+            // No frame comes in by two ports.
+            let is_apart = by_port && other.slice.is_some() && other.slice != rule.slice;
+            let differs = other.queue != rule.queue && !is_apart;
+            differs && other.flow.intersection(&rule.flow).is_some()
         });
         if let Some(other) = other {
             report.add(|| {

@@ -4,7 +4,7 @@ use super::lexer::Word;
 use super::values::{number, small};
 use crate::error::{Report, Span, TextError, closest, one_of, quoted};
 use slicewise_units::BitRate;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Queue 0xffffffff does not exist (ovs-actions(7)).
 const QUEUE_MAX: u32 = u32::MAX - 1;
@@ -21,6 +21,8 @@ pub(super) struct Database {
     pub(super) queues: Vec<Queue>,
     /// The QoS records that ports refer to.
     pub(super) ports: Vec<Placed<String>>,
+    /// The numbers that are asked for interfaces, by the name of the interface.
+    pub(super) interfaces: BTreeMap<String, String>,
     /// What the records that are created are called, also those with errors in them.
     pub(super) ids: BTreeSet<String>,
 }
@@ -104,7 +106,7 @@ pub(super) fn read(words: &[Word<'_>], database: &mut Database, report: &mut Rep
 }
 
 fn set(verb: &Word<'_>, words: &[Word<'_>], database: &mut Database) -> Result<(), TextError> {
-    let [table, _record, columns @ ..] = words else {
+    let [table, record, columns @ ..] = words else {
         return Err(verb
             .error("ends too early")
             .expected("`set port NAME qos=@ID`"));
@@ -121,6 +123,9 @@ fn set(verb: &Word<'_>, words: &[Word<'_>], database: &mut Database) -> Result<(
         let set = assignment(column, known)?;
         if set.column == "qos" {
             database.ports.push(reference(&set.value, "QoS")?);
+        } else if set.column == "ofport_request" {
+            let number = set.value.text();
+            database.interfaces.insert(record.text(), number);
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ fn golden(name: &str) -> String {
 }
 
 fn policy(text: &str) -> OvsPolicy {
-    ovs::read(text, LINK).unwrap_or_else(|errors| panic!("{errors:?}"))
+    ovs::read(text, LINK, &[]).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 fn params(text: &str) -> PolicyParams {
@@ -25,7 +25,7 @@ fn params(text: &str) -> PolicyParams {
 }
 
 fn mistakes(text: &str) -> String {
-    let errors = ovs::read(text, LINK).unwrap_err();
+    let errors = ovs::read(text, LINK, &[]).unwrap_err();
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }
@@ -136,7 +136,9 @@ fn rules_are_matched_by_priority_and_their_queue_is_shared_where_others_stand_be
 #[test]
 fn the_qos_limits_all_queues_only_where_the_link_does_not() {
     let text = golden("exceptions");
-    let spec = ovs::read(&text, BitRate::new(500_000_000)).unwrap().spec;
+    let spec = ovs::read(&text, BitRate::new(500_000_000), &[])
+        .unwrap()
+        .spec;
     assert!(spec.classes.iter().all(|class| class.child.is_none()));
 }
 
@@ -182,7 +184,7 @@ fn names_every_value_that_is_wrong() {
     15:35: the rule sends its frames nowhere: expected `normal` or `output:PORT` at the end
     16:35: `drop` is not an action that is read: expected `set_queue:N`, `enqueue:PORT:N`, `normal` or `output:PORT`
     17:47: `set_queue:2` chooses a second queue: expected one queue
-    18:24: frames are not told apart by the port they come in by: expected a header field too, such as `nw_src`
+    18:24: a policy does not know the port that a frame came in by: expected a slice that stands for it, or a header field too, such as `nw_src`; say beside `ovs` which slice comes in by it: `in_ports: {1: SLICE}`
     19:11: `add-flows` names a file: expected the flows themselves in this text, one a line
     20:35: variables of the shell are not read: expected the value itself
     21:1: `tc` is not read: expected `ovs-vsctl …`, `ovs-ofctl add-flow BRIDGE FLOW`, or a flow with `actions=`
@@ -241,7 +243,7 @@ fn every_field_that_a_message_offers_is_read() {
         "{refused}"
     );
     for field in fields {
-        let read = ovs::read(&rule(&format!("{field}=1")), LINK);
+        let read = ovs::read(&rule(&format!("{field}=1")), LINK, &[]);
         let told = read.map_or_else(|errors| format!("{errors:?}"), |_| String::new());
         assert!(
             !told.contains("is not a field that is read"),
@@ -258,7 +260,7 @@ fn minimums_above_the_maximum_of_the_qos_are_refused() {
 #[test]
 fn minimums_above_the_link_are_refused_with_the_place_of_the_queue() {
     let text = changed("other-config:max-rate=1000000000 ", "");
-    let read = ovs::read(&text, LINK).unwrap();
+    let read = ovs::read(&text, LINK, &[]).unwrap();
     let error = read.spec.resolve(BitRate::new(700_000_000)).unwrap_err();
     assert_eq!((error.class.as_str(), error.field), ("queue-2", "minimum"));
     let place = read

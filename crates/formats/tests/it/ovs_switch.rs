@@ -189,7 +189,7 @@ fn open_vswitch_takes_what_is_written_and_has_the_policy_then() {
             return;
         };
         let script = fs::read_to_string(format!("{folder}{name}.sh")).unwrap();
-        let policy = ovs::read(&script, LINK)
+        let policy = ovs::read(&script, LINK, &[])
             .unwrap()
             .spec
             .resolve(LINK)
@@ -200,8 +200,8 @@ fn open_vswitch_takes_what_is_written_and_has_the_policy_then() {
             switch.ofctl("add-flow", &[rule]);
         }
         let described = switch.described();
-        let read =
-            ovs::read(&described, LINK).unwrap_or_else(|errors| panic!("{errors:?}\n{described}"));
+        let read = ovs::read(&described, LINK, &[])
+            .unwrap_or_else(|errors| panic!("{errors:?}\n{described}"));
         let again = read.spec.resolve(LINK).unwrap();
         assert_eq!(ordered(again), ordered(policy), "{described}");
     }

@@ -3,8 +3,9 @@
 use super::Checker;
 use crate::file::{FileId, Sources, Span};
 use crate::spec::{At, Verbatim};
+use slicewise_formats::ovs::{self, OvsSlice};
 use slicewise_formats::p4_tins::{self, DataPlane};
-use slicewise_formats::{TextError, TextNote, ovs};
+use slicewise_formats::{TextError, TextNote};
 use slicewise_model::PolicySpec;
 use slicewise_units::BitRate;
 
@@ -47,9 +48,13 @@ pub(super) fn of_p4_tins(text: &str, plane: DataPlane) -> Result<ForeignPolicy, 
     })
 }
 
-/// What the queues and rules of Open vSwitch in `text` make of a link of rate `link`.
-pub(super) fn of_ovs(text: &str, link: BitRate) -> Result<ForeignPolicy, Vec<TextError>> {
-    let policy = ovs::read(text, link)?;
+/// What the queues and rules of Open vSwitch in `text` make of a link of rate `link`, where `slices` come in by ports.
+pub(super) fn of_ovs(
+    text: &str,
+    link: BitRate,
+    slices: &[OvsSlice],
+) -> Result<ForeignPolicy, Vec<TextError>> {
+    let policy = ovs::read(text, link, slices)?;
     let places = policy.places.into_iter().map(|place| ForeignPlace {
         class: place.name,
         field: place.field,

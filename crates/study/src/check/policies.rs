@@ -5,15 +5,16 @@ use super::foreign::{ForeignPlace, ForeignPolicy, ForeignText, of_ovs, of_p4_tin
 use super::ios::IosText;
 use super::named_queues::Queue;
 use super::qos_sched::PolicyDutSpec;
-use super::traffic::SliceSpec;
-use super::{Checker, StudySpec};
+use super::traffic::{SliceSpec, matches_of};
+use super::{Checker, StudySpec, Table};
 use crate::device;
 use crate::file::{Entry, Node, Placed, Span};
 use crate::params::{DutParams, HopParams};
-use crate::spec::{At, List, Named, Verbatim, Weights};
+use crate::spec::{At, List, Named, Reference, Verbatim, Weights};
 use crate::study::StudyPolicy;
 use crate::{problem, settings};
 use slicewise_formats::TextError;
+use slicewise_formats::ovs::OvsSlice;
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
@@ -41,6 +42,9 @@ settings! {
         /// A file of `ovs-vsctl` commands and OpenFlow rules, relative to the study file; or the text itself as a
         /// block.
         ovs: Option<At<Verbatim>>,
+        /// Of `ovs`, for rules by `in_port`: the slice whose frames come in by a port, by the number of the port or the name of
+        /// its interface.
+        in_ports: Named<At<Reference>>,
         /// A profile file of DPDK's sample application `qos_sched`, relative to the study file; or the profile itself as a
         /// block of text.
         dpdk: Option<At<Verbatim>>,
@@ -249,6 +253,7 @@ impl Checker<'_> {
             ("policy_map", "ios"),
             ("lenient", "ios"),
             ("data_plane", "p4_tins"),
+            ("in_ports", "ovs"),
         ] {
             if let (Some(at), false) = (policy.place(key), is_written(of)) {
                 problem!(self.problems, at => "`{key}` is for policies with `{of}`");
@@ -275,7 +280,10 @@ impl Checker<'_> {
             ["p4_tins"] => self.foreign_policy(name, spec.p4_tins.as_ref()?, |text| {
                 of_p4_tins(text, spec.data_plane)
             }),
-            ["ovs"] => self.foreign_policy(name, spec.ovs.as_ref()?, |text| of_ovs(text, link)),
+            ["ovs"] => {
+                let slices = self.slices_of_ports(&spec.in_ports, slices)?;
+                self.foreign_policy(name, spec.ovs.as_ref()?, |text| of_ovs(text, link, &slices))
+            }
             ["dpdk"] => self.dpdk_policy(name, spec.dpdk.as_ref()?, link),
             ["classes"] => self.native_policy(name, path, policy, slices),
             ["none"] => spec.none.map(|_| Understood {
@@ -303,6 +311,31 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// The slices in order, and which ports stand for them.
+    fn slices_of_ports(
+        &mut self,
+        in_ports: &Named<At<Reference>>,
+        slices: &Named<Placed<SliceSpec>>,
+    ) -> Option<Vec<OvsSlice>> {
+        let names = slices.names();
+        let mut of_ports: Vec<OvsSlice> = (slices.iter())
+            .map(|(name, slice)| OvsSlice {
+                name: name.value.clone(),
+                matches: matches_of(name, slice.value.r#match.as_ref()),
+                ports: Vec::new(),
+            })
+            .collect();
+        let mut is_known = true;
+        for (port, slice) in in_ports.iter() {
+            let index = self.index_of(Table::SLICES, slice, &names);
+            match index.and_then(|index| of_ports.get_mut(index)) {
+                Some(slice) => slice.ports.push(port.value.clone()),
+                None => is_known = false,
+            }
+        }
+        is_known.then_some(of_ports)
     }
 
     /// A policy written in another language, as `read` understands it, under the name that the study gives it.
@@ -459,7 +492,7 @@ pub(super) fn common_place(common: &Node, field: &str) -> Option<Span> {
 }
 
 /// Where, in the classes or queues of a policy or in children of classes, the setting that `error` is about is written.
-fn class_place(policy: &Node, error: &PolicyError) -> Option<Span> {
+pub(crate) fn class_place(policy: &Node, error: &PolicyError) -> Option<Span> {
     let parts = match error.part {
         Part::Class => classes_of(policy),
         Part::Queue => policy.entry("queues").map_or(&[][..], |(_, it)| it.items()),

@@ -13,7 +13,7 @@ pub fn check(text: &str) {
         assert!(span.column > 0 && span.length > 0, "{span:?}");
     };
     let link = BitRate::new(1_000_000_000);
-    let policy = match ovs::read(text, link) {
+    let policy = match ovs::read(text, link, &[]) {
         Ok(policy) => policy,
         Err(errors) => {
             assert!((1..=ERRORS_MAX).contains(&errors.len()));
@@ -33,7 +33,7 @@ pub fn check(text: &str) {
         return;
     };
     let written = written.to_string();
-    let again = match ovs::read(&written, link) {
+    let again = match ovs::read(&written, link, &[]) {
         Ok(again) => again.spec.resolve(link),
         Err(errors) => panic!("{errors:?}\n{written}"),
     };
