@@ -26,6 +26,14 @@ impl Flow {
         Some(prefix.address().is_ipv4())
     }
 
+    /// The same with any code point.
+    pub(crate) fn without_dscp(&self) -> Self {
+        Self {
+            dscp: None,
+            ..self.clone()
+        }
+    }
+
     /// What belongs to both flows; `None` where no frame does.
     pub(crate) fn intersection(&self, other: &Self) -> Option<Self> {
         let ranges = |a: &Option<RangeInclusive<u16>>, b: &Option<RangeInclusive<u16>>| {

@@ -107,7 +107,7 @@ pub enum FilterError {
     /// It would have more than [`INSTRUCTIONS_MAX`] instructions.
     #[error(
         "its conditions take {instructions} instructions, more than the {INSTRUCTIONS_MAX} that fit in \
-         one request to the kernel"
+         one request to the kernel: match fewer values, or blocks of them"
     )]
     TooLong {
         /// How many.

@@ -118,7 +118,7 @@ impl fmt::Display for TcConfig {
 /// Translate `policy`, for a link of rate `link` behind the egress of `interface`.
 ///
 /// # Errors
-/// All that traffic control cannot express: guarantees with a delay bound; WRED with several curves
+/// All that traffic control cannot express: guarantees with a delay bound; WRED with several curves for the packets of a class,
 /// or a step; policers that remark, heed colours or pass what either of two buckets holds; marking;
 /// flow queues with priorities; named queues; more than 7 levels of priority; queue limits in packets and bytes at
 /// once; guarantees beyond `link`; an interface that cannot have that name.
@@ -157,6 +157,7 @@ pub fn write(policy: &PolicyParams, link: Rate, interface: &str) -> Result<TcCon
         parent: "1:1",
         rate: link.rate,
         path: "",
+        code_points: u64::MAX,
     };
     writer.policy(policy, place);
     if !writer.problems.is_empty() {

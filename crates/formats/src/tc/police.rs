@@ -24,33 +24,40 @@ pub(super) fn police(params: &PolicerParams) -> Result<Police, String> {
             Action::SetDscp(dscp) => {
                 return Err(format!(
                     "sets DSCP {dscp} on some packets: act_police passes or drops, and has no other \
-                     action for what exceeds"
+                     action for what exceeds; choose `transmit` or `drop`"
                 ));
             }
             Action::SetQosGroup(group) => {
                 return Err(format!(
-                    "sets QoS group {group}: packets in the kernel have none"
+                    "sets QoS group {group}: packets in the kernel have none; choose `transmit` or `drop`"
                 ));
             }
             Action::Queue(queue) => {
                 return Err(format!(
-                    "chooses the queue `{queue}`: act_police passes or drops, and chooses no queue"
+                    "chooses the queue `{queue}`: act_police passes or drops, and chooses no queue; choose `transmit` or `drop`"
                 ));
             }
         }
     }
     if let Some(interval) = params.refill_interval {
         return Err(format!(
-            "is replenished every {interval} only: act_police replenishes its bucket continuously"
+            "is replenished every {interval} only: act_police replenishes its bucket continuously; leave the interval out"
         ));
     }
     if params.mode == ColourMode::Aware {
-        return Err("is colour-aware: packets in the kernel have no colour".to_owned());
+        return Err(
+            "is colour-aware: packets in the kernel have no colour; make it colour-blind"
+                .to_owned(),
+        );
     }
     let passes = actions.map(|action| *action == Action::Transmit);
-    let two_buckets = |why: &str| Err(format!("{why}: act_police has one bucket"));
+    let two_buckets = |why: &str| {
+        Err(format!(
+            "{why}: act_police has one bucket; drop or pass both what exceeds and what violates"
+        ))
+    };
     match (params.algorithm, passes) {
-        (_, [false, ..]) => Err("drops what conforms: act_police drops only what exceeds".to_owned()),
+        (_, [false, ..]) => Err("drops what conforms: act_police drops only what exceeds; let it pass".to_owned()),
         // With two colours there is no yellow.
         (MeterAlgorithm::SingleRateTwoColour { cir, cbs }, [_, _, false])
         // Green spends from the committed bucket alone.

@@ -2,8 +2,9 @@
 
 use super::Feature;
 use super::counting::Counting;
+use super::tree::Place;
 use slicewise_model::{ClassParams, FlowQueueParams, QueueLimitParams, RedCurve, WredParams};
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// The shortest Ethernet frame without FCS, in bytes.
 const SHORTEST_FRAME_BYTES: u64 = 60;
@@ -32,19 +33,20 @@ impl Queue {
     }
 }
 
-/// The queue of `class`, served at `rate` at most.
+/// The queue of `class` at its place.
 pub(super) fn queue(
     class: &ClassParams,
-    rate: BitRate,
+    place: Place<'_>,
     counting: Counting,
 ) -> Result<Queue, Refusal> {
     if class.hqos.is_some() {
-        let problem = "the kernel has no discipline like the hierarchical scheduler of DPDK";
+        let problem = "the kernel has no discipline like the hierarchical scheduler of DPDK; export it `--to dpdk`, or run it \
+                       `--on dpdk`";
         return Err(("hqos", problem.to_owned()));
     }
     match (&class.flow_queue, &class.wred) {
         (Some(flow_queue), _) => flows(class, flow_queue),
-        (None, Some(wred)) => red(class, wred, rate, counting),
+        (None, Some(wred)) => red(class, wred, place, counting),
         (None, None) => tail_drop(class, counting),
     }
 }
@@ -61,11 +63,15 @@ fn limit(limit: QueueLimitParams) -> Result<Limit, Refusal> {
         return Ok(Limit::Packets(limit.packets));
     }
     if u64::from(limit.packets) < limit.bytes.bytes() / SHORTEST_FRAME_BYTES {
-        return refused("a queue of the kernel has a limit in packets or in bytes, not both");
+        return refused(
+            "a queue of the kernel has a limit in packets or in bytes, not both; give one of them",
+        );
     }
     match u32::try_from(limit.bytes.bytes()) {
         Ok(bytes) => Ok(Limit::Bytes(bytes)),
-        Err(_) => refused("a queue of the kernel holds at most 4294967295 bytes"),
+        Err(_) => {
+            refused("a queue of the kernel holds at most 4294967295 bytes; give a shorter limit")
+        }
     }
 }
 
@@ -91,12 +97,14 @@ fn micros(time: Duration) -> u64 {
 fn flows(class: &ClassParams, params: &FlowQueueParams) -> Result<Queue, Refusal> {
     let refused = |problem: &str| Err(("flow_queue", problem.to_owned()));
     if params.levels.count() > 1 {
-        return refused("fq_codel has no priorities among its flows");
+        return refused(
+            "fq_codel has no priorities among its flows; leave its levels out, or give each a class with `priority`",
+        );
     }
     let Limit::Packets(packets) = limit(class.queue_limit)? else {
         return refused(
             "fq_codel and codel have a limit in packets; the one in bytes that fq_codel has counts \
-             the kernel's memory, not frames",
+             the kernel's memory, not frames; give the limit in packets",
         );
     };
     let ecn = if params.ecn { "ecn" } else { "noecn" };
@@ -124,19 +132,22 @@ fn flows(class: &ClassParams, params: &FlowQueueParams) -> Result<Queue, Refusal
 fn red(
     class: &ClassParams,
     wred: &WredParams,
-    rate: BitRate,
+    place: Place<'_>,
     counting: Counting,
 ) -> Result<Queue, Refusal> {
     let refused = |problem: String| Err(("wred", problem));
-    let Some(&curve) = wred.curves.first() else {
-        return refused("has no curve".to_owned());
+    // Curves of code points that no packet here has select nothing.
+    let curves = (0u32..64).zip(&wred.curves);
+    let mut curves = curves.filter(|(dscp, _)| place.code_points >> dscp & 1 == 1);
+    let Some((first, &curve)) = curves.next() else {
+        return refused("has no curve for the packets of this class".to_owned());
     };
-    if wred.curves.iter().any(|other| *other != curve) {
-        return refused(
-            "has several curves: red has one for all packets of its queue, and gred chooses its \
-             curve by a mark (tc_index) that no classic filter sets"
-                .to_owned(),
-        );
+    if let Some((second, _)) = curves.find(|(_, other)| **other != curve) {
+        return refused(format!(
+            "has several curves, of code points {first} and {second} for example: red has one for all packets of its \
+             queue, and gred chooses its curve by a mark (tc_index) that no classic filter sets; give all code points of \
+             the class one curve, or each curve a class with a `match` of its code points",
+        ));
     }
     let RedCurve {
         min_packets,
@@ -146,7 +157,7 @@ fn red(
     if min_packets >= max_packets || min_packets == 0 {
         return refused(format!(
             "drops from {min_packets} to {max_packets} packets on: red needs a minimum above zero and \
-             below its maximum"
+             below its maximum; raise `max` above `min`, and `min` above 0"
         ));
     }
     let bytes = |packets: u32| u64::from(packets) * RED_PACKET_BYTES;
@@ -155,12 +166,12 @@ fn red(
         Limit::Bytes(bytes) => bytes.into(),
     };
     if held > u64::from(u32::MAX) || bytes(max_packets) > u64::from(u32::MAX) {
-        return refused("red holds at most 4294967295 bytes".to_owned());
+        return refused("red holds at most 4294967295 bytes: give shorter limits".to_owned());
     }
     let Some(burst) = red_burst(min_packets, wred.exponential_weight) else {
         return refused(format!(
             "an average with weight 2^-{} from {min_packets} packets on has no burst that tc would \
-             derive it from",
+             derive it from; give another `weight_exponent`",
             wred.exponential_weight
         ));
     };
@@ -170,7 +181,7 @@ fn red(
         bytes(min_packets),
         bytes(max_packets),
         one_part_in(mark_denominator),
-        rate.bits_per_second()
+        place.rate.bits_per_second()
     );
     // Without `harddrop`, red would mark above the maximum, too.
     let text = text + if wred.ecn { " ecn harddrop" } else { "" };

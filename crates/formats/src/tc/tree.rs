@@ -13,6 +13,7 @@ use super::counting::Counting;
 use super::queue;
 use super::{Feature, TcCommand, link_burst};
 use crate::export::Inexpressible;
+use crate::flow::{Flow, flows_of};
 use crate::tc::filter::FieldsUsed;
 use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration, NANOS_PER_SECOND};
@@ -56,6 +57,8 @@ pub(super) struct Place<'a> {
     pub(super) rate: BitRate,
     /// What stands before the names of its classes.
     pub(super) path: &'a str,
+    /// The code points that its packets may have: bit `n` stands for code point `n`.
+    pub(super) code_points: u64,
 }
 
 /// One class of an HTB.
@@ -92,7 +95,7 @@ impl Writer<'_> {
         }
         if let Some(queue) = policy.queues.first() {
             let why = format!(
-                "several classes may use the queue `{}`: here each class of HTB has a queue of its own",
+                "several classes may use the queue `{}`: here each class of HTB has a queue of its own; give each class its own, without `queue`",
                 queue.name
             );
             self.refuse(place.path, "queues", why);
@@ -111,18 +114,30 @@ impl Writer<'_> {
                         },
                     );
                 }
-                None => self.queue(only, place.parent, place.rate, &path_of(place.path, only)),
+                None => {
+                    let path = path_of(place.path, only);
+                    let place = Place {
+                        path: &path,
+                        ..place
+                    };
+                    self.queue(only, place);
+                }
             },
-            [.., default] if policy.is_one_queue() => self.queue(
-                default,
-                place.parent,
-                place.rate,
-                &path_of(place.path, default),
-            ),
+            [.., default] if policy.is_one_queue() => {
+                let path = path_of(place.path, default);
+                let place = Place {
+                    path: &path,
+                    ..place
+                };
+                self.queue(default, place);
+            }
             classes if classes.len() > CLASSES_MAX => self.refuse(
                 place.path,
                 "classes",
-                format!("are {}: an HTB holds {CLASSES_MAX}", classes.len()),
+                format!(
+                    "are {}: an HTB holds {CLASSES_MAX}; divide them among classes with a `child`",
+                    classes.len()
+                ),
             ),
             _ => self.htb(policy, place),
         }
@@ -137,7 +152,8 @@ impl Writer<'_> {
                     &path_of(path, class),
                     "guarantee",
                     "the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps \
-                     rates, and serves first or in turn"
+                     rates, and serves first or in turn; run the policy on the gateway, or write one with `minimum` \
+                     (a rate) and `priority` (served first)"
                         .to_owned(),
                 );
             }
@@ -147,7 +163,8 @@ impl Writer<'_> {
                 path,
                 "discipline",
                 "the kernel has no scheduler that shares the excess tenant by tenant under maximums \
-                 with bursts, as the discipline `guaranteed` does"
+                 with bursts, as the discipline `guaranteed` does; run the policy on the gateway, or write one of \
+                 `minimum_share` with `weight` and `shape`"
                     .to_owned(),
             );
         }
@@ -178,19 +195,20 @@ impl Writer<'_> {
         });
     }
 
-    fn queue(&mut self, class: &ClassParams, parent: &str, rate: BitRate, path: &str) {
-        match queue::queue(class, rate, self.counting) {
+    /// The queue of `class` at `place`, whose path is its own.
+    fn queue(&mut self, class: &ClassParams, place: Place<'_>) {
+        match queue::queue(class, place, self.counting) {
             Ok(queue) => {
                 self.needs.extend(queue.needs);
-                let why = format!("Queue of `{path}`.");
+                let why = format!("Queue of `{}`.", place.path);
                 self.command(
                     &why,
-                    &format!("qdisc add parent {parent}"),
+                    &format!("qdisc add parent {}", place.parent),
                     &queue.arguments,
                 );
                 queue.differences.into_iter().for_each(|d| self.differs(d));
             }
-            Err((what, why)) => self.refuse(path, what, why),
+            Err((what, why)) => self.refuse(place.path, what, why),
         }
     }
 
@@ -202,7 +220,9 @@ impl Writer<'_> {
             .collect();
         if levels.len() >= HTB_PRIORITIES {
             let (there, most) = (levels.len(), HTB_PRIORITIES - 1);
-            let why = format!("has {there} levels: beside the classes without, HTB has {most}");
+            let why = format!(
+                "has {there} levels: beside the classes without, HTB has {most}; give several classes one level"
+            );
             self.refuse(place.path, "priority", why);
             return;
         }
@@ -256,7 +276,7 @@ impl Writer<'_> {
         let sum = guaranteed.fold(BitRate::ZERO, |sum, (rate, _)| sum + rate.rate);
         if sum > place.rate {
             let why = format!(
-                "add up to {sum}, more than the {} there is: HTB would not keep any of them",
+                "add up to {sum}, more than the {} there is: HTB would not keep any of them; lower one",
                 place.rate
             );
             self.refuse(place.path, "guarantees", why);
@@ -346,7 +366,12 @@ impl Writer<'_> {
         self.htb_class(htb, "One queue for all classes.", &leaf);
         let path = path_of(htb.place.path, default);
         let parent = format!("{:x}:{minor:x}", htb.handle);
-        self.queue(default, &parent, htb.place.rate, &path);
+        let place = Place {
+            parent: &parent,
+            path: &path,
+            ..htb.place
+        };
+        self.queue(default, place);
     }
 
     fn leaves(&mut self, htb: &Htb<'_>) {
@@ -363,7 +388,8 @@ impl Writer<'_> {
             };
             if quantum > i32::MAX.unsigned_abs().into() {
                 let why = format!(
-                    "of {} against {divisor} is a turn of {quantum} bytes, more than HTB can give",
+                    "of {} against {divisor} is a turn of {quantum} bytes, more than HTB can give; choose weights that are closer \
+                     together",
                     class.weight
                 );
                 self.refuse(&path, "weight", why);
@@ -376,15 +402,17 @@ impl Writer<'_> {
             self.htb_class(htb, &format!("Class `{path}`."), &leaf);
             let parent = format!("{:x}:{minor:x}", htb.handle);
             let rate = class.shape.map_or(htb.place.rate, |shape| shape.rate.rate);
+            let place = Place {
+                parent: &parent,
+                rate,
+                path: &path,
+                code_points: htb.place.code_points & code_points(htb.policy, index),
+            };
             match &class.child {
-                None => self.queue(class, &parent, rate, &path),
+                None => self.queue(class, place),
                 Some(child) => {
-                    let place = Place {
-                        parent: &parent,
-                        rate: rate.min(htb.place.rate),
-                        path: &path,
-                    };
-                    self.policy(child, place);
+                    let rate = rate.min(htb.place.rate);
+                    self.policy(child, Place { rate, ..place });
                 }
             }
             self.rate_differences(class, &path);
@@ -455,7 +483,7 @@ fn burst_refused(rate: BitRate, burst: ByteCount) -> Option<String> {
     (nanos > u128::from(most) || u32::try_from(burst.bytes()).is_err()).then(|| {
         format!(
             "a burst of {burst} at {rate}: tc states a burst in 32 bits as the time that the rate takes \
-             for it, {} s at most, and in bytes, 4294967295 at most",
+             for it, {} s at most, and in bytes, 4294967295 at most; give a smaller burst",
             most / NANOS_PER_SECOND
         )
     })
@@ -466,6 +494,28 @@ fn path_of(path: &str, class: &ClassParams) -> String {
         "" => class.name.clone(),
         path => format!("{path}/{}", class.name),
     }
+}
+
+/// The code points that packets of a class may have, bit `n` for code point `n`; those that are no IP packets have 0.
+fn code_points(policy: &PolicyParams, index: usize) -> u64 {
+    let own = |class: &ClassParams| {
+        let flows = class.matches.as_ref().map(flows_of)?.ok()?;
+        Some(flows)
+    };
+    // What classes before it take whatever else a packet has.
+    let before = policy.classes.iter().take(index).filter_map(own).flatten();
+    let taken = before.fold(0, |taken, flow| match (flow.dscp, flow.without_dscp()) {
+        (Some(set), rest) if rest == Flow::default() => taken | set,
+        _ => taken,
+    });
+    let of_class = policy.classes.get(index).and_then(own);
+    let matched = of_class.map_or(u64::MAX, |flows| {
+        flows
+            .iter()
+            .fold(0, |set, flow| set | flow.dscp.unwrap_or(u64::MAX))
+    });
+    // Class maps of code points match IP packets alone.
+    matched & !(taken & !1)
 }
 
 /// Euclid's.

@@ -391,7 +391,7 @@ fn other_languages_have_no_such_scheduler() {
     assert_snapshot!(refusals.join("\n"), @"
     policy `dpdk`, class `class-default`: IOS cannot express this: the hierarchical scheduler of DPDK
     policy `dpdk`: Linux traffic control cannot express this:
-      class `class-default`: hqos: the kernel has no discipline like the hierarchical scheduler of DPDK
+      class `class-default`: hqos: the kernel has no discipline like the hierarchical scheduler of DPDK; export it `--to dpdk`, or run it `--on dpdk`
     policy `dpdk`: Open vSwitch cannot express this:
       class `class-default`: hqos: queues are not divided
     policy `dpdk`: a request of P4-TINS cannot express this:

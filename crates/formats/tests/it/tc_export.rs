@@ -395,6 +395,63 @@ fn one_curve_of_early_detection_is_red() {
     ");
 }
 
+/// The disciplines `red`, or what is said of `wred`, of a policy with early detection in its class `c`, where `map` is the class
+/// map of that class and `before` a class that is tested first.
+fn early_detection(map: &str, before: &str) -> String {
+    let text = format!(
+        "class-map match-any c\n {map}\nclass-map match-all first\n match dscp default\n\
+         policy-map p\n{before} class c\n  bandwidth 4000\n  random-detect dscp-based\n  random-detect dscp 46 20 40 10\n  random-detect dscp 34 10 40 10\n"
+    );
+    match tc::write(&resolve(&parse(&text)), LICENCE, "eth0") {
+        Ok(config) => {
+            let all = commands(&config);
+            let red = all.lines().filter_map(|line| line.split_once(" red "));
+            red.map(|(_, red)| red.to_owned())
+                .collect::<Vec<_>>()
+                .join("\n")
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn only_the_curves_of_code_points_that_a_class_can_have_decide_whether_it_is_red() {
+    let ef = early_detection("match dscp ef", "");
+    assert_snapshot!(ef, @"limit 96000 min 30000 max 60000 avpkt 1500 burst 106 probability 0.1 bandwidth 35000000bit");
+    let first = " class first\n  bandwidth 1000\n";
+    assert_eq!(early_detection("match dscp ef", first), ef);
+    let two = early_detection("match dscp ef af41", "");
+    assert!(
+        two.contains("class `c`: wred: has several curves, of code points 34 and 46"),
+        "{two}"
+    );
+    // Other packets than those of the code point, or its packets before other classes take them.
+    for map in [
+        "match protocol ip",
+        "match dscp ef default",
+        "match vlan 10",
+    ] {
+        let said = early_detection(map, "");
+        assert!(
+            said.contains("has several curves, of code points 0 and"),
+            "{map}: {said}"
+        );
+    }
+    let red = early_detection("match dscp ef default", first);
+    assert!(
+        red.contains("has several curves"),
+        "packets that are not IP have 0: {red}"
+    );
+}
+
+#[test]
+fn a_class_within_another_has_the_code_points_of_both() {
+    let text = "class-map match-any c\n match dscp ef\npolicy-map inner\n class class-default\n  random-detect dscp-based\n\
+                policy-map p\n class c\n  shape average 4000000\n  service-policy inner\n";
+    let config = tc::write(&resolve(&parse(text)), LICENCE, "eth0").unwrap();
+    assert!(commands(&config).contains(" red "), "{}", commands(&config));
+}
+
 #[test]
 fn flow_queues_are_codel_and_fq_codel() {
     let of_flows = |flows: Option<u32>| {
@@ -445,10 +502,10 @@ fn everything_that_cannot_be_expressed_is_listed() {
     );
     assert_snapshot!(error.unwrap_err(), @"
     policy `p`: Linux traffic control cannot express this:
-      class `b`: wred: has several curves: red has one for all packets of its queue, and gred chooses its curve by a mark (tc_index) that no classic filter sets
-      class `a`: police: sets DSCP 8 on some packets: act_police passes or drops, and has no other action for what exceeds
-      class `c`: set_dscp: the kernel rewrites headers with act_pedit alone, which does not find IP behind a second VLAN tag and leaves the checksum to another action
-      class `c`: police: passes what either the committed or the excess bucket holds (RFC 2697): act_police has one bucket
+      class `b`: wred: has several curves, of code points 0 and 8 for example: red has one for all packets of its queue, and gred chooses its curve by a mark (tc_index) that no classic filter sets; give all code points of the class one curve, or each curve a class with a `match` of its code points
+      class `a`: police: sets DSCP 8 on some packets: act_police passes or drops, and has no other action for what exceeds; choose `transmit` or `drop`
+      class `c`: set_dscp: the kernel rewrites headers with act_pedit alone, which does not find IP behind a second VLAN tag and leaves the checksum to another action; mark packets where they come in, or run the policy on the gateway
+      class `c`: police: passes what either the committed or the excess bucket holds (RFC 2697): act_police has one bucket; drop or pass both what exceeds and what violates
     ");
 }
 
@@ -477,8 +534,8 @@ fn guarantees_with_a_delay_bound_are_refused_class_by_class() {
     let error = tc::write(&resolve(&spec), LICENCE, "eth0").unwrap_err();
     assert_snapshot!(error, @"
     policy `guaranteed`: Linux traffic control cannot express this:
-      class `a`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn
-      class `c`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn
+      class `a`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn; run the policy on the gateway, or write one with `minimum` (a rate) and `priority` (served first)
+      class `c`: guarantee: the kernel has no scheduler that keeps a delay bound for each slice: HTB keeps rates, and serves first or in turn; run the policy on the gateway, or write one with `minimum` (a rate) and `priority` (served first)
     ");
 }
 
@@ -502,7 +559,7 @@ fn queues_that_classes_share_and_meters_choose_are_refused() {
     let shared = spec(chosen, vec![QueueSpec::new("low")]);
     assert_snapshot!(tc::write(&resolve(&shared), LICENCE, "eth0").unwrap_err(), @"
     policy `shared`: Linux traffic control cannot express this:
-      queues: several classes may use the queue `low`: here each class of HTB has a queue of its own
+      queues: several classes may use the queue `low`: here each class of HTB has a queue of its own; give each class its own, without `queue`
     ");
     let slow = PolicerSpec {
         refill_interval: Some(Duration::from_millis(1)),
@@ -511,7 +568,7 @@ fn queues_that_classes_share_and_meters_choose_are_refused() {
     let slow = spec(slow, Vec::new());
     assert_snapshot!(tc::write(&resolve(&slow), LICENCE, "eth0").unwrap_err(), @"
     policy `shared`: Linux traffic control cannot express this:
-      class `class-default`: police: is replenished every 1 ms only: act_police replenishes its bucket continuously
+      class `class-default`: police: is replenished every 1 ms only: act_police replenishes its bucket continuously; leave the interval out
     ");
 }
 
@@ -555,7 +612,7 @@ fn refuses_guarantees_beyond_the_link_and_impossible_names() {
     assert_snapshot!(error, @"
     policy `bandwidth`: Linux traffic control cannot express this:
       interface: `eth 0` is not the name of one: 1 to 15 characters, none of them a space, `/` or `:`
-      guarantees: add up to 17.5 Mbit/s, more than the 10 Mbit/s there is: HTB would not keep any of them
+      guarantees: add up to 17.5 Mbit/s, more than the 10 Mbit/s there is: HTB would not keep any of them; lower one
     ");
     let none = Rate::l2(BitRate::ZERO);
     let error = tc::write(&no_policy(), none, "eth0").unwrap_err();

@@ -15,7 +15,8 @@ impl Writer<'_> {
             let path = path_of(htb.place.path, class);
             if class.set_dscp.is_some() {
                 let why = "the kernel rewrites headers with act_pedit alone, which does not find IP \
-                           behind a second VLAN tag and leaves the checksum to another action";
+                           behind a second VLAN tag and leaves the checksum to another action; mark packets where they come \
+                           in, or run the policy on the gateway";
                 self.refuse(&path, "set_dscp", why.to_owned());
             }
             let policer = self.policer(class, &path);
