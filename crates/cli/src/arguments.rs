@@ -112,6 +112,9 @@ pub struct InitOptions {
     /// The policy map to study, where the configuration attaches several.
     #[arg(long, value_name = "NAME", requires = "ios")]
     pub policy_map: Option<String>,
+    /// Write a study of what LibreQoS shapes: DIR holds `ShapedDevices.csv`, and `network.json` where there is one.
+    #[arg(long, value_name = "DIR", conflicts_with = "ios")]
+    pub libreqos: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -288,6 +291,10 @@ pub struct AnalyseOptions {
 pub struct CheckOptions {
     /// The file.
     pub study: PathBuf,
+    /// What is to carry out the runs of the study: what it cannot carry out is reported, too. A policy, or a case, that it would
+    /// leave out is a warning where others remain. Programs, rights and the kernel of this machine are for `doctor`.
+    #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
+    pub on: BackendName,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! `slicewise init`: a study to start from.
 
+mod libreqos;
+
 use crate::Failure;
 use crate::arguments::InitOptions;
 use crate::exit::Exit;
@@ -13,9 +15,22 @@ const STARTER: &str = include_str!("init/starter.yaml");
 
 pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
     let file = &options.file;
-    let study = match &options.ios {
-        Some(configuration) => of_ios(configuration, file, options.policy_map.as_deref())?,
-        None => STARTER.to_owned(),
+    let (study, holds) = match (&options.ios, &options.libreqos) {
+        (Some(configuration), _) => (
+            of_ios(configuration, file, options.policy_map.as_deref())?,
+            format!(
+                "a study of {}. Fill in what its slices send, then run it",
+                configuration.display()
+            ),
+        ),
+        (None, Some(folder)) => {
+            let (study, holds) = libreqos::study(folder)?;
+            (study, format!("{holds}. Run it"))
+        }
+        (None, None) => (
+            STARTER.to_owned(),
+            "two slices, three policies, two loads. Run it".to_owned(),
+        ),
     };
     if file == Path::new("-") {
         output::styled(&study);
@@ -33,16 +48,7 @@ pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
     created
         .write_all(study.as_bytes())
         .map_err(|error| Failure::system(format!("cannot write `{}`: {error}", file.display())))?;
-    let shown = file.display();
-    match &options.ios {
-        Some(configuration) => outln!(
-            "{shown}: a study of {}. Fill in what its slices send, then run it: `slicewise run {shown}`",
-            configuration.display()
-        ),
-        None => outln!(
-            "{shown}: two slices, three policies, two loads. Run it: `slicewise run {shown}`"
-        ),
-    }
+    outln!("{0}: {holds}: `slicewise run {0}`", file.display());
     Ok(Exit::Success)
 }
 

@@ -12,6 +12,8 @@ mod error;
 mod export;
 mod flow;
 pub mod ios;
+mod json;
+pub mod libreqos;
 pub mod ovs;
 pub mod p4_tins;
 mod script;

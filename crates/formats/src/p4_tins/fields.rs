@@ -1,7 +1,7 @@
 //! The members of a JSON object, each known and given once.
 
-use super::json::{Node, Value};
 use crate::error::{Report, Span, TextError, closest, one_of, quoted};
+use crate::json::{Node, Value};
 use slicewise_units::{BitRate, ByteCount};
 
 /// The members of one object.

@@ -1,9 +1,9 @@
 //! The flows of a slice: header fields as a switch's table takes them.
 
 use super::fields::{Fields, whole, wrong};
-use super::json::{Node, Value};
 use crate::error::{Report, TextError, quoted};
 use crate::flow::Flow;
+use crate::json::{Node, Value};
 use slicewise_model::IpPrefix;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;

@@ -9,7 +9,6 @@
 mod data_plane;
 mod fields;
 mod flows;
-mod json;
 mod request;
 mod write;
 

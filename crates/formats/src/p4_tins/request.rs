@@ -2,9 +2,9 @@
 
 use super::fields::{Fields, burst, rate, wrong};
 use super::flows;
-use super::json::{self, Node, Value};
 use crate::error::{Report, Span, TextError, quoted};
 use crate::flow::{FLOWS_MAX, Flow};
+use crate::json::{self, Node, Value};
 use slicewise_model::CLASS_DEFAULT;
 use slicewise_units::{BitRate, ByteCount};
 use std::collections::BTreeMap;

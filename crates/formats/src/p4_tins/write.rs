@@ -2,12 +2,12 @@
 
 use super::data_plane::DataPlane;
 use super::flows;
-use super::json::quote;
 use super::request::{RESERVED, Slice, SliceRequests, parse};
 use super::{COUNTS, LARGEST_FRAME};
 use crate::error::Span;
 use crate::export::{ExportError, Inexpressible};
 use crate::flow::flows_of;
+use crate::json::quote;
 use slicewise_model::{Action, ClassParams, ColourMode, MeterAlgorithm, PolicyParams, PortParams};
 
 const LANGUAGE: &str = "a request of P4-TINS";

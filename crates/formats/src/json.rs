@@ -9,13 +9,13 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 /// A value and where it begins.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) value: Value,
-    pub(super) span: Span,
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) span: Span,
 }
 
 #[derive(Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Null,
     Bool,
     /// As written.
@@ -27,14 +27,14 @@ pub(super) enum Value {
 }
 
 #[derive(Debug)]
-pub(super) struct Key {
-    pub(super) text: String,
-    pub(super) span: Span,
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) span: Span,
 }
 
 impl Value {
     /// What it is, for messages.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool => "a truth value",
@@ -47,7 +47,7 @@ impl Value {
 }
 
 /// The value that `text` consists of.
-pub(super) fn parse(text: &str) -> Result<Node, TextError> {
+pub(crate) fn parse(text: &str) -> Result<Node, TextError> {
     let places = Places::of(text.strip_prefix('\u{feff}').unwrap_or(text));
     serde_json::from_str::<serde_json::Value>(places.text)
         .map_err(|error| places.not_json(&error))?;
@@ -143,7 +143,7 @@ impl<'a> Places<'a> {
 }
 
 /// `text` as JSON.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
