@@ -40,7 +40,9 @@ pub struct Slice {
     #[schema(max_items = 16, value_type = Vec<Name>)]
     pub path: Vec<String>,
     /// Packets of the forward direction: a packet belongs to the slice if any of them matches. No packet may belong to two slices of the
-    /// same link and direction. Classes of a gateway's own policy are tested before slices.
+    /// same link and direction. Classes of a gateway's own policy are tested before slices. A change of them drops and reorders no packet: those that
+    /// change to another slice wait until those before them have left. Matches that are no few exact values and prefixes, such as most ranges of
+    /// more than 16 ports, cost the guarantee until the older packets of the slice have left: meanwhile it is best effort.
     #[schema(min_items = 1, max_items = 64)]
     pub matches: Vec<Match>,
     /// What it gets in the forward direction; absent if it does not exist there.

@@ -120,8 +120,9 @@ pub struct DefinitionOptions {
     pub path: Option<Vec<String>>,
     /// Packets of the slice in the forward direction, as `protocol=udp,destination_port=5201`: `source` and `destination`
     /// (prefixes), `protocol`, `source_port`, `destination_port` (a port or `80-90`), `dscp`, `vlan`, `inner_vlan`, `teid`.
-    /// May be given several times: a packet belongs to the slice if any of them matches. Where `change` gives others, packets
-    /// that change to another slice wait until those before them have left.
+    /// May be given several times: a packet belongs to the slice if any of them matches. `change` drops no packet for other
+    /// matches, and reorders none: packets that change to another slice wait until those before them have left. For most ranges of
+    /// more than 16 ports, the slice is best effort until its older packets have left.
     #[arg(long = "match", value_name = "FIELDS")]
     pub matches: Vec<String>,
     #[command(flatten)]

@@ -594,3 +594,26 @@ proptest! {
         (0..8).for_each(|_| model.check());
     }
 }
+
+#[test]
+fn a_range_of_more_than_16_ports_changes_in_place_only_as_a_block() {
+    let prompt = guaranteed(4_000, 6_000, Duration::from_millis(8));
+    let change = |ports: RangeInclusive<u16>| {
+        let mut port = Port::new(&spec(&[(1..=1, prompt)]), Some(LINK));
+        let matches = ClassMap {
+            name: "vlan1-1".to_owned(),
+            mode: MatchMode::All,
+            conditions: vec![Condition::DestinationPort(ports)],
+        };
+        let matches = Box::new(matches);
+        let name = "vlan1-1".to_owned();
+        apply(&mut port, SliceChange::Matches { name, matches })
+    };
+    assert!(change(5_000..=5_015).is_ok());
+    assert!(change(4_096..=5_119).is_ok());
+    for ports in [5_000..=5_016, 4_097..=5_120] {
+        let refused = change(ports);
+        let is_it = matches!(refused, Err(SliceChangeError::NotInPlace { .. }));
+        assert!(is_it, "{refused:?}");
+    }
+}
