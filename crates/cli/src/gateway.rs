@@ -2,14 +2,15 @@
 
 use crate::Failure;
 use crate::arguments::GatewayOptions;
-use crate::check::{load_study, policy_named, warn};
+use crate::check::{load_gateway, load_study, policy_named, warn};
 use crate::exit::Exit;
 use crate::{noteln, outln};
 use slicewise_agent::{Agent, AgentParams};
-use slicewise_live::DirectionParams;
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
+use slicewise_live::{DirectionParams, EngineParams};
 use slicewise_study::{
-    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayPacketIo, Pacing,
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
+    GatewayPacketIo, Pacing,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +23,7 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     let loads = AtomicUsize::new(0);
     let load = || match (&options.config, &options.study) {
         (Some(file), _) => {
-            let config = GatewayConfig::load(file);
-            let mut config = config.map_err(|found| Failure::mistakes(found, file))?;
+            let mut config = load_gateway(file)?;
             warn(&config.warnings);
             let controller = config.controller.take();
             Ok((params(config), controller))
@@ -43,6 +43,9 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         }
     }
     if options.check {
+        // Of a configuration, that was checked where it was read.
+        let engine = EngineParams::at_least(params.directions, params.memory_bytes);
+        engine.check().map_err(Failure::mistake)?;
         let [first, second] = &params.interfaces;
         let file = options.config.as_ref().or(options.study.as_ref());
         let file = file.map_or_else(String::new, |file| file.display().to_string());
@@ -134,11 +137,7 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
 fn params(config: GatewayConfig) -> GatewayParams {
     GatewayParams {
         interfaces: config.interfaces,
-        directions: config.directions.map(|direction| DirectionParams {
-            link: direction.link,
-            policy: direction.policy.into(),
-            seed: SEED,
-        }),
+        directions: config.directions.map(direction),
         packet_io: match config.packet_io {
             GatewayPacketIo::Auto => PacketIo::Auto,
             GatewayPacketIo::AfXdp => PacketIo::AfXdp,
@@ -147,6 +146,19 @@ fn params(config: GatewayConfig) -> GatewayParams {
         memory_bytes: config.memory.bytes(),
         metrics_port: config.metrics_port,
     }
+}
+
+fn direction(direction: GatewayDirection) -> DirectionParams {
+    DirectionParams {
+        link: direction.link,
+        policy: direction.policy.into(),
+        seed: SEED,
+    }
+}
+
+/// What forwards on any interfaces.
+pub fn engine_params(config: GatewayConfig) -> EngineParams {
+    EngineParams::at_least(config.directions.map(direction), config.memory.bytes())
 }
 
 /// Whether the user can fix it.

@@ -100,10 +100,16 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
 
 /// How the device under test paces its port.
 pub fn pacing(options: &RunOptions) -> Pacing {
-    match options.on {
-        BackendName::Tc => Pacing::TokenBucket,
-        BackendName::Dpdk => Pacing::Bursts,
-        BackendName::Gateway | BackendName::Sim => Pacing::Departures,
+    pacing_of(options.on).unwrap_or(Pacing::Departures)
+}
+
+/// The same of a back end that sends real packets.
+pub const fn pacing_of(on: BackendName) -> Option<Pacing> {
+    match on {
+        BackendName::Tc => Some(Pacing::TokenBucket),
+        BackendName::Dpdk => Some(Pacing::Bursts),
+        BackendName::Gateway => Some(Pacing::Departures),
+        BackendName::Sim => None,
     }
 }
 
@@ -206,10 +212,11 @@ fn unsupported(
         if !is_wanted(index) {
             return None;
         }
-        let reason = device.supports(policy, study, &missing).err()?;
+        let reasons = device.supports(policy, study, &missing).err()?;
+        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
         Some(Unsupported {
             policy: policy.name.clone(),
-            reason,
+            reason: reasons.join("; "),
         })
     });
     Ok(refused.collect())

@@ -15,12 +15,12 @@ use crate::queue::{FifoQueue, FlowQueue};
 use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
 use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
-use crate::scheduler::strict_priority::{MAX_LEVELS, StrictPriority};
+use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
 use crate::slots::Slots;
 use slicewise_model::{
-    ClassParams, Colour, Discipline, FlowQueueParams, PolicyParams, QueueLimitParams, QueueParams,
-    ShaperParams, WredParams,
+    ClassParams, Colour, Discipline, FlowQueueParams, MAX_PRIORITY_LEVELS, PolicyParams,
+    QueueLimitParams, QueueParams, ShaperParams, WredParams,
 };
 use slicewise_units::{ByteCount, Instant};
 use std::collections::BTreeMap;
@@ -48,7 +48,9 @@ pub struct PipelineParams {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// More priority levels in one policy than a strict-priority node holds.
-    #[error("policy `{policy}` has {levels} priority levels: at most {} are possible", MAX_LEVELS - 1)]
+    #[error(
+        "policy `{policy}` has {levels} priority levels: at most {MAX_PRIORITY_LEVELS} are possible"
+    )]
     TooManyLevels {
         /// The policy.
         policy: String,
@@ -225,7 +227,7 @@ impl Builder {
         levels: BTreeMap<u8, Vec<NodeId>>,
         others: &[(NodeId, Waiting)],
     ) -> Result<NodeId, BuildError> {
-        if levels.len() >= MAX_LEVELS {
+        if levels.len() > MAX_PRIORITY_LEVELS {
             let levels = levels.len();
             return Err(BuildError::TooManyLevels {
                 policy: policy.name.clone(),

@@ -22,8 +22,8 @@ pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
 pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
     Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayRange, DelayReason, Free,
-    GuaranteeParams, GuaranteeRequest, GuaranteedParams, MaximumParams, Offer, Problem, Refusal,
-    Reservation, Reservations, SetMember, SliceParams, TenantParams,
+    GuaranteeParams, GuaranteeRequest, GuaranteedParams, MAX_DELAYS, MaximumParams, Offer, Problem,
+    Refusal, Reservation, Reservations, SetMember, SliceParams, TenantParams,
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
@@ -36,7 +36,7 @@ pub use policy::{
 pub use queue::{
     QueueLimitParams, QueueLimitSpec, RedCurve, RedCurveSpec, WredKey, WredParams, WredSpec,
 };
-pub use resolve::{Part, PolicyError, PortParams};
+pub use resolve::{MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams};
 
 use slicewise_units::{Accounting, BitRate};
 

@@ -27,6 +27,8 @@ const PRIORITY_BURST: Duration = Duration::from_millis(200);
 const MAX_DSCP: u8 = 63;
 /// Most levels of nesting: link, tenant, slice, class and one spare.
 const MAX_DEPTH: usize = 5;
+/// Most levels of strict priority in one policy.
+pub const MAX_PRIORITY_LEVELS: usize = 63;
 
 /// Why a policy cannot run: class, setting, and problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -169,7 +171,34 @@ impl PolicySpec {
             queues,
         };
         self.check_sums(&params, port.rate.rate.min(port.admissible.rate))?;
+        self.check_levels(&params)?;
         Ok(params)
+    }
+
+    /// Classes and queues have no more levels of priority than a scheduler serves.
+    fn check_levels(&self, params: &PolicyParams) -> Result<(), PolicyError> {
+        let queues = params.queues.iter();
+        let queues = queues.filter_map(|it| Some((it.priority?.level, Part::Queue, &it.name)));
+        let classes = params.classes.iter();
+        let classes = classes.filter_map(|it| Some((it.priority?.level, Part::Class, &it.name)));
+        let mut levels = BTreeSet::new();
+        for (level, part, name) in queues.chain(classes) {
+            levels.insert(level);
+            if levels.len() > MAX_PRIORITY_LEVELS {
+                return Err(PolicyError {
+                    policy: self.name.clone(),
+                    part,
+                    class: name.clone(),
+                    field: "priority",
+                    problem: format!(
+                        "is the {}th level of this policy: at most {MAX_PRIORITY_LEVELS} are possible; give it a level \
+                         that another has",
+                        levels.len()
+                    ),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Guarantees, of priority and of minimum, must fit together in the parent's rate.

@@ -15,18 +15,14 @@ use slicewise_model::{
 };
 use slicewise_stats::collect::RunCollector;
 use slicewise_stats::record::{DropCount, PopulationRecord, RunRecord, SchedulerFigures};
-use slicewise_study::{PopulationPatternParams, RunError, RunSpec, Study};
+use slicewise_study::{
+    BACKLOG_FRAMES, MAX_WAITING_FRAMES, PopulationPatternParams, RunError, RunSpec, Study,
+};
 use slicewise_traffic::Random;
 use slicewise_units::{Accounting, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::TrafficClass;
 use std::collections::BTreeMap;
 
-/// Frames that a backlogged slice has waiting.
-const BACKLOG_FRAMES: u32 = 2;
-/// Bursts that a slice may have waiting before frames are dropped for lack of room.
-const BURSTS: u32 = 64;
-/// Most frames that may wait in all slices: 4 GiB of descriptors.
-const MAX_FRAMES: u32 = 1 << 27;
 /// Bytes before the IP header of every frame.
 const L3_OFFSET: u8 = 14;
 
@@ -65,8 +61,8 @@ struct Population {
     pattern: PopulationPatternParams,
     first: u32,
     count: u32,
-    /// Frames that fit into the queue of each slice.
-    queue_frames: u32,
+    /// Frames that may wait in each slice.
+    waiting_frames: u32,
     /// When its next burst comes; never for a backlog.
     next_burst: Instant,
     dropped: BTreeMap<&'static str, u64>,
@@ -134,7 +130,7 @@ impl Port {
                 pattern: params.pattern,
                 first,
                 count,
-                queue_frames: slice.queue_limit.packets,
+                waiting_frames: params.waiting_frames(slice.queue_limit.packets),
                 next_burst: Instant::MAX,
                 dropped: BTreeMap::new(),
             });
@@ -348,24 +344,18 @@ fn common_params(policy: &PolicyParams) -> Result<GuaranteedParams, RunError> {
     }
 }
 
-/// Maximum number of waiting frames: the backlogs, and some bursts of every other slice; no slice
-/// holds more than its queue.
+/// Maximum number of waiting frames.
 fn pool_frames(populations: &[Population]) -> Result<u32, RunError> {
-    let frames = populations.iter().fold(0u64, |sum, population| {
-        let frames = match population.pattern {
-            PopulationPatternParams::Backlog => BACKLOG_FRAMES + 1,
-            PopulationPatternParams::Bursts { frames, .. } => frames.saturating_mul(BURSTS),
-        };
-        let frames = frames.min(population.queue_frames);
-        sum.saturating_add(u64::from(population.count) * u64::from(frames))
+    let frames = populations.iter();
+    let frames = frames.fold(0u64, |sum, population| {
+        sum.saturating_add(u64::from(population.count) * u64::from(population.waiting_frames))
     });
     u32::try_from(frames)
         .ok()
-        .filter(|frames| *frames <= MAX_FRAMES)
+        .filter(|frames| *frames <= MAX_WAITING_FRAMES)
         .ok_or_else(|| {
             RunError::Failed(format!(
-                "up to {frames} frames may wait, more than the {MAX_FRAMES} there is room for: set \
-                 smaller bursts or `queue_limit`s"
+                "up to {frames} frames may wait, more than the {MAX_WAITING_FRAMES} there is room for"
             ))
         })
 }

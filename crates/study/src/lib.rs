@@ -23,6 +23,7 @@ mod kind;
 mod licence;
 mod load;
 mod measured;
+mod misfit;
 mod packets;
 pub mod params;
 mod plan;
@@ -44,16 +45,18 @@ pub use gateway::{
     GatewayPacketIo,
 };
 pub use kind::{FileKind, json_schema};
-pub use load::ios_text;
+pub use load::{Misfits, ios_text};
 pub use measured::{CapturePatterns, MeasuredStudy};
+pub use misfit::Misfit;
 pub use params::{
-    AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl,
-    DelayDistribution, DelayVariationParams, DutModel, DutParams, FlowControlParams, HopParams,
-    HostTiming, ImpairmentParams, LicenceParams, LinkImpairments, LossParams, MeasureParams,
-    OnOffParams, PacketSize, PatternParams, Periods, PopulationParams, PopulationPatternParams,
-    QosSchedBursts, QosSchedParams, QosSchedRings, RequestsParams, ResponseSizes, ScenarioParams,
-    ServerParams, ShortFlowsParams, SizesParams, SourceHeaders, SourceParams, StudyLink,
-    StudySlice, SwitchParams, TcpProfile, TransportParams, VideoParams, WeightedSize,
+    AdaptationRule, ApplicationParams, ApplicationSourceParams, BACKLOG_FRAMES, BulkParams,
+    CongestionControl, DelayDistribution, DelayVariationParams, DutModel, DutParams,
+    FlowControlParams, HopParams, HostTiming, ImpairmentParams, LicenceParams, LinkImpairments,
+    LossParams, MAX_WAITING_FRAMES, MeasureParams, OnOffParams, PacketSize, PatternParams, Periods,
+    PopulationParams, PopulationPatternParams, QosSchedBursts, QosSchedParams, QosSchedRings,
+    RequestsParams, ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams,
+    SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransportParams,
+    VideoParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

@@ -13,6 +13,7 @@ use crate::from_ios::is_ios;
 use crate::gateway::GatewayConfig;
 use crate::kind::FileKind;
 use crate::measured::MeasuredStudy;
+use crate::misfit::Misfit;
 use crate::plan::{self, Plan};
 use crate::problem;
 use crate::study::Study;
@@ -71,6 +72,9 @@ pub fn ios_text(path: &Path) -> Result<Option<String>, Diagnostics> {
     Ok(Some(text).filter(|text| is_ios(text)))
 }
 
+/// What else is wrong with a study or a gateway's configuration that has no mistake by itself.
+pub type Misfits<'a, T> = &'a dyn Fn(&T) -> Vec<Misfit>;
+
 /// A file as a tree, and what is needed to make something of it.
 struct Reading<'a> {
     name: String,
@@ -79,6 +83,7 @@ struct Reading<'a> {
     problems: Problems,
     /// Without one where the problems say why.
     root: Option<Node>,
+    misfits: Option<Misfits<'a, Study>>,
 }
 
 impl<'a> Reading<'a> {
@@ -104,6 +109,7 @@ impl<'a> Reading<'a> {
             sources,
             problems,
             root,
+            misfits: None,
         }
     }
 
@@ -217,7 +223,14 @@ impl<'a> Reading<'a> {
     /// The study, and as it is after each change of its timeline.
     fn study_with_phases(&mut self, mut root: Node) -> Option<Study> {
         expand_sources(&mut root, &mut self.problems);
-        let root = &root;
+        let study = self.phases_of(&root)?;
+        for misfit in self.misfits.map_or_else(Vec::new, |of| of(&study)) {
+            misfit.report(&root, &mut self.problems);
+        }
+        Some(study)
+    }
+
+    fn phases_of(&mut self, root: &Node) -> Option<Study> {
         let study = self.check(root, |checker, spec: &StudySpec, name| {
             checker.study(spec, name)
         })?;
@@ -251,7 +264,14 @@ impl<'a> Reading<'a> {
         Ok(plan.0)
     }
 
-    fn gateway(mut self) -> Result<GatewayConfig, Diagnostics> {
+    fn gateway(self) -> Result<GatewayConfig, Diagnostics> {
+        self.fitting_gateway(&|_| Vec::new())
+    }
+
+    fn fitting_gateway(
+        mut self,
+        misfits: Misfits<'_, GatewayConfig>,
+    ) -> Result<GatewayConfig, Diagnostics> {
         let is_study = |root: &&Node| {
             let has = |key| root.entry(key).is_some();
             ["policies", "scenarios", "cases"].into_iter().any(has) && !has("interfaces")
@@ -262,8 +282,13 @@ impl<'a> Reading<'a> {
                 "to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`");
             return Err(self.problems.into_diagnostics(&self.sources));
         }
-        let (config, warnings) =
-            self.checked(|checker, spec: &GatewaySpec, _| checker.gateway(spec))?;
+        let (config, warnings) = self.checked(|checker, spec: &GatewaySpec, _| {
+            let config = checker.gateway(spec)?;
+            for misfit in misfits(&config) {
+                misfit.report(checker.root, checker.problems);
+            }
+            Some(config)
+        })?;
         Ok(GatewayConfig { warnings, ..config })
     }
 
@@ -315,6 +340,31 @@ readable! {
     Study: study;
     /// Read the configuration at `path`.
     GatewayConfig: gateway;
+}
+
+impl StudyFile {
+    /// As [`load`](Self::load), with what else is wrong with each study of the file: `misfits`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), with those misfits that are no warnings.
+    pub fn load_for(path: &Path, misfits: Misfits<'_, Study>) -> Result<Self, Diagnostics> {
+        let mut files = None;
+        let reading = Opened::at(path)?.reading(&mut files);
+        let misfits = Some(misfits);
+        Reading { misfits, ..reading }.study_file()
+    }
+}
+
+impl GatewayConfig {
+    /// As [`load`](Self::load), with what else is wrong with it: `misfits`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), with those misfits that are no warnings.
+    pub fn load_for(path: &Path, misfits: Misfits<'_, Self>) -> Result<Self, Diagnostics> {
+        let mut files = None;
+        let reading = Opened::at(path)?.reading(&mut files);
+        reading.fitting_gateway(misfits)
+    }
 }
 
 impl Plan {

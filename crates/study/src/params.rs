@@ -336,6 +336,25 @@ pub struct PopulationParams {
     pub weights: Vec<u32>,
 }
 
+/// Frames that a backlogged slice of a population has waiting.
+pub const BACKLOG_FRAMES: u32 = 2;
+/// Bursts that a slice of a population may have waiting before frames are dropped for lack of room.
+const WAITING_BURSTS: u32 = 64;
+/// Most frames that may wait in all slices of populations together: 4 GiB of descriptors.
+pub const MAX_WAITING_FRAMES: u32 = 1 << 27;
+
+impl PopulationParams {
+    /// Frames that may wait in one of its slices, whose queue holds `queue_frames`.
+    #[must_use]
+    pub fn waiting_frames(&self, queue_frames: u32) -> u32 {
+        let frames = match self.pattern {
+            PopulationPatternParams::Backlog => BACKLOG_FRAMES + 1,
+            PopulationPatternParams::Bursts { frames, .. } => frames.saturating_mul(WAITING_BURSTS),
+        };
+        frames.min(queue_frames)
+    }
+}
+
 /// What each slice of a population sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PopulationPatternParams {

@@ -166,29 +166,8 @@ impl Study {
     /// # Errors
     /// Where the study cannot be run on real packets.
     pub fn into_testbed(mut self, pacing: Pacing) -> Result<Self, TestbedError> {
-        if !self.populations.is_empty() {
-            return Err(TestbedError::Populations);
-        }
-        if !self.link.impairments.is_none() {
-            return Err(TestbedError::Impairments);
-        }
-        if self.link.propagation > UNNOTICED_PROPAGATION {
-            return Err(TestbedError::Propagation(self.link.propagation));
-        }
-        if !self.path.is_empty() {
-            return Err(TestbedError::Path);
-        }
-        let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
-        if let Some(source) = sources.find(|source| source.headers.ecn != Ecn::NotEct) {
-            return Err(TestbedError::Ecn(source.name.clone()));
-        }
-        if pacing != Pacing::Departures
-            && let Some(phase) = self
-                .phases
-                .iter()
-                .find(|p| p.study.policies != self.policies)
-        {
-            return Err(TestbedError::PolicyChange(phase.name.clone()));
+        if let Some(error) = self.unfit_for_testbed(pacing).into_iter().next() {
+            return Err(error);
         }
         for phase in &mut self.phases {
             phase.study = phase.study.clone().into_testbed(pacing)?;
@@ -257,6 +236,26 @@ impl Study {
         };
         self.digest = derived(&self.digest, profile);
         Ok(self)
+    }
+
+    /// What keeps the study from a testbed, but for policies that do not fit its link.
+    pub(crate) fn unfit_for_testbed(&self, pacing: Pacing) -> Vec<TestbedError> {
+        let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
+        let marked = sources.find(|source| source.headers.ecn != Ecn::NotEct);
+        let propagation = self.link.propagation;
+        let mut phases = self.phases.iter();
+        let changed = phases
+            .find(|phase| phase.study.policies != self.policies)
+            .filter(|_| pacing != Pacing::Departures);
+        let errors = [
+            (!self.populations.is_empty()).then_some(TestbedError::Populations),
+            (!self.link.impairments.is_none()).then_some(TestbedError::Impairments),
+            (propagation > UNNOTICED_PROPAGATION).then_some(TestbedError::Propagation(propagation)),
+            (!self.path.is_empty()).then_some(TestbedError::Path),
+            marked.map(|source| TestbedError::Ecn(source.name.clone())),
+            changed.map(|phase| TestbedError::PolicyChange(phase.name.clone())),
+        ];
+        errors.into_iter().flatten().collect()
     }
 
     /// On a testbed: where descriptors of a card are described, a sentence that says that its interfaces have their own.

@@ -33,7 +33,7 @@ mod workspace;
 
 pub use backend::{Notice, Replay, Testbed};
 pub use command::Tool;
-pub use device::{DeviceKind, DpdkProgram, missing_features};
+pub use device::{DeviceKind, DpdkProgram, UnsupportedSetting, missing_features, supports};
 pub use lease::{Lease, LeaseError};
-pub use suitability::check_sources;
+pub use suitability::{Unsendable, check_sources};
 pub use workspace::CAPTURE_NAMES;

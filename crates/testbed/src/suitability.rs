@@ -9,24 +9,42 @@ use slicewise_wire::PROTOCOL_UDP;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+/// Why a testbed cannot send the sources of a scenario: a message for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("scenario {scenario}: {why}")]
+pub struct Unsendable {
+    /// The scenario.
+    pub scenario: String,
+    /// The source, where it is one alone.
+    pub source_name: Option<String>,
+    /// Why not, and what to do.
+    pub why: String,
+}
+
 /// Whether a testbed can send the sources of a scenario, by its place in the study.
 ///
 /// # Errors
-/// A message for the user.
-pub fn check_sources(study: &Study, scenario: usize) -> Result<(), String> {
+/// The first reason why not.
+pub fn check_sources(study: &Study, scenario: usize) -> Result<(), Unsendable> {
     let offered = Offering::of(study, scenario);
     let Some(scenario) = study.scenarios.get(scenario) else {
         return Ok(());
     };
-    let located = |error: AttemptError| format!("scenario {}: {error}", scenario.name);
-    Plan::of(scenario).map_err(located)?;
-    applications::check(scenario).map_err(located)?;
+    let located = |source_name: Option<&str>| {
+        let source_name = source_name.map(str::to_owned);
+        move |error: AttemptError| Unsendable {
+            scenario: scenario.name.clone(),
+            source_name,
+            why: error.to_string(),
+        }
+    };
+    Plan::of(scenario).map_err(located(None))?;
+    applications::check(scenario).map_err(located(None))?;
     let own: Vec<&SourceParams> = offered.own.iter().filter_map(|sent| sent.first()).collect();
     own.iter()
-        .try_for_each(|source| sent_by_us(source))
-        .map_err(located)?;
+        .try_for_each(|source| sent_by_us(source).map_err(located(Some(&source.name))))?;
     let constant: Vec<&SourceParams> = offered.constant.iter().collect();
-    ports_are_free(&constant, &own).map_err(located)
+    ports_are_free(&constant, &own).map_err(located(None))
 }
 
 /// The sources of a scenario by who sends them.
@@ -105,7 +123,7 @@ mod tests {
         let mut study = example::study();
         let scenario = &mut study.scenarios[0];
         change(&mut scenario.sources);
-        check_sources(&study, 0).map_or_else(|why| why, |()| "suitable".to_owned())
+        check_sources(&study, 0).map_or_else(|why| why.to_string(), |()| "suitable".to_owned())
     }
 
     #[test]

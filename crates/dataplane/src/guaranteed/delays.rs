@@ -1,5 +1,9 @@
 //! Delays of slices, by numbers of eight bits.
 
+use slicewise_model::MAX_DELAYS;
+
+const _: () = assert!(MAX_DELAYS == 1 + u8::MAX as usize);
+
 /// The delays until a deadline that slices have, ns, by numbers that stay the same while others come and go.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Delays {

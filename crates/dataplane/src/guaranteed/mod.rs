@@ -43,7 +43,7 @@ use flow_queues::FlowQueues;
 use hold::Holds;
 pub(crate) use hold::Place;
 use slice::{Life, NIL, SliceState, Tier, cost};
-use slicewise_model::{DelayRange, GuaranteeParams, GuaranteedParams, SliceParams};
+use slicewise_model::{DelayRange, GuaranteeParams, GuaranteedParams, MAX_DELAYS, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use wheel::Wheel;
 
@@ -73,7 +73,7 @@ pub enum SliceError {
     #[error("there is no slice {0}")]
     Unknown(u32),
     /// Slices have too many distinct delays.
-    #[error("slices have 256 distinct delays, the maximum: use one of those")]
+    #[error("slices have {MAX_DELAYS} distinct delays, the maximum: use one of those")]
     TooManyDelays,
     /// Its tenant is not one of the scheduler's.
     #[error("unknown tenant {0}")]

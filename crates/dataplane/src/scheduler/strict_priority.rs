@@ -4,10 +4,11 @@
 
 use super::choice::{Offers, Step};
 use super::offer::Offer;
+use slicewise_model::MAX_PRIORITY_LEVELS;
 use slicewise_units::Instant;
 
-/// Most children of one node: levels are found by their bit in a word.
-pub const MAX_LEVELS: usize = 64;
+// Levels, and what has none below them, are found by their bit in a word.
+const _: () = assert!(MAX_PRIORITY_LEVELS < u64::BITS as usize);
 
 /// Which children have frames; bit 0 is served first.
 #[derive(Debug, Clone, Default)]

@@ -69,6 +69,67 @@ pub struct EngineParams {
     pub adds_slices: bool,
 }
 
+impl EngineParams {
+    /// What any gateway with these directions needs: interfaces that lend no memory, and frames that Ethernet carries everywhere.
+    #[must_use]
+    pub const fn at_least(directions: [DirectionParams; 2], memory_bytes: u64) -> Self {
+        Self {
+            directions,
+            largest_frame: LARGEST_FRAME,
+            receive_queues: [0; 2],
+            memory_bytes,
+            adds_slices: false,
+        }
+    }
+
+    /// Whether an [`Engine`] can be made of them, but for the memory that the system has.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn check(&self) -> Result<(), EngineError> {
+        self.parts(Instant::ZERO).map(|_| ())
+    }
+
+    /// The directions, what their queues want of the memory, and how it is divided.
+    fn parts(&self, now: Instant) -> Result<([Direction; 2], Division, Budget), EngineError> {
+        let [forward, backward] = &self.directions;
+        let directions = [
+            Direction::new(NAMES[0], forward, now)?,
+            Direction::new(NAMES[1], backward, now)?,
+        ];
+        let needs = Needs {
+            receive_queues: self.receive_queues,
+            frame_chunks: chunks_of(self.largest_frame),
+            queues: 0,
+            queue_chunks: 0,
+        };
+        let policies = directions.each_ref();
+        let policies = policies.map(|direction| (direction.policy(), direction.class_names()));
+        let division = Division::new(policies, needs);
+        let needs = division.needs;
+        let room = if self.adds_slices {
+            u64::from(MOST_QUEUED_CHUNKS)
+        } else {
+            0
+        };
+        let dividing = Needs {
+            queue_chunks: needs.queue_chunks.max(room),
+            ..needs
+        };
+        let chunks = self.memory_bytes / CHUNK_BYTES as u64;
+        let budget = Budget::divide(chunks, &dividing).map_err(|TooLittle { least, .. }| {
+            EngineError::TooLittleMemory {
+                bytes: self.memory_bytes,
+                least_bytes: bytes_of(least),
+                needed_bytes: bytes_of(needs.chunks_needed()),
+                receive_queues: self.receive_queues.iter().sum(),
+                queues: needs.queues,
+            }
+        })?;
+        Ok((directions, division, budget))
+    }
+}
+
 /// What the directions of an [`Engine`] run.
 #[derive(Debug, Clone)]
 pub struct EngineBasis {
@@ -189,6 +250,8 @@ const fn mebibytes(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
+/// Longest frame with an IP packet of 1500 B and two tags, without FCS: what an interface holds at least.
+const LARGEST_FRAME: u32 = 1522;
 /// Batches received from one port before departures have their turn.
 const MOST_BATCHES: usize = 4;
 /// Chunks that queues of slices to be added may use: a frame in each is as many as a pipeline holds.
@@ -217,41 +280,8 @@ impl Engine {
     /// # Errors
     /// Where a policy cannot be run or there is not enough memory.
     pub fn new(params: &EngineParams, now: Instant) -> Result<Self, EngineError> {
-        let [forward, backward] = &params.directions;
-        let directions = [
-            Direction::new(NAMES[0], forward, now)?,
-            Direction::new(NAMES[1], backward, now)?,
-        ];
-        let frame_chunks = chunks_of(params.largest_frame);
-        let needs = Needs {
-            receive_queues: params.receive_queues,
-            frame_chunks,
-            queues: 0,
-            queue_chunks: 0,
-        };
-        let policies = directions.each_ref();
-        let policies = policies.map(|direction| (direction.policy(), direction.class_names()));
-        let mut division = Division::new(policies, needs);
+        let (directions, mut division, budget) = params.parts(now)?;
         let needs = division.needs;
-        let chunks = params.memory_bytes / CHUNK_BYTES as u64;
-        let room = if params.adds_slices {
-            u64::from(MOST_QUEUED_CHUNKS)
-        } else {
-            0
-        };
-        let dividing = Needs {
-            queue_chunks: needs.queue_chunks.max(room),
-            ..needs
-        };
-        let budget = Budget::divide(chunks, &dividing).map_err(|TooLittle { least, .. }| {
-            EngineError::TooLittleMemory {
-                bytes: params.memory_bytes,
-                least_bytes: bytes_of(least),
-                needed_bytes: bytes_of(needs.chunks_needed()),
-                receive_queues: params.receive_queues.iter().sum(),
-                queues: needs.queues,
-            }
-        })?;
         let memory = FrameMemory::new(budget.total).map_err(|error| EngineError::Memory {
             bytes: bytes_of(budget.total.into()),
             error,

@@ -77,6 +77,9 @@ impl GuaranteeParams {
     }
 }
 
+/// Most distinct delays of the guarantees of one policy. The admission test rounds the delays beyond a smaller number of them.
+pub const MAX_DELAYS: usize = 256;
+
 /// The most a slice may send, even if the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaximumParams {

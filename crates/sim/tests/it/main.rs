@@ -6,6 +6,7 @@ mod adversary;
 mod ahead;
 mod bound_cases;
 mod bounds;
+mod build_errors;
 mod captures;
 mod chain;
 mod deferred;

@@ -39,6 +39,7 @@ pub(crate) use case::differ_in_more_than_case;
 pub(crate) use gateway::GatewaySpec;
 pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
+pub(crate) use policies::class_place;
 
 use crate::device;
 use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
@@ -376,7 +377,8 @@ impl<'a> Checker<'a> {
         for policy in &mut policies {
             policy.not_judged = self.attached_and_not_judged(&policy.name);
         }
-        self.check_populations(spec, &network.dut, &scenarios, &mut policies);
+        let sending = (&*populations, &*scenarios);
+        self.check_populations(spec, &network.dut, sending, &mut policies);
         self.warn_of_delays(spec, &path, &policies);
         self.check_pipes(spec, &slices, &scenarios, &policies);
         self.check_credits(&slices, &scenarios, &policies);

@@ -5,14 +5,16 @@ use super::traffic::ScenarioSpec;
 use super::{Checker, StudySpec, Table};
 use crate::file::{Node, Span};
 use crate::params::{
-    DutModel, DutParams, PopulationParams, PopulationPatternParams, ScenarioParams,
+    DutModel, DutParams, MAX_WAITING_FRAMES, PopulationParams, PopulationPatternParams,
+    ScenarioParams,
 };
 use crate::plan::{SliceOutcome, plan_of};
 use crate::spec::{At, List, PopulationPattern};
 use crate::study::StudyPolicy;
 use crate::{problem, settings};
-use slicewise_model::Discipline;
+use slicewise_model::{Discipline, MAX_DELAYS};
 use slicewise_units::{ByteCount, Duration};
+use std::collections::BTreeSet;
 
 /// Most slices of a population: sixteen million.
 const MAX_SLICES: u32 = 1 << 24;
@@ -259,7 +261,7 @@ impl Checker<'_> {
         &mut self,
         spec: &StudySpec,
         dut: &DutParams,
-        scenarios: &[ScenarioParams],
+        (populations, scenarios): (&[PopulationParams], &[ScenarioParams]),
         policies: &mut [StudyPolicy],
     ) {
         if spec.populations.len() == 0 || Self::is_misnamed(spec) {
@@ -285,6 +287,56 @@ impl Checker<'_> {
                 }
             }
             self.check_populations_fit(spec, dut, scenarios, policy);
+            self.check_waiting_frames(spec, (populations, scenarios), policy);
+            let delays = policy.params.classes.iter();
+            let delays = delays.filter_map(|class| Some(class.slice?.guarantee?.delay));
+            let delays = delays.collect::<BTreeSet<_>>().len();
+            if delays > MAX_DELAYS {
+                problem!(self.problems, at.span => "the guarantees get {delays} distinct delays: at most {MAX_DELAYS} are \
+                    possible";
+                    "state equal `delay`s");
+            }
+        }
+    }
+
+    /// There is room for all frames that may wait.
+    fn check_waiting_frames(
+        &mut self,
+        spec: &StudySpec,
+        (populations, scenarios): (&[PopulationParams], &[ScenarioParams]),
+        policy: &StudyPolicy,
+    ) {
+        if populations.len() < spec.populations.len() {
+            return;
+        }
+        let queue_frames = |population: &str| {
+            let mut classes = policy.params.classes.iter();
+            let class = classes.find(|class| class.name == population)?;
+            let slice = class.slice.map(|slice| slice.queue_limit);
+            Some(slice.unwrap_or(class.queue_limit).packets)
+        };
+        for scenario in scenarios {
+            let Some((name, written)) = spec.scenarios.entry(&scenario.name) else {
+                continue;
+            };
+            let names = spec.populations.names().into_iter();
+            let counted = names.zip(populations).zip(&scenario.populations);
+            let waiting = counted.filter_map(|((population, params), count)| {
+                let frames = params.waiting_frames(queue_frames(population)?);
+                let at = written.populations.get(population).map(|count| count.span);
+                Some((u64::from(frames) * u64::from(*count), at))
+            });
+            let waiting: Vec<_> = waiting.collect();
+            let all = waiting
+                .iter()
+                .fold(0u64, |sum, (frames, _)| sum.saturating_add(*frames));
+            if all > u64::from(MAX_WAITING_FRAMES) {
+                let most = waiting.iter().max_by_key(|(frames, _)| *frames);
+                let at = most.and_then(|(_, at)| *at).unwrap_or(name.span);
+                problem!(self.problems, at => "under policy `{}` up to {all} frames may wait, more than the \
+                    {MAX_WAITING_FRAMES} there is room for", policy.name;
+                    "choose fewer slices, smaller bursts, or shorter `queue_limit`s");
+            }
         }
     }
 

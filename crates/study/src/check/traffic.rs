@@ -8,10 +8,10 @@ use super::payload::{PayloadSpec, Sizes};
 use super::transport::Transport;
 use super::{Checker, Table, UNKNOWN_RATE};
 use crate::diagnostics::{closest, suggestion};
-use crate::file::{Placed, Span};
+use crate::file::{Capture, Placed, Span};
 use crate::params::{
-    DutParams, HostTiming, OnOffParams, PatternParams, Periods, ScenarioParams, SourceHeaders,
-    SourceParams, StudyLink, StudySlice,
+    DutParams, HostTiming, OnOffParams, PatternParams, Periods, ScenarioParams, SizesParams,
+    SourceHeaders, SourceParams, StudyLink, StudySlice,
 };
 use crate::spec::{
     At, Counted, List, Name, Named, PatternName, Percent, Positive, Reference, Share,
@@ -19,6 +19,7 @@ use crate::spec::{
 use crate::{problem, settings};
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_stats::objective::Objective;
+use slicewise_traffic::{ReplayError, Timeline};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -364,6 +365,9 @@ impl Checker<'_> {
             stop,
             start_spread: Duration::ZERO,
         };
+        if let (PatternName::Replay, Some(pcap)) = (pattern, &spec.pcap) {
+            self.check_capture(pcap, &params);
+        }
         let period = packet_period(&params, &place.network.hosts);
         params.start_spread = spec.start_spread.unwrap_or(period);
         if start < stop {
@@ -493,17 +497,51 @@ impl Checker<'_> {
                 if source.place("pcap").is_none() {
                     problem!(self.problems, at => "`pcap` is missing: which capture is replayed?");
                 }
-                let At { value, span } = source.value.pcap.as_ref()?;
-                let path = self.sources.beside(span.file, value);
-                match self.files.digest(&path) {
-                    Ok(digest) => self.sources.add_digest(&path, digest),
-                    Err(error) => self.unreadable(*span, &path, &error),
-                }
+                let pcap = source.value.pcap.as_ref()?;
+                let path = self.sources.beside(pcap.span.file, &pcap.value);
                 Some(PatternParams::Replay {
                     pcap: self.files.locate(&path),
                 })
             }
         }
+    }
+
+    /// The capture that a source replays can be replayed, and its packets fit on the link.
+    fn check_capture(&mut self, pcap: &At<String>, params: &SourceParams) {
+        let path = self.sources.beside(pcap.span.file, &pcap.value);
+        let known = self.sources.capture(&path);
+        let Some(capture) = known.or_else(|| self.add_capture(&path, pcap.span)) else {
+            return;
+        };
+        let header_bytes = u32::from(params.headers.l3_offset());
+        let mtu = params.largest.l2_bytes.saturating_sub(header_bytes);
+        if params.sizes == SizesParams::Capture && capture.longest > mtu {
+            let longest = capture.longest;
+            self.cannot_replay(&path, pcap.span, &ReplayError::AboveMtu { longest, mtu });
+        }
+    }
+
+    fn add_capture(&mut self, path: &str, at: Span) -> Option<Capture> {
+        let read = self.files.digest(path).and_then(|digest| {
+            let file = self.files.open(path)?;
+            Ok((digest, Timeline::read(file)))
+        });
+        match read {
+            Ok((digest, Ok(timeline))) => {
+                let longest = timeline.longest();
+                let capture = Capture { digest, longest };
+                self.sources.add_capture(path, capture);
+                return Some(capture);
+            }
+            Ok((_, Err(error))) => self.cannot_replay(path, at, &error),
+            Err(error) => self.unreadable(at, path, &error),
+        }
+        None
+    }
+
+    fn cannot_replay(&mut self, path: &str, at: Span, error: &ReplayError) {
+        let shown = self.sources.shown(path);
+        self.problems.add(at, format!("`{shown}`: {error}"));
     }
 }
 

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// Largest study or configuration file read: 16 MiB.
@@ -42,11 +42,28 @@ pub trait Files {
     /// Where no such file, or it is not a text file of that size.
     fn read(&self, path: &str) -> Result<String, FileError>;
 
+    /// A file of any size, to be read from its beginning.
+    ///
+    /// # Errors
+    /// Where no such file, or it cannot be opened.
+    fn open(&self, path: &str) -> Result<Box<dyn Read + Send>, FileError>;
+
     /// SHA-256 of a file of any size.
     ///
     /// # Errors
     /// Where no such file, or it cannot be read.
-    fn digest(&self, path: &str) -> Result<[u8; 32], FileError>;
+    fn digest(&self, path: &str) -> Result<[u8; 32], FileError> {
+        let mut file = self.open(path)?;
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = file.read(&mut buffer).map_err(|error| io_error(&error))?;
+            match buffer.get(..read) {
+                Some(part) if !part.is_empty() => hash.update(part),
+                _ => return Ok(hash.finalize().into()),
+            }
+        }
+    }
 
     /// Where an executor finds the file.
     fn locate(&self, path: &str) -> PathBuf;
@@ -65,7 +82,7 @@ impl Folder {
         Self { root: root.into() }
     }
 
-    fn open(&self, path: &str) -> Result<(File, u64), FileError> {
+    fn opened(&self, path: &str) -> Result<(File, u64), FileError> {
         let path = self.locate(path);
         // Looked at before it is opened: opening a pipe would wait for its other end.
         let metadata = std::fs::metadata(&path).map_err(|error| io_error(&error))?;
@@ -82,6 +99,17 @@ impl Folder {
     }
 }
 
+/// The text of a file, without a byte-order mark.
+fn text(bytes: Vec<u8>) -> Result<String, FileError> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let byte = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(byte);
+        let line = 1 + before.filter(|&&byte| byte == b'\n').count();
+        FileError::NotUtf8 { byte, line }
+    })?;
+    Ok(without_byte_order_mark(text))
+}
+
 fn io_error(error: &std::io::Error) -> FileError {
     match error.kind() {
         std::io::ErrorKind::NotFound => FileError::NotFound,
@@ -91,7 +119,7 @@ fn io_error(error: &std::io::Error) -> FileError {
 
 impl Files for Folder {
     fn read(&self, path: &str) -> Result<String, FileError> {
-        let (file, length) = self.open(path)?;
+        let (file, length) = self.opened(path)?;
         if length > MAX_FILE_BYTES {
             return Err(FileError::TooLarge);
         }
@@ -103,26 +131,12 @@ impl Files for Folder {
         if u64::try_from(bytes.len()).map_or(true, |read| read > MAX_FILE_BYTES) {
             return Err(FileError::TooLarge);
         }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let byte = error.utf8_error().valid_up_to();
-            let before = error.as_bytes().iter().take(byte);
-            let line = 1 + before.filter(|&&byte| byte == b'\n').count();
-            FileError::NotUtf8 { byte, line }
-        })?;
-        Ok(without_byte_order_mark(text))
+        text(bytes)
     }
 
-    fn digest(&self, path: &str) -> Result<[u8; 32], FileError> {
-        let (mut file, _) = self.open(path)?;
-        let mut hash = Sha256::new();
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            let read = file.read(&mut buffer).map_err(|error| io_error(&error))?;
-            match buffer.get(..read) {
-                Some(part) if !part.is_empty() => hash.update(part),
-                _ => return Ok(hash.finalize().into()),
-            }
-        }
+    fn open(&self, path: &str) -> Result<Box<dyn Read + Send>, FileError> {
+        let (file, _) = self.opened(path)?;
+        Ok(Box::new(file))
     }
 
     fn locate(&self, path: &str) -> PathBuf {
@@ -140,7 +154,7 @@ pub(crate) fn without_byte_order_mark(text: String) -> String {
 /// Files held in memory, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryFiles {
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
 }
 
 impl MemoryFiles {
@@ -152,20 +166,22 @@ impl MemoryFiles {
 
     /// Add a file.
     #[must_use]
-    pub fn with(mut self, path: &str, text: &str) -> Self {
-        self.files.insert(path.to_owned(), text.to_owned());
+    pub fn with(mut self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        self.files
+            .insert(path.to_owned(), content.as_ref().to_vec());
         self
     }
 }
 
 impl Files for MemoryFiles {
     fn read(&self, path: &str) -> Result<String, FileError> {
-        self.files.get(path).cloned().ok_or(FileError::NotFound)
+        let file = self.files.get(path).ok_or(FileError::NotFound)?;
+        text(file.clone())
     }
 
-    fn digest(&self, path: &str) -> Result<[u8; 32], FileError> {
-        let text = self.files.get(path).ok_or(FileError::NotFound)?;
-        Ok(Sha256::digest(text.as_bytes()).into())
+    fn open(&self, path: &str) -> Result<Box<dyn Read + Send>, FileError> {
+        let file = self.files.get(path).ok_or(FileError::NotFound)?;
+        Ok(Box::new(Cursor::new(file.clone())))
     }
 
     fn locate(&self, path: &str) -> PathBuf {

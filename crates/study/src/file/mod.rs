@@ -14,5 +14,5 @@ pub(crate) use decode::{
 pub use files::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use merge::{load, merge_nodes, remove_keys};
 pub(crate) use schema::Schemas;
-pub(crate) use sources::{FileId, Problems, Sources, Span, problem};
+pub(crate) use sources::{Capture, FileId, Problems, Sources, Span, problem};
 pub(crate) use tree::{Key, Node, Value};

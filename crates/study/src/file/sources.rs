@@ -28,8 +28,17 @@ pub(crate) struct Sources {
 struct SourceFile {
     name: String,
     text: String,
-    /// For files whose content is not kept: its digest.
-    content_digest: Option<[u8; 32]>,
+    /// For captures, whose content is not kept.
+    capture: Option<Capture>,
+}
+
+/// A capture that a source replays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capture {
+    /// SHA-256 of the file.
+    pub(crate) digest: [u8; 32],
+    /// Bytes of its longest packet from the IP header on.
+    pub(crate) longest: u32,
 }
 
 impl Sources {
@@ -54,21 +63,23 @@ impl Sources {
         self.push(SourceFile {
             name: name.to_owned(),
             text,
-            content_digest: None,
+            capture: None,
         })
     }
 
-    /// A file that is part of the study, but too large to hold.
-    pub(crate) fn add_digest(&mut self, name: &str, digest: [u8; 32]) {
-        let known = self.files.iter().any(|file| file.name == name);
-        if !known {
-            let (name, text) = (name.to_owned(), String::new());
-            self.push(SourceFile {
-                name,
-                text,
-                content_digest: Some(digest),
-            });
-        }
+    /// A capture, which is part of the study, but too large to hold.
+    pub(crate) fn add_capture(&mut self, name: &str, capture: Capture) {
+        self.push(SourceFile {
+            name: name.to_owned(),
+            text: String::new(),
+            capture: Some(capture),
+        });
+    }
+
+    /// The capture that was added under this name.
+    pub(crate) fn capture(&self, name: &str) -> Option<Capture> {
+        let mut files = self.files.iter();
+        files.find(|file| file.name == name)?.capture
     }
 
     fn push(&mut self, file: SourceFile) -> FileId {
@@ -122,8 +133,8 @@ impl Sources {
         };
         for file in &self.files {
             part(file.name.as_bytes());
-            match &file.content_digest {
-                Some(digest) => part(digest),
+            match &file.capture {
+                Some(capture) => part(&capture.digest),
                 None => part(file.text.as_bytes()),
             }
         }

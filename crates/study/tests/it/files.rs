@@ -189,7 +189,15 @@ duration: 1 s
         fs::write(&pcap, content).unwrap();
         Study::load(&folder.path().join("study.yaml")).unwrap()
     };
-    let (one, other) = (digest(b"one"), digest(b"other"));
+    // The header of a capture of Ethernet, and records of two frames.
+    let capture = |gap: u32| {
+        let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
+        let record = |at| [vec![0, at, 16, 60], vec![0; 4]].concat();
+        let words = [&header[..], &record(0), &record(gap)].concat();
+        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        bytes
+    };
+    let (one, other) = (digest(&capture(10)), digest(&capture(20)));
     assert_ne!(one.digest(), other.digest());
     let pattern = &one.scenarios[0].sources[0].pattern;
     assert_eq!(pattern, &slicewise_study::PatternParams::Replay { pcap });

@@ -6,9 +6,12 @@ use crate::hosts::{Hosts, LEFT, RIGHT};
 use crate::process::Process;
 use slicewise_live::metrics::{self, Samples};
 use slicewise_live::sys::namespace;
+use slicewise_live::{DirectionParams, EngineParams};
+use slicewise_model::{PolicyParams, Rate};
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_stats::testbed::DepartureRecord;
+use slicewise_study::DEFAULT_MEMORY;
 use slicewise_units::Duration as Span;
 use std::process::Command;
 use std::time::Duration;
@@ -16,6 +19,19 @@ use std::time::Duration;
 /// No other program listens in the device's namespace.
 const METRICS_PORT: u16 = 9640;
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why the gateway cannot run a policy in both directions, whatever the interfaces.
+pub(super) fn supports(policy: &PolicyParams, link: Rate) -> Result<(), String> {
+    let direction = DirectionParams {
+        link,
+        policy: policy.clone().into(),
+        seed: 1,
+    };
+    EngineParams::at_least([direction.clone(), direction], DEFAULT_MEMORY.bytes())
+        .check()
+        .map_err(|error| error.to_string())
+}
+
 #[derive(Debug)]
 pub(crate) struct GatewayDevice {
     process: Process,

@@ -20,7 +20,7 @@ use slicewise_stats::backend::{BackendInfo, DPDK, GATEWAY, TC};
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_stats::testbed::DepartureRecord;
-use slicewise_study::{Study, StudyPolicy};
+use slicewise_study::{Pacing, Study, StudyPolicy};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tc::TcDevice;
@@ -76,22 +76,22 @@ impl DeviceKind {
         format!("{what}, link of {} {}", link.rate, link.accounting.layer)
     }
 
-    /// Why this device cannot run a policy, if it cannot. `missing` returns whether the kernel lacks a
-    /// feature.
+    /// Why this device cannot run a policy, if it cannot: [`supports`].
     ///
     /// # Errors
-    /// A message for the user.
+    /// All that it cannot do.
     pub fn supports(
         &self,
         policy: &StudyPolicy,
         study: &Study,
         missing: &[Feature],
-    ) -> Result<(), String> {
-        match self {
-            Self::Gateway { .. } => Ok(()),
-            Self::Tc => tc::supports(&policy.params, study.capacity_of(policy), missing),
-            Self::Dpdk(_) => dpdk::supports(policy, study),
-        }
+    ) -> Result<(), Vec<UnsupportedSetting>> {
+        let pacing = match self {
+            Self::Gateway { .. } => Pacing::Departures,
+            Self::Tc => Pacing::TokenBucket,
+            Self::Dpdk(_) => Pacing::Bursts,
+        };
+        supports(pacing, policy, study, missing)
     }
 
     /// Start it between `hosts`. What it needs of files is put into `folder`, which outlives it.
@@ -128,6 +128,46 @@ impl DeviceKind {
                     .map(Device::Dpdk)
             }
         }
+    }
+}
+
+/// Something of a policy that a device cannot do; as text, a message for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct UnsupportedSetting {
+    /// The class, with those around it before it (`outer/inner`); `None` where it is the policy's.
+    pub class: Option<String>,
+    /// The setting, in the words of a study file.
+    pub setting: &'static str,
+    /// Why not, with class and setting.
+    pub why: String,
+}
+
+/// Whether the device with this pacing can run a policy of a study [for a testbed](Study::into_testbed), in a kernel without the
+/// features `missing`.
+///
+/// # Errors
+/// All that it cannot do.
+pub fn supports(
+    pacing: Pacing,
+    policy: &StudyPolicy,
+    study: &Study,
+    missing: &[Feature],
+) -> Result<(), Vec<UnsupportedSetting>> {
+    let of_policy = |setting, why| {
+        vec![UnsupportedSetting {
+            class: None,
+            setting,
+            why,
+        }]
+    };
+    let link = study.capacity_of(policy);
+    match pacing {
+        Pacing::Departures => {
+            gateway::supports(&policy.params, link).map_err(|why| of_policy("classes", why))
+        }
+        Pacing::TokenBucket => tc::supports(&policy.params, link, missing),
+        Pacing::Bursts => dpdk::supports(policy, study).map_err(|why| of_policy("dpdk", why)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kernel as the device: frames received on one interface leave by the other, whose queueing
 //! disciplines are the policy.
 
-use super::DeviceFacts;
+use super::{DeviceFacts, UnsupportedSetting};
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
 use crate::hosts::{Hosts, LEFT, RIGHT, within};
@@ -19,11 +19,16 @@ pub(super) fn supports(
     policy: &PolicyParams,
     link: Rate,
     missing: &[Feature],
-) -> Result<(), String> {
+) -> Result<(), Vec<UnsupportedSetting>> {
     // The caller adds the policy and the device.
     let config = tc::write(policy, link, RIGHT).map_err(|error| {
-        let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
-        problems.join("; ")
+        let problems = error.problems.into_iter();
+        let problems = problems.map(|problem| UnsupportedSetting {
+            why: problem.to_string(),
+            class: problem.class,
+            setting: problem.what,
+        });
+        problems.collect::<Vec<_>>()
     })?;
     let absent: Vec<String> = config
         .needs
@@ -34,10 +39,14 @@ pub(super) fn supports(
     if absent.is_empty() {
         Ok(())
     } else {
-        Err(format!(
-            "not supported by this kernel: it has no {}",
-            absent.join(", no ")
-        ))
+        Err(vec![UnsupportedSetting {
+            class: None,
+            setting: "classes",
+            why: format!(
+                "not supported by this kernel: it has no {}",
+                absent.join(", no ")
+            ),
+        }])
     }
 }
 

@@ -1,7 +1,9 @@
 //! `slicewise check` and `slicewise schema`.
 
+mod fit;
+
 use crate::Failure;
-use crate::arguments::{CheckOptions, SchemaOf, SchemaOptions};
+use crate::arguments::{BackendName, CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
 use crate::output;
 use crate::{noteln, outln};
@@ -79,8 +81,15 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
         outln!("{}: {}", path.display(), check_ios(path, &text)?);
         return Ok(Exit::Success);
     }
-    let summary = match FileKind::of(path).map_err(wrong)? {
-        FileKind::Study => check_study(path)?,
+    let kind = FileKind::of(path).map_err(wrong)?;
+    if kind != FileKind::Study && options.on != BackendName::Sim {
+        return Err(Failure::mistake(format!(
+            "`--on` is for studies, and {} is none",
+            path.display()
+        )));
+    }
+    let summary = match kind {
+        FileKind::Study => check_study(fit::load_study_file(path, options.on).map_err(wrong)?),
         FileKind::Plan => {
             let plans = Plan::load(path).map_err(wrong)?;
             let slices: u64 = plans.iter().flat_map(|p| &p.slices).map(|s| s.count).sum();
@@ -100,7 +109,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
             )
         }
         FileKind::Gateway => {
-            let config = GatewayConfig::load(path).map_err(wrong)?;
+            let config = load_gateway(path)?;
             warn(&config.warnings);
             format!("a gateway between {}", config.interfaces.join(" and "))
         }
@@ -144,8 +153,14 @@ fn check_ios(path: &Path, text: &str) -> Result<String, Failure> {
     Ok(summary)
 }
 
-fn check_study(path: &Path) -> Result<String, Failure> {
-    Ok(match load_study_file(path)? {
+/// Load a gateway's configuration, which some gateway can run, or say everything that is wrong with it.
+pub fn load_gateway(path: &Path) -> Result<GatewayConfig, Failure> {
+    let config = GatewayConfig::load_for(path, &fit::misfits_of_gateway);
+    config.map_err(|found| Failure::mistakes(found, path))
+}
+
+fn check_study(file: StudyFile) -> String {
+    match file {
         StudyFile::Study(study) => {
             warn(study.warnings());
             amount(&study)
@@ -159,7 +174,7 @@ fn check_study(path: &Path) -> Result<String, Failure> {
             let cases = count(series.cases.len() as u64, "case");
             format!("{cases}{}", amounts.concat())
         }
-    })
+    }
 }
 
 /// How much there is to run.

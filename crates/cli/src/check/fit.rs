@@ -1,0 +1,92 @@
+//! What a back end, or the gateway, cannot carry out of a file that has no mistake by itself.
+
+use crate::arguments::BackendName;
+use crate::gateway::engine_params;
+use crate::testbed_run::pacing_of;
+use slicewise_live::EngineError;
+use slicewise_study::{Diagnostics, GatewayConfig, Misfit, Pacing, Study, StudyFile};
+use slicewise_testbed::{Unsendable, check_sources, supports};
+use std::cell::Cell;
+use std::path::Path;
+
+/// Load a study file whose runs the back end can carry out, or say everything that is wrong with it.
+pub fn load_study_file(path: &Path, on: BackendName) -> Result<StudyFile, Diagnostics> {
+    let Some(pacing) = pacing_of(on) else {
+        return StudyFile::load(path);
+    };
+    let fitting = Cell::new(0);
+    let file = StudyFile::load_for(path, &|study| {
+        let (misfits, fits) = misfits(study, pacing);
+        fitting.set(fitting.get() + usize::from(fits));
+        match study.case {
+            // Other cases can be run.
+            Some(_) if !fits => misfits.into_iter().map(Misfit::as_warning).collect(),
+            _ => misfits,
+        }
+    })?;
+    match file {
+        StudyFile::Series(_) if fitting.get() == 0 => {
+            StudyFile::load_for(path, &|study| misfits(study, pacing).0)
+        }
+        file => Ok(file),
+    }
+}
+
+/// What hosts and the device with this pacing cannot carry out of a study, and whether they can be used for it at all.
+fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
+    let study = match study.for_testbed(pacing) {
+        Ok(study) => study,
+        Err(misfits) => return (misfits, false),
+    };
+    let scenarios = 0..study.scenarios.len();
+    let unsendable = scenarios.filter_map(|scenario| check_sources(&study, scenario).err());
+    let unsendable = unsendable.map(|error| {
+        let Unsendable {
+            scenario,
+            source_name,
+            why,
+        } = error;
+        let source = source_name.as_deref().unwrap_or_default();
+        Misfit::at(&["scenarios", &scenario, "sources", source], why)
+    });
+    let misfits: Vec<Misfit> = unsendable.collect();
+    let policies = study.policies.iter().filter_map(|policy| {
+        let unsupported = supports(pacing, policy, &study, &[]).err()?;
+        let misfits = unsupported.into_iter().map(|it| {
+            let problem = format!("policy `{}` cannot be run here: {}", policy.name, it.why);
+            let class = it.class.as_deref();
+            Misfit::at(&["policies", &policy.name], problem).of_class(class, it.setting)
+        });
+        Some(misfits.collect::<Vec<_>>())
+    });
+    let policies: Vec<Vec<Misfit>> = policies.collect();
+    // The others are run without it.
+    let is_warning = policies.len() < study.policies.len();
+    let policies = policies.into_iter().flatten();
+    let policies = policies.map(|misfit| match is_warning {
+        true => misfit.as_warning(),
+        false => misfit,
+    });
+    (misfits.into_iter().chain(policies).collect(), true)
+}
+
+/// What no gateway can run of its configuration, whatever its interfaces.
+pub fn misfits_of_gateway(config: &GatewayConfig) -> Vec<Misfit> {
+    let checked = engine_params(config.clone()).check();
+    let misfit = checked.err().map(|error| match error {
+        EngineError::TooLittleMemory {
+            least_bytes,
+            queues,
+            ..
+        } => {
+            let least = least_bytes.div_ceil(1 << 20);
+            let problem = format!(
+                "{queues} queues of classes require {least} MiB at least, whatever the interfaces: give `memory` that much"
+            );
+            Misfit::at(&["memory"], problem)
+        }
+        EngineError::Memory { .. } => Misfit::at(&["memory"], error.to_string()),
+        EngineError::Build(_) => Misfit::at(&["policy"], error.to_string()),
+    });
+    misfit.into_iter().collect()
+}
