@@ -81,7 +81,7 @@ fn leaving_out_what_is_not_there_is_a_mistake() {
 
 #[test]
 fn a_mistake_in_the_other_file_is_told_there() {
-    let files = support::files().with("base.yaml", &STUDY.replace("60 %", "60"));
+    let files = support::files().with("base.yaml", STUDY.replace("60 %", "60"));
     let message = Study::parse("extends: base.yaml\n", "study.yaml", &files).unwrap_err();
     let places: Vec<(String, usize)> = message
         .iter()
@@ -129,7 +129,7 @@ fn a_chain_has_eight_files_at_most() {
     let chain = |length: usize| {
         let mut files = support::files().with("0.yaml", STUDY);
         for n in 1..length {
-            files = files.with(&format!("{n}.yaml"), &format!("extends: {}.yaml\n", n - 1));
+            files = files.with(&format!("{n}.yaml"), format!("extends: {}.yaml\n", n - 1));
         }
         Study::parse(
             &format!("extends: {}.yaml\n", length - 1),
@@ -149,8 +149,8 @@ fn the_digest_covers_every_file_that_is_named() {
             .digest()
             .to_owned()
     };
-    let base = files().with("base.yaml", &format!("{STUDY}# more\n"));
-    let router = files().with("router.cfg", &format!("{}! more\n", support::ROUTER));
+    let base = files().with("base.yaml", format!("{STUDY}# more\n"));
+    let router = files().with("router.cfg", format!("{}! more\n", support::ROUTER));
     assert_eq!(digest(&files()), digest(&files()));
     assert_ne!(digest(&files()), digest(&base));
     assert_ne!(digest(&files()), digest(&router));

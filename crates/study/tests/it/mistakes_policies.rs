@@ -119,7 +119,7 @@ fn a_mistake_in_an_ios_file_is_told_at_its_place_there() {
 fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
     let files = MemoryFiles::new().with(
         "router.cfg",
-        &support::ROUTER.replace("bandwidth 6000", "bandwidth 16000"),
+        support::ROUTER.replace("bandwidth 6000", "bandwidth 16000"),
     );
     assert_snapshot!(Study::parse(STUDY, "study.yaml", &files).unwrap_err(), @"
     error: class `gold`, minimum: guarantees 16 Mbit/s, more than the available 10 Mbit/s
