@@ -115,7 +115,7 @@ fn run_pass<'s>(
                 None => ReceivedClock::Ahead(prefix.alignment_ns),
             },
         };
-        Recorder::new(&params.slices, collector, &headers, axis, sink)
+        Recorder::new(&params.slices, collector, &headers, axis, timeout_ns, sink)
     };
     let sorted = ways::run(
         pair,

@@ -11,6 +11,7 @@ use slicewise_stats::flow::{
     CaptureRecord, ClockStep, IncompleteFile, PointRecord, ReorderingFigures, StampPlace,
     TimesRecord, UnreadFrames,
 };
+use slicewise_stats::words::time;
 use slicewise_wire::LinkType;
 use std::path::PathBuf;
 
@@ -47,7 +48,12 @@ pub(crate) fn capture(
         ambiguous_sent_frames: counts.ambiguous_sent,
         ambiguous_received_frames: counts.ambiguous_received,
         ambiguous_lost_frames: counts.ambiguous_lost,
-        unsent_frames: counts.unsent.saturating_sub(lost_back),
+        unsent_frames: counts.unsent.saturating_sub(lost_back + counts.late),
+        late_frames: counts.late,
+        largest_late_ns: counts.largest_late_ns,
+        repeating_flows: facts.periods.flows_beyond,
+        repeat_ns: facts.periods.beyond_ns,
+        ambiguous_repeat_ns: facts.periods.within_ns,
         decided_early_frames: counts.decided_early,
         reverse_frames: ways.reverse.packets,
         reverse_lost_frames: lost_back,
@@ -71,6 +77,8 @@ pub(crate) fn point(name: &str, facts: &PointFacts, compared: &PointTimes) -> Po
         files: facts.files.iter().map(|file| file.name.clone()).collect(),
         packets: facts.packets(),
         fragments: counts.fragments,
+        reassembled: counts.reassembled,
+        resolution_ns: facts.resolution_ns(),
         not_ip: counts.not_ip + counts.arp + counts.unknown_link,
         unread: unread(facts),
         link_scope: counts.link_scope,
@@ -147,6 +155,7 @@ pub(crate) fn reordering(tracker: &ReorderingTracker, flow: usize) -> Reordering
         max_extent_frames: figures.extent_max,
         max_n_reordering: figures.n_reordering_max,
         max_late_ns: figures.late_time_max_ns,
+        bounded_frames: figures.beyond_look_back,
     }
 }
 
@@ -160,6 +169,39 @@ pub(crate) fn same_capture(params: &AnalysisParams) -> String {
         first(&params.sent).unwrap_or_default(),
         first(&params.received).unwrap_or_default(),
     )
+}
+
+/// What to do about packets that repeat after `period_ns`.
+fn repeated_advice(period_ns: Option<u64>) -> String {
+    let by_time = period_ns.map_or_else(String::new, |ns| {
+        format!(
+            ". Otherwise, and only if every delay is shorter than the {} after which they repeat, \
+             choose a `--loss-timeout` longer than every delay and shorter than that",
+            time(ns as f64)
+        )
+    });
+    format!(
+        "Have the sender number its packets, as iperf3 does; if it does so at their end, as TRex, Ixia \
+         and Spirent do, capture whole packets (`-s 0`){by_time}"
+    )
+}
+
+/// Why packets that repeat would be matched with the wrong one: delays are as long as the time after which
+/// they do.
+pub(crate) fn guessed(facts: &PassFacts, timeout_ns: u64) -> Option<String> {
+    let (period_ns, counts) = (facts.periods.beyond_ns?, &facts.counts);
+    if counts.late == 0 || counts.largest_late_ns.saturating_add(timeout_ns) < period_ns {
+        return None;
+    }
+    Some(format!(
+        "packets repeat with the same headers and payload after {}, and {} of them arrived when none had \
+         been sent within the loss time-out of {}: delays are longer than that, and each packet would be \
+         taken for a later one. {}",
+        time(period_ns as f64),
+        counts.late,
+        time(timeout_ns as f64),
+        repeated_advice(Some(period_ns)),
+    ))
 }
 
 /// Why nothing could be matched, as far as known.
@@ -180,9 +222,10 @@ pub(crate) fn no_match(facts: &PassFacts) -> String {
     if facts.counts.ambiguous_sent > 0 {
         return format!(
             "no packet is unique: {} sent and {} received have the same headers and payload as \
-             another one. Have the sender number its packets, as iperf3 does, or choose a \
-             shorter `--loss-timeout`",
-            facts.counts.ambiguous_sent, facts.counts.ambiguous_received,
+             another one. {}",
+            facts.counts.ambiguous_sent,
+            facts.counts.ambiguous_received,
+            repeated_advice(facts.periods.within_ns),
         );
     }
     let tunnels = sides.iter().map(|(_, point)| point.counts.encapsulating);

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod analyse;
+mod changed;
 mod clocks;
 mod connections;
 mod describe;
@@ -24,6 +25,7 @@ mod slices;
 mod ways;
 
 pub use analyse::{MOST_FLOW_RECORDS, analyse};
+pub use changed::ChangedFlows;
 pub use offload::SplitFlow;
 pub use params::{AnalysisError, AnalysisParams, MatchedSlice, RunLength, SliceRule};
 pub use pass::Watch;

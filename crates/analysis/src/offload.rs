@@ -89,15 +89,19 @@ const fn ports_of(headers: &Headers) -> Ports {
 /// Packets of each flow seen at one end only.
 #[derive(Debug, Default)]
 pub(crate) struct OneEnded {
-    lost: Vec<Packets>,
-    unsent: Vec<Packets>,
+    pub(crate) lost: Vec<Packets>,
+    pub(crate) unsent: Vec<Packets>,
 }
 
+/// Number, lengths and times of packets.
 #[derive(Debug, Clone, Copy, Default)]
-struct Packets {
-    count: u64,
+pub(crate) struct Packets {
+    pub(crate) count: u64,
     bytes: u64,
     largest_bytes: u32,
+    pub(crate) ttl_sum: u64,
+    /// The earliest, by the clock of its end; 0 without packets.
+    pub(crate) first_ns: u64,
 }
 
 impl Packets {
@@ -107,10 +111,38 @@ impl Packets {
             flows.resize(index + 1, Self::default());
         }
         if let Some(flow) = flows.get_mut(index) {
-            flow.count += 1;
-            flow.bytes += u64::from(packet.l2_bytes);
-            flow.largest_bytes = flow.largest_bytes.max(packet.l2_bytes);
+            flow.join(&Self {
+                count: 1,
+                bytes: u64::from(packet.l2_bytes),
+                largest_bytes: packet.l2_bytes,
+                ttl_sum: u64::from(packet.ttl),
+                first_ns: packet.time_ns,
+            });
         }
+    }
+
+    /// Adds other packets.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.first_ns = match (self.count, other.count) {
+            (0, _) => other.first_ns,
+            (_, 0) => self.first_ns,
+            _ => self.first_ns.min(other.first_ns),
+        };
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.largest_bytes = self.largest_bytes.max(other.largest_bytes);
+        self.ttl_sum += other.ttl_sum;
+    }
+
+    /// The same without so many bytes of each.
+    pub(crate) const fn without(mut self, bytes: u64) -> Self {
+        self.bytes = self.bytes.saturating_sub(bytes.saturating_mul(self.count));
+        self
+    }
+
+    /// Mean length; 0 without packets.
+    pub(crate) fn mean_bytes(&self) -> u64 {
+        self.bytes / self.count.max(1)
     }
 
     /// Whether these are on average at least 1.5 times as long as the others.

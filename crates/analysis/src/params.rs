@@ -1,5 +1,6 @@
 //! What to analyse, and how.
 
+use crate::changed::ChangedFlows;
 use crate::offload::SplitFlow;
 use slicewise_capture::CaptureError;
 use slicewise_model::ClassMap;
@@ -85,6 +86,9 @@ pub enum AnalysisError {
     /// An adapter or a kernel splits or merges segments between the two captures.
     #[error("{0}")]
     Split(SplitFlow),
+    /// Something between the two captures changes packets.
+    #[error("{0}")]
+    Changed(ChangedFlows),
     /// Files have to be read again, and one of them cannot.
     #[error(
         "standard input and pipes can be read only once, but {why}: write them to files first, \

@@ -60,9 +60,40 @@ pub(crate) struct PassFacts {
     pub(crate) sent_times: PointTimes,
     pub(crate) received_times: PointTimes,
     pub(crate) counts: MatchCounts,
+    /// Packets of each flow of the sending point.
+    pub(crate) sent_in_flows: Vec<u64>,
+    pub(crate) periods: Periods,
     /// Headers of the flows of the receiving point.
     pub(crate) received_flows: Vec<Headers>,
     pub(crate) segments: Segments,
+}
+
+/// Flows of the sending point that repeat packets, and after how long.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Periods {
+    /// Flows that repeat one after more than the time-out, though delays may be as long: their packets
+    /// are matched by time alone.
+    pub(crate) flows_beyond: u64,
+    /// The shortest time after which one of these does, ns.
+    pub(crate) beyond_ns: Option<u64>,
+    /// The shortest time after which a flow does that is not longer than the time-out, ns: such packets
+    /// are ambiguous.
+    pub(crate) within_ns: Option<u64>,
+}
+
+impl Periods {
+    fn new(matcher: &Matcher) -> Self {
+        let timeout_ns = matcher.params().timeout_ns;
+        let beyond = || {
+            let possible = timeout_ns.saturating_add(1)..LARGEST_DELAY_NS;
+            matcher.periods_ns().filter(move |ns| possible.contains(ns))
+        };
+        Self {
+            flows_beyond: beyond().count() as u64,
+            beyond_ns: beyond().min(),
+            within_ns: matcher.periods_ns().filter(|&ns| ns <= timeout_ns).min(),
+        }
+    }
 }
 
 impl Pair {
@@ -80,7 +111,7 @@ impl Pair {
         let (mut sent, mut received) = (open(sent)?, open(received)?);
         let bytes = sent
             .key_bytes_available()
-            .min(received.key_bytes_available());
+            .common(received.key_bytes_available());
         sent.set_key_bytes(bytes);
         received.set_key_bytes(bytes);
         Ok(Self { sent, received })
@@ -151,6 +182,8 @@ pub(crate) fn run<O: MatchObserver, B: FlowObserver>(
             sent_times,
             received_times,
             counts: *matcher.counts(),
+            sent_in_flows: matcher.sent_in_flows().map(u64::from).collect(),
+            periods: Periods::new(&matcher),
             received_flows: finished.received_flows,
             segments: finished.segments,
         };

@@ -114,6 +114,7 @@ impl<'h, 's> Recorder<'h, 's> {
         collector: RunCollector,
         headers: &'h RefCell<Vec<Headers>>,
         axis: TimeAxis,
+        timeout_ns: u64,
         sink: Option<&'s mut dyn PacketSink>,
     ) -> Self {
         let (slices, names, first_sources) = match rule {
@@ -137,7 +138,7 @@ impl<'h, 's> Recorder<'h, 's> {
             flows: Vec::new(),
             headers,
             axis,
-            reordering: ReorderingTracker::default(),
+            reordering: ReorderingTracker::new(timeout_ns),
             sink,
             failed: None,
             unclassified_frames: 0,

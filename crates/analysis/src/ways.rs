@@ -1,7 +1,9 @@
 //! A pass over two points, with packets sorted by direction.
 
+use crate::changed::OneEndedFlows;
 use crate::clocks::Clocks;
 use crate::connections::FlowPairs;
+use crate::describe;
 use crate::offload::OneEnded;
 use crate::params::AnalysisError;
 use crate::pass::{self, FlowObserver, Pair, PassFacts, Prefix, Watch};
@@ -39,6 +41,7 @@ pub(crate) fn run<O: MatchObserver, B: FlowObserver>(
     begin: impl FnOnce(&Prefix<'_>) -> O,
 ) -> Result<Sorted<O>, AnalysisError> {
     let mut alignment_ns = 0;
+    let resolution_ns = pair.sent.resolution_ns().max(pair.received.resolution_ns());
     let reverse_flow = |flow| pairs.reverse_of(flow);
     let (observers, facts) =
         pass::run(pair, timeout_ns, headers, flow_observer, watch, |prefix| {
@@ -47,8 +50,9 @@ pub(crate) fn run<O: MatchObserver, B: FlowObserver>(
                 delays,
                 differs: false,
             };
-            let forward = (floor(DelayFloor::forward()), begin(prefix));
-            let reverse = floor(DelayFloor::reverse());
+            let [forward, reverse] = [DelayFloor::forward(), DelayFloor::reverse()]
+                .map(|delays| floor(delays.with_resolution(resolution_ns)));
+            let forward = (forward, begin(prefix));
             let probe = DirectionProbe::new(prefix.sent, prefix.received, reverse_flow);
             let filter = DirectionFilter::new(forward, reverse, &probe, reverse_flow);
             (filter, OneEnded::default())
@@ -58,6 +62,21 @@ pub(crate) fn run<O: MatchObserver, B: FlowObserver>(
     let unsent = one_ended.judge(&facts.received_flows, pairs, &facts.segments, way);
     if let Some(flow) = unsent.split {
         return Err(AnalysisError::Split(flow));
+    }
+    let flows = OneEndedFlows {
+        sent: &headers.borrow(),
+        sent_packets: &facts.sent_in_flows,
+        lost: &one_ended.lost,
+        received: &facts.received_flows,
+        unsent: &one_ended.unsent,
+        alignment_ns,
+        are_late: facts.counts.late * 2 >= facts.counts.unsent,
+    };
+    if let Some(flows) = flows.changed() {
+        return Err(AnalysisError::Changed(flows));
+    }
+    if let Some(problem) = describe::guessed(&facts, timeout_ns) {
+        return Err(AnalysisError::Nothing(problem));
     }
     let ((forth, forward), back, ways) = filter.into_parts();
     let was_set = facts.sent_times.step_count + facts.received_times.step_count > 0;

@@ -24,8 +24,8 @@ pub use file::{
     TimeFacts, WrongStamp,
 };
 pub use point::{
-    FlowTable, Jump, MOST_KEY_BYTES, MOST_WRONG_STAMPS, PacketCounts, Point, PointFacts,
-    SORT_WINDOW_NS, UnreadFrames,
+    FlowTable, Jump, KeyBytes, LAST_KEY_BYTES, MOST_KEY_BYTES, MOST_WRONG_STAMPS, PacketCounts,
+    Point, PointFacts, SORT_WINDOW_NS, UnreadFrames,
 };
 pub use run_mark::RunMark;
 pub use sighting::{Direction, Sighting};

@@ -44,6 +44,8 @@ pub struct FlowFinding {
     pub run: RunKey,
     /// What it sent and received.
     pub flow: FlowRecord,
+    /// Resolution of its delays, ns; 0 if unknown.
+    pub resolution_ns: u64,
 }
 
 impl FlowFinding {
@@ -88,6 +90,7 @@ impl CapturedFindings {
             .extend(record.flows.iter().map(|flow| FlowFinding {
                 run: record.key.clone(),
                 flow: flow.clone(),
+                resolution_ns: capture.map_or(0, CaptureRecord::resolution_ns),
             }));
         // Stable: of equal ones, those that came first stay.
         self.flows
@@ -139,9 +142,15 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
     let lost = capture
         .lost_frames
         .saturating_add(capture.reverse_lost_frames);
+    // Percentiles of longer delays are no better than that either.
+    let smallest_ns = capture
+        .clock
+        .smallest_delay_ns
+        .map_or(u64::MAX, i64::unsigned_abs);
+    let is_coarse = smallest_ns < capture.resolution_ns().saturating_mul(COARSE);
     let points = capture.points.iter();
     let mut warnings: Vec<String> = points
-        .flat_map(|point| point_warnings(point, lost > 0))
+        .flat_map(|point| point_warnings(point, lost > 0, is_coarse))
         .collect();
     warnings.extend(tunnel_warning(capture).filter(|_| lost > 0));
     if capture.matched_frames == 0 {
@@ -160,15 +169,34 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
         .saturating_add(capture.ambiguous_received_frames);
     if ambiguous > 0 {
         warnings.push(format!(
-            "{} cannot be distinguished from another one ({} sent, {} received): they are not matched by guessing and have no delay. {} of them {} certainly lost.",
+            "{} cannot be distinguished from another one ({} sent, {} received): they are not matched by guessing and have no delay. {} of them {} certainly lost.{}",
             counted(ambiguous, "frame"),
             grouped(capture.ambiguous_sent_frames),
             grouped(capture.ambiguous_received_frames),
             grouped(capture.ambiguous_lost_frames),
-            if capture.ambiguous_lost_frames == 1 { "was" } else { "were" }
+            if capture.ambiguous_lost_frames == 1 { "was" } else { "were" },
+            capture.ambiguous_repeat_ns.map_or_else(String::new, |ns| format!(
+                " They repeat after {}: only if every delay is shorter, a `--loss-timeout` longer than every delay and shorter than that tells them apart.",
+                time(ns as f64)
+            ))
         ));
     }
-    warnings.extend(warning("", capture.unsent_frames, "frame", "seen at the receiving end only: sent before the capture at the sending end began, or missed by it."));
+    if let Some(ns) = capture.repeat_ns {
+        warnings.push(format!(
+            "Frames of {} come again with the same headers and payload, after {} at the shortest: they are matched by time alone. That is right only if every delay is shorter than the loss time-out of {}.",
+            counted(capture.repeating_flows, "flow"),
+            time(ns as f64),
+            time(capture.loss_timeout_ns as f64)
+        ));
+    }
+    if capture.late_frames > 0 {
+        warnings.push(format!(
+            "At least {} received after the loss time-out, up to {} after being sent: they count as lost.",
+            were(capture.late_frames, "frame"),
+            time(capture.largest_late_ns as f64)
+        ));
+    }
+    warnings.extend(warning("", capture.unsent_frames, "frame", "seen at the receiving end only: sent before the capture at the sending end began, missed by it, sent by another host, or changed on the way."));
     if capture.reverse_lost_frames > 0 {
         warnings.push(format!(
             "{} lost on the way back, from the receiving end to the sending one; {} arrived. They are in no figure of a slice.",
@@ -192,6 +220,9 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
     warnings.extend(warning("", capture.decided_early_frames, "frame", "given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out."));
     warnings
 }
+
+/// Delays shorter than so many times the resolution of timestamps: its error shows in three digits.
+const COARSE: u64 = 128;
 
 /// Nothing but negative delays, and nothing that went back.
 fn all_arrived_early(capture: &CaptureRecord) -> bool {
@@ -227,8 +258,9 @@ fn span_warnings(capture: &CaptureRecord) -> Vec<String> {
 /// Frames above this were made by the adapter: no network carries them.
 const LARGEST_ON_A_WIRE: u32 = 9_216 + 22;
 
-/// `has_loss`: frames count as lost, for which this point may be the reason.
-fn point_warnings(point: &PointRecord, has_loss: bool) -> Vec<String> {
+/// `has_loss`: frames count as lost, for which this point may be the reason. `is_coarse`: delays are hardly longer than the resolution
+/// of times.
+fn point_warnings(point: &PointRecord, has_loss: bool, is_coarse: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     for file in &point.incomplete {
         warnings.push(format!(
@@ -248,9 +280,16 @@ fn point_warnings(point: &PointRecord, has_loss: bool) -> Vec<String> {
         warning(&at, point.without_time, "packet", "without a time (simple packet blocks of pcapng): they are not matched. Capture with `tcpdump -w FILE`."),
         warning(&at, point.copies, "packet", "captured on two interfaces (`-i any`, a bridge, a VLAN and the interface below it): the first time counts."),
         warning(&at, point.beyond_flows, "frame", "of more flows than can be tracked: they are in no slice."),
-        warning(&at, point.fragments, "IP fragment", "counted and not matched."),
+        warning(&at, point.fragments, "IP fragment", "seen of packets that did not become complete: they are not matched."),
+        warning(&at, point.reassembled, "packet", "put together from fragments: each is matched, with the time of its last fragment."),
         warning(&at, drops, "packet", "lost by the capture itself: what is not in it counts as lost on the way."),
     ].into_iter().flatten());
+    if point.resolution_ns > 1 && is_coarse {
+        warnings.push(format!(
+            "{at}times have a resolution of {}: delays are known to that. `tcpdump --nano` captures nanoseconds.",
+            time(point.resolution_ns as f64)
+        ));
+    }
     if point.largest_l2_bytes > LARGEST_ON_A_WIRE {
         warnings.push(format!(
             "{at}frames have up to {} bytes, more than a network carries: switch segmentation offload off (`ethtool -K DEV tso off gso off gro off`), or packets cannot be matched one by one.",
@@ -508,11 +547,11 @@ mod tests {
         At sent, 1 packet was stamped with an impossible time (tx.pcap, packet 61: 4000000000.000001 s since 1970): the time of a neighbour is used instead, and no delay.
         At sent, the clock was set 2 times during the capture: forward by 3600 s before packet 2001 of tx.pcap (after 1767225601.500000 s since 1970); back by 10 s before packet 2001 of tx.pcap (after 1767225601.500000 s since 1970). Later times were moved by that, so that packets are matched; delays are not given.
         At sent, 12 000 frames were cut off before the end of what matching needs: they are not matched. A snap length of 96 bytes is enough.
-        At sent, 2 IP fragments were counted and not matched.
+        At sent, 2 IP fragments were seen of packets that did not become complete: they are not matched.
         No frame was seen at both ends: the captures are not of the same traffic, or something on the way rewrites packets.
         The two clocks disagree: each of 7 frames arrived before it was sent, by 1.5 ms at worst. No delays are reported or judged; by the method of Moon, Skelly and Towsley the receiving clock was 1.7 ms behind the sending one at the start, and drifted by 12.3 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero.
         7 frames cannot be distinguished from another one (3 sent, 4 received): they are not matched by guessing and have no delay. 0 of them were certainly lost.
-        1 frame was seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
+        1 frame was seen at the receiving end only: sent before the capture at the sending end began, missed by it, sent by another host, or changed on the way.
         ");
         let aligned = ClockRecord {
             aligned: true,

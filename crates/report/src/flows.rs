@@ -5,7 +5,7 @@ use crate::populations::grouped;
 use crate::text_table::{TextTable, or_dash, time_or_dash};
 use slicewise_stats::flow::TcpFigures;
 use slicewise_stats::record::{DelayFigures, RunKey};
-use slicewise_stats::words::{percent, rate};
+use slicewise_stats::words::{percent, rate, time};
 
 /// A column of numbers: its head, and a number in words.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
@@ -13,8 +13,15 @@ pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
 /// Columns of a table of flows; those of TCP are left out where no flow is TCP.
 pub(crate) struct Columns {
     packets: &'static [Column<FlowFinding>],
-    delay: &'static [Column<DelayFigures>],
+    delay: &'static [Column<Delays>],
     tcp: &'static [Column<TcpFigures>],
+}
+
+/// Delays, and how finely they were measured.
+pub(crate) struct Delays {
+    pub(crate) figures: DelayFigures,
+    /// Resolution of timestamps, ns; 0 if unknown.
+    pub(crate) resolution_ns: u64,
 }
 
 /// What the page shows.
@@ -46,11 +53,13 @@ pub(crate) const IN_TERMINAL: Columns = Columns {
 };
 
 /// Delay, of a flow or a hop.
-pub(crate) const DELAY_COLUMNS: [Column<DelayFigures>; 4] = [
-    ("Delay: smallest", |delay| known(delay, delay.min_ns)),
+pub(crate) const DELAY_COLUMNS: [Column<Delays>; 4] = [
+    ("Delay: smallest", |delay| {
+        known(delay, delay.figures.min_ns)
+    }),
     ("median", median),
     ("99 %", percentile_99),
-    ("largest", |delay| known(delay, delay.max_ns)),
+    ("largest", |delay| known(delay, delay.figures.max_ns)),
 ];
 
 /// A row a flow: its name and slice, before them its run where `run_name` is given, then the columns.
@@ -77,7 +86,11 @@ pub(crate) fn table(
         row.push(flow_name(&flow.flow));
         row.extend(with_slice.then(|| flow.slice.clone()));
         row.extend(columns.packets.iter().map(|(_, text)| text(finding)));
-        row.extend(columns.delay.iter().map(|(_, text)| text(&flow.delay)));
+        let delays = Delays {
+            figures: flow.delay,
+            resolution_ns: finding.resolution_ns,
+        };
+        row.extend(columns.delay.iter().map(|(_, text)| text(&delays)));
         row.extend(tcp.iter().map(|(_, text)| or_dash(flow.tcp.as_ref(), text)));
         row
     });
@@ -100,14 +113,17 @@ fn retransmitted(tcp: &TcpFigures) -> String {
     grouped(tcp.retransmitted_segments)
 }
 
-fn median(delay: &DelayFigures) -> String {
-    known(delay, delay.p50_ns)
+fn median(delay: &Delays) -> String {
+    known(delay, delay.figures.p50_ns)
 }
 
-fn percentile_99(delay: &DelayFigures) -> String {
-    known(delay, delay.p99_ns)
+fn percentile_99(delay: &Delays) -> String {
+    known(delay, delay.figures.p99_ns)
 }
 
-fn known(delay: &DelayFigures, ns: u64) -> String {
-    time_or_dash((delay.samples > 0).then_some(ns))
+fn known(delay: &Delays, ns: u64) -> String {
+    if delay.figures.samples > 0 && ns < delay.resolution_ns {
+        return format!("< {}", time(delay.resolution_ns as f64));
+    }
+    time_or_dash((delay.figures.samples > 0).then_some(ns))
 }

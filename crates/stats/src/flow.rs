@@ -106,6 +106,10 @@ pub struct ReorderingFigures {
     pub max_n_reordering: u64,
     /// Largest late time, ns (section 4.3).
     pub max_late_ns: u64,
+    /// Reordered frames whose extent, n and late time are counted too low, because they came behind too
+    /// many gaps: with one of them, the maxima above are lower bounds.
+    #[serde(default)]
+    pub bounded_frames: u64,
 }
 
 /// TCP figures of a flow.
@@ -192,8 +196,25 @@ pub struct CaptureRecord {
     /// Lower bound of losses among indistinguishable frames: sent minus received. They count as lost, at
     /// the time the first of them was sent.
     pub ambiguous_lost_frames: u64,
-    /// Frames seen at the receiving end only, without those sent back from there.
+    /// Frames seen at the receiving end only, without those sent back from there and late ones.
     pub unsent_frames: u64,
+    /// Frames that are known to have arrived after the loss time-out: they count as lost. A lower bound.
+    #[serde(default)]
+    pub late_frames: u64,
+    /// The longest time between sending and arrival of these, ns.
+    #[serde(default)]
+    pub largest_late_ns: u64,
+    /// Flows that repeat a frame after more than the loss time-out, though delays may be as long: such
+    /// frames are matched by time alone.
+    #[serde(default)]
+    pub repeating_flows: u64,
+    /// The shortest time after which one of these flows repeats a frame, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat_ns: Option<u64>,
+    /// The shortest time after which a flow repeats a frame within the loss time-out, ns: such frames are
+    /// indistinguishable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ambiguous_repeat_ns: Option<u64>,
     /// Frames decided before the loss time-out because too many were waiting.
     pub decided_early_frames: u64,
     /// Frames from the receiving end to the sending one.
@@ -227,6 +248,15 @@ pub struct CaptureRecord {
     pub clock: ClockRecord,
 }
 
+impl CaptureRecord {
+    /// Resolution of delays, ns: that of the coarser timestamps of both ends; 0 if unknown.
+    #[must_use]
+    pub fn resolution_ns(&self) -> u64 {
+        let ends = self.points.first().into_iter().chain(self.points.last());
+        ends.map(|point| point.resolution_ns).max().unwrap_or(0)
+    }
+}
+
 /// Frames of one kind in which no IP packet was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -249,8 +279,14 @@ pub struct PointRecord {
     pub files: Vec<String>,
     /// Packets read.
     pub packets: u64,
-    /// IP fragments: counted, not matched.
+    /// IP fragments of packets that did not become complete: counted, not matched.
     pub fragments: u64,
+    /// Packets that were put together from fragments: matched, with the time of the last fragment.
+    #[serde(default)]
+    pub reassembled: u64,
+    /// Coarsest resolution of its timestamps, ns; 0 if unknown.
+    #[serde(default)]
+    pub resolution_ns: u64,
     /// Frames that are not IP: counted, not matched.
     pub not_ip: u64,
     /// These frames by kind, the most frequent first; at most 64 kinds.

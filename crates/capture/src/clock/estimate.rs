@@ -22,7 +22,7 @@ pub struct ClockReport {
 pub enum ClockVerdict {
     /// No packet was compared.
     Unknown,
-    /// They may agree: every delay is positive. They may still differ by less than the smallest delay.
+    /// They may agree: no delay is negative by as much as the resolution of timestamps. They may still differ by less than the smallest delay.
     Agree,
     /// They do not: packets arrived before they were sent.
     Disagree {
@@ -83,13 +83,11 @@ impl ClockReport {
     #[must_use]
     pub fn new(forward: &DelayFloor, reverse: &DelayFloor) -> Self {
         let smallest_delay_ns = forward.smallest_delay_ns();
-        let smallest = [smallest_delay_ns, reverse.smallest_delay_ns()];
-        let verdict = match smallest.into_iter().flatten().min() {
-            None => ClockVerdict::Unknown,
-            Some(delay_ns) if delay_ns < 0 => ClockVerdict::Disagree {
-                by_more_than_ns: delay_ns.unsigned_abs(),
-            },
-            Some(_) => ClockVerdict::Agree,
+        let early = [forward.early_by_ns(), reverse.early_by_ns()];
+        let verdict = match early.into_iter().flatten().max() {
+            Some(by_more_than_ns) => ClockVerdict::Disagree { by_more_than_ns },
+            None if forward.packets() + reverse.packets() == 0 => ClockVerdict::Unknown,
+            None => ClockVerdict::Agree,
         };
         Self {
             negative_delays: forward.negative_delays() + reverse.negative_delays(),

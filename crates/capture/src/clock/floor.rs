@@ -15,6 +15,8 @@ pub struct DelayFloor {
     spans: Vec<Option<Point>>,
     packets: u64,
     negative: u64,
+    /// Differences below it are no evidence, ns.
+    resolution_ns: u64,
     /// Sum of times since the first, for the mean.
     elapsed_sum_ns: i128,
 }
@@ -59,6 +61,13 @@ impl DelayFloor {
         Self::new(Way::Forward)
     }
 
+    /// The same for timestamps of this resolution, ns, at the coarser of both points: 1, unless stated.
+    #[must_use]
+    pub const fn with_resolution(mut self, resolution_ns: u64) -> Self {
+        self.resolution_ns = resolution_ns;
+        self
+    }
+
     /// For packets going back: delay is from the receiving point to the sending one.
     #[must_use]
     pub const fn reverse() -> Self {
@@ -73,6 +82,7 @@ impl DelayFloor {
             spans: Vec::new(),
             packets: 0,
             negative: 0,
+            resolution_ns: 1,
             elapsed_sum_ns: 0,
         }
     }
@@ -88,7 +98,7 @@ impl DelayFloor {
             Way::Reverse => sent - received,
         };
         self.packets += 1;
-        self.negative += u64::from(delay_ns < 0);
+        self.negative += u64::from(self.is_negative(delay_ns));
         let elapsed_ns = sent - *self.first_ns.get_or_insert(sent);
         self.elapsed_sum_ns += i128::from(elapsed_ns);
         let point = Point {
@@ -102,6 +112,21 @@ impl DelayFloor {
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// Whether a packet with this delay certainly arrived before it was sent, by the clocks. A timestamp is
+    /// less than the resolution too early.
+    #[inline]
+    const fn is_negative(&self, delay_ns: i64) -> bool {
+        delay_ns < 0 && delay_ns.unsigned_abs() >= self.resolution_ns
+    }
+
+    /// By how much more than a timestamp's resolution allows a packet arrived before it was sent, ns;
+    /// `None` if none did.
+    pub(super) fn early_by_ns(&self) -> Option<u64> {
+        let smallest = self.smallest_delay_ns()?;
+        self.is_negative(smallest)
+            .then(|| smallest.unsigned_abs() - (self.resolution_ns - 1))
     }
 
     /// Packets that arrived, by the clocks, before they were sent.

@@ -39,6 +39,8 @@ pub struct Interface {
     pub link: LinkType,
     /// Most bytes captured per packet; 0 where unlimited.
     pub snap_bytes: u32,
+    /// Resolution of its timestamps, ns.
+    pub resolution_ns: u64,
     /// Packets lost by the capture, where the file states them.
     pub dropped: Option<u64>,
 }
@@ -102,6 +104,13 @@ impl FileFacts {
         if let Err(at) = self.links.binary_search(&link) {
             self.links.insert(at, link);
         }
+    }
+
+    /// Coarsest resolution of its timestamps, ns; at least 1.
+    #[must_use]
+    pub fn resolution_ns(&self) -> u64 {
+        let resolutions = self.interfaces.iter().map(|one| one.resolution_ns);
+        resolutions.max().unwrap_or(1).max(1)
     }
 
     /// Packets lost by the capture, over all interfaces; `None` where the file does not state it.

@@ -265,6 +265,7 @@ fn open_format(buffer: &mut Buffer, facts: &mut FileFacts) -> Result<Format, Dam
             name: None,
             link: pcap.link,
             snap_bytes: pcap.snap_bytes,
+            resolution_ns: pcap.unit_ns.into(),
             dropped: None,
         });
         return Ok(Format::Pcap(pcap));

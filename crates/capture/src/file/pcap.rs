@@ -16,7 +16,7 @@ const MODIFIED: u32 = 0xa1b2_cd34;
 pub(super) struct Pcap {
     big_endian: bool,
     /// Nanoseconds per unit of the fractional part of a timestamp.
-    unit_ns: u32,
+    pub unit_ns: u32,
     pub link: LinkType,
     pub snap_bytes: u32,
 }

@@ -300,7 +300,7 @@ impl Pcapng {
                 _ => {}
             },
         );
-        self.clocks.push(Clock {
+        let clock = Clock {
             link,
             unit_ns: 9u32
                 .checked_sub(resolution.into())
@@ -308,13 +308,15 @@ impl Pcapng {
                 .unwrap_or(0),
             resolution,
             offset_ns: offset_s.saturating_mul(1_000_000_000),
-        });
+        };
         facts.interfaces.push(Interface {
             name,
             link,
             snap_bytes,
+            resolution_ns: clock.scaled(1).max(1),
             dropped: None,
         });
+        self.clocks.push(clock);
         buffer.pass(bytes);
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! The matcher: one window, one index, and a linked list of packets per flow.
 
 use super::index::{Found, Index, Vacant};
+use super::late::LostKeys;
 use super::observer::{AmbiguousGroup, MatchCounts, MatchObserver, SendOrder};
+use super::sent_flows::SentFlows;
 use super::window::{Entry, State, Window};
 use crate::Sighting;
 
@@ -53,12 +55,10 @@ pub struct Matcher {
     timeout_ns: i64,
     window: Window,
     index: Index,
-    /// Position of the last packet of each flow of the sending point.
-    last_sent: Vec<u32>,
+    sent_flows: SentFlows,
     /// Position of the last match of each flow of the receiving point.
     last_matched: Vec<u32>,
-    /// Number of packets each flow has sent so far.
-    sent_in_flow: Vec<u32>,
+    lost_keys: LostKeys,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     counts: MatchCounts,
@@ -108,9 +108,9 @@ impl Matcher {
             timeout_ns: i64::try_from(params.timeout_ns).unwrap_or(i64::MAX),
             window: Window::new(),
             index: Index::new(),
-            last_sent: Vec::new(),
+            sent_flows: SentFlows::default(),
             last_matched: Vec::new(),
-            sent_in_flow: Vec::new(),
+            lost_keys: LostKeys::default(),
             groups: Vec::new(),
             free_groups: Vec::new(),
             counts: MatchCounts::default(),
@@ -131,15 +131,26 @@ impl Matcher {
         &self.counts
     }
 
+    /// Packets of each flow of the sending point so far, modulo 2³²; none of flows beyond the first million.
+    pub fn sent_in_flows(&self) -> impl Iterator<Item = u32> {
+        self.sent_flows.packets()
+    }
+
+    /// Shortest time after which flows of the sending point repeat a packet, ns: one number for each flow
+    /// that does. Such packets are matched by time alone if that is longer than the time-out, and
+    /// ambiguous if it is not.
+    pub fn periods_ns(&self) -> impl Iterator<Item = u64> {
+        self.sent_flows.periods_ns()
+    }
+
     /// Heap memory in use, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.window.memory_bytes()
             + self.index.memory_bytes()
-            + [&self.last_sent, &self.last_matched, &self.sent_in_flow]
-                .map(|flows| flows.capacity() * size_of::<u32>())
-                .iter()
-                .sum::<usize>()
+            + self.sent_flows.memory_bytes()
+            + self.lost_keys.memory_bytes()
+            + self.last_matched.capacity() * size_of::<u32>()
             + self.groups.capacity() * size_of::<Group>()
             + self.free_groups.capacity() * size_of::<u32>()
     }
@@ -202,9 +213,8 @@ impl Matcher {
     #[inline]
     pub fn on_sent<O: MatchObserver>(&mut self, sent: &Sighting, observer: &mut O) {
         self.counts.sent += 1;
-        if let Some(number) = of_flow(&mut self.sent_in_flow, sent.flow) {
-            // The first is number 0.
-            *number = number.wrapping_add(1);
+        if let Some(flow) = self.sent_flows.flow(sent.flow) {
+            flow.on_sent(sent.key, sent.time_ns);
         }
         observer.on_sent(sent);
         match self.find(sent.key) {
@@ -362,7 +372,7 @@ impl Matcher {
             }
         }
         let sent = self.window.get(position).sighting();
-        let is_numbered = (sent.flow as usize) < self.sent_in_flow.len();
+        let is_numbered = self.sent_flows.is_numbered(sent.flow);
         let order = SendOrder {
             overall: self.window.order(position),
             in_flow: is_numbered.then(|| self.window.in_flow(position)),
@@ -375,11 +385,9 @@ impl Matcher {
     fn push_sent(&mut self, sent: &Sighting, state: State) -> u32 {
         let position = self.window.next_position();
         self.push(sent, state, position);
-        if let Some(number) = self.sent_in_flow.get(sent.flow as usize) {
-            self.window.set_in_flow(position, *number);
-        }
-        if let Some(last) = of_flow(&mut self.last_sent, sent.flow) {
-            let before = std::mem::replace(last, position);
+        if let Some(flow) = self.sent_flows.flow(sent.flow) {
+            self.window.set_in_flow(position, flow.number);
+            let before = std::mem::replace(&mut flow.last, position);
             if before != position && self.window.holds(before) {
                 let entry = self.window.get_mut(before);
                 // Positions have 32 bits: after 2³² packets it may be another's.
@@ -465,10 +473,16 @@ impl Matcher {
             State::Matched | State::Decided => {}
             State::Sent => {
                 self.counts.lost += 1;
+                self.lost_keys.on_lost(entry.key, align_sent(entry.time_ns));
                 observer.on_lost(&entry.sighting(), self.window.order(position));
             }
             State::Received => {
                 self.counts.unsent += 1;
+                let at_ns = self.params.align_received(entry.time_ns);
+                if let Some(ago_ns) = self.lost_keys.sent_ago(entry.key, at_ns) {
+                    self.counts.late += 1;
+                    self.counts.largest_late_ns = self.counts.largest_late_ns.max(ago_ns);
+                }
                 observer.on_unsent(&entry.sighting());
             }
             State::Ambiguous => self.close_group(entry.link, observer),
@@ -572,7 +586,7 @@ fn of_flow(positions: &mut Vec<u32>, flow: u32) -> Option<&mut u32> {
 const FOLLOWED_IN_FLOW: u32 = 4;
 
 /// Flows with a list of their own; packets of further flows are searched for.
-const MOST_THREADED_FLOWS: usize = 1 << 20;
+pub(super) const MOST_THREADED_FLOWS: usize = 1 << 20;
 
 /// Upper limit of the window: 32 GB.
 const MOST_ENTRIES: u32 = 1 << 30;

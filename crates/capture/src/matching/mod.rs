@@ -9,9 +9,11 @@ mod alignment;
 mod direction;
 mod drive;
 mod index;
+mod late;
 mod matcher;
 mod observer;
 mod reordering;
+mod sent_flows;
 mod steps;
 mod window;
 
@@ -25,5 +27,5 @@ pub use direction::{
 pub use drive::drive;
 pub use matcher::{MatchParams, Matcher};
 pub use observer::{AmbiguousGroup, MatchCounts, MatchObserver, SendOrder};
-pub use reordering::{LOOK_BACK, Reordering, ReorderingTracker};
+pub use reordering::{MOST_GAPS, Reordering, ReorderingTracker};
 pub use steps::{JumpView, Shift};

@@ -24,8 +24,8 @@ pub struct Reordering {
     /// Largest n for which a packet was n-reordered (section 5): the n packets right before it were all
     /// sent later. TCP, with its threshold of three duplicate acknowledgements, treats 3 as loss.
     pub n_reordering_max: u64,
-    /// Reordered packets overtaken by all of the last [`LOOK_BACK`]: the counted extent and late time
-    /// are lower bounds.
+    /// Reordered packets of which the first that overtook them was forgotten, because more than
+    /// [`MOST_GAPS`] gaps were remembered: their counted extent, late time and n are lower bounds.
     pub beyond_look_back: u64,
 }
 
@@ -54,30 +54,61 @@ impl Reordering {
     }
 }
 
-/// Observes matches and keeps [`Reordering`] and the last [`LOOK_BACK`] packets received (1 KiB) for
-/// every flow of the sending point.
-#[derive(Debug, Clone, Default)]
+/// Observes matches and keeps [`Reordering`] of every flow of the sending point.
+///
+/// A packet was first overtaken by one that was sent later than all before it, behind a gap in the sending
+/// order; so only the packets behind gaps are remembered, for as long as a packet of the gap may still
+/// arrive. Flows without loss and reordering take no memory.
+#[derive(Debug, Clone)]
 pub struct ReorderingTracker {
     flows: Vec<Flow>,
+    /// How long packets of a gap may be awaited, ns.
+    longest_wait_ns: u64,
+    most_gaps: usize,
 }
 
-/// Number of packets a reordered one is compared with.
-pub const LOOK_BACK: usize = 64;
+/// Most gaps remembered per flow: some 12 MB.
+pub const MOST_GAPS: usize = 1 << 18;
 
 #[derive(Debug, Clone, Default)]
 struct Flow {
     figures: Reordering,
-    highest: Option<u64>,
-    recent: VecDeque<Arrival>,
+    /// The next number in the sending order, after the highest received.
+    next: u64,
+    /// The first packet received behind each gap that was open then, in order of arrival and of sending.
+    overtakers: VecDeque<Arrival>,
+    /// The last packet received of each run without a gap, in order of arrival and of sending: those sent
+    /// before the last received one. The last of them is that one.
+    runs: VecDeque<Arrival>,
+    /// The highest number forgotten of `overtakers`, plus 1.
+    forgotten: u64,
+    /// The last place in the order of arrival forgotten of `runs`, plus 1.
+    forgotten_index: u64,
 }
 
+/// A packet received.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
-    send_order: u64,
+    /// Its place in the sending order of its flow.
+    number: u64,
+    /// Its place in the order of arrival.
+    index: u64,
     time_ns: u64,
 }
 
 impl ReorderingTracker {
+    /// A tracker of packets matched within this loss time-out.
+    #[must_use]
+    pub const fn new(timeout_ns: u64) -> Self {
+        Self {
+            flows: Vec::new(),
+            // A packet may be received a time-out after it was sent, and the one that overtook it a
+            // time-out before, by clocks that differ.
+            longest_wait_ns: timeout_ns.saturating_mul(2),
+            most_gaps: MOST_GAPS,
+        }
+    }
+
     /// Figures of a flow, by its index at the sending point; zeros if none of its packets was received.
     #[must_use]
     pub fn flow(&self, flow: u32) -> Reordering {
@@ -88,8 +119,9 @@ impl ReorderingTracker {
     /// Heap memory in use, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let recent = self.flows.iter().map(|flow| flow.recent.capacity());
-        self.flows.capacity() * size_of::<Flow>() + recent.sum::<usize>() * size_of::<Arrival>()
+        let gaps = self.flows.iter();
+        let gaps = gaps.map(|flow| flow.overtakers.capacity() + flow.runs.capacity());
+        self.flows.capacity() * size_of::<Flow>() + gaps.sum::<usize>() * size_of::<Arrival>()
     }
 }
 
@@ -101,55 +133,90 @@ impl MatchObserver for ReorderingTracker {
             self.flows.resize_with(flow + 1, Flow::default);
         }
         if let Some(flow) = self.flows.get_mut(flow) {
-            flow.on_received(order.overall, received.time_ns);
+            let arrival = Arrival {
+                number: flow.number(order),
+                index: flow.figures.received,
+                time_ns: received.time_ns,
+            };
+            flow.on_received(arrival);
+            if flow.overtakers.len() + flow.runs.len() > 1 {
+                flow.forget(
+                    received.time_ns.saturating_sub(self.longest_wait_ns),
+                    self.most_gaps,
+                );
+            }
         }
     }
 }
 
 impl Flow {
+    /// Place of a packet in the sending order of its flow, without the wrap-around of [`SendOrder`].
     #[inline]
-    fn on_received(&mut self, send_order: u64, time_ns: u64) {
-        self.figures.received += 1;
-        let arrival = Arrival {
-            send_order,
-            time_ns,
+    fn number(&self, order: SendOrder) -> u64 {
+        let Some(in_flow) = order.in_flow else {
+            return order.overall;
         };
-        if self.highest.is_some_and(|highest| send_order < highest) {
-            self.on_reordered(arrival);
+        #[expect(clippy::cast_possible_truncation, reason = "the number modulo 2³²")]
+        let ahead = in_flow.wrapping_sub(self.next as u32).cast_signed();
+        self.next.saturating_add_signed(ahead.into())
+    }
+
+    #[inline]
+    fn on_received(&mut self, arrival: Arrival) {
+        self.figures.received += 1;
+        let Arrival { number, .. } = arrival;
+        if number >= self.next {
+            if number > self.next {
+                self.overtakers.push_back(arrival);
+            }
+            self.next = number + 1;
         } else {
-            self.highest = Some(send_order);
+            self.on_reordered(&arrival);
         }
-        if self.recent.len() >= LOOK_BACK {
-            self.recent.pop_front();
+        match self.runs.back_mut() {
+            Some(last) if last.number + 1 == number => *last = arrival,
+            _ => self.runs.push_back(arrival),
         }
-        self.recent.push_back(arrival);
     }
 
     #[cold]
-    fn on_reordered(&mut self, late: Arrival) {
+    fn on_reordered(&mut self, late: &Arrival) {
+        while self.runs.back().is_some_and(|run| run.number > late.number) {
+            self.runs.pop_back();
+        }
         let figures = &mut self.figures;
         figures.reordered += 1;
-        let sent_later = |one: &&Arrival| one.send_order > late.send_order;
-        let right_before = self.recent.iter().rev().take_while(sent_later).count();
-        figures.n_reordering_max = figures.n_reordering_max.max(right_before as u64);
+        let sent_before = self.runs.back();
+        let sent_before = sent_before.map_or(self.forgotten_index, |run| run.index + 1);
+        figures.n_reordering_max = figures.n_reordering_max.max(late.index - sent_before);
 
-        let overtook = |one: &Arrival| one.send_order > late.send_order;
-        let Some(first) = self.recent.iter().position(overtook) else {
-            // Overtaken by a packet further back than the history reaches.
-            figures.beyond_look_back += 1;
-            figures.extent_max = figures.extent_max.max(LOOK_BACK as u64 + 1);
-            figures.extent_sum += LOOK_BACK as u64 + 1;
+        let overtook = |one: &Arrival| one.number < late.number;
+        let first = self.overtakers.partition_point(overtook);
+        figures.beyond_look_back += u64::from(first == 0 && self.forgotten > late.number);
+        let Some(first) = self.overtakers.get(first) else {
             return;
         };
-        if first == 0 && figures.received > LOOK_BACK as u64 + 1 {
-            figures.beyond_look_back += 1;
-        }
-        let extent = (self.recent.len() - first) as u64;
+        let extent = late.index - first.index;
         figures.extent_max = figures.extent_max.max(extent);
         figures.extent_sum += extent;
-        if let Some(first) = self.recent.get(first) {
-            let late_ns = late.time_ns.saturating_sub(first.time_ns);
-            figures.late_time_max_ns = figures.late_time_max_ns.max(late_ns);
+        let late_ns = late.time_ns.saturating_sub(first.time_ns);
+        figures.late_time_max_ns = figures.late_time_max_ns.max(late_ns);
+    }
+
+    /// Forgets gaps whose packets no longer arrive, and the oldest beyond the limit.
+    fn forget(&mut self, before_ns: u64, most: usize) {
+        while let Some(first) = self.overtakers.front()
+            && (first.time_ns < before_ns || self.overtakers.len() > most)
+        {
+            self.forgotten = first.number + 1;
+            self.overtakers.pop_front();
+        }
+        // The packet after the first came no later than the second.
+        while let (Some(first), Some(second)) = (self.runs.front(), self.runs.get(1))
+            && (second.time_ns < before_ns || self.runs.len() > most)
+        {
+            self.forgotten_index = first.index + 1;
+            self.runs.pop_front();
         }
     }
 }
@@ -166,10 +233,16 @@ fn ratio(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::Direction;
+    use crate::matching::tests::sighting;
 
     /// Figures of packets that arrive 10 ns apart, given in the order they were sent.
     fn figures(orders: impl IntoIterator<Item = u64>) -> Reordering {
-        let mut tracker = ReorderingTracker::default();
+        figures_with(MOST_GAPS, orders)
+    }
+
+    fn figures_with(most_gaps: usize, orders: impl IntoIterator<Item = u64>) -> Reordering {
+        let mut tracker = ReorderingTracker::new(1 << 40);
+        tracker.most_gaps = most_gaps;
         for (arrival, order) in (0_u64..).zip(orders) {
             let sighting = Sighting {
                 time_ns: arrival * 10,
@@ -182,8 +255,8 @@ mod tests {
                 time_is_restored: false,
             };
             let order = SendOrder {
-                overall: order,
-                in_flow: None,
+                overall: order * 10,
+                in_flow: Some(u32::try_from(order).unwrap()),
             };
             tracker.on_received(&sighting, &sighting, order);
         }
@@ -220,38 +293,86 @@ mod tests {
     }
 
     #[test]
+    fn measures_extents_of_any_size_in_little_memory() {
+        let late_by = |overtaken: u64| figures((1..=overtaken).chain([0]));
+        for overtaken in [1, 64, 65, 500, 150_000] {
+            let figures = late_by(overtaken);
+            assert_eq!(figures.extent_max, overtaken);
+            assert_eq!(figures.n_reordering_max, overtaken);
+            assert_eq!(figures.late_time_max_ns, overtaken * 10);
+            assert_eq!((figures.reordered, figures.beyond_look_back), (1, 0));
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_flow_wrap_around() {
+        let flow = Flow {
+            next: (1 << 32) + 5,
+            ..Flow::default()
+        };
+        let number = |in_flow| {
+            flow.number(SendOrder {
+                overall: 0,
+                in_flow: Some(in_flow),
+            })
+        };
+        assert_eq!([3, 5, 9].map(number), [3, 5, 9].map(|low| (1 << 32) + low));
+        assert_eq!(number(u32::MAX), (1 << 32) - 1);
+    }
+
+    #[test]
+    fn forgets_gaps_whose_packets_are_lost() {
+        let mut tracker = ReorderingTracker::new(1_000);
+        for number in 0..100_000_u32 {
+            let one = sighting(u64::from(number) * 10, 0, 0);
+            let order = SendOrder {
+                overall: 0,
+                in_flow: Some(number * 2),
+            };
+            tracker.on_received(&one, &one, order);
+        }
+        assert!(tracker.memory_bytes() < 50_000, "200 gaps of 2 µs");
+    }
+
+    #[test]
     fn reports_where_the_history_was_too_short() {
-        let late_by = |overtaken: u64| figures((2..2 + overtaken).chain([1]));
-        assert_eq!(late_by(64).beyond_look_back, 0);
-        assert_eq!(late_by(64).extent_max, 64);
-        assert_eq!(late_by(65).beyond_look_back, 1);
-        assert_eq!(late_by(500).extent_max, 64);
-        assert_eq!(late_by(500).reordered, 1);
+        // Every second is missing, and one arrives at the end.
+        let missing = |late: u64| (0..100).map(|number| number * 2 + 1).chain([late]);
+        let found = figures_with(10, missing(180));
+        assert_eq!((found.extent_max, found.beyond_look_back), (10, 0));
+        assert_eq!(found.n_reordering_max, 10);
+        let found = figures_with(10, missing(100));
+        assert_eq!((found.extent_max, found.beyond_look_back), (10, 1));
+        assert_eq!(figures(missing(100)).extent_max, 50);
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
 
         #[test]
         fn agrees_with_the_definitions(
-            orders in proptest::collection::vec(0_u64..1_000_000, 0..LOOK_BACK),
+            sent in proptest::collection::vec((0_u64..300, 0_u8..10), 0..300),
         ) {
-            let mut orders = orders;
-            let mut seen = std::collections::BTreeSet::new();
-            orders.retain(|&order| seen.insert(order));
-            let (mut reordered, mut extent_sum, mut n_max) = (0, 0, 0);
+            // Numbers in order, some of them missing, and some late.
+            let mut orders: Vec<(u64, u64)> = (0..).zip(&sent)
+                .filter(|(_, (_, fate))| *fate > 1)
+                .map(|(number, (delay, fate))| (number + if *fate < 4 { *delay } else { 0 }, number))
+                .collect();
+            orders.sort_unstable();
+            let orders: Vec<u64> = orders.into_iter().map(|(_, number)| number).collect();
+            let mut expected = Reordering { received: orders.len() as u64, ..Reordering::default() };
             for (i, &order) in orders.iter().enumerate() {
                 let before = &orders[..i];
                 let Some(j) = before.iter().position(|&other| other > order) else { continue };
-                reordered += 1;
-                extent_sum += (i - j) as u64;
+                let extent = (i - j) as u64;
+                expected.reordered += 1;
+                expected.extent_sum += extent;
+                expected.extent_max = expected.extent_max.max(extent);
+                expected.late_time_max_ns = expected.late_time_max_ns.max(extent * 10);
                 let n = before.iter().rev().take_while(|&&other| other > order).count() as u64;
-                n_max = n_max.max(n);
+                expected.n_reordering_max = expected.n_reordering_max.max(n);
             }
-            let figures = figures(orders);
-            proptest::prop_assert_eq!(figures.reordered, reordered);
-            proptest::prop_assert_eq!(figures.extent_sum, extent_sum);
-            proptest::prop_assert_eq!(figures.n_reordering_max, n_max);
+            proptest::prop_assert_eq!(figures(orders), expected);
         }
     }
 }

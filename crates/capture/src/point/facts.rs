@@ -1,10 +1,12 @@
 //! Facts about a measuring point, besides its sightings.
 
+use super::KeyBytes;
 use crate::{FileFacts, Incomplete, TimeFacts};
 use slicewise_wire::{EtherType, LinkType};
 
 /// Packets of a point by outcome: each is counted exactly once among `sightings`, `copies`, `arp`,
-/// `link_scope`, `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`.
+/// `link_scope`, `not_ip`, `unknown_link`, `fragments`, `cut_short` and `malformed`; one put together
+/// from `joined` fragments, counted in `reassembled`, as a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PacketCounts {
     /// Packets with a sighting.
@@ -21,8 +23,12 @@ pub struct PacketCounts {
     pub not_ip: u64,
     /// Frames of an unknown link type.
     pub unknown_link: u64,
-    /// IP fragments.
+    /// IP fragments of packets that did not become complete.
     pub fragments: u64,
+    /// Packets that were put together from fragments.
+    pub reassembled: u64,
+    /// The fragments of these packets.
+    pub joined: u64,
     /// Packets with too few captured bytes to form a key.
     pub cut_short: u64,
     /// Packets whose headers contradict themselves.
@@ -93,8 +99,8 @@ pub struct PointFacts {
     pub counts: PacketCounts,
     /// Frames without an IP packet by kind: those counted as `arp`, `not_ip` and `unknown_link`.
     pub unread: Vec<UnreadFrames>,
-    /// Most bytes from the IP header on that keys cover.
-    pub key_bytes: u32,
+    /// The bytes that keys cover.
+    pub key_bytes: KeyBytes,
 }
 
 impl PointFacts {
@@ -120,6 +126,13 @@ impl PointFacts {
     #[must_use]
     pub fn without_time(&self) -> u64 {
         self.files.iter().map(|file| file.without_time).sum()
+    }
+
+    /// Coarsest resolution of timestamps among its files, ns; at least 1.
+    #[must_use]
+    pub fn resolution_ns(&self) -> u64 {
+        let resolutions = self.files.iter().map(FileFacts::resolution_ns);
+        resolutions.max().unwrap_or(1)
     }
 
     /// Packets lost by the captures, where they state it.

@@ -5,38 +5,64 @@
 //! IP payload, and the bytes from the transport header on. Not hashed are fields that change in transit
 //! (time to live, DSCP, ECN, IPv4 checksum and options, IPv6 extension headers, VLAN tags, tunnels) and
 //! the checksum of UDP, TCP and SCTP, which is incomplete in a sender's capture if the adapter computes
-//! it. Of TCP, sequence and acknowledgement numbers, flags and options are hashed, not the window.
-//! Address translation and segmentation after a point change the key.
+//! it. Of TCP, sequence and acknowledgement numbers, flags and options are hashed, not the window. Of a
+//! segment with SYN, options and ECN flags are not: routers that clamp the maximum segment size
+//! (RFC 6691), and proxies, change them. Address translation and segmentation after a point change the
+//! key.
 //!
 //! Two points may have captured different lengths after different link headers. So that both hash the
 //! same bytes, only the first [`MOST_KEY_BYTES`] from the IP header on are used: as many as remain of 96
 //! captured bytes after the 20 of a Linux cooked header and two VLAN tags. Packets in a tunnel have
-//! fewer: then both points must use fewer.
+//! fewer: then both points must use fewer. Of packets that both points captured whole, the last
+//! [`LAST_KEY_BYTES`] are hashed, too: traffic generators put their sequence numbers there.
 
-use slicewise_wire::{IpVersion, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParsedFrame};
+use slicewise_wire::{
+    Headers, IpVersion, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParsedFrame, TcpFlags,
+};
 
 /// Most bytes from the IP header on that keys cover.
 pub const MOST_KEY_BYTES: u32 = 68;
 
+/// Last bytes of a packet that keys cover: TRex's signature has 16 bytes, Spirent's 20, that of Ixia up
+/// to 28.
+pub const LAST_KEY_BYTES: usize = 32;
+
+/// The bytes of a packet that keys cover, the same at all points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyBytes {
+    /// Bytes from the IP header on, at most [`MOST_KEY_BYTES`].
+    pub first: u32,
+    /// Packets of at most this many bytes from the IP header on were captured whole: keys cover their
+    /// last [`LAST_KEY_BYTES`], too.
+    pub whole: u32,
+}
+
+impl KeyBytes {
+    /// All that keys can cover.
+    pub const MOST: Self = Self {
+        first: MOST_KEY_BYTES,
+        whole: u32::MAX,
+    };
+
+    /// What keys can cover at both of two points.
+    #[must_use]
+    pub fn common(self, other: Self) -> Self {
+        Self {
+            first: self.first.min(other.first),
+            whole: self.whole.min(other.whole),
+        }
+    }
+}
+
 /// The key, or `None` if the captured bytes end before the hashed ones.
 #[inline]
-pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -> Option<u64> {
-    let end = frame.ip_offset + frame.ip_bytes.min(key_bytes) as usize;
+pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], bytes: KeyBytes) -> Option<u64> {
+    let end = frame.ip_offset + frame.ip_bytes.min(bytes.first) as usize;
     if captured.len() < end {
         return None;
     }
     let headers = &frame.headers;
-    let facts = u64::from(headers.protocol)
-        | u64::from(frame.identification) << 8
-        | u64::from(frame.ip_payload_bytes()) << 32;
-    let hash = if headers.ip_version == IpVersion::V6 {
-        let of_source = fold(low(headers.source) ^ PI[0], high(headers.source) ^ PI[1]);
-        let destination = headers.destination;
-        fold(low(destination) ^ of_source, high(destination) ^ facts)
-    } else {
-        let addresses = low(headers.source) << 32 | low(headers.destination);
-        fold(addresses ^ PI[0], facts ^ PI[1])
-    };
+    let hash = seed(headers, facts(frame, frame.ip_payload_bytes()));
     let transport = captured.get(frame.transport_offset..)?;
     let (hash, hashed) = match headers.protocol {
         PROTOCOL_UDP => {
@@ -47,6 +73,9 @@ pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -
         PROTOCOL_TCP => {
             let header: &[u8; 16] = transport.first_chunk()?;
             let words = u128::from_le_bytes(*header);
+            if TcpFlags(header[13]).contains(TcpFlags::SYN) {
+                return Some(syn_key(frame, words));
+            }
             // Up to the flags; window, checksum and urgent pointer are not hashed.
             let rest = high(words) & 0xffff_ffff_ffff;
             (fold(low(words) ^ hash, rest ^ PI[2]), 20)
@@ -58,10 +87,45 @@ pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], key_bytes: u32) -
         _ => (hash, 0),
     };
     let start = frame.transport_offset + hashed;
-    Some(hash_bytes(
-        hash,
-        captured.get(start..end).unwrap_or_default(),
-    ))
+    let hash = hash_bytes(hash, captured.get(start..end).unwrap_or_default());
+    if frame.ip_bytes <= bytes.first || frame.ip_bytes > bytes.whole {
+        return Some(hash);
+    }
+    let packet_end = frame.ip_offset + frame.ip_bytes as usize;
+    let last = start
+        .max(end)
+        .max(packet_end.saturating_sub(LAST_KEY_BYTES));
+    Some(hash_bytes(hash, captured.get(last..packet_end)?))
+}
+
+/// Hash of the addresses and of the IP header's other fields.
+#[inline]
+fn seed(headers: &Headers, facts: u64) -> u64 {
+    if headers.ip_version == IpVersion::V6 {
+        let of_source = fold(low(headers.source) ^ PI[0], high(headers.source) ^ PI[1]);
+        let destination = headers.destination;
+        fold(low(destination) ^ of_source, high(destination) ^ facts)
+    } else {
+        let addresses = low(headers.source) << 32 | low(headers.destination);
+        fold(addresses ^ PI[0], facts ^ PI[1])
+    }
+}
+
+#[inline]
+fn facts(frame: &ParsedFrame, bytes: u32) -> u64 {
+    u64::from(frame.headers.protocol)
+        | u64::from(frame.identification) << 8
+        | u64::from(bytes) << 32
+}
+
+/// Key of a segment with SYN: without its options, their length, and the ECN flags that are negotiated
+/// like them. `words` are the first 16 bytes of the TCP header.
+#[inline(never)]
+fn syn_key(frame: &ParsedFrame, words: u128) -> u64 {
+    let hash = seed(&frame.headers, facts(frame, frame.payload_bytes()));
+    // Acknowledgement number, and the flags from FIN to URG.
+    let rest = high(words) & 0x3f00_ffff_ffff;
+    fold(fold(low(words) ^ hash, rest ^ PI[2]) ^ PI[2], PI[3])
 }
 
 /// The number of bytes follows from the packet length, which is already hashed; so the last words may
@@ -127,6 +191,12 @@ mod tests {
     use proptest::prelude::*;
     use slicewise_wire::{LinkType, parse_frame};
 
+    /// No packet is captured whole.
+    const FIRST: KeyBytes = KeyBytes {
+        first: MOST_KEY_BYTES,
+        whole: 0,
+    };
+
     /// An IPv4 packet with a UDP or TCP header and 60 bytes behind it, as raw IP.
     fn packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
         let mut packet = vec![
@@ -143,7 +213,7 @@ mod tests {
         let wire_bytes = u32::try_from(packet.len()).unwrap();
         let captured = &packet[..captured];
         let frame = parse_frame(LinkType::RAW, captured, wire_bytes);
-        packet_key(&frame, captured, MOST_KEY_BYTES)
+        packet_key(&frame, captured, FIRST)
     }
 
     /// UDP: length and checksum. TCP: the rest of its header, of 20 bytes.
@@ -191,6 +261,61 @@ mod tests {
                     "{captured} bytes of protocol {protocol}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn options_of_a_syn_are_no_part_of_its_key_and_those_of_other_segments_are() {
+        // Data offset, flags, window, checksum, urgent pointer, then options.
+        let segment = |flags: u8, options: &[u8]| {
+            let mut rest: Vec<u8> = (0..12).collect();
+            let words = u8::try_from(5 + options.len() / 4).unwrap();
+            rest.extend([words << 4, flags, 1, 2, 0, 0, 0, 0]);
+            rest.extend(options);
+            let mut v6 = vec![0x60, 0, 0, 0, 0, 0, PROTOCOL_TCP, 64];
+            v6.extend(0..32);
+            v6[5] = u8::try_from(rest.len()).unwrap();
+            v6.extend(&rest);
+            // The other one has its ports.
+            [packet(PROTOCOL_TCP, &rest[4..]), v6].map(|packet| key(&packet, packet.len()).unwrap())
+        };
+        let clamped = [2, 4, 0x05, 0x84, 1, 3, 3, 7];
+        for flags in [0x02, 0x12] {
+            let sent = segment(flags, &[2, 4, 0x05, 0xb4, 1, 3, 3, 7]);
+            assert_eq!(sent, segment(flags, &clamped));
+            assert_eq!(sent, segment(flags, &clamped[..4]), "one was removed");
+            assert_eq!(sent, segment(flags | 0xc0, &clamped), "ECN negotiation");
+            assert_ne!(sent, segment(flags ^ 0x10, &clamped));
+        }
+        assert_ne!(segment(0x10, &clamped), segment(0x10, &[1; 8]));
+        assert_ne!(segment(0x10, &clamped), segment(0x90, &clamped));
+    }
+
+    #[test]
+    fn the_last_bytes_are_hashed_of_packets_that_are_captured_whole() {
+        for (protocol, bytes) in [(PROTOCOL_UDP, 478), (PROTOCOL_TCP, 60), (1, 50)] {
+            let mut rest = vec![0x50; bytes];
+            let whole = packet(protocol, &rest);
+            *rest.last_mut().unwrap() ^= 1;
+            let other = packet(protocol, &rest);
+            rest[bytes - LAST_KEY_BYTES] ^= 1;
+            let third = packet(protocol, &rest);
+            let length = u32::try_from(whole.len()).unwrap();
+            let keys = |bytes: KeyBytes| {
+                [&whole, &other, &third].map(|packet| {
+                    let frame = parse_frame(LinkType::RAW, packet, length);
+                    packet_key(&frame, packet, bytes).unwrap()
+                })
+            };
+            let [one, two, three] = keys(KeyBytes::MOST);
+            assert!(one != two && two != three);
+            let up_to = |whole| KeyBytes { whole, ..FIRST };
+            assert_eq!(keys(up_to(length)), [one, two, three]);
+            let [one, two, _] = keys(up_to(length - 1));
+            assert_eq!(one, two);
+            let frame = parse_frame(LinkType::RAW, &whole, length);
+            let cut = &whole[..whole.len() - 1];
+            assert_eq!(packet_key(&frame, cut, KeyBytes::MOST), None);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::Eye;
 use super::Parse;
+use super::key::KeyBytes;
 use super::peek::{Peeked, peek};
 use super::timeline::{Seen, Timeline};
 use crate::error::CaptureError;
@@ -97,19 +98,19 @@ pub(super) struct Turn {
 }
 
 impl Merge {
-    /// Also returns the fewest captured bytes from the IP header on among the packets examined.
-    pub fn open(paths: &[PathBuf], parse: Parse) -> Result<(Self, u32), CaptureError> {
+    /// Also returns what keys can cover in all of the files.
+    pub fn open(paths: &[PathBuf], parse: Parse) -> Result<(Self, KeyBytes), CaptureError> {
         let mut merge = Self {
             waiting: VecDeque::new(),
             open: Vec::new(),
             done: Vec::new(),
             progress: Arc::default(),
         };
-        let mut fewest = u32::MAX;
+        let mut key_bytes = KeyBytes::MOST;
         let mut with_packets = Vec::new();
         for path in paths {
             let peeked = peek(path, &merge.progress, parse)?;
-            fewest = fewest.min(peeked.fewest_ip_bytes);
+            key_bytes = key_bytes.common(peeked.key_bytes);
             if peeked.facts.packets > 0 {
                 with_packets.push(peeked);
             } else {
@@ -119,7 +120,7 @@ impl Merge {
         // Files that begin at the same time keep the order given.
         with_packets.sort_by_key(|peeked| peeked.first_ns);
         merge.waiting = with_packets.into();
-        Ok((merge, fewest))
+        Ok((merge, key_bytes))
     }
 
     pub fn progress(&self) -> &Arc<Progress> {
@@ -135,6 +136,14 @@ impl Merge {
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         let waiting = self.waiting.iter();
         waiting.flat_map(|peeked| peeked.facts.comments.iter().map(String::as_str))
+    }
+
+    /// Coarsest resolution of timestamps among the files, ns.
+    pub fn resolution_ns(&self) -> u64 {
+        let waiting = self.waiting.iter().map(|peeked| &peeked.facts);
+        let open = self.open.iter().map(|stream| stream.file.facts());
+        let all = self.done.iter().chain(waiting).chain(open);
+        all.map(FileFacts::resolution_ns).max().unwrap_or(1)
     }
 
     /// The file whose packet is next.

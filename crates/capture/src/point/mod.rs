@@ -3,6 +3,7 @@
 mod copies;
 mod facts;
 mod flows;
+mod fragments;
 mod key;
 mod merge;
 mod peek;
@@ -14,7 +15,8 @@ use crate::{Sighting, TcpSegment};
 use copies::Copies;
 pub use facts::{PacketCounts, PointFacts, UnreadFrames};
 pub use flows::FlowTable;
-pub use key::MOST_KEY_BYTES;
+use fragments::Fragments;
+pub use key::{KeyBytes, LAST_KEY_BYTES, MOST_KEY_BYTES};
 use merge::{Merge, Stream};
 use slicewise_wire::{
     ETHERTYPE_ARP, Fragment, Headers, IpVersion, LinkType, ParseEnd, ParsedFrame, TcpHeader,
@@ -35,7 +37,7 @@ pub use timeline::{MOST_WRONG_STAMPS, SORT_WINDOW_NS};
 pub struct Point {
     merge: Merge,
     eye: Eye,
-    fewest_ip_bytes: u32,
+    key_bytes_available: KeyBytes,
     /// The latest time since the last jump.
     newest_ns: Option<u64>,
     jump: Option<Jump>,
@@ -80,9 +82,10 @@ impl Parse {
 struct Eye {
     parse: Parse,
     flows: FlowTable,
+    fragments: Fragments,
     counts: PacketCounts,
     unread: Vec<UnreadFrames>,
-    key_bytes: u32,
+    key_bytes: KeyBytes,
 }
 
 impl Point {
@@ -105,35 +108,34 @@ impl Point {
     }
 
     fn open_as(paths: &[PathBuf], parse: Parse) -> Result<Self, CaptureError> {
-        let (merge, fewest_ip_bytes) = Merge::open(paths, parse)?;
+        let (merge, key_bytes_available) = Merge::open(paths, parse)?;
         Ok(Self {
             merge,
             eye: Eye {
                 parse,
                 flows: FlowTable::new(FlowTable::MOST_FLOWS),
+                fragments: Fragments::default(),
                 counts: PacketCounts::default(),
                 unread: Vec::new(),
-                key_bytes: MOST_KEY_BYTES,
+                key_bytes: key_bytes_available,
             },
-            fewest_ip_bytes,
+            key_bytes_available,
             newest_ns: None,
             jump: None,
             copies: Copies::new(),
         })
     }
 
-    /// Bytes from the IP header on that keys can cover here, judged by the first packets of each file.
-    /// Fewer than [`MOST_KEY_BYTES`] with short snap lengths: then all points compared must use the
-    /// smallest value ([`Point::set_key_bytes`]).
+    /// What keys can cover here, judged by the first packets of each file. All points compared must use
+    /// what keys can cover at each of them ([`Point::set_key_bytes`]).
     #[must_use]
-    pub fn key_bytes_available(&self) -> u32 {
-        self.fewest_ip_bytes.min(MOST_KEY_BYTES)
+    pub const fn key_bytes_available(&self) -> KeyBytes {
+        self.key_bytes_available
     }
 
-    /// Sets how many bytes from the IP header on keys cover, at most [`MOST_KEY_BYTES`]. Must be the
-    /// same at all points, and set before anything is read.
-    pub fn set_key_bytes(&mut self, bytes: u32) {
-        self.eye.key_bytes = bytes.min(MOST_KEY_BYTES);
+    /// Sets what keys cover. Must be the same at all points, and set before anything is read.
+    pub fn set_key_bytes(&mut self, bytes: KeyBytes) {
+        self.eye.key_bytes = bytes.common(KeyBytes::MOST);
     }
 
     /// Replaces the contents of `out` by the next sightings, at most `max`. Returns false at the end.
@@ -168,6 +170,12 @@ impl Point {
     /// Comments at the beginning of its files (pcapng), available before reading.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         self.merge.comments()
+    }
+
+    /// Coarsest resolution of timestamps among its files, ns; at least 1. Available before reading.
+    #[must_use]
+    pub fn resolution_ns(&self) -> u64 {
+        self.merge.resolution_ns()
     }
 
     /// The flows seen so far.
@@ -281,16 +289,65 @@ impl Eye {
     #[inline]
     fn see(&mut self, record: &Record, bytes: &[u8]) -> Option<(Sighting, Option<TcpHeader>)> {
         let frame = self.parse.frame(record.link, bytes, record.wire_bytes);
+        if frame.end == ParseEnd::Complete && frame.fragment == Fragment::None {
+            return self.see_packet(record, &frame, bytes);
+        }
+        if frame.fragment != Fragment::None {
+            return self.see_fragment(record, &frame, bytes);
+        }
+        self.count_unseen(record, &frame);
+        None
+    }
+
+    /// A packet is seen with the fragment that completes it.
+    #[cold]
+    fn see_fragment(
+        &mut self,
+        record: &Record,
+        piece: &ParsedFrame,
+        bytes: &[u8],
+    ) -> Option<(Sighting, Option<TcpHeader>)> {
+        self.counts.fragments += 1;
+        let whole = self.fragments.join(piece, bytes, record.time_ns)?;
+        let mut frame = self
+            .parse
+            .frame(LinkType::RAW, &whole.bytes, whole.ip_bytes);
         if frame.end != ParseEnd::Complete || frame.fragment != Fragment::None {
-            self.count_unseen(record, &frame);
             return None;
         }
+        frame.headers = Headers {
+            vlan_tags: whole.headers.vlan_tags,
+            outer_vlan: whole.headers.outer_vlan,
+            inner_vlan: whole.headers.inner_vlan,
+            l3_offset: whole.headers.l3_offset,
+            teid: frame.headers.teid.or(whole.headers.teid),
+            ..frame.headers
+        };
+        frame.l2_bytes = whole.l2_bytes;
+        let counts = &mut self.counts;
+        counts.fragments -= whole.pieces;
+        counts.joined += whole.pieces;
+        counts.reassembled += 1;
+        // It is no frame.
+        let largest_l2_bytes = counts.largest_l2_bytes;
+        let seen = self.see_packet(record, &frame, &whole.bytes);
+        self.counts.largest_l2_bytes = largest_l2_bytes;
+        seen
+    }
+
+    #[inline]
+    fn see_packet(
+        &mut self,
+        record: &Record,
+        frame: &ParsedFrame,
+        bytes: &[u8],
+    ) -> Option<(Sighting, Option<TcpHeader>)> {
         if is_link_scope(&frame.headers) {
             self.counts.link_scope += 1;
             return None;
         }
         let tcp = frame.tcp(bytes);
-        let Some(key) = key::packet_key(&frame, bytes, self.key_bytes) else {
+        let Some(key) = key::packet_key(frame, bytes, self.key_bytes) else {
             self.counts.cut_short += 1;
             return None;
         };
@@ -319,7 +376,6 @@ impl Eye {
     fn count_unseen(&mut self, record: &Record, frame: &ParsedFrame) {
         let counts = &mut self.counts;
         let count = match frame.end {
-            _ if frame.fragment != Fragment::None => &mut counts.fragments,
             ParseEnd::NotIp if !record.link.is_known() => &mut counts.unknown_link,
             ParseEnd::NotIp if frame.ethertype == ETHERTYPE_ARP => &mut counts.arp,
             ParseEnd::NotIp => &mut counts.not_ip,

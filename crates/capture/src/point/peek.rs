@@ -1,7 +1,7 @@
 //! Examines the beginning of a file: time of the first packet and captured length.
 
 use super::Parse;
-use super::key::MOST_KEY_BYTES;
+use super::key::{KeyBytes, MOST_KEY_BYTES};
 use super::timeline::FAR_NS;
 use crate::error::CaptureError;
 use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, is_stdin};
@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Bytes read from a file that is only examined.
 const PEEK_BUFFER_BYTES: usize = 32 << 10;
+/// Bytes before the IP header, with tags and tunnels, that a snap length also covers.
+const MOST_LINK_BYTES: u32 = 64;
 /// Packets examined.
 const MOST_PACKETS: u64 = 256;
 
@@ -18,9 +20,9 @@ pub(super) struct Peeked {
     pub path: PathBuf,
     /// Time of the first packet, if any; of the second if that is much earlier.
     pub first_ns: u64,
-    /// Fewest captured bytes from the IP header on among packets that were cut off below
-    /// [`MOST_KEY_BYTES`].
-    pub fewest_ip_bytes: u32,
+    /// What keys can cover, judged by the packets that were cut off and by the snap length the file
+    /// states.
+    pub key_bytes: KeyBytes,
     pub facts: FileFacts,
     /// The file at its first packet, if it cannot be read twice.
     pub kept: Option<CaptureFile>,
@@ -42,7 +44,7 @@ pub(super) fn peek(
     while file.facts().packets < MOST_PACKETS && file.advance() {
         peeked.on_packet(&file, parse);
     }
-    peeked.facts = file.into_facts();
+    peeked.on_end(file.into_facts());
     Ok(peeked)
 }
 
@@ -51,9 +53,11 @@ fn keep(path: &Path, progress: &Arc<Progress>, parse: Parse) -> Result<Peeked, C
     let mut file = CaptureFile::open_with(path, progress, BUFFER_BYTES)?;
     let mut peeked = Peeked::new(path);
     let has_packet = file.advance();
-    peeked.facts = file.facts().clone();
     if has_packet {
         peeked.on_packet(&file, parse);
+    }
+    peeked.on_end(file.facts().clone());
+    if has_packet {
         peeked.kept = Some(file);
     }
     Ok(peeked)
@@ -68,10 +72,20 @@ impl Peeked {
         Self {
             path: path.into(),
             first_ns: 0,
-            fewest_ip_bytes: MOST_KEY_BYTES,
+            key_bytes: KeyBytes::MOST,
             facts: FileFacts::default(),
             kept: None,
         }
+    }
+
+    fn on_end(&mut self, facts: FileFacts) {
+        // 0 is no limit.
+        let limits = facts.interfaces.iter().map(|one| one.snap_bytes);
+        if let Some(snap_bytes) = limits.filter(|&bytes| bytes > 0).min() {
+            let whole = snap_bytes.saturating_sub(MOST_LINK_BYTES);
+            self.key_bytes.whole = self.key_bytes.whole.min(whole);
+        }
+        self.facts = facts;
     }
 
     fn on_packet(&mut self, file: &CaptureFile, parse: Parse) {
@@ -90,7 +104,10 @@ impl Peeked {
         let held = bytes.len().saturating_sub(frame.ip_offset);
         let held = u32::try_from(held).unwrap_or(u32::MAX);
         if held < frame.ip_bytes {
-            self.fewest_ip_bytes = self.fewest_ip_bytes.min(held);
+            self.key_bytes = self.key_bytes.common(KeyBytes {
+                first: held.min(MOST_KEY_BYTES),
+                whole: held,
+            });
         }
     }
 }

@@ -316,7 +316,7 @@ fn reports_an_empty_and_a_damaged_file_beside_whole_ones() {
     let mut point = Point::open(&[cut, golden_path("ethernet.pcap"), empty]).unwrap();
     let mut out = Vec::new();
     assert!(!point.read(&mut out, 1000).unwrap());
-    assert_eq!(out.len(), 11);
+    assert_eq!(out.len(), 12);
     let facts = point.facts();
     assert_eq!(facts.packets(), 16);
     let incomplete: Vec<_> = facts

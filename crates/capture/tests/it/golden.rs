@@ -1,6 +1,6 @@
 //! The same packets read from every format, byte order, time unit and link layer.
 
-use slicewise_capture::{CaptureFile, Direction, Point, PointFacts, Sighting};
+use slicewise_capture::{CaptureFile, Direction, KeyBytes, Point, PointFacts, Sighting};
 use slicewise_wire::{Headers, IpVersion};
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -21,7 +21,10 @@ struct Seen {
 fn see(names: &[&str], key_bytes: u32) -> Seen {
     let paths: Vec<PathBuf> = names.iter().map(|name| golden(name)).collect();
     let mut point = Point::open(&paths).unwrap();
-    point.set_key_bytes(key_bytes);
+    point.set_key_bytes(KeyBytes {
+        first: key_bytes,
+        whole: 0,
+    });
     let (mut sightings, mut batch) = (Vec::new(), Vec::new());
     loop {
         let more = point.read(&mut batch, 3).unwrap();
@@ -85,23 +88,26 @@ fn reads_every_packet_of_an_ethernet_capture() {
     1700000000 +7 µs key 0 flow 0 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 142 B Unknown
     1700000000 +1007 µs key 1 flow 1 10.0.0.1:43000 > 10.1.0.2:5201 protocol 6 dscp 0 ttl 64 194 B Unknown
     1700000000 +2007 µs key 2 flow 2 2001:db8::1:40001 > 2001:db8:1::2:5201 protocol 17 dscp 10 ttl 63 138 B Unknown
-    1700000000 +6007 µs key 3 flow 3 10.0.0.1:0 > 10.1.0.2:0 protocol 1 dscp 46 ttl 64 42 B Unknown
-    1700000000 +7007 µs key 4 flow 4 10.0.0.1:40004 > 10.1.0.2:53 protocol 17 dscp 46 ttl 64 43 B Unknown
-    1700000000 +8007 µs key 5 flow 5 10.0.0.1:36412 > 10.1.0.2:36412 protocol 132 dscp 46 ttl 64 50 B Unknown
-    1700000000 +9007 µs key 0 flow 6 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 61 186 B Unknown
-    1700000000 +10007 µs key 0 flow 7 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 146 B vlan 100 Unknown
-    1700000000 +11007 µs key 0 flow 8 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 150 B vlan 10/20 Unknown
-    1700000000 +12007 µs key 0 flow 8 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 154 B vlan 10/20 Unknown
+    1700000000 +4007 µs key 3 flow 3 10.0.0.1:40002 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 196 B Unknown
+    1700000000 +6007 µs key 4 flow 4 10.0.0.1:0 > 10.1.0.2:0 protocol 1 dscp 46 ttl 64 42 B Unknown
+    1700000000 +7007 µs key 5 flow 5 10.0.0.1:40004 > 10.1.0.2:53 protocol 17 dscp 46 ttl 64 43 B Unknown
+    1700000000 +8007 µs key 6 flow 6 10.0.0.1:36412 > 10.1.0.2:36412 protocol 132 dscp 46 ttl 64 50 B Unknown
+    1700000000 +9007 µs key 0 flow 7 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 61 186 B Unknown
+    1700000000 +10007 µs key 0 flow 8 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 146 B vlan 100 Unknown
+    1700000000 +11007 µs key 0 flow 9 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 150 B vlan 10/20 Unknown
+    1700000000 +12007 µs key 0 flow 9 10.0.0.1:40000 > 10.1.0.2:5201 protocol 17 dscp 46 ttl 64 154 B vlan 10/20 Unknown
     ");
     insta::assert_debug_snapshot!(seen.facts.counts, @r"
     PacketCounts {
-        sightings: 10,
+        sightings: 11,
         copies: 0,
         arp: 1,
         link_scope: 0,
         not_ip: 1,
         unknown_link: 0,
-        fragments: 3,
+        fragments: 1,
+        reassembled: 1,
+        joined: 2,
         cut_short: 0,
         malformed: 0,
         tcp: 1,
@@ -141,7 +147,7 @@ fn a_packet_has_the_same_key_behind_every_link_layer() {
     let ethernet = see(&["ethernet.pcap"], 68);
     for name in ["raw.pcap", "null.pcap", "cooked-v1.pcap"] {
         let seen = see(&[name], 68);
-        assert_eq!(seen.sightings.len(), 7, "{name}");
+        assert_eq!(seen.sightings.len(), 8, "{name}");
         for (other, expected) in seen.sightings.iter().zip(&ethernet.sightings) {
             assert_eq!(other.key, expected.key, "{name}");
             assert_eq!(
@@ -156,7 +162,7 @@ fn a_packet_has_the_same_key_behind_every_link_layer() {
 fn a_packet_cut_at_96_bytes_keeps_its_key_except_in_a_tunnel() {
     let whole = see(&["ethernet.pcap"], 68);
     let keys: Vec<u64> = whole.sightings.iter().map(|s| s.key).collect();
-    for (name, sightings) in [("snap-96.pcap", 9), ("cooked-v2.pcap", 6)] {
+    for (name, sightings) in [("snap-96.pcap", 10), ("cooked-v2.pcap", 7)] {
         let seen = see(&[name], 68);
         assert_eq!(seen.sightings.len(), sightings, "{name}");
         assert!(
@@ -176,7 +182,10 @@ fn a_tunnelled_packet_has_one_key_once_both_points_use_fewer_bytes() {
     let whole = Point::open(&[golden("ethernet.pcap")]).unwrap();
     // Ethernet, IPv4, UDP, GTP-U with a container: 58 of the 96 bytes.
     assert_eq!(
-        (cut.key_bytes_available(), whole.key_bytes_available()),
+        (
+            cut.key_bytes_available().first,
+            whole.key_bytes_available().first
+        ),
         (38, 68)
     );
     let seen = see(&["snap-96.pcap"], 38);
@@ -240,6 +249,7 @@ fn reads_sections_of_either_order_several_interfaces_and_what_was_dropped() {
                         1,
                     ),
                     snap_bytes: 0,
+                    resolution_ns: 1,
                     dropped: Some(
                         6,
                     ),
@@ -252,6 +262,7 @@ fn reads_sections_of_either_order_several_interfaces_and_what_was_dropped() {
                         101,
                     ),
                     snap_bytes: 0,
+                    resolution_ns: 953,
                     dropped: None,
                 },
                 Interface {
@@ -262,6 +273,7 @@ fn reads_sections_of_either_order_several_interfaces_and_what_was_dropped() {
                         1,
                     ),
                     snap_bytes: 0,
+                    resolution_ns: 1000000,
                     dropped: None,
                 },
             ],
@@ -294,7 +306,7 @@ fn reads_sections_of_either_order_several_interfaces_and_what_was_dropped() {
 fn merges_files_that_overlap_and_reads_pieces_one_after_the_other() {
     let one = see(&["ethernet.pcap"], 68);
     let twice = see(&["raw.pcap", "ethernet.pcap"], 68);
-    assert_eq!(twice.sightings.len(), one.sightings.len() + 7);
+    assert_eq!(twice.sightings.len(), one.sightings.len() + 8);
     assert!(twice.sightings.is_sorted_by_key(|s| s.time_ns));
     assert_eq!(twice.facts.files.len(), 2);
     // Files that begin together: packets of the first one given come first.
@@ -352,10 +364,10 @@ fn reports_the_direction_of_packets_in_cooked_captures() {
     for name in ["cooked-v1.pcap", "cooked-v2.pcap"] {
         let seen = see(&[name], 32);
         let directions: Vec<Direction> = seen.sightings.iter().map(|s| s.direction).collect();
-        // Every second of the ten packets was sent; the three fragments are not reported.
+        // Every second of the ten packets was sent; of the three fragments, the second completes a packet.
         let (inbound, outbound) = (Direction::Inbound, Direction::Outbound);
         let expected = [
-            inbound, outbound, inbound, inbound, outbound, inbound, outbound,
+            inbound, outbound, inbound, inbound, inbound, outbound, inbound, outbound,
         ];
         assert_eq!(directions, expected, "{name}");
     }
@@ -381,6 +393,6 @@ fn reads_a_pipe_once() {
     let mut out = Vec::new();
     assert!(!point.read(&mut out, 1000).unwrap());
     writer.join().unwrap();
-    assert_eq!(out.len(), 20);
+    assert_eq!(out.len(), 22);
     assert_eq!(point.facts().packets(), 30);
 }

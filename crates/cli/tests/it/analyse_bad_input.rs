@@ -162,7 +162,7 @@ fn ends_that_are_exchanged_are_told() {
     insta::assert_snapshot!(stderr, @"
     note: The two clocks disagree: each of 90 frames arrived before it was sent, by 2 ms at worst. No delays are reported or judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 2 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).
     note: Every frame arrived before it was sent: if both ends share one clock, the two captures have been exchanged.
-    note: 10 frames were seen at the receiving end only: sent before the capture at the sending end began, or missed by it.
+    note: 10 frames were seen at the receiving end only: sent before the capture at the sending end began, missed by it, sent by another host, or changed on the way.
     ");
     // Here packets went both ways, three of four from tx to rx.
     let sandbox = both_ways(0);

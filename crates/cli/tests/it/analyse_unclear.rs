@@ -40,7 +40,7 @@ fn captures_of_packets_that_are_all_alike_are_refused_by_what_is_the_matter() {
     let sandbox = Sandbox::new();
     sandbox.write("tx.pcap", pcap(&alike(100)));
     sandbox.write("rx.pcap", pcap(&later(&alike(100), 2 * MS)));
-    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: no packet is unique: 100 sent and 100 received have the same headers and payload as another one. Have the sender number its packets, as iperf3 does, or choose a shorter `--loss-timeout`");
+    insta::assert_snapshot!(sandbox.refused(2, &PAIR), @"error: no packet is unique: 100 sent and 100 received have the same headers and payload as another one. Have the sender number its packets, as iperf3 does; if it does so at their end, as TRex, Ixia and Spirent do, capture whole packets (`-s 0`). Otherwise, and only if every delay is shorter than the 1 ms after which they repeat, choose a `--loss-timeout` longer than every delay and shorter than that");
 }
 
 #[test]
@@ -52,8 +52,9 @@ fn a_delay_beyond_the_time_out_is_loss_and_no_difference_of_clocks() {
     let received = [later(near, 60 * MS), later(far, 150 * MS)].concat();
     sandbox.write("tx.pcap", pcap(&sent));
     sandbox.write("rx.pcap", pcap(&received));
-    let (_, record) = analysed(&sandbox, &["--loss-timeout", "100ms"]);
+    let (stderr, record) = analysed(&sandbox, &["--loss-timeout", "100ms"]);
     assert_eq!(frames(&record, 0), [200, 100, 100]);
+    insta::assert_snapshot!(stderr, @"note: At least 100 frames were received after the loss time-out, up to 150 ms after being sent: they count as lost.");
     assert_eq!(record["flows"][0]["delay"]["p50_ns"], 60 * MS);
 }
 

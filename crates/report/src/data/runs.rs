@@ -180,6 +180,7 @@ columns! {
         reordered_frames: u64 = flow.reordering.reordered_frames,
         reordered_ratio: f64 = flow.reordering.ratio,
         fields flow.reordering: u64 { max_extent_frames max_n_reordering max_late_ns }
+        reordering_bounded_frames: u64 = flow.reordering.bounded_frames,
         ..Delay(&flow.delay),
         first_sent_ns: Option<u64> = flow.sent.map(|span| span.first_ns),
         last_sent_ns: Option<u64> = flow.sent.map(|span| span.last_ns),

@@ -1,7 +1,7 @@
 //! The page's sections on captures: how runs were measured, flows, hops.
 
 use crate::captured::{CapturedFindings, CapturedRun, RUNS_SHOWN, warnings};
-use crate::flows::{self, DELAY_COLUMNS};
+use crate::flows::{self, DELAY_COLUMNS, Delays};
 use crate::markup::{Prose, Section, list, table};
 use crate::populations::grouped;
 use crate::text_table::{TextTable, or_dash};
@@ -165,7 +165,11 @@ fn hops(runs: &[CapturedRun]) -> Option<Section> {
         run.hops.iter().map(|hop| {
             let mut row = vec![named(&run.run), hop.name.clone()];
             row.extend([hop.in_frames, hop.out_frames, hop.lost_frames].map(grouped));
-            row.extend(DELAY_COLUMNS.map(|(_, text)| text(&hop.delay)));
+            let delays = Delays {
+                figures: hop.delay,
+                resolution_ns: run.capture.resolution_ns(),
+            };
+            row.extend(DELAY_COLUMNS.map(|(_, text)| text(&delays)));
             row
         })
     });
