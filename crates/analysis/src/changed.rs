@@ -80,8 +80,11 @@ impl OneEndedFlows<'_> {
             let mut group = Group::default();
             group.sent.push(*sent);
             group.received.push(*received.get(ends)?);
-            // A flow that is only partly changed counts if most of its packets are.
-            (!self.are_late && sent.alone.count * 2 >= sent.packets).then_some(group)
+            // A flow that is only partly changed counts if most of its packets are, or if not one is lost.
+            let unsent = &group.received.first()?.alone;
+            let is_most = sent.alone.count * 2 >= sent.packets;
+            let is_exact = sent.alone.count >= MANY && sent.alone.equal(unsent);
+            (!self.are_late && (is_most || is_exact)).then_some(group)
         });
         largest(both.filter_map(|group| self.judge(&group, Change::Rewritten))).or_else(|| {
             let only = |flow: &&Flow<'_>| flow.alone.count > 0 && !is_multicast(flow.headers);
@@ -154,6 +157,7 @@ impl OneEndedFlows<'_> {
         let least = match change {
             Change::Rewritten => FEW,
             Change::Translated if crossed_routers(lost, unsent) => FEW,
+            Change::Translated if lost.equal(unsent) => SOME,
             Change::Translated | Change::Tunnelled => MANY,
         };
         // Some may be lost, and a few duplicated.
@@ -198,6 +202,9 @@ const COMMON: [(Change, InCommon); 4] = [
 
 /// Fewer may be chance.
 const FEW: u64 = 4;
+
+/// Fewer may be chance, even if numbers and lengths are equal.
+const SOME: u64 = 8;
 
 /// Fewer may be chance where less is known.
 const MANY: u64 = 32;

@@ -140,6 +140,11 @@ impl Packets {
         self
     }
 
+    /// Whether number and lengths are those of others.
+    pub(crate) const fn equal(&self, other: &Self) -> bool {
+        self.count == other.count && self.bytes == other.bytes
+    }
+
     /// Mean length; 0 without packets.
     pub(crate) fn mean_bytes(&self) -> u64 {
         self.bytes / self.count.max(1)

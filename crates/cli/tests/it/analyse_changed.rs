@@ -139,6 +139,27 @@ fn translated_addresses_and_rewritten_fields_are_refused_and_not_lost() {
 }
 
 #[test]
+fn few_or_some_changed_packets_are_refused_if_numbers_and_lengths_are_equal() {
+    let mut sent = two_flows();
+    // Every third one.
+    let mut there = received(&sent);
+    for ip in there.iter_mut().step_by(3) {
+        ip.bytes[4] ^= 0x80;
+    }
+    let refused = pair(&sent, &there, 96).refused(2, &PAIR);
+    assert!(refused.contains("rewrites IP identifications"), "{refused}");
+    // Ten packets, whose time to live does not tell.
+    there = received(&sent);
+    sent.extend((0..10).map(|number| datagram(number, 6_000, 60)));
+    there.extend((0..10).map(|number| datagram(number, 6_001, 60)));
+    let refused = pair(&sent, &there, 96).refused(2, &PAIR);
+    assert!(
+        refused.contains(":6000 >") && refused.contains("NAT"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn numbers_of_tcp_that_a_firewall_draws_anew_are_refused_and_not_lost() {
     let sent: Vec<Ip> = (0..200).map(|number| segment(number, 0x10)).collect();
     let mut there = received(&sent);
