@@ -164,6 +164,35 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
     if all_arrived_early(capture) && !capture.looks_exchanged {
         warnings.push("Every frame arrived before it was sent: if both ends share one clock, the two captures have been exchanged.".to_owned());
     }
+    warnings.extend(time_out_warnings(capture));
+    warnings.extend(warning("", capture.unsent_frames, "frame", "seen at the receiving end only: sent before the capture at the sending end began, missed by it, sent by another host, or changed on the way."));
+    if capture.reverse_lost_frames > 0 {
+        warnings.push(format!(
+            "{} lost on the way back, from the receiving end to the sending one; {} arrived. They are in no figure of a slice.",
+            were(capture.reverse_lost_frames, "frame"),
+            grouped(capture.reverse_frames)
+        ));
+    }
+    if capture.unreceived_flows > 0 {
+        warnings.push(format!(
+            "{} with {} never arrived at all and count as lost. Where they were not on their way to the receiving end, leave them out by defining slices with `--slices`.",
+            counted(capture.unreceived_flows, "flow"),
+            counted(capture.unreceived_frames, "frame")
+        ));
+    }
+    warnings.extend(warning(
+        "",
+        capture.unclassified_frames,
+        "frame",
+        "sent that no slice matches: they are in no figure of a slice.",
+    ));
+    warnings.extend(warning("", capture.decided_early_frames, "frame", "given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out."));
+    warnings
+}
+
+/// Where the loss time-out decides what packets are taken for.
+fn time_out_warnings(capture: &CaptureRecord) -> Vec<String> {
+    let mut warnings = Vec::new();
     let ambiguous = capture
         .ambiguous_sent_frames
         .saturating_add(capture.ambiguous_received_frames);
@@ -196,28 +225,6 @@ pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
             time(capture.largest_late_ns as f64)
         ));
     }
-    warnings.extend(warning("", capture.unsent_frames, "frame", "seen at the receiving end only: sent before the capture at the sending end began, missed by it, sent by another host, or changed on the way."));
-    if capture.reverse_lost_frames > 0 {
-        warnings.push(format!(
-            "{} lost on the way back, from the receiving end to the sending one; {} arrived. They are in no figure of a slice.",
-            were(capture.reverse_lost_frames, "frame"),
-            grouped(capture.reverse_frames)
-        ));
-    }
-    if capture.unreceived_flows > 0 {
-        warnings.push(format!(
-            "{} with {} never arrived at all and count as lost. Where they were not on their way to the receiving end, leave them out by defining slices with `--slices`.",
-            counted(capture.unreceived_flows, "flow"),
-            counted(capture.unreceived_frames, "frame")
-        ));
-    }
-    warnings.extend(warning(
-        "",
-        capture.unclassified_frames,
-        "frame",
-        "sent that no slice matches: they are in no figure of a slice.",
-    ));
-    warnings.extend(warning("", capture.decided_early_frames, "frame", "given up before the loss time-out, as too many were waiting for their match: choose a shorter time-out."));
     warnings
 }
 
