@@ -100,10 +100,13 @@ fn a_lowered_segment_size_in_a_syn_loses_no_packet() {
     assert_eq!(stderr, "");
 }
 
+/// Changes a packet of a number.
+type Change = fn(&mut [u8], usize);
+
 #[test]
 fn translated_addresses_and_rewritten_fields_are_refused_and_not_lost() {
     let sent = two_flows();
-    let changes: [(&str, fn(&mut [u8], usize)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("NAT", |ip, _| {
             ip[12..16].copy_from_slice(&[203, 0, 113, 9]);
         }),
