@@ -46,6 +46,9 @@ pub struct Behaviour {
     pub mss_bytes: u32,
     /// Congestion control.
     pub congestion: CongestionControl,
+    /// Beyond the window before its last reduction, CUBIC's estimate of Reno's window grows no faster than before. RFC 9438, section 4.3,
+    /// lets it grow as Reno's; Linux 6.18 does not (measured).
+    pub keeps_alpha: bool,
     /// Ask for ECN (RFC 3168).
     pub ecn: bool,
     /// Understand selective acknowledgements (RFC 2018).
@@ -115,6 +118,7 @@ impl Behaviour {
         Self {
             mss_bytes,
             congestion: params.congestion,
+            keeps_alpha: is_linux,
             ecn: params.ecn || params.congestion == CongestionControl::Dctcp,
             sack: true,
             initial_window_bytes: if is_linux { ten } else { initial_window_bytes },

@@ -2,6 +2,7 @@
 
 use super::hystart::{Growth, HyStart};
 use super::{Acknowledged, Window};
+use crate::behaviour::Behaviour;
 use slicewise_units::{Duration, Instant};
 
 /// Section 4.6: by how much the window is reduced.
@@ -16,6 +17,8 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 pub(crate) struct Cubic {
     /// Slow start before the first loss.
     slow_start: HyStart,
+    /// See [`Behaviour::keeps_alpha`].
+    keeps_alpha: bool,
     /// The window before the last reduction, with fast convergence.
     w_max: f64,
     /// The window when the last reduction happened.
@@ -40,9 +43,10 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub(crate) const fn new(sends_bursts: bool) -> Self {
+    pub(crate) const fn new(behaviour: &Behaviour) -> Self {
         Self {
-            slow_start: HyStart::new(sends_bursts),
+            slow_start: HyStart::new(behaviour.sends_bursts()),
+            keeps_alpha: behaviour.keeps_alpha,
             w_max: 0.0,
             prior: 0.0,
             epoch: None,
@@ -90,10 +94,9 @@ impl Cubic {
             let from_k = t - epoch.k;
             C * from_k * from_k * from_k + epoch.w_max
         };
-        let alpha = if epoch.w_est >= self.prior {
-            1.0
-        } else {
-            ALPHA
+        let alpha = match self.keeps_alpha || epoch.w_est < self.prior {
+            true => ALPHA,
+            false => 1.0,
         };
         epoch.w_est += alpha * segments / cwnd;
         let grown = if cubic(t) < epoch.w_est {

@@ -5,6 +5,7 @@ mod dctcp;
 mod hystart;
 mod new_reno;
 
+use crate::behaviour::Behaviour;
 use cubic::Cubic;
 use dctcp::Dctcp;
 use slicewise_traffic::transport::CongestionControl;
@@ -62,10 +63,10 @@ pub(crate) enum Congestion {
 }
 
 impl Congestion {
-    pub(crate) fn new(algorithm: CongestionControl, sends_bursts: bool) -> Self {
-        match algorithm {
+    pub(crate) fn new(behaviour: &Behaviour) -> Self {
+        match behaviour.congestion {
             CongestionControl::NewReno => Self::NewReno(new_reno::NewReno::default()),
-            CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new(sends_bursts))),
+            CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new(behaviour))),
             CongestionControl::Dctcp => Self::Dctcp(Dctcp::default()),
         }
     }

@@ -162,10 +162,16 @@ impl Receiver {
             self.is_ack_due = true;
             return;
         }
+        // Of what arrives in part again, the first such part is said (RFC 2883, section 4.1, and Linux 6.18, measured).
+        let again = match start < self.next {
+            true => Some((start, self.next)),
+            false => self.ranges.overlap(start, end),
+        };
+        if again.is_some() {
+            (self.duplicate, self.is_ack_due) = (again, true);
+        }
         if start > self.next {
-            if self.ranges.insert(start, end) {
-                self.duplicate = Some((start, end));
-            }
+            self.ranges.insert(start, end);
             self.is_ack_due = true;
             return;
         }

@@ -25,13 +25,21 @@ impl Ranges {
         self.bytes
     }
 
-    /// [`start`, `end`) has arrived; true if all of it had before.
-    pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
+    /// The first part of [`start`, `end`) that is here already.
+    pub(crate) fn overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let before = self.ranges.range(..=start).next_back();
+        let before = before.filter(|(_, before_end)| **before_end > start);
+        let (first, first_end) = before.or_else(|| self.ranges.range(start..end).next())?;
+        Some((start.max(*first), end.min(*first_end)))
+    }
+
+    /// [`start`, `end`) has arrived.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) {
         let (mut low, mut high) = (start, end);
         if let Some((&before, &before_end)) = self.ranges.range(..=start).next_back() {
             if before_end >= end {
                 self.remember(before, before);
-                return true;
+                return;
             }
             if before_end >= start {
                 low = before;
@@ -47,7 +55,6 @@ impl Ranges {
         self.ranges.insert(low, high);
         self.bytes += high - low;
         self.remember(low, start);
-        false
     }
 
     fn remove(&mut self, start: u64, end: u64) {

@@ -116,6 +116,11 @@ pub(crate) struct Sender {
     pacer: Pacer,
     /// The window was what limited the sender until this position is acknowledged.
     limited_to: u64,
+    /// Most that was under way at once of late, and the position with whose acknowledgement that is a round trip ago.
+    round_flight: u64,
+    round_end: u64,
+    /// Sequence number of the segment that updated the window last (RFC 9293, section 3.3.1, `SND.WL1`).
+    window_updated_at: u64,
     /// When data last left.
     last_sent_at: Option<Instant>,
     /// SACK was agreed on; else duplicates are counted.
@@ -141,7 +146,7 @@ impl Sender {
                 ssthresh: u64::MAX,
                 mss: u64::from(behaviour.mss_bytes),
             },
-            congestion: Congestion::new(behaviour.congestion, behaviour.sends_bursts()),
+            congestion: Congestion::new(behaviour),
             phase: Phase::Open,
             recovery_point: 0,
             prr: ProportionalRate::default(),
@@ -156,6 +161,9 @@ impl Sender {
             bursts: Bursts::default(),
             pacer: Pacer::default(),
             limited_to: 0,
+            round_flight: 0,
+            round_end: 0,
+            window_updated_at: 0,
             last_sent_at: None,
             is_sacking: behaviour.sack,
             duplicates: 0,
@@ -328,8 +336,10 @@ impl Sender {
             ..
         } = *self.bursts(behaviour);
         let wanted = self.whole_segments(room, burst).min(available);
-        // The window allows a shorter burst than it soon could, but most of it is under way.
-        if self.phase == Phase::Open && wanted < worthwhile_bytes.min(available) {
+        // The window allows a shorter burst than it soon could, but most of it is under way. What leaves because something has arrived
+        // beyond a gap does not wait (limited transmit, RFC 3042; Linux 6.18, measured).
+        let waits = self.phase == Phase::Open && self.board.sacked_bytes() == 0;
+        if waits && wanted < worthwhile_bytes.min(available) {
             self.limited_to = start;
             return None;
         }
@@ -377,7 +387,10 @@ impl Sender {
         } else {
             self.restart_after_idle(behaviour, now);
             self.board.send(bytes, now);
-            self.window_end = self.window_end.max(end);
+            let outstanding = end - self.board.una();
+            if self.board.una() >= self.round_end || outstanding > self.round_flight {
+                (self.round_flight, self.round_end) = (outstanding, end);
+            }
         }
         self.is_forced = false;
         self.figures.segments += segments;

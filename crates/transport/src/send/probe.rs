@@ -23,12 +23,13 @@ impl Sender {
         self.probe.due.take()
     }
 
-    /// Arm the probe timer if a probe may be sent, else that of retransmission (section 7.2).
+    /// Arm the probe timer if a probe may be sent, else that of retransmission (section 7.2). What the receiver has no room for is no tail.
     pub(super) fn arm_tail(&mut self, now: Instant) {
         let may_probe = self.phase == Phase::Open
             && self.board.una() > 0
             && self.board.sacked_bytes() == 0
             && self.probe.under_way.is_none()
+            && self.board.next() <= self.window_end.max(1)
             && self.is_sacking;
         if !may_probe {
             self.arm_retransmission(now);

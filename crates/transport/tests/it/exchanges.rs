@@ -472,12 +472,8 @@ fn a_closed_window_is_probed_until_it_opens() {
     script.write(3 * MSS);
     script.at(5_000);
     insta::assert_snapshot!(script.log(), @r"
-      20 ms .   2001:3001 ack 1
-      20 ms .   3001:4001 ack 1
-      20 ms .   4001:5001 ack 1
-      40 ms .   4001:5001 ack 1
-    1040 ms .   2001:3001 ack 1
-    3040 ms .   2001:3001 ack 1
+    1020 ms .   2001:2002 ack 1
+    3020 ms .   2001:2002 ack 1
     ");
     script.offers(10_000);
     script.acks(2_001);

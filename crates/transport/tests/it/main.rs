@@ -7,6 +7,7 @@ mod congestion;
 mod exchanges;
 mod hosts;
 mod idle;
+mod linux;
 mod path;
 mod robust;
 mod script;
