@@ -7,7 +7,8 @@ use super::shown;
 use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale};
 use crate::description::{Margins, StudyDescription};
 use crate::estimate::Sample;
-use crate::observations::{Observations, RunObservation};
+use crate::observations::{Observations, RunObservation, SliceObservation};
+use crate::record::Figures;
 use serde::{Deserialize, Serialize};
 
 /// The comparison of every guaranteed slice with itself in the reference scenario.
@@ -211,11 +212,11 @@ impl<'a> Comparing<'a> {
             return Err(Skipped::own("it exceeds its own guarantee there"));
         }
         // Nothing can be asked of a slice that sends nothing.
-        pairs.retain(|pair| sends(pair.treatment, slice));
+        pairs.retain(|pair| sends(pair.treatment, slice, Span::Steady));
         if pairs.is_empty() {
             return Err(Skipped::own("it sends nothing there"));
         }
-        pairs.retain(|pair| sends(pair.reference, slice));
+        pairs.retain(|pair| sends(pair.reference, slice, Span::Steady));
         if pairs.is_empty() {
             let why = "it sends nothing in the reference scenario";
             return Err(Skipped::missing(why));
@@ -292,11 +293,27 @@ fn is_settled(run: &RunObservation, slice: usize) -> bool {
         .is_some_and(|slice| !slice.is_unsettled)
 }
 
-/// Whether a slice sends anything in a run, after the transient.
-pub(super) fn sends(run: &RunObservation, slice: usize) -> bool {
-    run.slices
-        .get(slice)
-        .is_some_and(|slice| slice.steady.sent_frames > 0)
+/// What figures of a run are over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// After the transient.
+    Steady,
+    /// The whole run, as what applications got.
+    Whole,
+}
+
+impl Span {
+    pub(super) const fn of(self, slice: &SliceObservation) -> &Figures {
+        match self {
+            Self::Steady => &slice.steady,
+            Self::Whole => &slice.whole,
+        }
+    }
+}
+
+/// Whether a slice sends anything in a span of a run.
+pub(super) fn sends(run: &RunObservation, slice: usize, span: Span) -> bool {
+    (run.slices.get(slice)).is_some_and(|slice| span.of(slice).sent_frames > 0)
 }
 
 /// The received rate where a slice sends the same in both scenarios, within the margin, and else its share of what it

@@ -1,7 +1,7 @@
 //! Objectives: does a slice get the service it needs, in every scenario in which it stays within its own
 //! share?
 
-use super::influence::sends;
+use super::influence::{Span, sends};
 use super::isolation::Skipped;
 use super::runs::{Run, RunCount, SampleKind, repetitions_to_decide};
 use super::shown;
@@ -178,7 +178,8 @@ struct Judging<'a> {
     not_judged: &'a mut Vec<NotJudged>,
 }
 
-/// The runs of a scenario in which a slice sends something.
+/// The runs of a scenario in which a slice sends something: after the transient, or at all, where what its applications got is judged,
+/// which is of whole runs.
 struct Sending<'a> {
     runs: Vec<&'a RunObservation>,
     sample: SampleKind,
@@ -189,6 +190,26 @@ struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
+    /// Those in which it sends in this span.
+    fn within(
+        span: Span,
+        (runs, sample): (&[&'a RunObservation], SampleKind),
+        (index, slice): (usize, &'a SliceDescription),
+    ) -> Self {
+        let runs: Vec<_> = (runs.iter().copied())
+            .filter(|run| sends(run, index, span))
+            .collect();
+        let slices = runs.iter().filter_map(|run| run.slices.get(index));
+        let offered = slices.map(|slice| span.of(slice).offered_bits_per_second);
+        Self {
+            offered: offered.collect(),
+            runs,
+            sample,
+            index,
+            slice,
+        }
+    }
+
     fn slices(&self) -> impl Iterator<Item = &'a SliceObservation> + Clone + '_ {
         self.runs
             .iter()
@@ -199,8 +220,18 @@ impl<'a> Sending<'a> {
         self.slices().filter_map(|slice| slice.applications)
     }
 
-    fn mean_offered(&self) -> f64 {
-        self.offered.iter().sum::<f64>() / self.offered.len().max(1) as f64
+    /// Whether it sends more than its share, on average over runs.
+    fn exceeds_share(&self, margin: f64) -> bool {
+        let mean = self.offered.iter().sum::<f64>() / self.offered.len().max(1) as f64;
+        mean > self.slice.share_bits_per_second as f64 * (1.0 + margin)
+    }
+
+    /// Whether completion times are known for good, as all flows of the slice have ended: a steady state would say no more.
+    fn has_completed(&self, run: &RunObservation, indicator: ObjectiveIndicator) -> bool {
+        let own = (run.applications.iter()).filter(|source| source.slice == self.slice.name);
+        let mut flows = own.filter_map(|source| source.flows.as_ref());
+        matches!(indicator, ObjectiveIndicator::CompletionTime(_))
+            && flows.all(|flows| flows.completed == flows.time_of_begun.samples)
     }
 
     fn has_no_delays(&self) -> bool {
@@ -214,39 +245,39 @@ impl Judging<'_> {
         (index, slice): (usize, &SliceDescription),
         scenario: &str,
         objective: &Objective,
-        (runs, sample): (&[&RunObservation], SampleKind),
+        runs: (&[&RunObservation], SampleKind),
     ) {
         let skip = |skipped: Skipped| skipped.not_judged(scenario.to_owned(), slice.name.clone());
-        let runs_sending = runs.iter().copied().filter(|run| sends(run, index));
-        let mut sending = Sending {
-            runs: runs_sending.collect(),
-            sample,
-            index,
-            slice,
-            offered: Vec::new(),
-        };
-        sending.offered = (sending.slices())
-            .map(|slice| slice.steady.offered_bits_per_second)
-            .collect();
-        if sending.runs.is_empty() {
-            self.not_judged.push(skip(if runs.is_empty() {
-                Skipped::no_runs("the scenario has no runs")
-            } else {
-                Skipped::own("it sends nothing there")
-            }));
-            return;
+        let [steady, whole] =
+            [Span::Steady, Span::Whole].map(|span| Sending::within(span, runs, (index, slice)));
+        let has_applications = whole.applications().next().is_some();
+        if runs.0.is_empty() {
+            let why = Skipped::no_runs("the scenario has no runs");
+            return self.not_judged.push(skip(why));
+        }
+        if steady.runs.is_empty() && !has_applications {
+            let why = Skipped::own("it sends nothing there");
+            return self.not_judged.push(skip(why));
         }
         let margin = self.study.margins.throughput_relative;
-        let most = slice.share_bits_per_second as f64 * (1.0 + margin);
-        let exceeds = sending.mean_offered() > most;
-        if exceeds && sending.applications().next().is_some() {
+        let exceeds =
+            steady.exceeds_share(margin) || (has_applications && whole.exceeds_share(margin));
+        if exceeds && has_applications {
             let why = "its applications take more than its share there: of its objectives, only throughput and goodput are judged";
             self.not_judged.push(skip(Skipped::own(why)));
         } else if exceeds {
             let why = "it exceeds its own share there";
             return self.not_judged.push(skip(Skipped::own(why)));
         }
-        if sending.has_no_delays()
+        if steady.runs.is_empty()
+            && objective
+                .indicators()
+                .any(|(of, _)| !of.is_of_applications())
+        {
+            let why = "it sends nothing there after the transient: of its objectives, only those of applications are judged";
+            self.not_judged.push(skip(Skipped::own(why)));
+        }
+        if steady.has_no_delays()
             && (objective.delay.is_some() || objective.delay_variation.is_some())
         {
             let why = "its delays are unknown: the clocks of the two ends disagree";
@@ -254,7 +285,14 @@ impl Judging<'_> {
         }
         let judged = objective.indicators();
         for (indicator, limit) in judged.filter(|(indicator, _)| !exceeds || indicator.is_rate()) {
-            match self.test(&sending, indicator, limit) {
+            let sending = match indicator.is_of_applications() {
+                true => &whole,
+                false => &steady,
+            };
+            if sending.runs.is_empty() {
+                continue;
+            }
+            match self.test(sending, indicator, limit) {
                 Ok(test) => self.tests.push(ObjectiveTest {
                     scenario: scenario.to_owned(),
                     ..test
@@ -296,7 +334,7 @@ impl Judging<'_> {
                     best,
                     is_beyond: (slice.is_beyond(indicator))
                         .unwrap_or(indicator.sign() * (value - held_against) > 0.0),
-                    is_steady: !slice.is_unsettled,
+                    is_steady: !slice.is_unsettled || sending.has_completed(run, indicator),
                 })
             })
             .collect();

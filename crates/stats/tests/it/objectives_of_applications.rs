@@ -5,6 +5,7 @@ use crate::synthetic::{CRITICAL, study};
 use slicewise_stats::application::{ApplicationRecord, RequestFigures};
 use slicewise_stats::application_summary::SliceApplications;
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
+use slicewise_stats::record::Figures;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, IsolationVerdict, Outcome};
 
@@ -225,4 +226,47 @@ fn too_little_goodput_is_missed_only_where_more_is_known_to_be_asked_for() {
     };
     let starved = with_objective(throughput, (10e6, limited(20, 10e6)));
     assert_eq!(starved.outcome, Outcome::Broken);
+}
+
+#[test]
+fn transfers_that_are_complete_before_the_transient_ends_are_judged() {
+    let judged = |completion_ms: f64, loss_ratio: Option<f64>| {
+        let mut study = study(&[("p", None)], 2);
+        study.margins.rare_runs = 0.42;
+        study.slices[CRITICAL].objective = Some(Objective {
+            completion_time: Some(DelayLimit {
+                at: Percentile::P99,
+                limit_ns: 30_000_000,
+            }),
+            loss_ratio,
+            ..Objective::default()
+        });
+        let mut builder = SummaryBuilder::new(&study);
+        for scenario in ["s0", "s1"] {
+            for repetition in 0..6 {
+                let got = (10e6, flows(10e6, completion_ms));
+                let mut record = run_of(scenario, repetition, got, 0.0);
+                let critical = &mut record.slices[CRITICAL];
+                critical.whole = critical.steady;
+                critical.steady = Figures {
+                    span_ns: critical.steady.span_ns,
+                    ..Figures::default()
+                };
+                builder.add(&record).unwrap();
+            }
+        }
+        verdict::judge(&study, builder.observations())
+            .policies
+            .remove(0)
+            .isolation
+    };
+    let met = judged(10.0, None);
+    assert_eq!(met.outcome, Outcome::Holds, "{}", met.reason());
+    assert_eq!(met.not_judged, []);
+    assert_eq!(judged(20.0, None).outcome, Outcome::Broken);
+    // Of packets there is nothing to judge, which is said, and not "0 % lost".
+    let with_packets = judged(10.0, Some(0.001));
+    assert_eq!(with_packets.outcome, Outcome::Holds);
+    assert_eq!(with_packets.objectives.unwrap().tests.len(), 2);
+    insta::assert_snapshot!(with_packets.not_judged[0].why, @"it sends nothing there after the transient: of its objectives, only those of applications are judged");
 }

@@ -5,7 +5,9 @@
 
 mod changes;
 
-use super::influence::{PairOfValues, has_applications, idle_delay, mean_offered, pairs_of, sends};
+use super::influence::{
+    PairOfValues, Span, has_applications, idle_delay, mean_offered, pairs_of, sends,
+};
 use super::runs::{RunCount, SampleKind};
 use super::{DecidedBy, Indicator, Outcome};
 use crate::backend::BackendKind;
@@ -309,9 +311,16 @@ impl<'a> Comparing<'a> {
             scenario: Some(self.a.study.scenarios[scenario].name.clone()),
             slice: Some(self.a.study.slices[cell.slices.0].name.clone()),
         };
+        let runs = || cell.a.iter().chain(&cell.b).copied();
+        let has_applications = has_applications(cell.a.iter().copied(), cell.slices.0)
+            && has_applications(cell.b.iter().copied(), cell.slices.1);
+        let span = match has_applications {
+            true => Span::Whole,
+            false => Span::Steady,
+        };
         let sending = (
-            cell.a.iter().any(|run| sends(run, cell.slices.0)),
-            cell.b.iter().any(|run| sends(run, cell.slices.1)),
+            cell.a.iter().any(|run| sends(run, cell.slices.0, span)),
+            cell.b.iter().any(|run| sends(run, cell.slices.1, span)),
         );
         match sending {
             (true, true) => {}
@@ -319,9 +328,6 @@ impl<'a> Comparing<'a> {
             (true, false) => return self.skip(&names, "it sends nothing in B"),
             (false, true) => return self.skip(&names, "it sends nothing in A"),
         }
-        let runs = || cell.a.iter().chain(&cell.b).copied();
-        let has_applications = has_applications(cell.a.iter().copied(), cell.slices.0)
-            && has_applications(cell.b.iter().copied(), cell.slices.1);
         if !has_applications && runs().any(|run| run.has_no_delays) {
             self.skip(
                 &names,
