@@ -128,6 +128,7 @@ fn ours(pair: &Pair) -> (Taken, RunRecord) {
         bin: Duration::from_millis(50),
         run: None,
         phases: Vec::new(),
+        medians: false,
         loss_timeout: Duration::from_secs(5),
         accept_clock_estimate: false,
         innermost: false,

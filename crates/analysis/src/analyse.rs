@@ -157,7 +157,7 @@ fn collector(
             cycle: Duration::from_nanos(mark.cycle_ns),
         })
     });
-    Ok(match (&params.slices, run) {
+    let collector = match (&params.slices, run) {
         (SliceRule::Matched(slices), Some(run)) => RunCollector::new(CollectorParams {
             slices: slices
                 .iter()
@@ -178,6 +178,10 @@ fn collector(
             }
             collector
         }
+    };
+    Ok(match params.medians {
+        true => collector.with_medians(),
+        false => collector,
     })
 }
 

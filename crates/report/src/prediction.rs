@@ -137,7 +137,7 @@ pub(crate) fn section(sides: &[Side]) -> Option<Section> {
     let within = delay_within();
     let note = format!(
         "Each cell was also simulated, with the same policies, scenarios, repetitions and duration. \
-         A figure is predicted where both bounds of the difference are within what the study's margins call \
+         Both are compared from the later end of their transients on. A figure is predicted where both bounds of the difference are within what the study's margins call \
          irrelevant, for the median delay within {within}. Packets as studied were simulated beforehand; for packets as sent, each run was \
          simulated again with the packets that were sent in it, at their times. A difference found only in the first is due to the traffic, such as the phases of real senders, not to the device."
     );

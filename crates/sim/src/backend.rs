@@ -503,6 +503,10 @@ pub(crate) fn collector(study: &Study, scenario: usize) -> Result<RunCollector, 
         cycle: study.cycle(scenario),
     })
     .and_then(|collector| collector.with_phases(study.measured_phases()))
+    .map(|collector| match study.measure.medians {
+        true => collector.with_medians(),
+        false => collector,
+    })
     .map_err(failed)
 }
 

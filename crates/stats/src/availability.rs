@@ -176,6 +176,7 @@ mod tests {
                 steady: figures,
                 delay_of_sent: None,
                 delay_cdf: Vec::new(),
+                delay_from: Vec::new(),
                 marked_frames: 0,
                 withheld_frames: 0,
                 scheduler: None,

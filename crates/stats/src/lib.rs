@@ -40,6 +40,7 @@ pub mod queues;
 pub mod record;
 pub mod seeds;
 pub mod summary;
+pub mod tail;
 pub mod testbed;
 pub mod verdict;
 pub mod words;

@@ -20,6 +20,7 @@ use crate::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
     SchedulerFigures, SentDelay, SliceRecord, Transient,
 };
+use crate::tail::{self, Tail};
 use crate::verdict::SampleKind;
 use slicewise_units::Duration;
 use std::collections::BTreeMap;
@@ -71,6 +72,8 @@ pub struct SliceObservation {
     pub iat_variance_ns2: f64,
     /// Their distribution; empty where no published figure needs it.
     pub iat_cdf: Vec<CdfPoint>,
+    /// Figures from several moments on, where the run has them.
+    pub tails: Vec<Tail>,
     /// Time in the device's scheduler, where the run has it.
     pub scheduler: Option<SchedulerFigures>,
 }
@@ -397,6 +400,7 @@ fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservati
         iat_mean_ns: *mean_ns,
         iat_variance_ns2: *variance_ns2,
         iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
+        tails: tail::of_slice(record, bin_ns),
         scheduler: record.scheduler,
     }
 }

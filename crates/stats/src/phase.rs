@@ -158,6 +158,7 @@ impl RunRecord {
             steady: phase.figures,
             delay_of_sent: phase.delay_of_sent,
             delay_cdf: phase.delay_cdf.clone(),
+            delay_from: Vec::new(),
             iat_sent: IatFigures::default(),
             series: run.series.between(&bins),
             marked_frames: 0,

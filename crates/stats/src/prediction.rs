@@ -7,10 +7,10 @@
 use crate::compare;
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, Interval, Sample, valid_confidence};
-use crate::observations::{Observations, RunObservation};
-use crate::record::Figures;
+use crate::observations::{Observations, RunObservation, SliceObservation};
+use crate::tail::Tail;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// How far a predicted median delay may be off, ns.
@@ -36,8 +36,18 @@ impl Quantity {
     /// All of them, in output order.
     pub const ALL: [Self; 3] = [Self::Throughput, Self::LossRatio, Self::DelayP50];
 
-    /// Its value after the transient; `None` where no frame was sent, or none received.
-    fn of(self, figures: &Figures) -> Option<f64> {
+    /// Its value from a moment on, or after the transient where it is not known from there; `None` where no frame was sent, or none
+    /// received.
+    fn of(self, slice: &SliceObservation, from_ns: Option<u64>) -> Option<f64> {
+        let is_from = |tail: &&Tail| Some(tail.from_ns) == from_ns;
+        if let Some(tail) = slice.tails.iter().find(is_from) {
+            return match self {
+                Self::Throughput => Some(tail.throughput_bits_per_second),
+                Self::LossRatio => tail.loss_ratio,
+                Self::DelayP50 => tail.delay_p50_ns.map(|ns| ns as f64),
+            };
+        }
+        let figures = &slice.steady;
         match self {
             Self::Throughput => Some(figures.throughput_bits_per_second),
             Self::LossRatio => (figures.sent_frames > 0).then_some(figures.loss_ratio),
@@ -124,6 +134,10 @@ pub struct PredictedFigure {
     pub traffic: OfferedTraffic,
     /// What is compared; its unit is that of every number here.
     pub quantity: Quantity,
+    /// Begin of the span that both sides are compared over, ns: the later end of their transients; of packets as sent the latest of all
+    /// pairs. `None` where each is compared after its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_ns: Option<u64>,
     /// Measured, with its two-sided interval.
     pub measured: Option<Estimate>,
     /// Predicted, with its two-sided interval.
@@ -159,13 +173,15 @@ pub fn compare_with_prediction(
             }
             let names = (&policy_description.name, &scenario_description.name);
             let predicted_runs = runs_named(predicted, predictions, names);
+            let starts = common_starts(traffic, &runs, &predicted_runs);
             for (slice, slice_description) in measured.slices.iter().enumerate() {
                 let name = &slice_description.name;
                 let predicted_slice = predicted.slices.iter().position(|s| s.name == *name);
                 for quantity in Quantity::ALL {
                     let mut sides = Sides {
-                        measured: values(&runs, Some(slice), quantity),
-                        predicted: values(&predicted_runs, predicted_slice, quantity),
+                        measured: values(&runs, Some(slice), quantity, &starts),
+                        predicted: values(&predicted_runs, predicted_slice, quantity, &starts),
+                        from_ns: starts.values().copied().max(),
                     };
                     if traffic == OfferedTraffic::AsSent {
                         sides.keep_common();
@@ -192,10 +208,47 @@ fn runs_named<'a>(
     }
 }
 
+/// Where runs that are compared begin to be, by repetition, ns: none of them has a transient from there on. Packets as sent are compared
+/// run by run, others all together. None where each run has figures of its own steady state alone.
+fn common_starts(
+    traffic: OfferedTraffic,
+    measured: &[&RunObservation],
+    predicted: &[&RunObservation],
+) -> BTreeMap<u32, u64> {
+    let all = || measured.iter().chain(predicted).copied();
+    let repetitions: BTreeSet<u32> = all().map(|run| run.repetition).collect();
+    let start = |repetition: &u32| {
+        let are_compared = |run: &&RunObservation| {
+            traffic == OfferedTraffic::AsStudied || run.repetition == *repetition
+        };
+        let runs: Vec<_> = all().filter(are_compared).collect();
+        Some((*repetition, common_start(&runs)?))
+    };
+    repetitions.iter().filter_map(start).collect()
+}
+
+/// The first moment from which all these runs have figures and none of them has a transient.
+fn common_start(runs: &[&RunObservation]) -> Option<u64> {
+    let ends = || runs.iter().map(|run| run.transient.end_ns);
+    let (first, last) = (ends().min()?, ends().max()?);
+    let moments = |run: &'_ RunObservation| -> Vec<u64> {
+        let tails = run.slices.first().map(|slice| slice.tails.iter());
+        tails
+            .into_iter()
+            .flatten()
+            .map(|tail| tail.from_ns)
+            .collect()
+    };
+    let from_ns = moments(runs.first()?).into_iter().find(|at| *at >= last)?;
+    let all_have_it = runs.iter().all(|run| moments(run).contains(&from_ns));
+    (first < last && all_have_it).then_some(from_ns)
+}
+
 /// The values of each side, by repetition.
 struct Sides {
     measured: BTreeMap<u32, f64>,
     predicted: BTreeMap<u32, f64>,
+    from_ns: Option<u64>,
 }
 
 impl Sides {
@@ -218,13 +271,17 @@ fn values(
     runs: &[&RunObservation],
     slice: Option<usize>,
     quantity: Quantity,
+    starts: &BTreeMap<u32, u64>,
 ) -> BTreeMap<u32, f64> {
     let Some(slice) = slice else {
         return BTreeMap::new();
     };
     let figures = (runs.iter()).filter_map(|run| Some((run.repetition, run.slices.get(slice)?)));
     figures
-        .filter_map(|(repetition, s)| Some((repetition, quantity.of(&s.steady)?)))
+        .filter_map(|(repetition, slice)| {
+            let from_ns = starts.get(&repetition).copied();
+            Some((repetition, quantity.of(slice, from_ns)?))
+        })
         .collect()
 }
 
@@ -259,6 +316,7 @@ fn figure(
         slice: slice.to_owned(),
         traffic,
         quantity,
+        from_ns: sides.from_ns,
         measured: Estimate::of(&measured, confidence),
         predicted: Estimate::of(&predicted, confidence),
         difference,
@@ -328,6 +386,7 @@ mod tests {
         Sides {
             measured: by_repetition(measured),
             predicted: by_repetition(predicted),
+            from_ns: None,
         }
     }
 

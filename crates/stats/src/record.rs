@@ -9,6 +9,7 @@ use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::objective::Percentile;
 use crate::phase::PhaseRecord;
 use crate::queues::{ElephantRecord, QueueRecord};
+use crate::tail::DelayFrom;
 use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +173,9 @@ pub struct SliceRecord {
     pub delay_of_sent: Option<SentDelay>,
     /// Cumulative distribution of one-way delay after the transient.
     pub delay_cdf: Vec<CdfPoint>,
+    /// Of a run that is compared with its prediction: the median delay from several moments on, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delay_from: Vec<DelayFrom>,
     /// Inter-arrival times as sent by the slice's first source.
     pub iat_sent: IatFigures,
     /// Time series over the whole run.

@@ -124,6 +124,7 @@ impl Attempt<'_> {
                 cycle: self.study.cycle(self.run.scenario),
             }),
             phases,
+            medians: self.study.measure.medians,
             loss_timeout: LOSS_TIMEOUT,
             accept_clock_estimate: false,
             innermost: false,

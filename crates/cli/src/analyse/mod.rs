@@ -167,6 +167,7 @@ impl Work<'_> {
             bin: self.plan.bin,
             run: run.length,
             phases: Vec::new(),
+            medians: false,
             loss_timeout: self.plan.loss_timeout,
             accept_clock_estimate: self.options.accept_clock_estimate,
             innermost: self.options.inner,

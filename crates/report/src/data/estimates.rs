@@ -64,6 +64,7 @@ columns! {
         slice: &str = &figure.slice,
         traffic: String = variant(figure.traffic),
         quantity: &str = quantity_name(figure.quantity),
+        from_ns: Option<u64> = figure.from_ns,
         measured: Option<f64> = figure.measured.map(|e| e.mean),
         measured_low: Option<f64> = figure.measured.and_then(|e| e.interval.low),
         measured_high: Option<f64> = figure.measured.and_then(|e| e.interval.high),

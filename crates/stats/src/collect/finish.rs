@@ -10,6 +10,7 @@ use crate::record::{
     DelayFigures, DropCount, Figures, RunKey, RunRecord, SCHEMA_VERSION, SentDelay, Series,
     SliceRecord, VariationFigures,
 };
+use crate::tail::DelayFrom;
 use slicewise_units::Duration;
 
 /// The record of `collector`.
@@ -69,6 +70,7 @@ pub(super) fn record(
                 delay_of_sent(limit.at, &after.delays, lost, steady.delay.max_ns)
             }),
             delay_cdf: after.delays.cdf(MAX_CDF_POINTS, steady.delay.max_ns),
+            delay_from: delay_from(collector, state),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins, has_limit(collector, index)),
             marked_frames: 0,
@@ -163,6 +165,29 @@ fn delay_of_sent(
         at,
         ns: delays.at_rank(rank).map(|ns| ns.min(max_ns)),
     })
+}
+
+/// The median delay from each segment on, where it is kept.
+fn delay_from(collector: &RunCollector, state: &SliceState) -> Vec<DelayFrom> {
+    if !collector.keeps_medians {
+        return Vec::new();
+    }
+    let grid = &collector.written_grid();
+    let mut end = collector.grid.segments();
+    let mut delays = Distribution::default();
+    let starts = (0..grid.bins).step_by(grid.bins_per_segment.max(1));
+    let from = |bin: usize| {
+        let segment = collector.grid.segment_from(bin);
+        let between = Samples::of(collector, state, segment..end).delays;
+        (delays, end) = (delays.merged(&between), segment);
+        DelayFrom {
+            from_ns: bin as u64 * grid.bin_ns,
+            p50_ns: delays.at_rank(delays.total().div_ceil(2).max(1)),
+        }
+    };
+    let mut medians: Vec<DelayFrom> = starts.rev().map(from).collect();
+    medians.reverse();
+    medians
 }
 
 /// Whether frames of a slice may be late in any phase.

@@ -59,6 +59,7 @@ impl RunCollector {
             pages: SegmentPages::default(),
             growth: Some(Growth { bin, last_bin: 0 }),
             phases: Vec::new(),
+            keeps_medians: false,
         })
     }
 

@@ -128,6 +128,8 @@ pub struct RunCollector {
     /// Of a run whose length is not known.
     growth: Option<Growth>,
     phases: Vec<MeasuredPhase>,
+    /// Whether medians from each segment on are kept.
+    keeps_medians: bool,
 }
 
 /// What is collected of one slice.
@@ -206,6 +208,7 @@ impl RunCollector {
             pages: SegmentPages::default(),
             growth: None,
             phases: Vec::new(),
+            keeps_medians: false,
             params,
         })
     }
@@ -236,6 +239,14 @@ impl RunCollector {
         self.phases = phases;
         (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
         Ok(self)
+    }
+
+    /// The same collector, which also keeps the median delay from each segment on: for runs that are compared whose transients may
+    /// differ.
+    #[must_use]
+    pub fn with_medians(mut self) -> Self {
+        self.keeps_medians = true;
+        self
     }
 
     /// The same collector with memory that another does not need any more. To be called before the first packet.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::objective::Percentile;
 use crate::record::{Figures, SliceRecord};
+use crate::tail::DelayFrom;
 use proptest::prelude::*;
 
 mod phases;
@@ -504,4 +505,30 @@ fn memory_of_a_collector_that_has_merged_segments_is_used_again() {
     collector.on_sent(0, true, at(0), 100);
     collector.on_received(0, None, at(0), at(7), 100);
     assert_eq!(finish(&mut collector).slices[0].whole.delay.p50_ns, 7);
+}
+
+#[test]
+fn medians_from_each_segment_on_are_kept_where_they_are_asked_for() {
+    let measured = |collector: RunCollector| {
+        let mut collector = collector;
+        // 1 ms in the first half of the run, 5 ms in the second.
+        for (ms, delay_ms) in (0..200).map(|ms| (ms, if ms < 100 { 1 } else { 5 })) {
+            collector.on_sent(0, true, at(ms * MS), 100);
+            collector.on_received(0, None, at(ms * MS), at((ms + delay_ms) * MS), 100);
+        }
+        finish(&mut collector).slices
+    };
+    let collector = || RunCollector::new(params(200, 50)).unwrap();
+    assert_eq!(measured(collector())[0].delay_from, []);
+    let slices = measured(collector().with_medians());
+    let rounded = |of: &DelayFrom| (of.from_ns / MS, of.p50_ns.map(|ns| ns / MS));
+    let medians: Vec<_> = slices[0].delay_from.iter().map(rounded).collect();
+    let expected = [(0, Some(1)), (50, Some(5)), (100, Some(5)), (150, Some(5))];
+    assert_eq!(medians, expected);
+    assert_eq!(
+        slices[0].delay_from[0].p50_ns,
+        Some(slices[0].whole.delay.p50_ns)
+    );
+    let silent: Vec<_> = slices[1].delay_from.iter().map(|of| of.p50_ns).collect();
+    assert_eq!(silent, [None; 4]);
 }

@@ -7,6 +7,7 @@ use slicewise_stats::prediction::{
     OfferedTraffic, PredictedFigure, PredictionOutcome, Quantity, compare_with_prediction,
 };
 use slicewise_stats::record::RunRecord;
+use slicewise_stats::tail::DelayFrom;
 
 fn two_by_two() -> StudyDescription {
     study(&[("a", None), ("b", None)], 2)
@@ -145,4 +146,62 @@ fn runs_are_compared_with_their_replays_and_else_all_of_them() {
     };
     assert_eq!(samples(OfferedTraffic::AsStudied), (3, 2));
     assert_eq!(samples(OfferedTraffic::AsSent), (2, 2));
+}
+
+/// A run whose transient ends at the 10th of 40 s, with medians from there on and from other moments.
+fn with_transient(mut record: RunRecord, end_s: u64, median_ns: u64) -> RunRecord {
+    const SECOND: u64 = 1_000_000_000;
+    record.transient.end_ns = end_s * SECOND;
+    for slice in &mut record.slices {
+        slice.steady.delay.p50_ns = median_ns;
+        slice.delay_from = (0..40)
+            .map(|second| DelayFrom {
+                from_ns: second * SECOND,
+                // The first 10 s are slower in every run.
+                p50_ns: Some(if second < 10 { 9_000_000 } else { 2_000_000 }),
+            })
+            .collect();
+        let bins = slice.series.received_bytes.len();
+        for bin in 0..bins / 4 {
+            slice.series.received_bytes[bin] *= 2;
+        }
+        let is_before = |bin| u32::from(bin < bins / 4);
+        slice.series.sent_frames = vec![10; bins];
+        slice.series.lost_frames = (0..bins).map(|bin| 5 * is_before(bin)).collect();
+    }
+    record
+}
+
+#[test]
+fn both_sides_are_compared_from_the_later_end_of_their_transients() {
+    let study = two_by_two();
+    let runs = |end_s, median_ns| -> Vec<RunRecord> {
+        (records(3).into_iter())
+            .map(|record| with_transient(record, end_s, median_ns))
+            .collect()
+    };
+    // One found a transient, the other none; what came after it is the same.
+    let (with, without) = (runs(10, 2_000_000), runs(0, 9_000_000));
+    for traffic in OfferedTraffic::ALL {
+        for (measured, predicted) in [(&with, &without), (&without, &with)] {
+            let figures = compared(traffic, (&study, measured), (&study, predicted));
+            for figure in &figures {
+                assert_eq!(figure.from_ns, Some(10_000_000_000));
+                assert_eq!(figure.difference, Some(0.0), "{figure:?}");
+                assert_eq!(figure.outcome, PredictionOutcome::Met);
+            }
+            assert_eq!(figures[2].measured.unwrap().mean, 2_000_000.0);
+            assert_eq!(figures[1].measured.unwrap().mean, 0.0);
+        }
+        // Where none differs, each has its own steady state, as elsewhere.
+        let same = compared(traffic, (&study, &without), (&study, &without));
+        assert_eq!(same[2].measured.unwrap().mean, 9_000_000.0);
+        assert_eq!(same[0].from_ns, None);
+        // A folder of an earlier version has no medians: each after its own transient.
+        let mut earlier = without.clone();
+        let slices = earlier.iter_mut().flat_map(|run| &mut run.slices);
+        slices.for_each(|slice| slice.delay_from.clear());
+        let mixed = compared(traffic, (&study, &with), (&study, &earlier));
+        assert_eq!(mixed[2].predicted.unwrap().mean, 9_000_000.0);
+    }
 }

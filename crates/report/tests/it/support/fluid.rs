@@ -179,6 +179,7 @@ fn slice_record(
         steady: figures(&series, transient_bins..bins),
         delay_of_sent: None,
         delay_cdf,
+        delay_from: Vec::new(),
         marked_frames: 0,
         withheld_frames: 0,
         scheduler: None,

@@ -1,0 +1,46 @@
+//! Figures of a slice from a moment of its run to the end, for two runs whose transients differ.
+
+use crate::record::SliceRecord;
+use serde::{Deserialize, Serialize};
+
+/// The median delay of frames sent from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayFrom {
+    /// The moment, from the start of the run, ns.
+    pub from_ns: u64,
+    /// Median one-way delay of frames sent since then and received, ns; `None` where there is none.
+    pub p50_ns: Option<u64>,
+}
+
+/// Figures from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tail {
+    /// The moment, from the start of the run, ns.
+    pub from_ns: u64,
+    /// Rate received, bit/s.
+    pub throughput_bits_per_second: f64,
+    /// Lost frames / sent frames; `None` where none was sent.
+    pub loss_ratio: Option<f64>,
+    /// Median one-way delay, ns.
+    pub delay_p50_ns: Option<u64>,
+}
+
+/// Figures from each moment of which a record has the median delay.
+pub(crate) fn of_slice(record: &SliceRecord, bin_ns: u64) -> Vec<Tail> {
+    let tail = |delay: &DelayFrom| {
+        let from = usize::try_from(delay.from_ns / bin_ns.max(1)).unwrap_or(usize::MAX);
+        let series = &record.series;
+        let bins = series.received_bytes.len().saturating_sub(from) as u64;
+        let received: u64 = series.received_bytes.iter().skip(from).sum();
+        let frames = |of: &[u32]| of.iter().skip(from).map(|&n| u64::from(n)).sum::<u64>();
+        let (sent, lost) = (frames(&series.sent_frames), frames(&series.lost_frames));
+        Tail {
+            from_ns: delay.from_ns,
+            throughput_bits_per_second: received as f64 * 8e9 / (bins * bin_ns).max(1) as f64,
+            loss_ratio: (sent > 0).then(|| lost as f64 / sent as f64),
+            delay_p50_ns: delay.p50_ns,
+        }
+    };
+    record.delay_from.iter().map(tail).collect()
+}
