@@ -17,6 +17,10 @@ const fn described(metric: Metric) -> (&'static str, &'static str) {
         Metric::QueueLength => ("frames", "mean queue length"),
         Metric::DelayMean => ("ns", "mean delay"),
         Metric::DelayMeanWhole => ("ns", "mean delay, transient included"),
+        Metric::DelayP50Whole => ("ns", "median delay, transient included"),
+        Metric::ThroughputWhole => ("bit/s", "throughput, transient included"),
+        Metric::LossRatioWhole => ("ratio", "loss, transient included"),
+        Metric::AggregateThroughputWhole => ("bit/s", "rate of all slices, transient included"),
         Metric::DelayMin => ("ns", "smallest delay"),
         Metric::DelayP50 => ("ns", "median delay"),
         Metric::DelayP99 => ("ns", "99th percentile of delay"),
@@ -231,9 +235,7 @@ fn quantity(figure: &PublishedFigure, value: f64) -> String {
         "bit/s" => rate(value),
         "ns" => time(value),
         "ns2" => format!("{} ms²", digits(value / 1e12, 5)),
-        "ratio" if matches!(figure.metric, Metric::LossRatio | Metric::LossEpisodeRatio) => {
-            percent(value)
-        }
+        "ratio" if figure.metric != Metric::IatKolmogorovSmirnov => percent(value),
         "ratio" => digits(value, 3),
         _ => digits(value, 6),
     }

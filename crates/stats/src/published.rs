@@ -419,6 +419,17 @@ fn value(
         }
         Metric::DelayMean => of_delay(delay.mean_ns),
         Metric::DelayMeanWhole => whole_delay_mean(run, slice),
+        Metric::DelayP50Whole => observed
+            .filter(|of| of.whole.delay.samples > 0)
+            .map(|of| of.whole.delay.p50_ns as f64),
+        Metric::ThroughputWhole | Metric::AggregateThroughputWhole => Some(
+            whole(run, slice)
+                .map(|of| of.throughput_bits_per_second)
+                .sum(),
+        ),
+        Metric::LossRatioWhole => observed
+            .filter(|of| of.whole.sent_frames > 0)
+            .map(|of| of.whole.loss_ratio),
         Metric::DelayMin => whole(run, slice)
             .filter(|f| f.delay.samples > 0)
             .map(|f| f.delay.min_ns as f64)

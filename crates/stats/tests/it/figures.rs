@@ -302,6 +302,30 @@ fn the_mean_delay_of_whole_runs_counts_each_frame_once() {
 }
 
 #[test]
+fn figures_of_whole_runs_are_of_whole_runs() {
+    let mut records = records();
+    for record in &mut records {
+        for (slice, rate) in record.slices.iter_mut().zip([10e6, 30e6]) {
+            slice.whole.throughput_bits_per_second = rate;
+            slice.whole.loss_ratio = 0.25;
+            slice.whole.delay.p50_ns = 7_000;
+        }
+    }
+    let value = |metric, slice: Option<&str>| {
+        let whole = PublishedFigure {
+            slice: slice.map(str::to_owned),
+            ..figure(metric, Expected::AtLeast { value: 0.0 })
+        };
+        compare_in(&records, whole).ours.unwrap().value
+    };
+    let of_critical = |metric| value(metric, Some("critical"));
+    assert!((of_critical(Metric::ThroughputWhole) - 10e6).abs() < 1e-6);
+    assert!((of_critical(Metric::LossRatioWhole) - 0.25).abs() < 1e-12);
+    assert!((of_critical(Metric::DelayP50Whole) - 7_000.0).abs() < 1e-9);
+    assert!((value(Metric::AggregateThroughputWhole, None) - 40e6).abs() < 1e-6);
+}
+
+#[test]
 fn without_a_slice_named_sources_are_those_of_every_slice_and_frames_are_taken_together() {
     let cells = |metric| {
         let of_all = PublishedFigure {

@@ -285,15 +285,18 @@ enum Unit {
 fn unit_of(metric: Metric) -> Unit {
     match metric {
         Metric::Throughput
+        | Metric::ThroughputWhole
         | Metric::TransientThroughput
         | Metric::AggregateThroughput
+        | Metric::AggregateThroughputWhole
         | Metric::Goodput => Unit::Rate,
-        Metric::LossRatio | Metric::LossEpisodeRatio => Unit::Percent,
+        Metric::LossRatio | Metric::LossRatioWhole | Metric::LossEpisodeRatio => Unit::Percent,
         Metric::LossEpisodeLength
         | Metric::DelayMean
         | Metric::DelayMeanWhole
         | Metric::DelayMin
         | Metric::DelayP50
+        | Metric::DelayP50Whole
         | Metric::DelayP99
         | Metric::DelayMax
         | Metric::IatMean
@@ -318,6 +321,7 @@ fn is_of_a_slice(metric: Metric) -> bool {
         Metric::TransientEnd
             | Metric::TransientThroughput
             | Metric::AggregateThroughput
+            | Metric::AggregateThroughputWhole
             | Metric::QueueLength
     )
 }
