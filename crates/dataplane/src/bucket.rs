@@ -177,8 +177,19 @@ impl TokenBucket {
     /// is full, which is enough for a frame longer than the burst. [`Instant::MAX`] for ever.
     #[inline]
     pub fn wait_until(&mut self, frame: FrameLengths, now: Instant) -> Option<Instant> {
+        self.wait_until_owing(frame, Credit::ZERO, now)
+    }
+
+    /// The same of a frame that may leave on credit it does not have, while no more than `debt` is owed after it.
+    #[inline(always)]
+    pub fn wait_until_owing(
+        &mut self,
+        frame: FrameLengths,
+        debt: Credit,
+        now: Instant,
+    ) -> Option<Instant> {
         self.refill(now);
-        let most_missing = self.price(frame).most_missing;
+        let most_missing = self.price(frame).most_missing + debt.nanobits().cast_unsigned();
         let short = self.missing.saturating_sub(most_missing);
         if short == 0 {
             return None;

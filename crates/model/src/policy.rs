@@ -96,7 +96,7 @@ pub struct ShaperParams {
     pub rate: Rate,
     /// Bucket depth; starts full. At least one largest frame.
     pub burst: ByteCount,
-    /// Frames of priority classes leave at once and are charged anyway, into debt if necessary, so that
+    /// Frames of priority classes leave at once and are charged anyway, into debt if necessary (of up to 200 ms at the rate), so that
     /// others wait longer. Otherwise they wait for credit like any frame.
     pub priority_borrows: bool,
 }
@@ -398,6 +398,17 @@ impl PolicyParams {
             class.wred.is_some() || class.child.as_deref().is_some_and(Self::drops_at_random)
         };
         self.classes.iter().any(of_class) || self.queues.iter().any(|queue| queue.wred.is_some())
+    }
+
+    /// Whether some queue marks ECN-capable packets instead of dropping them (RFC 3168).
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        let of_queue = |queue: &Option<FlowQueueParams>| queue.as_ref().is_some_and(|it| it.ecn);
+        let of_class = |class: &ClassParams| {
+            of_queue(&class.flow_queue) || class.child.as_deref().is_some_and(Self::marks)
+        };
+        self.classes.iter().any(of_class)
+            || (self.queues.iter()).any(|queue| of_queue(&queue.flow_queue))
     }
 
     /// What a round of deficit round robin sends if every class takes its turn, bytes; 0 under another discipline. Quanta are proportional

@@ -5,28 +5,37 @@
 //! and goes into debt for it: nothing is stuck forever.
 //!
 //! If priority may borrow, frames of priority classes leave at once and are charged anyway; the others
-//! wait until the debt is paid.
+//! wait until the debt is paid. So does priority that owes what the rate earns in 200 ms: the rate holds for
+//! it, too.
 
 use super::choice::{Offers, Step};
 use super::offer::Offer;
 use crate::bucket::TokenBucket;
 use slicewise_model::ShaperParams;
-use slicewise_units::{FrameLengths, Instant};
+use slicewise_units::{Credit, Duration, FrameLengths, Instant};
+
+/// What priority may owe, as time at the rate: the burst that IOS grants a priority class.
+const MAX_DEBT: Duration = Duration::from_millis(200);
 
 /// A shaper over one child.
 #[derive(Debug, Clone)]
 pub struct Shaper {
     bucket: TokenBucket,
-    priority_borrows: bool,
+    /// What frames of priority classes may owe.
+    priority_debt: Credit,
 }
 
 impl Shaper {
     /// A shaper whose bucket is full at `now`.
     #[must_use]
     pub fn new(params: &ShaperParams, now: Instant) -> Self {
+        let debt = match params.priority_borrows {
+            true => Credit::for_bytes(params.rate.rate.bytes_in(MAX_DEBT)),
+            false => Credit::ZERO,
+        };
         Self {
             bucket: TokenBucket::full(params.rate, params.burst, now),
-            priority_borrows: params.priority_borrows,
+            priority_debt: debt,
         }
     }
 
@@ -44,10 +53,12 @@ impl Shaper {
             return Step::answer(Offer::wait(below.until));
         }
         let head = offers.head(below);
-        if head.priority && self.priority_borrows {
-            return Step::answer(below);
-        }
-        let Some(covered) = self.bucket.wait_until(head.lengths, offers.now) else {
+        let debt = match head.priority {
+            true => self.priority_debt,
+            false => Credit::ZERO,
+        };
+        let covered = self.bucket.wait_until_owing(head.lengths, debt, offers.now);
+        let Some(covered) = covered else {
             return Step::answer(below);
         };
         if below.until == Instant::MAX {

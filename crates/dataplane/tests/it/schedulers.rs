@@ -378,6 +378,36 @@ fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
 }
 
 #[test]
+fn priority_that_borrows_is_held_to_the_rate_once_it_owes_200_ms() {
+    let mut critical = vlan_class(1);
+    critical.priority = Some(PrioritySpec {
+        level: 1,
+        rate: None,
+        burst: None,
+        accounting: Accounting::L2,
+    });
+    let shaper = ShaperParams {
+        rate: Rate::l2(rate("8 Mbit/s")),
+        burst: ByteCount::new(2_000),
+        priority_borrows: true,
+    };
+    let second = 1_000_000_000;
+    let traffic = constant(1, 1_000, rate("20 Mbit/s"), Duration::from_secs(3));
+    let mut port = Port::with_shaper(
+        &policy(vec![critical]),
+        Some(rate("1 Gbit/s")),
+        Some(shaper),
+    );
+    port.offer_all(&traffic);
+    let sent = |from, to| bytes_sent(&port.departures, 1, from, to);
+    // The bucket, 200 ms of the rate, and the rate; then the rate alone.
+    let first = sent(0, second);
+    assert!(first.abs_diff(1_202_000) <= 2_000, "{first}");
+    let later = sent(second, 3 * second);
+    assert!(later.abs_diff(2_000_000) <= 2_000, "{later}");
+}
+
+#[test]
 fn a_frame_longer_than_the_burst_still_leaves_and_is_paid_for() {
     let mut port = Port::new(&policy(vec![shaped(0, "8 Mbit/s", 1522 * 8)]), None);
     for _ in 0..3 {
