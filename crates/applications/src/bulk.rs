@@ -3,7 +3,7 @@
 use crate::agenda::Agenda;
 use crate::flows::Flows;
 use crate::responses::Awaited;
-use crate::{Action, Client, Figures};
+use crate::{Action, Client, Figures, Start};
 use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams};
 use slicewise_units::{BitRate, ByteCount, Credit, Duration, Instant};
 
@@ -44,10 +44,10 @@ enum State {
 }
 
 impl Bulk {
-    pub fn new(params: BulkParams, start: Instant, stop: Instant) -> Self {
+    pub fn new(params: BulkParams, start: Start, stop: Instant, seed: u64) -> Self {
         let mut agenda = Agenda::default();
         let transfers = (0..params.flows).map(|number| {
-            let began = start + params.stagger * number.into();
+            let began = start.of(number, seed) + params.stagger * number.into();
             agenda.add(began, number);
             Transfer {
                 state: State::Waiting,

@@ -20,9 +20,11 @@ mod samples;
 mod schedule;
 mod server;
 mod short_flows;
+mod start;
 mod video;
 
 pub use server::Server;
+pub use start::Start;
 
 use agenda::Agenda;
 use slicewise_stats::application::{FlowFigures, RequestFigures, VideoFigures};
@@ -125,19 +127,29 @@ trait Client: Debug + Send + Sync {
 }
 
 impl Application {
-    /// Begins at `start`, and begins nothing new from `stop` on. `seed` decides sizes of responses: the same of each
-    /// request, whatever happened to those before it.
+    /// Begins at `start`, and begins nothing new from `stop` on. `seed` decides when connections begin, and sizes of responses: the
+    /// same of each request, whatever happened to those before it.
     #[must_use]
-    pub fn new(params: &ApplicationParams, start: Instant, stop: Instant, seed: u64) -> Self {
+    pub fn new(
+        params: &ApplicationParams,
+        start: impl Into<Start>,
+        stop: Instant,
+        seed: u64,
+    ) -> Self {
+        let start = start.into();
         Self(match params {
-            ApplicationParams::Bulk(params) => Box::new(bulk::Bulk::new(*params, start, stop)),
+            ApplicationParams::Bulk(params) => {
+                Box::new(bulk::Bulk::new(*params, start, stop, seed))
+            }
             ApplicationParams::Requests(params) => {
                 Box::new(requests::Requests::new(params, start, stop, seed))
             }
             ApplicationParams::ShortFlows(params) => {
                 Box::new(short_flows::ShortFlows::new(params, start, stop, seed))
             }
-            ApplicationParams::Video(params) => Box::new(video::Video::new(params, start, stop)),
+            ApplicationParams::Video(params) => {
+                Box::new(video::Video::new(params, start, stop, seed))
+            }
         })
     }
 

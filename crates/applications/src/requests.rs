@@ -10,7 +10,7 @@ use crate::agenda::Agenda;
 use crate::back_off::BackOff;
 use crate::responses::{Awaited, Sizes};
 use crate::schedule::Schedule;
-use crate::{Action, Client, Figures, samples};
+use crate::{Action, Client, Figures, Start, samples};
 use slicewise_stats::application::RequestFigures;
 use slicewise_traffic::Random;
 use slicewise_traffic::application::RequestsParams;
@@ -72,8 +72,9 @@ impl Sample {
 }
 
 impl Requests {
-    pub fn new(params: &RequestsParams, start: Instant, stop: Instant, seed: u64) -> Self {
-        let schedule = Schedule::new(start, params.per_kilosecond);
+    pub fn new(params: &RequestsParams, start: Start, stop: Instant, seed: u64) -> Self {
+        // The schedule of all connections moves.
+        let schedule = Schedule::new(start.of(0, seed), params.per_kilosecond);
         let mut agenda = Agenda::default();
         let connections = (0..params.connections).map(|number| {
             let first = schedule.due(number.into());

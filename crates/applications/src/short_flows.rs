@@ -4,7 +4,7 @@ use crate::agenda::Agenda;
 use crate::back_off::BackOff;
 use crate::flows::Flows;
 use crate::responses::{Awaited, Sizes};
-use crate::{Action, Client, Figures};
+use crate::{Action, Client, Figures, Start};
 use slicewise_traffic::Random;
 use slicewise_traffic::application::ShortFlowsParams;
 use slicewise_units::{Duration, Instant};
@@ -46,13 +46,14 @@ enum State {
 }
 
 impl ShortFlows {
-    pub fn new(params: &ShortFlowsParams, start: Instant, stop: Instant, seed: u64) -> Self {
+    pub fn new(params: &ShortFlowsParams, start: Start, stop: Instant, seed: u64) -> Self {
         let mut agenda = Agenda::default();
         let clients = (0..params.clients).map(|number| {
-            agenda.add(start, number);
+            let began = start.of(number, seed);
+            agenda.add(began, number);
             FlowClient {
-                state: State::Pausing(start),
-                began: start,
+                state: State::Pausing(began),
+                began,
                 back_off: BackOff::default(),
                 random: Random::stream(seed, number.into()),
             }

@@ -23,6 +23,8 @@ pub struct ApplicationSourceParams {
     pub application: ApplicationParams,
     /// When it begins, from the start of the run.
     pub start: Duration,
+    /// Each connection begins later by a random part of this, uniform from zero, drawn for each repetition; of requests, their schedule.
+    pub start_spread: Duration,
     /// It begins nothing new from here on; at most the study's duration.
     pub stop: Duration,
 }
@@ -40,6 +42,8 @@ pub enum ApplicationParams {
     Video(VideoParams),
 }
 
+const KILOSECOND_NS: u64 = 1_000_000_000_000;
+
 /// What a transfer of limited rate hands to its transport at a time: iperf3's default block for TCP.
 pub const BULK_BLOCK_BYTES: u64 = 128 << 10;
 
@@ -53,7 +57,7 @@ pub struct BulkParams {
     /// Most that each hands to its transport, on average since it began, in blocks of [`BULK_BLOCK_BYTES`]; `None`: as
     /// much as the transport takes. Not together with `bytes`.
     pub bitrate: Option<BitRate>,
-    /// Each begins so much later than the one before it.
+    /// Each begins so much later than the one before it, besides what is drawn.
     pub stagger: Duration,
 }
 
@@ -121,7 +125,7 @@ pub struct VideoParams {
     pub buffer: Duration,
     /// How it chooses qualities.
     pub rule: AdaptationRule,
-    /// Each begins so much later than the one before it.
+    /// Each begins so much later than the one before it, besides what is drawn.
     pub stagger: Duration,
     /// The server.
     pub server: ServerParams,
@@ -178,6 +182,17 @@ impl ApplicationParams {
             Self::Requests(requests) => requests.connections,
             Self::ShortFlows(flows) => flows.clients,
             Self::Video(video) => video.clients,
+        }
+    }
+}
+
+impl RequestsParams {
+    /// Time between two requests, rounded down; zero where none is ever due.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        match KILOSECOND_NS.checked_div(self.per_kilosecond) {
+            Some(nanos) => Duration::from_nanos(nanos),
+            None => Duration::ZERO,
         }
     }
 }

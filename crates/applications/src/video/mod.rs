@@ -11,7 +11,7 @@ mod throughput;
 use crate::agenda::Agenda;
 use crate::back_off::BackOff;
 use crate::responses::Awaited;
-use crate::{Action, Client, Figures};
+use crate::{Action, Client, Figures, Start};
 use adaptation::{Adaptation, Terms};
 use ladder::Ladder;
 use player::Player;
@@ -74,14 +74,14 @@ struct Segment {
 }
 
 impl Video {
-    pub fn new(params: &VideoParams, start: Instant, stop: Instant) -> Self {
+    pub fn new(params: &VideoParams, start: Start, stop: Instant, seed: u64) -> Self {
         // The relation of dash.js's defaults, 18 s and 30 s.
         let stable_buffer = Duration::from_nanos(params.buffer.nanos() / 5 * 3);
         let ladder = Ladder::new(&params.ladder, params.segment);
         let terms = Terms::new(ladder, params.rule, stable_buffer);
         let mut agenda = Agenda::default();
         let clients = (0..params.clients).map(|number| {
-            let begin = start + params.stagger * number.into();
+            let begin = start.of(number, seed) + params.stagger * number.into();
             agenda.add(begin, number);
             VideoClient {
                 state: State::Down(begin),

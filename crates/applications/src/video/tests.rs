@@ -71,7 +71,7 @@ fn play(video: &mut Video, kbits: &[u64], late: Duration, until: Instant) -> Vec
 
 fn run(params: &VideoParams, kbits: &[u64], seconds: u64) -> (Video, Vec<Seen>) {
     let until = at(seconds * 1_000);
-    let mut video = Video::new(params, at(0), until);
+    let mut video = Video::new(params, at(0).into(), until, 1);
     let seen = play(&mut video, kbits, Duration::ZERO, until);
     (video, seen)
 }
@@ -230,7 +230,7 @@ fn bola_begins_anew_when_it_takes_over() {
 #[test]
 fn a_failed_connection_is_opened_again_and_the_segment_asked_for_again() {
     let params = params(4_000, 30_000, AdaptationRule::Bola);
-    let mut video = Video::new(&params, at(0), at(60_000));
+    let mut video = Video::new(&params, at(0).into(), at(60_000), 1);
     let open = Some(Action::Open { connection: 0 });
     assert_eq!(video.poll_action(at(0)), open);
     video.on_connected(0, at(10));
@@ -268,8 +268,9 @@ fn at_the_end_a_client_asks_for_nothing_and_closes() {
     assert!(seen.iter().all(|seen| seen.asked < at(20_000)));
     let mut video = Video::new(
         &params(2_000, 30_000, AdaptationRule::Dynamic),
-        at(0),
+        at(0).into(),
         at(20_000),
+        1,
     );
     play(&mut video, &[10_000], Duration::ZERO, at(90_000));
     assert!(matches!(video.clients[0].state, State::Over));
@@ -298,7 +299,7 @@ proptest! {
     ) {
         let params = params(segment, buffer, rule);
         let until = at(120_000);
-        let mut video = Video::new(&params, at(0), until);
+        let mut video = Video::new(&params, at(0).into(), until, 1);
         let seen = play(&mut video, &kbits, Duration::from_millis(late), until);
         let segment = Duration::from_millis(segment);
         let stable = Duration::from_millis(buffer / 5 * 3);

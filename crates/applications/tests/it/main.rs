@@ -7,6 +7,7 @@ mod hostile;
 mod network;
 mod requests;
 mod short_flows;
+mod starts;
 mod video;
 
 use slicewise_units::{Duration, Instant};
