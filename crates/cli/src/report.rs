@@ -92,6 +92,9 @@ fn print_tables(folder: &ResultsFolder, findings: &Findings) {
         terminal::verdict_table_text(&findings.main().verdicts, columns(), colours())
     {
         output::coloured_line(&table);
+        for note in terminal::rests_on(folder.study()) {
+            outln!("{note}");
+        }
         if let Some(note) = terminal::quick_note(folder.study(), &findings.main().verdicts) {
             outln!("{note}");
         }

@@ -71,6 +71,15 @@ pub fn quick_note(study: &StudyDescription, verdicts: &VerdictTable) -> Option<S
     })
 }
 
+/// What verdicts rest on, a line for each policy that states it.
+pub fn rests_on(study: &StudyDescription) -> impl Iterator<Item = String> {
+    let policies = study
+        .policies
+        .iter()
+        .filter(|policy| !policy.rests_on.is_empty());
+    policies.map(|policy| format!("{} rests on {}", policy.name, policy.rests_on.join("; ")))
+}
+
 /// The verdicts of several back ends: one row per policy, one column per back end with "isolation /
 /// reallocation", and the published verdicts on both. `None` where there is one only.
 ///

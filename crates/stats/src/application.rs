@@ -64,7 +64,7 @@ pub struct TransportFigures {
     pub window_samples: u64,
     /// Their mean, bytes.
     pub window_mean_bytes: f64,
-    /// Jain's index of the goodput of the connections that were open throughout the span, 1 where all got the same;
+    /// Jain's index of the goodput of the connections of the span while all of them were open, 1 where all got the same;
     /// `None` for fewer than two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,

@@ -170,6 +170,9 @@ pub struct PolicyDescription {
     pub not_judged: Option<String>,
     /// Published verdicts, if any.
     pub published_verdict: Option<PublishedVerdict>,
+    /// Assumptions that its verdict rests on, each with what it would be otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rests_on: Vec<String>,
     /// In a study as it is judged ([`StudyDescription::by_phase`]): the phase in which the policy is judged.
     #[serde(skip)]
     pub phase: Option<Box<PhaseDescription>>,
@@ -353,6 +356,14 @@ pub enum Metric {
     DelayMean,
     /// Mean one-way delay over the whole run, transient included, ns.
     DelayMeanWhole,
+    /// Median one-way delay over the whole run, ns.
+    DelayP50Whole,
+    /// Rate received over the whole run, bit/s.
+    ThroughputWhole,
+    /// Lost / sent frames over the whole run.
+    LossRatioWhole,
+    /// Rate received of all slices over the whole run, bit/s.
+    AggregateThroughputWhole,
     /// Smallest one-way delay, ns.
     DelayMin,
     /// Median one-way delay after the transient, ns.

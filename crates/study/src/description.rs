@@ -130,6 +130,7 @@ impl Study {
                 unbounded: promised.unbounded,
                 not_judged: policy.not_judged.clone(),
                 published_verdict: policy.published_verdict.clone(),
+                rests_on: policy.rests_on.clone(),
                 phase: None,
             }
         });

@@ -1,4 +1,4 @@
-//! Priority that borrows from a licence: what it sends is charged, and nothing holds it back.
+//! Priority that borrows from a licence: what it sends is charged, and nothing holds it back before it owes much.
 
 use crate::params::{DutParams, ScenarioParams};
 use crate::study::Study;
@@ -17,7 +17,8 @@ pub(crate) fn notes(study: &Study, policy: usize) -> Vec<String> {
             let most = BitRate::new(u64::try_from(most).unwrap_or(u64::MAX));
             format!(
                 "policy `{name}`: in scenario {}, priority without a policer is offered up to {}, more than the licence of \
-                 {} that it borrows from: the device then forwards more than the licence (`police` the class to keep it)",
+                 {} that it borrows from: once it owes 200 ms of that it waits, too, and other classes get nothing (`police` the \
+                 class to leave them something)",
                 scenario.name,
                 most.rounded_up(),
                 licence.rate.rate

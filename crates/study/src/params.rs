@@ -417,4 +417,6 @@ pub struct MeasureParams {
     pub queue_lengths: Option<Duration>,
     /// How late departures of a device on real packets may be.
     pub lateness: Duration,
+    /// Whether medians of delay from several moments on are kept: on a testbed, where runs are compared with their prediction.
+    pub medians: bool,
 }

@@ -123,6 +123,8 @@ pub struct StudyPolicy {
     pub not_judged: Option<String>,
     /// Verdicts as published, where they were.
     pub published_verdict: Option<PublishedVerdict>,
+    /// Assumptions that its verdict rests on, each with what it would be otherwise.
+    pub rests_on: Vec<String>,
 }
 
 impl Study {

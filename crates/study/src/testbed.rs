@@ -226,6 +226,8 @@ impl Study {
             interrupt_moderation: Duration::ZERO,
             ..self.hosts
         };
+        self.measure.medians = true;
+        (self.policies.iter_mut()).for_each(|policy| policy.rests_on.clear());
         self.assumptions.clear();
         self.limits.clear();
         self.published.clear();

@@ -76,6 +76,7 @@ pub(crate) fn bulk() -> ApplicationSourceParams {
             stagger: Duration::ZERO,
         }),
         start: Duration::ZERO,
+        start_spread: Duration::ZERO,
         stop: Duration::from_millis(2_500),
     }
 }

@@ -325,6 +325,7 @@ fn policy(name: &str) -> PolicyDescription {
         round_ns: 0,
         unbounded: Vec::new(),
         not_judged: None,
+        rests_on: Vec::new(),
         published_verdict: None,
         phase: None,
     }

@@ -48,6 +48,9 @@ fn of_policy(policy: &PolicyDescription, verdict: &PolicyVerdict) -> Markup {
             th scope="row" role="rowheader" {
                 (policy.name)
                 span.policy-title { (Prose(&policy.title)) }
+                @for assumption in &policy.rests_on {
+                    span.said { "rests on " (Prose(assumption)) }
+                }
             }
             @for (title, attribute) in HEAD.into_iter().skip(1).zip(&attributes) {
                 td role="cell" data-label=(title) { (cell(attribute)) }

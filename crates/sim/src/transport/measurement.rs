@@ -229,19 +229,27 @@ impl TransportMeasurement {
             rtt_max_ns: bins.iter().map(|bin| bin.rtt_max_ns).max().unwrap_or(0),
             window_samples,
             window_mean_bytes: mean(sum_of(|bin| bin.window_sum_bytes), window_samples),
-            fairness: self.fairness(range, from, to),
+            fairness: self.fairness(from, to),
         }
     }
 
-    /// Jain's index of what the connections got that were open all the time.
+    /// Jain's index of what the connections got while all of them were open.
     #[expect(clippy::cast_precision_loss, reason = "for people, not for arithmetic")]
-    fn fairness(&self, range: std::ops::Range<usize>, from: Instant, to: Instant) -> Option<f64> {
+    fn fairness(&self, from: Instant, to: Instant) -> Option<f64> {
         if self.shares.is_empty() {
             return None;
         }
-        let lives = self.lives.iter().enumerate();
-        let open = lives
-            .filter(|(_, life)| life.is_some_and(|(opened, ended)| opened <= from && ended >= to));
+        let lives = (self.lives.iter().enumerate())
+            .filter_map(|(connection, life)| Some((connection, (*life)?)));
+        let open = lives.filter(|(_, (opened, ended))| *opened < to && *ended > from);
+        let (mut last_opened, mut first_ended) = (from, to);
+        for (_, (opened, ended)) in open.clone() {
+            last_opened = last_opened.max(opened);
+            first_ended = first_ended.min(ended);
+        }
+        // Whole bins.
+        let last_opened = last_opened.nanos().div_ceil(self.bin_ns) * self.bin_ns;
+        let range = self.span(Instant::from_nanos(last_opened), first_ended);
         let (mut count, mut sum, mut squares) = (0u32, 0.0, 0.0);
         for (connection, _) in open {
             let shares = range

@@ -12,7 +12,7 @@ use crate::observer::FlowId;
 use crate::topology::Node;
 use leaving::Leaving;
 use measurement::TransportMeasurement;
-use slicewise_applications::{Application, Server};
+use slicewise_applications::{Application, Server, Start};
 use slicewise_stats::application::ApplicationRecord;
 use slicewise_traffic::Random;
 use slicewise_traffic::application::{ApplicationParams, ApplicationSourceParams, ServerParams};
@@ -220,7 +220,10 @@ impl Transports {
                     + slicewise_traffic::transport::TransportParams::TCP_BYTES,
                 application: Application::new(
                     &params.application,
-                    Instant::ZERO.saturating_add(params.start),
+                    Start {
+                        at: Instant::ZERO.saturating_add(params.start),
+                        spread: params.start_spread,
+                    },
                     Instant::ZERO.saturating_add(params.stop),
                     flows.seed,
                 ),

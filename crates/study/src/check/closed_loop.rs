@@ -26,15 +26,11 @@ const DEFAULT_CONNECTIONS: u32 = 10;
 const DEFAULT_SEGMENT: Duration = Duration::from_secs(4);
 /// What dash.js keeps at the best quality.
 const DEFAULT_BUFFER: Duration = Duration::from_secs(30);
+/// What starts of connections are drawn from at least, unless a study says otherwise: longer than round trips, and than transports
+/// that begin together take to part.
+const DEFAULT_SPREAD: Duration = Duration::from_millis(100);
 /// Settings of a source whose packets leave when a pattern says.
-const OF_PATTERNS: [&str; 6] = [
-    "rate",
-    "counts",
-    "payload",
-    "on_off",
-    "start_spread",
-    "pcap",
-];
+const OF_PATTERNS: [&str; 5] = ["rate", "counts", "payload", "on_off", "pcap"];
 
 /// An application as it is written, and what it has to do with.
 struct Written<'a> {
@@ -101,10 +97,32 @@ impl Checker<'_> {
                 &headers,
                 &place.network.link,
             ),
-            application,
             start,
+            start_spread: self.application_spread(source, &application, (start, stop)),
             stop,
+            application,
         })
+    }
+
+    /// The random part of the start of each connection.
+    fn application_spread(
+        &mut self,
+        source: &Placed<SourceSpec>,
+        application: &ApplicationParams,
+        (start, stop): (Duration, Duration),
+    ) -> Duration {
+        if let Some(spread) = source.value.start_spread {
+            self.check_spread(source.place("start_spread"), spread, (start, stop));
+            return spread;
+        }
+        let lasts = stop.nanos().saturating_sub(start.nanos());
+        let brief = DEFAULT_SPREAD.min(Duration::from_nanos(lasts / 10));
+        match application {
+            ApplicationParams::Requests(requests) => requests.period().min(brief),
+            ApplicationParams::Bulk(bulk) => bulk.stagger.max(brief),
+            ApplicationParams::Video(video) => video.stagger.max(brief),
+            ApplicationParams::ShortFlows(_) => brief,
+        }
     }
 
     /// What decides when packets of a pattern leave and how long they are has no meaning here.

@@ -116,18 +116,19 @@ impl Checker<'_> {
     }
 
     /// The random part of a start ends before the source does.
-    pub(super) fn check_spread(&mut self, at: Option<Span>, source: &SourceParams) {
+    pub(super) fn check_spread(
+        &mut self,
+        at: Option<Span>,
+        spread: Duration,
+        (start, stop): (Duration, Duration),
+    ) {
         if let Some(at) = at
-            && source.start < source.stop
-            && source
-                .start
-                .nanos()
-                .saturating_add(source.start_spread.nanos())
-                > source.stop.nanos()
+            && start < stop
+            && start.nanos().saturating_add(spread.nanos()) > stop.nanos()
         {
-            problem!(self.problems, at => "the source may start {} after its earliest start at {}, when it has stopped \
-                already, at {}", source.start_spread, source.start, source.stop;
-                "set `start_spread` to at most {}", sends_for(source));
+            problem!(self.problems, at => "the source may start {spread} after its earliest start at {start}, when it has \
+                stopped already, at {stop}";
+                "set `start_spread` to at most {}", Duration::from_nanos(stop.nanos() - start.nanos()));
         }
     }
 

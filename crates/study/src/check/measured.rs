@@ -291,6 +291,7 @@ fn measured_policy((name, policy): (&At<String>, &MeasuredPolicySpec)) -> Policy
         round_ns: 0,
         unbounded: Vec::new(),
         not_judged: None,
+        rests_on: Vec::new(),
         published_verdict: policy.published.clone(),
         phase: None,
     }

@@ -368,6 +368,7 @@ impl<'a> Checker<'a> {
         let scenarios = self.scenarios(spec, &network, &slices);
         self.check_objectives_of_applications(spec, &scenarios);
         let mut policies = self.policies(&spec.policies, &spec.slices, &network.dut);
+        self.check_rests_on(spec);
         for policy in &policies {
             if let Some((name, _)) = spec.policies.entry(&policy.name) {
                 self.warn_of_short_queues(name.span, &policy.params, &network.dut, &network.link);
@@ -395,7 +396,9 @@ impl<'a> Checker<'a> {
             usual_scenarios(&scenarios, &slices, &populations, port)
         };
         let quick = self.quick(spec, network.duration, measure.bin, &scenarios, usual);
-        let limits = self.unmodelled(spec);
+        let of_devices = path.iter().flat_map(|hop| &hop.policies);
+        let of_study = policies.iter().map(|policy| &policy.params);
+        let limits = self.unmodelled(spec, of_study.chain(of_devices));
         let Name(name) = spec.name.clone()?;
         let digest = self.sources.digest();
         self.problems.is_empty().then(|| Study {

@@ -243,6 +243,7 @@ impl Default for MeasureParams {
             bin: DEFAULT_BIN,
             queue_lengths: None,
             lateness: DEFAULT_LATENESS,
+            medians: false,
         }
     }
 }

@@ -68,6 +68,8 @@ settings! {
         scalability: Option<Scalability>,
         /// The verdicts of the publication.
         published: Option<PublishedVerdict>,
+        /// Which of the study's `assumptions` its verdict rests on, and what it would be otherwise, in a few words: shown beside it.
+        rests_on: Named<String>,
     }
 }
 
@@ -188,7 +190,23 @@ impl Checker<'_> {
             device,
             published_verdict: policy.value.published.clone(),
             not_judged: None,
+            rests_on: (policy.value.rests_on.iter())
+                .map(|(assumption, otherwise)| format!("{}: {otherwise}", assumption.value))
+                .collect(),
         })
+    }
+
+    /// A verdict rests on assumptions that are stated.
+    pub(super) fn check_rests_on(&mut self, spec: &StudySpec) {
+        let known = spec.assumptions.names();
+        let policies = spec.policies.iter();
+        for (name, _) in policies.flat_map(|(_, policy)| policy.value.rests_on.iter()) {
+            if !known.contains(&name.value.as_str()) {
+                let message = format!("there is no assumption `{}`", name.value);
+                self.problems
+                    .add_unknown(name.span, message, (&name.value, &known));
+            }
+        }
     }
 
     /// The policy for a port; what is wrong with it is reported, `path` being where it is written.

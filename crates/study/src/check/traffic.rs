@@ -70,8 +70,9 @@ settings! {
         start: Duration,
         /// When it stops. Default: at the end of the run.
         stop: Option<Duration>,
-        /// Random addition to the start, uniform from 0 to this, drawn for each repetition. Default: the
-        /// period of its packets or of its timer, so that sources do not lock phase.
+        /// Random addition to the start, uniform from 0 to this, drawn for each repetition; of an application, for each connection. Default:
+        /// the period of its packets or of its timer, whichever is longer, so that sources do not lock phase; of applications `stagger`,
+        /// 100 ms at least, of `requests` the time between two.
         start_spread: Option<Duration>,
         /// The capture that `replay` takes times and sizes from, relative to the study file.
         pcap: Option<At<String>>,
@@ -371,7 +372,11 @@ impl Checker<'_> {
         let period = packet_period(&params, &place.network.hosts);
         params.start_spread = spec.start_spread.unwrap_or(period);
         if start < stop {
-            self.check_spread(source.place("start_spread"), &params);
+            self.check_spread(
+                source.place("start_spread"),
+                params.start_spread,
+                (start, stop),
+            );
             if place.network.is_known {
                 self.check_pace(source, &params, pattern);
             }
@@ -575,14 +580,16 @@ pub(super) fn rate_of(share: Share, whole: BitRate) -> BitRate {
     }
 }
 
-/// The time after which a source's sending repeats, roughly: what its start is spread over.
+/// The time after which a source's sending repeats: what its start is spread over. A slow flow of `iperf3` repeats with its
+/// packets, at ticks of its timer; a fast one with its timer.
 fn packet_period(source: &SourceParams, hosts: &HostTiming) -> Duration {
+    let gap = source
+        .rate
+        .time_to_send(ByteCount::new(source.mean_counted_bytes()))
+        .unwrap_or(Duration::ZERO);
     match source.pattern {
-        PatternParams::Iperf3 => hosts.timer,
-        PatternParams::Cbr => source
-            .rate
-            .time_to_send(ByteCount::new(source.mean_counted_bytes()))
-            .unwrap_or(Duration::ZERO),
+        PatternParams::Iperf3 => gap.max(hosts.timer),
+        PatternParams::Cbr => gap,
         PatternParams::Poisson | PatternParams::Replay { .. } => Duration::ZERO,
     }
 }

@@ -6,6 +6,7 @@ use super::traffic::SourceSpec;
 use super::{Checker, StudySpec};
 use crate::file::{Node, Placed, Span};
 use crate::spec::Scalar;
+use slicewise_model::PolicyParams;
 use slicewise_traffic::scenario::Ecn;
 
 /// Something that is not modelled.
@@ -32,8 +33,7 @@ impl Limit {
                  and marks none"
             }
             Self::Unmarked => {
-                "no queue of this study marks packets (`flow_queue: {ecn: yes}`): this transport has losses alone to \
-                 answer to"
+                "no queue of this study marks packets (`flow_queue: {}` does): this transport has losses alone to answer to"
             }
         }
     }
@@ -56,8 +56,13 @@ impl Limit {
 }
 
 impl Checker<'_> {
-    /// Warn of settings that a simulation does not heed; returns a statement of each kind.
-    pub(super) fn unmodelled(&mut self, spec: &StudySpec) -> Vec<String> {
+    /// Warn of settings that a simulation does not heed; `policies` are all that run on some device. Returns a statement of
+    /// each kind.
+    pub(super) fn unmodelled<'a>(
+        &mut self,
+        spec: &StudySpec,
+        mut policies: impl Iterator<Item = &'a PolicyParams>,
+    ) -> Vec<String> {
         let tcp = tcp_sources(spec).into_iter().map(|at| (at, Limit::Tcp));
         let mut found: Vec<(Span, Limit)> = tcp.collect();
         let mut marking = Vec::new();
@@ -66,7 +71,7 @@ impl Checker<'_> {
                 ecn_queues(policy.node, &mut marking);
             }
         }
-        if marking.is_empty() {
+        if !policies.any(PolicyParams::marks) {
             let unmarked = marked_transports(spec).into_iter();
             found.extend(unmarked.map(|at| (at, Limit::Unmarked)));
         }
@@ -121,7 +126,9 @@ fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
 
 /// Where a policy's flow queues, also those of children, are to mark packets.
 fn ecn_queues(policy: &Node, found: &mut Vec<Span>) {
-    for class in classes_of(policy) {
+    let named = policy.entry("queues");
+    let named = named.map_or(&[][..], |(_, queues)| queues.items());
+    for class in classes_of(policy).iter().chain(named) {
         let flow_queue = class.entry("flow_queue");
         if let Some((key, ecn)) = flow_queue.and_then(|(_, queue)| queue.entry("ecn"))
             && ecn

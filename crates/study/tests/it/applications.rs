@@ -44,6 +44,36 @@ fn a_word_is_an_application_with_the_defaults_of_its_kind() {
 }
 
 #[test]
+fn applications_start_at_drawn_moments_unless_a_study_says_otherwise() {
+    let millis = |source: &str| read(source).start_spread.nanos() / 1_000_000;
+    assert_eq!(millis("application: bulk"), 100);
+    assert_eq!(millis("application: {kind: bulk, stagger: 8 ms}"), 100);
+    assert_eq!(millis("application: {kind: bulk, stagger: 300 ms}"), 300);
+    assert_eq!(
+        millis("application: {kind: short_flows, response: 1 kB}"),
+        100
+    );
+    // A source that lasts 500 ms; requests 50 ms apart.
+    assert_eq!(millis("stop: 500 ms, application: bulk"), 50);
+    assert_eq!(
+        millis("application: {kind: requests, rate: 20 /s, response: 1 kB}"),
+        50
+    );
+    assert_eq!(millis("start_spread: 0 s, application: bulk"), 0);
+    assert_eq!(millis("start_spread: 2 s, application: bulk"), 2_000);
+    let late = with_application("stop: 1 s, start_spread: 2 s, application: bulk");
+    assert_snapshot!(parse(&late).unwrap_err(), @"
+    error: the source may start 2 s after its earliest start at 0 ns, when it has stopped already, at 1 s
+      --> study.yaml:18:47
+       |
+    18 |   app: {slice: rest, stop: 1 s, start_spread: 2 s, application: bulk}
+       |                                               ^^^
+       |
+       = help: set `start_spread` to at most 1 s
+    ");
+}
+
+#[test]
 fn requests_are_read_with_their_sizes_and_their_server() {
     let source = read(
         "start: 1 s, stop: 4 s, application: {kind: requests, rate: 12.5 /s, connections: 20, request: 1 kB, \

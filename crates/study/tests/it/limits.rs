@@ -243,7 +243,7 @@ fn priority_that_may_exceed_the_licence_it_borrows_from_is_noted() {
             .join("\n")
     };
     let borrows = ", priority: borrows";
-    assert_snapshot!(notes("priority: {}", borrows), @"policy `weighted`: in scenario storm, priority without a policer is offered up to 20 Mbit/s, more than the licence of 9 Mbit/s that it borrows from: the device then forwards more than the licence (`police` the class to keep it)");
+    assert_snapshot!(notes("priority: {}", borrows), @"policy `weighted`: in scenario storm, priority without a policer is offered up to 20 Mbit/s, more than the licence of 9 Mbit/s that it borrows from: once it owes 200 ms of that it waits, too, and other classes get nothing (`police` the class to leave them something)");
     assert_eq!(notes("priority: {}, police: 3 Mbit/s", borrows), "");
     assert_eq!(notes("priority: {}", ""), "");
     assert_eq!(notes("weight: 1", borrows), "");

@@ -362,7 +362,7 @@ fn a_server_slower_than_what_it_is_asked_for_is_warned_of() {
 #[test]
 fn a_transport_that_answers_to_marks_is_warned_of_where_no_queue_marks() {
     assert_snapshot!(warned("application: bulk, transport: {ecn: yes}"), @"
-    warning: no queue of this study marks packets (`flow_queue: {ecn: yes}`): this transport has losses alone to answer to
+    warning: no queue of this study marks packets (`flow_queue: {}` does): this transport has losses alone to answer to
       --> study.yaml:18:41
        |
     18 |   app: {slice: rest, application: bulk, transport: {ecn: yes}}
@@ -372,8 +372,23 @@ fn a_transport_that_answers_to_marks_is_warned_of_where_no_queue_marks() {
     assert_eq!(study.warnings().count(), 1);
     assert_snapshot!(study.description("test").assumptions.join("\n"), @"No queue marks packets, so transports with ECN have losses alone to answer to.");
     let text = with_application("application: bulk, transport: {ecn: yes}");
-    let marking = text.replace("minimum: 60 %}", "minimum: 60 %, flow_queue: {ecn: true}}");
-    assert_eq!(parse(&marking).unwrap().warnings().count(), 0);
+    for (queue, warnings) in [
+        ("flow_queue: {ecn: true}", 0),
+        // It marks by default.
+        ("flow_queue: {}", 0),
+        (
+            "child: {classes: [{name: a, match: {}, flow_queue: {}}]}",
+            0,
+        ),
+        ("flow_queue: {ecn: no}", 1),
+        ("queue_limit: 64 packets", 1),
+    ] {
+        let marking = text.replace("minimum: 60 %}", &format!("minimum: 60 %, {queue}}}"));
+        let study = parse(&marking).unwrap();
+        assert_eq!(study.warnings().count(), warnings, "{queue}");
+        let stated = study.description("test").assumptions.len();
+        assert_eq!(stated, warnings, "{queue}");
+    }
     assert_snapshot!(said("application: bulk, transport: {congestion: dctcp, ecn: no}"), @"
     error: DCTCP answers to marks, and without ECN nothing is marked
       --> study.yaml:18:77

@@ -467,3 +467,31 @@ fn conditions_hold_however_deeply_not_is_nested() {
     }
     assert_eq!(conditions, [Condition::OuterVlan(10..=10)]);
 }
+
+#[test]
+fn a_policy_names_the_assumptions_that_its_verdict_rests_on() {
+    let with = |name: &str| {
+        let assumed = "assumptions:\n  credit: A second of it.\nslices:";
+        let text = STUDY.replacen("slices:", assumed, 1);
+        text.replacen(
+            "  weighted:",
+            &format!("  weighted:\n    rests_on: {{{name}: broken with less}}"),
+            1,
+        )
+    };
+    let study = parse(&with("credit")).unwrap();
+    let description = study.description("test");
+    assert_eq!(
+        description.policies[1].rests_on,
+        ["credit: broken with less"]
+    );
+    assert_snapshot!(parse(&with("credits")).unwrap_err(), @"
+    error: there is no assumption `credits`
+      --> study.yaml:29:16
+       |
+    29 |     rests_on: {credits: broken with less}
+       |                ^^^^^^^
+       |
+       = help: did you mean `credit`?
+    ");
+}

@@ -20,7 +20,6 @@ pub(crate) fn transport(
     };
     let seconds = total.span_ns as f64 / 1e9;
     let (mut bytes, mut rtt_sum, mut window_sum) = (0, 0.0, 0.0);
-    let mut throughout = Vec::new();
     for history in histories {
         let Some(change) = Change::over(history, bins) else {
             continue;
@@ -30,9 +29,6 @@ pub(crate) fn transport(
         total.segments += change.segments;
         total.retransmitted_segments += change.retransmitted;
         total.timeouts += change.timeouts;
-        if change.is_throughout {
-            throughout.push(change.bytes as f64);
-        }
         for (_, sample) in seen_in(history, bins) {
             let rtt_ns = u64::from(sample.rtt_us) * 1_000;
             if rtt_ns == 0 {
@@ -56,8 +52,22 @@ pub(crate) fn transport(
     } else {
         0.0
     };
-    total.fairness = fairness(&throughout);
+    total.fairness = fairness(&shares(histories, bins));
     total
+}
+
+/// What each connection got while all of them were open.
+fn shares(histories: &[&History], bins: &Range<usize>) -> Vec<f64> {
+    let open = histories
+        .iter()
+        .filter(|of| Change::over(of, bins).is_some());
+    let ends = |of: &&&History| Some((of.samples.first()?.0, of.samples.last()?.0 + 1));
+    let all = open.clone().filter_map(|of| ends(&of));
+    let all = all.fold(bins.clone(), |all, (first, end)| {
+        all.start.max(first)..all.end.min(end)
+    });
+    let got = open.filter_map(|of| Some(Change::over(of, &all)?.bytes as f64));
+    got.collect()
 }
 
 /// Jain's index; `None` for fewer than two, or where none got anything.
@@ -135,7 +145,6 @@ struct Change {
     segments: u64,
     retransmitted: u64,
     timeouts: u64,
-    is_throughout: bool,
 }
 
 impl Change {
@@ -151,10 +160,6 @@ impl Change {
             .iter()
             .take_while(|(bin, _)| *bin < bins.start);
         let before = earlier.last().map(|(_, figures)| *figures);
-        let (first_bin, _) = history.samples.first()?;
-        let (last_bin, _) = history.samples.last()?;
-        // Programs take a moment to start, and a sample may be missing.
-        let slack = (bins.len() / 100).max(2);
         let then = before.unwrap_or_default();
         let more = |now: u32, then: u32| u64::from(now.saturating_sub(then));
         Some(Self {
@@ -164,7 +169,6 @@ impl Change {
             segments: more(last.data_segments, then.data_segments),
             retransmitted: more(last.retransmitted_segments, then.retransmitted_segments),
             timeouts: u64::from(last.timeouts.saturating_sub(then.timeouts)),
-            is_throughout: *first_bin <= bins.start + slack && *last_bin + 1 + slack >= bins.end,
         })
     }
 }
@@ -228,7 +232,8 @@ mod tests {
         );
         assert!((all.rtt_mean_ns - 32e6 / 6.0).abs() < 1e-3);
         assert!((all.window_mean_bytes - 10_000.0).abs() < 1e-9);
-        assert_eq!(all.fairness, None, "only one was open throughout");
+        // 1000 B and 2000 B while both were open, in bin 5.
+        assert!((all.fairness.unwrap() - 0.9).abs() < 1e-9);
         let both = of(|two| transport(two, &(4..6), 100_000_000));
         // 2000 B and 2500 B.
         let expected = 4_500.0 * 4_500.0 / (2.0 * (2_000.0 * 2_000.0 + 2_500.0 * 2_500.0));

@@ -9,6 +9,7 @@ use crate::iperf3::{Iperf3, MOST_FLOWS};
 use crate::process::Process;
 use crate::sender::TimeZero;
 use crate::workspace::Workspace;
+use slicewise_applications::Start;
 use slicewise_live::sys::tcp::TcpOptions;
 use slicewise_traffic::application::{
     ApplicationParams, ApplicationSourceParams, BulkParams, ServerParams,
@@ -126,7 +127,10 @@ impl<'a> Operation<'a> {
         };
         let exchange = Exchange {
             params: source.application.clone(),
-            start: zero.monotonic.saturating_add(source.start),
+            start: Start {
+                at: zero.monotonic.saturating_add(source.start),
+                spread: source.start_spread,
+            },
             stop: zero.monotonic.saturating_add(source.stop),
             seed: *seed,
             local: ends.opening,

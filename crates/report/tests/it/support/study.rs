@@ -83,6 +83,7 @@ pub fn study(size: Size) -> StudyDescription {
             round_ns: 0,
             unbounded: Vec::new(),
             not_judged: None,
+            rests_on: Vec::new(),
             published_verdict: Some(PublishedVerdict {
                 isolation: !matches!(name, "no policy" | "bandwidth"),
                 reallocation: matches!(name, "no policy" | "priority" | "bandwidth"),

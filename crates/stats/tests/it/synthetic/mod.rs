@@ -90,6 +90,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 round_ns: 0,
                 unbounded: Vec::new(),
                 not_judged: None,
+                rests_on: Vec::new(),
                 published_verdict: published.clone(),
                 phase: None,
             })
@@ -288,6 +289,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
         steady: figures,
         delay_of_sent: None,
         delay_cdf: vec![CdfPoint(figures.delay.max_ns, 1.0)],
+        delay_from: Vec::new(),
         marked_frames: 0,
         withheld_frames: 0,
         scheduler: None,

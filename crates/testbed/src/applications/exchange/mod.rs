@@ -8,7 +8,7 @@ mod engine;
 pub(crate) mod http;
 
 use engine::Engine;
-use slicewise_applications::Application;
+use slicewise_applications::{Application, Start};
 use slicewise_live::sys::tcp::{self, TcpOptions};
 use slicewise_live::sys::{limits, namespace, scheduling};
 use slicewise_stats::application::FailureCount;
@@ -25,7 +25,7 @@ use std::thread::{self, JoinHandle};
 pub(crate) struct Exchange {
     pub(crate) params: ApplicationParams,
     /// When it begins, and begins nothing new, on the monotonic clock.
-    pub(crate) start: Instant,
+    pub(crate) start: Start,
     pub(crate) stop: Instant,
     pub(crate) seed: u64,
     /// Where the first connection is opened; the others have the ports above.
