@@ -231,7 +231,7 @@ fn common_starts(
 fn common_start(runs: &[&RunObservation]) -> Option<u64> {
     let ends = || runs.iter().map(|run| run.transient.end_ns);
     let (first, last) = (ends().min()?, ends().max()?);
-    let moments = |run: &'_ RunObservation| -> Vec<u64> {
+    let moments = |run: &RunObservation| -> Vec<u64> {
         let tails = run.slices.first().map(|slice| slice.tails.iter());
         tails
             .into_iter()
