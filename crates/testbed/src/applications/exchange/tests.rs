@@ -17,7 +17,7 @@ fn over_loopback(
     let server = (!params.sender_opens()).then_some(ServerParams::default());
     let exchange = Exchange {
         params,
-        start,
+        start: start.into(),
         stop: start + Span::from_secs(60),
         seed: 1,
         local: address(ports.0),
@@ -123,7 +123,7 @@ fn a_video_is_played_and_a_server_that_is_absent_is_a_failure() {
     let start = time::now();
     let exchange = Exchange {
         params,
-        start,
+        start: start.into(),
         stop: start + Span::from_secs(60),
         seed: 1,
         local: address(21_800),
