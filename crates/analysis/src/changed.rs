@@ -17,6 +17,8 @@ pub struct ChangedFlows {
     received: (String, usize),
     /// Packets seen only at the sending end, and only at the receiving end.
     packets: (u64, u64),
+    /// Whether some of them are in tunnels that can be looked into.
+    is_readable: bool,
 }
 
 /// What probably happens on the way.
@@ -304,6 +306,7 @@ impl ChangedFlows {
             sent: named(sent),
             received: named(received),
             packets: (sum(sent).count, sum(received).count),
+            is_readable: (sent.iter().chain(received)).any(|flow| flow.headers.is_encapsulating()),
         }
     }
 }
@@ -332,12 +335,17 @@ impl fmt::Display for ChangedFlows {
                 "a tunnel or encryption on the way gives packets other headers",
             ),
         };
+        let instead = match self.is_readable {
+            true => "`--inner` matches the packets inside",
+            false => {
+                "Capture both ends on one side of that; or leave these packets out of both captures"
+            }
+        };
         write!(
             f,
             "{lost} packets of {sent} were seen only at the sender, and {unsent} of {received}, of \
              about the same lengths and at the same time, only at the receiver. Probably {why}. Such \
-             packets cannot be matched, so loss is unknown. Capture both ends on one side of that; or \
-             leave these packets out of both captures"
+             packets cannot be matched, so loss is unknown. {instead}"
         )
     }
 }

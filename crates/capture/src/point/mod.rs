@@ -356,7 +356,7 @@ impl Eye {
         counts.sightings += 1;
         counts.tcp += u64::from(tcp.is_some());
         counts.tunnelled += u64::from(frame.tunnel.is_some());
-        counts.encapsulating += u64::from(frame.is_encapsulating());
+        counts.encapsulating += u64::from(frame.headers.is_encapsulating());
         counts.beyond_flows += u64::from(flow as usize >= FlowTable::MOST_FLOWS);
         counts.largest_l2_bytes = counts.largest_l2_bytes.max(frame.l2_bytes);
         let sighting = Sighting {

@@ -203,12 +203,18 @@ fn change_to(spec: &PolicySpec) -> Change {
 #[test]
 fn a_rejected_change_leaves_the_old_policy_active() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
-    let levels = (1..=64u16).map(|level| {
-        let mut class = class(level, Kind::Priority).unwrap();
-        class.priority.as_mut().unwrap().level = u8::try_from(level).unwrap();
-        class
-    });
-    let too_many = change_to(&policy(levels.collect()));
+    // No file says so: it is refused when it is read.
+    let classes = (1..=64u16).map(|vlan| class(vlan, Kind::Priority).unwrap());
+    let spec = policy(classes.collect());
+    let mut too_many = spec.resolve(rate("1 Gbit/s")).unwrap();
+    let priorities = too_many
+        .classes
+        .iter_mut()
+        .filter_map(|class| class.priority.as_mut());
+    for (priority, level) in priorities.zip(1..) {
+        priority.level = level;
+    }
+    let too_many = Change::Policy(too_many);
     assert!(port.pipeline.apply(too_many, Instant::ZERO).is_err());
     let _ = port.offer(Arrival {
         at: 0,

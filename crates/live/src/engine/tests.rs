@@ -14,7 +14,7 @@ use crate::port::Port;
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_model::{
-    ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicySpec, PrioritySpec,
+    ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicyParams, PolicySpec, PrioritySpec,
     QueueLimitSpec, Rate,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
@@ -445,13 +445,21 @@ fn stopping_sends_what_waits_and_counts_what_is_given_up() {
 fn a_refused_policy_leaves_both_directions_as_they_were() {
     let mut bench = Bench::new(10_000_000, vec![vlan(10)]);
     let good = direction(20_000_000, vec![vlan(20)]);
-    let mut levels = Vec::new();
-    for id in 1..=64u16 {
-        let mut class = vlan(id);
-        class.priority = Some(at_level(u8::try_from(id).unwrap()));
-        levels.push(class);
+    // No file says so: it is refused when it is read.
+    let classes = (1..=64u16).map(|id| ClassSpec {
+        priority: Some(at_level(1)),
+        ..vlan(id)
+    });
+    let mut bad = direction(20_000_000, classes.collect());
+    let mut too_many = PolicyParams::clone(&bad.policy);
+    let priorities = too_many
+        .classes
+        .iter_mut()
+        .filter_map(|class| class.priority.as_mut());
+    for (priority, level) in priorities.zip(1..) {
+        priority.level = level;
     }
-    let bad = direction(20_000_000, levels);
+    bad.policy = too_many.into();
     let prepared = bench.engine.basis().prepare(&[good, bad], Instant::ZERO);
     assert!(prepared.is_err());
     bench.arrive(tagged(10, 100, 0));

@@ -7,7 +7,7 @@ use super::{
     Fragment, Layer, LinkType, PROTOCOL_UDP, ParseEnd, ParsedFrame, bytes_at, parse_frame,
     parse_layers,
 };
-use crate::IpVersion;
+use crate::{Headers, IpVersion};
 
 const PROTOCOL_IPV4: u8 = 4;
 const PROTOCOL_IPV6: u8 = 41;
@@ -19,14 +19,14 @@ const ETHERTYPE_BRIDGING: u16 = 0x6558;
 /// Most tunnels within each other that are entered.
 const MAX_DEPTH: usize = 4;
 
-impl ParsedFrame {
+impl Headers {
     /// Whether the packet is, by its protocol or port, one of IP in IP, GRE or VXLAN.
     #[must_use]
     #[inline]
     pub fn is_encapsulating(&self) -> bool {
-        match self.headers.protocol {
+        match self.protocol {
             PROTOCOL_IPV4 | PROTOCOL_IPV6 | PROTOCOL_GRE => true,
-            PROTOCOL_UDP => self.headers.destination_port == VXLAN_PORT,
+            PROTOCOL_UDP => self.destination_port == VXLAN_PORT,
             _ => false,
         }
     }
@@ -53,7 +53,8 @@ pub fn parse_innermost(link: LinkType, captured: &[u8], wire_bytes: u32) -> Pars
 /// The packet in a packet; `None` if it is no tunnel, or none with an IP packet.
 fn inner(outer: &ParsedFrame, captured: &[u8]) -> Result<Option<ParsedFrame>, ParseEnd> {
     let is_whole = outer.end == ParseEnd::Complete && outer.fragment == Fragment::None;
-    if !is_whole || outer.headers.ip_version == IpVersion::None || !outer.is_encapsulating() {
+    if !is_whole || outer.headers.ip_version == IpVersion::None || !outer.headers.is_encapsulating()
+    {
         return Ok(None);
     }
     let (link, at) = match outer.headers.protocol {
