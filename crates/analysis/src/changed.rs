@@ -269,7 +269,7 @@ fn is_multicast(headers: &Headers) -> bool {
     }
 }
 
-/// Whether times to live differ by a few hops.
+/// Whether the mean time to live differs by 1 to [`MOST_HOPS`].
 fn crossed_routers(lost: &Packets, unsent: &Packets) -> bool {
     let ttl = |packets: &Packets| packets.ttl_sum / packets.count.max(1);
     (1..=MOST_HOPS).contains(&ttl(lost).abs_diff(ttl(unsent)))

@@ -16,6 +16,15 @@ pub struct Span {
     pub length: usize,
 }
 
+impl Span {
+    /// Where a text begins: for what has no place of its own.
+    pub(crate) const BEGIN: Self = Self {
+        line: 1,
+        column: 1,
+        length: 1,
+    };
+}
+
 /// One thing wrong with a text, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
@@ -47,6 +56,15 @@ impl TextError {
             help: None,
             is_unmodelled: false,
         }
+    }
+
+    /// Whether a text has no more than `most` bytes.
+    pub(crate) fn check_length(text: &str, most: usize) -> Result<(), Self> {
+        if text.len() <= most {
+            return Ok(());
+        }
+        let message = format!("the text has {} bytes", text.len());
+        Err(Self::at(Span::BEGIN, message).expected(format!("at most {most}")))
     }
 
     /// The language has it, or may have it, and it is not modelled.

@@ -71,7 +71,7 @@ pub fn quick_note(study: &StudyDescription, verdicts: &VerdictTable) -> Option<S
     })
 }
 
-/// What verdicts rest on, a line for each policy that states it.
+/// The assumptions that verdicts depend on (`rests_on`), one line for each policy that states some.
 pub fn rests_on(study: &StudyDescription) -> impl Iterator<Item = String> {
     let policies = study
         .policies

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// Rate of an interface about which nothing is known.
 const RATE: BitRate = BitRate::new(1_000_000_000);
-/// Most slices that are written; the others are told.
+/// Most slices that are written; a comment names the others.
 const SLICES_MAX: usize = 64;
 
 /// True where `text` is a configuration of IOS, and no YAML: definitions or interfaces that are not indented.

@@ -67,7 +67,7 @@ pub struct Study {
     pub quick: Option<QuickParams>,
     /// What the simulator does not model of it, a sentence each.
     pub(crate) limits: Vec<String>,
-    /// What was made of configurations in other languages, a sentence each.
+    /// How configurations in other languages were understood, a sentence each.
     pub(crate) statements: Vec<String>,
     pub(crate) warnings: Diagnostics,
     /// Only that profile is left of it.

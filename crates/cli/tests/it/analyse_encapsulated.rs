@@ -96,6 +96,18 @@ fn packets_in_tunnels_are_matched_by_the_outer_packet_unless_the_inner_one_is_as
     }
 }
 
+#[test]
+fn a_few_packets_that_all_are_in_tunnels_are_refused_with_the_way_to_the_inner_ones() {
+    let sandbox = Sandbox::new();
+    let sent = packets(20);
+    sandbox.write("tx.pcap", pcap(&sent));
+    let gre = tunnelled(47, &[0, 0, 8, 0], 14);
+    sandbox.write("rx.pcap", changed(&later(&sent, 2 * MS), gre));
+    let stderr = sandbox.refused(2, &PAIR);
+    let advice = "20 are packets of IP in IP, GRE or VXLAN: `--inner` matches those inside.";
+    assert!(stderr.contains(advice), "{stderr}");
+}
+
 /// Half of the packets arrive as they were sent, half of them in a tunnel.
 #[test]
 fn where_only_some_packets_are_in_a_tunnel_a_note_says_so() {

@@ -50,10 +50,7 @@ struct Sections<'t> {
 /// that the application does not read, values that it cannot read, sections and keys that are missing. Without these,
 /// the first setting that the library refuses for such a port.
 pub fn read(text: &str, port: BitRate) -> Result<DpdkPolicy, Vec<TextError>> {
-    if text.len() > TEXT_BYTES_MAX {
-        let message = format!("the text has more than {TEXT_BYTES_MAX} bytes");
-        return Err(vec![TextError::at(BEGIN, message)]);
-    }
+    TextError::check_length(text, TEXT_BYTES_MAX).map_err(|error| vec![error])?;
     if let Some(error) = lexer::lone_return(text) {
         return Err(vec![error]);
     }
@@ -82,12 +79,6 @@ pub fn read(text: &str, port: BitRate) -> Result<DpdkPolicy, Vec<TextError>> {
         places: sections.places().collect(),
     })
 }
-
-const BEGIN: Span = Span {
-    line: 1,
-    column: 1,
-    length: 1,
-};
 
 impl<'t> Sections<'t> {
     fn new(written: Vec<Section<'t>>, report: &mut Report) -> Self {
@@ -153,7 +144,7 @@ impl<'t> Sections<'t> {
         });
         let span = place.or_else(|| section.map(|settings| settings.name.span));
         let message = format!("`{}` {}", error.key, error.problem);
-        TextError::at(span.unwrap_or(BEGIN), message)
+        TextError::at(span.unwrap_or(Span::BEGIN), message)
     }
 
     fn spec(&self, report: &mut Report) -> (HqosSpec, Vec<TextNote>) {
@@ -239,7 +230,10 @@ impl<'t> Sections<'t> {
         };
         let Some(written) = written else {
             if number > 0 {
-                let at = self.port.as_ref().map_or(BEGIN, |port| port.name.span);
+                let at = self
+                    .port
+                    .as_ref()
+                    .map_or(Span::BEGIN, |port| port.name.span);
                 let message = format!("there is no `[subport {number}]`");
                 report.add(|| TextError::at(at, message).expected("a section for each subport"));
             }
@@ -364,7 +358,7 @@ fn check_numbers(profiles: &[Settings<'_>], what: &str, most: usize, report: &mu
     if profiles.is_empty() {
         let message = format!("there is no `[{what} 0]`");
         let expected = format!("1 to {most} sections `[{what} N]`");
-        report.add(|| TextError::at(BEGIN, message).expected(expected));
+        report.add(|| TextError::at(Span::BEGIN, message).expected(expected));
     }
     for (expected, settings) in profiles.iter().enumerate() {
         if number(settings.section) != expected {

@@ -30,17 +30,7 @@ pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// For a text above [`TEXT_BYTES_MAX`]. What is wrong in a definition is an error of the policies that
 /// need it: [`IosConfig::policy`], [`IosConfig::errors`].
 pub fn parse(text: &str) -> Result<IosConfig, TextError> {
-    if text.len() > TEXT_BYTES_MAX {
-        let span = Span {
-            line: 1,
-            column: 1,
-            length: 1,
-        };
-        return Err(
-            TextError::at(span, format!("the text has {} bytes", text.len()))
-                .expected(format!("at most {TEXT_BYTES_MAX}")),
-        );
-    }
+    TextError::check_length(text, TEXT_BYTES_MAX)?;
     let mut parser = Parser::new();
     for line in lexer::lines(text) {
         parser.line(&line);

@@ -30,15 +30,7 @@ impl Field {
 }
 
 pub(super) fn read(text: &str) -> Result<Vec<Circuit>, Vec<TextError>> {
-    let begin = Span {
-        line: 1,
-        column: 1,
-        length: 1,
-    };
-    if text.len() > TEXT_BYTES_MAX {
-        let message = format!("the file has more than {TEXT_BYTES_MAX} bytes");
-        return Err(vec![TextError::at(begin, message)]);
-    }
+    TextError::check_length(text, TEXT_BYTES_MAX).map_err(|error| vec![error])?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     let (mut circuits, mut places) = (Vec::<Circuit>::new(), BTreeMap::new());
@@ -64,13 +56,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Circuit>, Vec<TextError>> {
     }
     if circuits.is_empty() && report.is_empty() {
         let expected = "a row for each device below the names of the columns";
-        report.add(|| TextError::at(begin, "the file has no circuit").expected(expected));
+        report.add(|| TextError::at(Span::BEGIN, "the file has no circuit").expected(expected));
     }
     if circuits.len() > CIRCUITS_MAX {
         let message = format!("the file has {} circuits", circuits.len());
         let help = "leave rows out, for example all but those of one site";
         report.add(|| {
-            TextError::at(begin, message)
+            TextError::at(Span::BEGIN, message)
                 .expected(format!("at most {CIRCUITS_MAX}"))
                 .help(help)
         });
@@ -94,14 +86,7 @@ fn join(circuit: &mut Circuit, other: Circuit, at: Span) -> Result<(), TextError
 
 fn row(fields: &[Field]) -> Result<(Circuit, Span), TextError> {
     let (Some(first), Some(_)) = (fields.first(), fields.get(COLUMNS - 1)) else {
-        let end = fields.last().map_or(
-            Span {
-                line: 1,
-                column: 1,
-                length: 1,
-            },
-            |last| last.span,
-        );
+        let end = fields.last().map_or(Span::BEGIN, |last| last.span);
         let message = format!("the row has {} columns", fields.len());
         let expected = format!("{COLUMNS} at least, of `Circuit ID` to `Upload Max Mbps`");
         return Err(TextError::at(end, message).expected(expected));
@@ -144,14 +129,7 @@ fn row(fields: &[Field]) -> Result<(Circuit, Span), TextError> {
 
 fn rate(fields: &[Field], column: usize) -> Result<(BitRate, Span), TextError> {
     let Some(field) = fields.get(column) else {
-        return Ok((
-            BitRate::ZERO,
-            Span {
-                line: 1,
-                column: 1,
-                length: 1,
-            },
-        ));
+        return Ok((BitRate::ZERO, Span::BEGIN));
     };
     match megabits(&field.text) {
         Some(rate) => Ok((rate, field.span)),

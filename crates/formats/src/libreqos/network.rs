@@ -1,6 +1,6 @@
 //! `network.json`: nodes by name, each with its rates and the nodes behind it.
 
-use super::{NetworkNode, megabits};
+use super::{NetworkNode, TEXT_BYTES_MAX, megabits};
 use crate::error::{TextError, quoted};
 use crate::json::{self, Key, Node, Value};
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ const DEPTH_MAX: usize = 64;
 const RATE: &str = "downloadBandwidthMbps";
 
 pub(super) fn read(text: &str) -> Result<Vec<NetworkNode>, TextError> {
+    TextError::check_length(text, TEXT_BYTES_MAX)?;
     nodes(&json::parse(text)?, &mut BTreeSet::new(), 0)
 }
 

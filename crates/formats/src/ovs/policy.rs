@@ -51,15 +51,7 @@ struct Numbered<'d> {
 /// that choose a queue that does not exist, or of one priority that overlap and choose different queues; rules by ports alone that
 /// stand for no slice, or for one that has frames of another.
 pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<OvsPolicy, Vec<TextError>> {
-    let begin = Span {
-        line: 1,
-        column: 1,
-        length: 1,
-    };
-    if text.len() > TEXT_BYTES_MAX {
-        let message = format!("the text has more than {TEXT_BYTES_MAX} bytes");
-        return Err(vec![TextError::at(begin, message)]);
-    }
+    TextError::check_length(text, TEXT_BYTES_MAX).map_err(|error| vec![error])?;
     let mut report = Report::default();
     let (mut database, mut rules) = (Database::default(), Vec::new());
     for command in lexer::commands(text, &mut report) {
@@ -87,7 +79,7 @@ pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<OvsPolicy,
         }
     }
     let rules = in_port::resolve(rules, slices, &database, &mut report);
-    let Some(qos) = qos(&database, begin, &mut report) else {
+    let Some(qos) = qos(&database, Span::BEGIN, &mut report) else {
         return Err(report.into_errors());
     };
     let queues = queues(&database, qos, &rules, &mut report);

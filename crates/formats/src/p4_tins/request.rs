@@ -59,15 +59,7 @@ impl SliceRequests {
 /// is not JSON, members that are unknown, missing or of a wrong type, `minRate` above `maxRate`, a burst below
 /// one largest frame, two slices of one name or with overlapping flows, more than [`FLOWS_MAX`] flows.
 pub fn parse(text: &str) -> Result<SliceRequests, Vec<TextError>> {
-    let begin = Span {
-        line: 1,
-        column: 1,
-        length: 1,
-    };
-    if text.len() > TEXT_BYTES_MAX {
-        let message = format!("the text has more than {TEXT_BYTES_MAX} bytes");
-        return Err(vec![TextError::at(begin, message)]);
-    }
+    TextError::check_length(text, TEXT_BYTES_MAX).map_err(|error| vec![error])?;
     let root = json::parse(text).map_err(|error| vec![error])?;
     let mut report = Report::default();
     let requests = match &root.value {

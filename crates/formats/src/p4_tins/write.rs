@@ -12,11 +12,7 @@ use slicewise_model::{Action, ClassParams, ColourMode, MeterAlgorithm, PolicyPar
 
 const LANGUAGE: &str = "a request of P4-TINS";
 /// A request that is made here has no place in a text.
-const NOWHERE: Span = Span {
-    line: 1,
-    column: 1,
-    length: 1,
-};
+const NOWHERE: Span = Span::BEGIN;
 
 /// The slices of `policy`, resolved for `port`, as a list of requests.
 ///

@@ -201,7 +201,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) root: &'a Node,
     /// Where the settings are of policies that are profiles of DPDK's scheduler.
     pub(crate) profile_places: Vec<ProfilePlace>,
-    /// What was made of configurations in other languages, a sentence each, for the report.
+    /// How configurations in other languages were understood, a sentence each, for the report.
     pub(crate) statements: Vec<String>,
     /// What the configurations attach that policies were read from.
     pub(crate) attached: Vec<AttachedPolicies>,
