@@ -51,13 +51,27 @@ pub fn analyse(
         _ => None,
     };
     let had_sink = first_sink.is_some();
-    let mut pass = run_pass(params, watch, None, first_sink)?;
+    let mut pass = run_pass(params, watch, Again::default(), first_sink)?;
     let clocks = &pass.clocks;
     let correction = clocks
         .estimate()
         .filter(|_| params.accept_clock_estimate && clocks.disagree());
-    if correction.is_some() || (sink.is_some() && !had_sink) {
-        pass = run_pass(params, watch, correction, sink)?;
+    // What was sent behind the damage of the receiving capture is unknown, not lost.
+    let is_damaged = pass.facts.received.incomplete().next().is_some();
+    let last_sent_ns = is_damaged.then_some(pass.recorded.last_arrival.sent_ns);
+    let again = Again {
+        correction,
+        last_sent_ns: last_sent_ns.filter(|ns| *ns > 0),
+    };
+    if again.last_sent_ns.is_some() {
+        refuse_pipes(
+            params,
+            "the receiving capture is damaged: finding what it still covers requires a separate pass",
+        )?;
+    }
+    let sink = sink.filter(|_| !had_sink);
+    if sink.is_some() || again != Again::default() {
+        pass = run_pass(params, watch, again, sink)?;
     }
     if pass.facts.counts.matched == 0 {
         return Err(AnalysisError::Nothing(describe::no_match(&pass.facts)));
@@ -70,6 +84,15 @@ pub fn analyse(
     let mut record = finish(pass, key, study, study_digest, timeout_ns, via);
     record.hops = hops;
     Ok(record)
+}
+
+/// What the second pass over the captures knows from the first.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Again {
+    /// How the clocks differ, where delays are corrected by that.
+    correction: Option<ClockEstimate>,
+    /// When the last packet was sent that belongs to the run, by the clock of the sending point.
+    last_sent_ns: Option<u64>,
 }
 
 /// Result of one pass over the captures of the two ends.
@@ -86,7 +109,7 @@ struct PassResult {
 fn run_pass<'s>(
     params: &AnalysisParams,
     watch: &dyn Watch,
-    correction: Option<ClockEstimate>,
+    again: Again,
     sink: Option<&'s mut (dyn PacketSink + 's)>,
 ) -> Result<PassResult, AnalysisError> {
     let pair = Pair::open(&params.sent, &params.received, params.innermost)?;
@@ -98,7 +121,7 @@ fn run_pass<'s>(
     let timeout_ns = params.loss_timeout.nanos();
     let begin = |prefix: &Prefix<'_>| {
         let first = prefix.sent.iter().map(|one| one.time_ns).min();
-        let only = params.run.and_then(|run| {
+        let mut only = params.run.and_then(|run| {
             let start = run.start_ns?;
             Some((start, start.saturating_add(run.duration.nanos())))
         });
@@ -107,10 +130,14 @@ fn run_pass<'s>(
             (None, Some(mark)) => mark.start_ns,
             (None, None) => first.unwrap_or(0),
         };
+        if let Some(last_ns) = again.last_sent_ns {
+            let (_, end) = only.get_or_insert((0, u64::MAX));
+            *end = (*end).min(last_ns.saturating_add(1));
+        }
         let axis = TimeAxis {
             start_ns,
             only,
-            received: match correction {
+            received: match again.correction {
                 Some(estimate) => ReceivedClock::Estimated(estimate),
                 None => ReceivedClock::Ahead(prefix.alignment_ns),
             },
@@ -132,7 +159,7 @@ fn run_pass<'s>(
         ways: sorted.ways,
         lost_back: sorted.lost_back,
         is_one_capture: sorted.is_one_capture,
-        clocks: sorted.clocks.corrected(correction),
+        clocks: sorted.clocks.corrected(again.correction),
         connections,
     })
 }

@@ -163,22 +163,19 @@ impl OneEndedFlows<'_> {
             Change::Translated | Change::Tunnelled => MANY,
         };
         // Some may be lost, and a few duplicated.
-        let fewest = if least == FEW {
-            lost.count / 2
-        } else {
-            lost.count - lost.count / 8
-        };
+        let most = lost.count - lost.count / 8;
+        let fewest = if least == FEW { lost.count / 2 } else { most };
         let number = lost.count >= least
             && unsent.count >= least.max(fewest)
             && unsent.count <= lost.count + lost.count / 8;
         let [lost_bytes, unsent_bytes] = [lost, unsent].map(Packets::mean_bytes);
-        let added = if change == Change::Tunnelled {
-            TUNNEL_BYTES
-        } else {
-            0
+        // A tunnel begins or ends on the way, or the payload of the same flow is encrypted.
+        let added = match change {
+            Change::Tunnelled => TUNNEL_BYTES,
+            Change::Rewritten if lost.count >= MANY && unsent.count >= most => TUNNEL_BYTES,
+            Change::Rewritten | Change::Translated => 0,
         };
-        let length = unsent_bytes + lost_bytes / 16 >= lost_bytes
-            && unsent_bytes <= lost_bytes + lost_bytes / 16 + added;
+        let length = unsent_bytes.abs_diff(lost_bytes) <= lost_bytes / 16 + added;
         let begins_ns = unsent
             .first_ns
             .saturating_add_signed(self.alignment_ns.saturating_neg());
@@ -214,7 +211,7 @@ const MANY: u64 = 32;
 /// Flows of each end of a group compared with each other.
 const MOST_COMPARED: usize = 1_000;
 
-/// Bytes that a tunnel adds to a packet.
+/// Bytes that a tunnel or encryption adds to a packet, or removes from it.
 const TUNNEL_BYTES: u64 = 100;
 
 /// Packets of captures this far apart are not the same, ns: longer than any queue, or a difference of clocks.

@@ -97,6 +97,15 @@ pub(crate) struct Recorder<'h, 's> {
     sink: Option<&'s mut dyn PacketSink>,
     failed: Option<String>,
     unclassified_frames: u64,
+    last_arrival: LastArrival,
+}
+
+/// The packet that arrived last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LastArrival {
+    received_ns: u64,
+    /// When it was sent, by the clock of the sending point; 0 if nothing arrived.
+    pub(crate) sent_ns: u64,
 }
 
 /// Result of a recorder.
@@ -106,6 +115,7 @@ pub(crate) struct Recorded {
     pub(crate) names: Vec<String>,
     pub(crate) reordering: ReorderingTracker,
     pub(crate) unclassified_frames: u64,
+    pub(crate) last_arrival: LastArrival,
 }
 
 impl<'h, 's> Recorder<'h, 's> {
@@ -142,6 +152,7 @@ impl<'h, 's> Recorder<'h, 's> {
             sink,
             failed: None,
             unclassified_frames: 0,
+            last_arrival: LastArrival::default(),
         }
     }
 
@@ -156,6 +167,7 @@ impl<'h, 's> Recorder<'h, 's> {
             names: self.names,
             reordering: self.reordering,
             unclassified_frames: self.unclassified_frames,
+            last_arrival: self.last_arrival,
         })
     }
 
@@ -262,6 +274,12 @@ impl MatchObserver for Recorder<'_, '_> {
     fn on_received(&mut self, sent: &Sighting, received: &Sighting, order: SendOrder) {
         if !self.axis.holds(sent) {
             return;
+        }
+        if received.time_ns > self.last_arrival.received_ns {
+            self.last_arrival = LastArrival {
+                received_ns: received.time_ns,
+                sent_ns: sent.time_ns,
+            };
         }
         let (index, slice) = self.place(sent);
         self.reordering.on_received(sent, received, order);

@@ -253,7 +253,9 @@ fn span_warnings(capture: &CaptureRecord) -> Vec<String> {
             time(late as f64)
         ));
     }
-    if early > CAPTURES_APART_NS {
+    // Of a damaged capture, what was sent after its end is left out.
+    let is_damaged = (capture.points.last()).is_some_and(|point| !point.incomplete.is_empty());
+    if early > CAPTURES_APART_NS && !is_damaged {
         warnings.push(format!(
             "The last packet at the receiving end is {} earlier than the last one at the sending end: what was sent after counts as lost. Was that capture stopped earlier?",
             time(early as f64)

@@ -26,7 +26,7 @@ struct Pending {
     first_ns: u64,
     /// Headers of the first fragment.
     headers: Option<Headers>,
-    /// IP header of the first fragment, up to its fragment header in IPv6.
+    /// IP header of the first fragment; in IPv6 with the extension headers before its fragment header.
     ip_header: Vec<u8>,
     /// Payload, as far as captured; zeros in gaps.
     payload: Vec<u8>,
@@ -42,6 +42,8 @@ struct Pending {
 struct Piece<'a> {
     id: Id,
     ip_header: &'a [u8],
+    /// In IPv6: offset of the field that names the fragment header, and the protocol behind that.
+    names_next: Option<(usize, u8)>,
     part: Range<usize>,
     is_last: bool,
     /// Its payload, as far as captured.
@@ -130,6 +132,11 @@ impl Pending {
         if start == 0 {
             self.headers = Some(frame.headers);
             self.ip_header = piece.ip_header.to_vec();
+            if let Some((at, protocol)) = piece.names_next
+                && let Some(field) = self.ip_header.get_mut(at)
+            {
+                *field = protocol;
+            }
         }
         let captured_end = start + piece.captured.len();
         if captured_end < end {
@@ -149,18 +156,15 @@ impl Pending {
         self.total_bytes == Some(seen) && end == Some(seen)
     }
 
-    /// The packet as if it had never been fragmented; in IPv6 its fragment header remains (RFC 6946).
+    /// The packet as if it had never been fragmented.
     fn into_whole(mut self) -> Option<Whole> {
         let headers = self.headers?;
         let total = self.ip_header.len() + self.total_bytes?;
-        let header_bytes = self.ip_header.len();
         if headers.ip_version == IpVersion::V6 {
             let length = u16::try_from(total.checked_sub(40)?).ok()?;
             self.ip_header
                 .get_mut(4..6)?
                 .copy_from_slice(&length.to_be_bytes());
-            let field = self.ip_header.get_mut(header_bytes.checked_sub(6)?..)?;
-            field.get_mut(..2)?.fill(0);
         } else {
             let length = u16::try_from(total).ok()?;
             self.ip_header
@@ -188,33 +192,24 @@ impl<'a> Piece<'a> {
             let bytes: &[u8; 2] = ip.get(at..)?.first_chunk()?;
             Some(u16::from_be_bytes(*bytes))
         };
-        let (header_bytes, start, is_last, identification, protocol) =
-            if frame.headers.ip_version == IpVersion::V6 {
-                let at = fragment_header(ip)?;
-                let field = number(at + 2)?;
-                let identification = u32::from(number(at + 4)?) << 16 | u32::from(number(at + 6)?);
-                let protocol = *ip.get(at)?;
-                (
-                    at + 8,
-                    field & 0xfff8,
-                    field & 1 == 0,
-                    identification,
-                    protocol,
-                )
-            } else {
-                let header_bytes = frame.transport_offset.checked_sub(frame.ip_offset)?;
-                let field = number(6)?;
-                let is_last = field & 0x2000 == 0;
-                let protocol = frame.headers.protocol;
-                let identification = frame.identification.into();
-                (
-                    header_bytes,
-                    (field & 0x1fff) * 8,
-                    is_last,
-                    identification,
-                    protocol,
-                )
-            };
+        let is_v6 = frame.headers.ip_version == IpVersion::V6;
+        let (kept_bytes, header_bytes, names_next) = if is_v6 {
+            let (named_at, at) = fragment_header(ip)?;
+            (at, at + 8, Some((named_at, *ip.get(at)?)))
+        } else {
+            let bytes = frame.transport_offset.checked_sub(frame.ip_offset)?;
+            (bytes, bytes, None)
+        };
+        let (start, is_last, identification) = if is_v6 {
+            let field = number(kept_bytes + 2)?;
+            let identification = [number(kept_bytes + 4)?, number(kept_bytes + 6)?];
+            let identification = u32::from(identification[0]) << 16 | u32::from(identification[1]);
+            (field & 0xfff8, field & 1 == 0, identification)
+        } else {
+            let field = number(6)?;
+            let identification = frame.identification.into();
+            ((field & 0x1fff) * 8, field & 0x2000 == 0, identification)
+        };
         let bytes = (frame.ip_bytes as usize).checked_sub(header_bytes)?;
         let start = usize::from(start);
         let payload = ip.get(header_bytes..)?;
@@ -222,10 +217,11 @@ impl<'a> Piece<'a> {
             id: Id {
                 source: frame.headers.source,
                 destination: frame.headers.destination,
-                protocol,
+                protocol: names_next.map_or(frame.headers.protocol, |(_, protocol)| protocol),
                 identification,
             },
-            ip_header: ip.get(..header_bytes)?,
+            ip_header: ip.get(..kept_bytes)?,
+            names_next,
             part: start..start + bytes,
             is_last,
             captured: payload.get(..bytes).unwrap_or(payload),
@@ -233,15 +229,15 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Offset of the fragment header of an IPv6 packet, behind hop-by-hop options, routing and destination
-/// options.
-fn fragment_header(ip: &[u8]) -> Option<usize> {
-    let (mut next, mut at) = (*ip.get(6)?, 40);
+/// Offsets of the field that names the fragment header of an IPv6 packet, and of that header, behind hop-by-hop
+/// options, routing and destination options.
+fn fragment_header(ip: &[u8]) -> Option<(usize, usize)> {
+    let (mut named_at, mut at) = (6, 40);
     for _ in 0..MOST_EXTENSIONS {
-        match next {
-            44 => return Some(at),
+        match *ip.get(named_at)? {
+            44 => return Some((named_at, at)),
             0 | 43 | 60 => {
-                next = *ip.get(at)?;
+                named_at = at;
                 at += (usize::from(*ip.get(at + 1)?) + 1) * 8;
             }
             _ => return None,

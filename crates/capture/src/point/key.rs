@@ -11,8 +11,8 @@
 //! key.
 //!
 //! Two points may have captured different lengths after different link headers. So that both hash the
-//! same bytes, only the first [`MOST_KEY_BYTES`] from the IP header on are used: as many as remain of 96
-//! captured bytes after the 20 of a Linux cooked header and two VLAN tags. Packets in a tunnel have
+//! same bytes, only the first [`MOST_KEY_BYTES`] of a packet without options and extension headers are
+//! used: as many as remain of 96 captured bytes after the 20 of a Linux cooked header and two VLAN tags. Packets in a tunnel have
 //! fewer: then both points must use fewer. Of packets that both points captured whole, the last
 //! [`LAST_KEY_BYTES`] are hashed, too: traffic generators put their sequence numbers there.
 
@@ -20,7 +20,7 @@ use slicewise_wire::{
     Headers, IpVersion, PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParsedFrame, TcpFlags,
 };
 
-/// Most bytes from the IP header on that keys cover.
+/// Most bytes from the IP header on that keys cover, options and extension headers left out.
 pub const MOST_KEY_BYTES: u32 = 68;
 
 /// Last bytes of a packet that keys cover: TRex's signature has 16 bytes, Spirent's 20, that of Ixia up
@@ -30,10 +30,10 @@ pub const LAST_KEY_BYTES: usize = 32;
 /// The bytes of a packet that keys cover, the same at all points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyBytes {
-    /// Bytes from the IP header on, at most [`MOST_KEY_BYTES`].
+    /// Bytes from the IP header on without options and extension headers, at most [`MOST_KEY_BYTES`].
     pub first: u32,
-    /// Packets of at most this many bytes from the IP header on were captured whole: keys cover their
-    /// last [`LAST_KEY_BYTES`], too.
+    /// Packets of at most this many bytes without options and extension headers were captured whole: keys
+    /// cover their last [`LAST_KEY_BYTES`], too.
     pub whole: u32,
 }
 
@@ -57,7 +57,9 @@ impl KeyBytes {
 /// The key, or `None` if the captured bytes end before the hashed ones.
 #[inline]
 pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], bytes: KeyBytes) -> Option<u64> {
-    let end = frame.ip_offset + frame.ip_bytes.min(bytes.first) as usize;
+    let plain_bytes = frame.ip_bytes - option_bytes(frame);
+    let packet_end = frame.ip_offset + frame.ip_bytes as usize;
+    let end = packet_end - plain_bytes.saturating_sub(bytes.first) as usize;
     if captured.len() < end {
         return None;
     }
@@ -88,14 +90,25 @@ pub(super) fn packet_key(frame: &ParsedFrame, captured: &[u8], bytes: KeyBytes) 
     };
     let start = frame.transport_offset + hashed;
     let hash = hash_bytes(hash, captured.get(start..end).unwrap_or_default());
-    if frame.ip_bytes <= bytes.first || frame.ip_bytes > bytes.whole {
+    if plain_bytes <= bytes.first || plain_bytes > bytes.whole {
         return Some(hash);
     }
-    let packet_end = frame.ip_offset + frame.ip_bytes as usize;
     let last = start
         .max(end)
         .max(packet_end.saturating_sub(LAST_KEY_BYTES));
     Some(hash_bytes(hash, captured.get(last..packet_end)?))
+}
+
+/// Bytes of IPv4 options or IPv6 extension headers, which routers may add, change and remove.
+#[inline]
+pub(super) fn option_bytes(frame: &ParsedFrame) -> u32 {
+    let fixed = if frame.headers.ip_version == IpVersion::V6 {
+        40
+    } else {
+        20
+    };
+    let plain_bytes = frame.ip_payload_bytes() + fixed;
+    frame.ip_bytes.saturating_sub(plain_bytes)
 }
 
 /// Hash of the addresses and of the IP header's other fields.

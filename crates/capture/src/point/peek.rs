@@ -1,7 +1,7 @@
 //! Examines the beginning of a file: time of the first packet and captured length.
 
 use super::Parse;
-use super::key::{KeyBytes, MOST_KEY_BYTES};
+use super::key::{KeyBytes, MOST_KEY_BYTES, option_bytes};
 use super::timeline::FAR_NS;
 use crate::error::CaptureError;
 use crate::file::{BUFFER_BYTES, CaptureFile, FileFacts, Progress, is_stdin};
@@ -11,8 +11,6 @@ use std::sync::Arc;
 
 /// Bytes read from a file that is only examined.
 const PEEK_BUFFER_BYTES: usize = 32 << 10;
-/// Bytes before the IP header, with tags and tunnels, that a snap length also covers.
-const MOST_LINK_BYTES: u32 = 64;
 /// Packets examined.
 const MOST_PACKETS: u64 = 256;
 
@@ -23,6 +21,9 @@ pub(super) struct Peeked {
     /// What keys can cover, judged by the packets that were cut off and by the snap length the file
     /// states.
     pub key_bytes: KeyBytes,
+    /// Most bytes seen before the payload of an IP packet without its fixed header: link header, tags,
+    /// tunnels and options.
+    link_bytes: u32,
     pub facts: FileFacts,
     /// The file at its first packet, if it cannot be read twice.
     pub kept: Option<CaptureFile>,
@@ -73,6 +74,7 @@ impl Peeked {
             path: path.into(),
             first_ns: 0,
             key_bytes: KeyBytes::MOST,
+            link_bytes: 0,
             facts: FileFacts::default(),
             kept: None,
         }
@@ -82,7 +84,7 @@ impl Peeked {
         // 0 is no limit.
         let limits = facts.interfaces.iter().map(|one| one.snap_bytes);
         if let Some(snap_bytes) = limits.filter(|&bytes| bytes > 0).min() {
-            let whole = snap_bytes.saturating_sub(MOST_LINK_BYTES);
+            let whole = snap_bytes.saturating_sub(self.link_bytes);
             self.key_bytes.whole = self.key_bytes.whole.min(whole);
         }
         self.facts = facts;
@@ -101,9 +103,12 @@ impl Peeked {
         if frame.end != ParseEnd::Complete {
             return;
         }
-        let held = bytes.len().saturating_sub(frame.ip_offset);
-        let held = u32::try_from(held).unwrap_or(u32::MAX);
+        let count = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let link_bytes = count(frame.ip_offset).saturating_add(option_bytes(&frame));
+        self.link_bytes = self.link_bytes.max(link_bytes);
+        let held = count(bytes.len()).saturating_sub(count(frame.ip_offset));
         if held < frame.ip_bytes {
+            let held = held.saturating_sub(option_bytes(&frame));
             self.key_bytes = self.key_bytes.common(KeyBytes {
                 first: held.min(MOST_KEY_BYTES),
                 whole: held,

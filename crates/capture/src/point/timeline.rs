@@ -16,9 +16,12 @@ pub const SORT_WINDOW_NS: u64 = 100_000_000;
 /// A timestamp farther than this from those before and after it is wrong, ns.
 pub(super) const FAR_NS: u64 = 2_500_000_000;
 
-/// A few records at the beginning or end of a file with times this far from the others have wrong
-/// timestamps, ns; elsewhere a pause of any length is possible.
+/// A record at the beginning or end of a file with a time this far from the others has a wrong
+/// timestamp, ns; elsewhere a pause of any length is possible.
 const DAY_NS: u64 = 86_400_000_000_000;
+
+/// The same for a few records with times close to each other.
+const MONTH_NS: u64 = 30 * DAY_NS;
 
 /// Most consecutive records with wrong timestamps. More mean a clock step.
 pub const MOST_WRONG_STAMPS: usize = 16;
@@ -111,8 +114,10 @@ impl Timeline {
         while let Some(Far { seen, is_settled }) = self.far.pop_front() {
             let time_ns = seen.time_ns();
             let newest = self.newest_ns.unwrap_or(time_ns);
-            let is_wrong =
-                time_ns > newest.saturating_add(DAY_NS) || newest > time_ns.saturating_add(FAR_NS);
+            let next = self.far.front().map(|far| far.seen.time_ns());
+            let pause_ns = longest_pause(next.is_some_and(|ns| ns.abs_diff(time_ns) <= FAR_NS));
+            let is_wrong = time_ns > newest.saturating_add(pause_ns)
+                || newest > time_ns.saturating_add(FAR_NS);
             if is_settled {
                 self.join(seen);
             } else if is_wrong {
@@ -226,7 +231,8 @@ impl Timeline {
         let time_ns = seen.time_ns();
         let newest = self.newest_ns.unwrap_or(time_ns);
         let is_head = !self.has_jumped && self.first_stretch <= MOST_WRONG_STAMPS;
-        if is_head && self.ready.is_empty() && newest.saturating_add(DAY_NS) < time_ns {
+        let pause_ns = longest_pause(self.first_stretch > 1);
+        if is_head && self.ready.is_empty() && newest.saturating_add(pause_ns) < time_ns {
             self.restore_head(time_ns);
         } else {
             self.release_all();
@@ -323,6 +329,11 @@ impl Timeline {
             self.held.sort_by_key(Seen::time_ns);
         }
     }
+}
+
+/// Longest pause before or behind a few records at the end or the beginning of a file.
+const fn longest_pause(are_several: bool) -> u64 {
+    if are_several { MONTH_NS } else { DAY_NS }
 }
 
 #[cfg(test)]

@@ -44,7 +44,8 @@ fn what_lies_before_damage_is_reported_and_marked_incomplete() {
     sandbox.write("rx.pcap", &sound[..sound.len() - 10]);
     let (stderr, record) = analysed(&sandbox, &[]);
     insta::assert_snapshot!(stderr, @"note: rx.pcap could not be read beyond byte 9992: the file ends after 102 of the 112 bytes of a packet. The figures cover only what precedes it.");
-    assert_eq!(frames(&record, 0), [100, 89, 11]);
+    // What was sent after the damage is unknown.
+    assert_eq!(frames(&record, 0), [89, 89, 0]);
     let incomplete = &record["capture"]["points"][1]["incomplete"][0];
     let last_record = sound.len() - 16 - 96;
     assert_eq!(incomplete["offset_bytes"], last_record);

@@ -59,7 +59,9 @@ fn capture(packets: &[Ip], snap_bytes: u32) -> Vec<u8> {
     packets.sort_by_key(|ip| ip.at_ns);
     let mut writer = PcapWriter::new(Vec::new(), snap_bytes).unwrap();
     for ip in &packets {
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+        let is_v6 = ip.bytes[0] >> 4 == 6;
+        frame.extend(if is_v6 { [0x86, 0xdd] } else { [8, 0] });
         frame.extend(&ip.bytes);
         let length = u32::try_from(frame.len()).unwrap();
         let at_ns = START_NS + ip.at_ns;
@@ -197,6 +199,27 @@ fn a_flow_in_a_tunnel_is_refused_and_not_lost() {
 }
 
 #[test]
+fn payload_encrypted_on_the_way_is_refused_and_not_lost() {
+    let sent = two_flows();
+    for added in [10, 40] {
+        let mut there = received(&sent);
+        for ip in there.iter_mut().filter(|ip| ip.bytes[21] == 0x89) {
+            for byte in &mut ip.bytes[28..] {
+                *byte ^= 0x55;
+            }
+            ip.bytes.resize(ip.bytes.len() + added, 0x33);
+            let length = u16::try_from(ip.bytes.len()).unwrap();
+            ip.bytes[2..4].copy_from_slice(&length.to_be_bytes());
+            ip.bytes[24..26].copy_from_slice(&(length - 20).to_be_bytes());
+        }
+        for (sent, received) in [(&sent, &there), (&there, &sent)] {
+            let refused = pair(sent, received, 96).refused(2, &PAIR);
+            assert!(refused.contains("loss is unknown"), "{refused}");
+        }
+    }
+}
+
+#[test]
 fn a_flow_that_is_lost_beside_other_traffic_is_lost() {
     let sent = two_flows();
     let arrived = |ip: &&Ip| ip.bytes[21] != 0x89;
@@ -286,6 +309,97 @@ fn packets_fragmented_on_the_way_arrive_when_all_their_fragments_have() {
             "{stderr}"
         );
     }
+}
+
+/// The same datagram in IPv6, with extension headers of these protocols.
+fn v6(ip: &Ip, extensions: &[(u8, [u8; 8])]) -> Ip {
+    let mut bytes = vec![0x60, 0, 0, 0, 0, 0, 17, ip.bytes[8]];
+    bytes.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    bytes.extend([0x20, 1, 0xd, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+    let mut named_at = 6;
+    for (protocol, header) in extensions {
+        bytes[named_at] = *protocol;
+        named_at = bytes.len();
+        bytes.extend(header);
+        bytes[named_at] = 17;
+    }
+    bytes.extend(&ip.bytes[20..]);
+    let length = u16::try_from(bytes.len() - 40).unwrap();
+    bytes[4..6].copy_from_slice(&length.to_be_bytes());
+    Ip { bytes, ..*ip }
+}
+
+/// Hop-by-hop options and destination options that are padding.
+const PADDING: [u8; 8] = [0, 0, 1, 4, 0, 0, 0, 0];
+
+#[test]
+fn extension_headers_added_or_removed_on_the_way_lose_no_packet() {
+    let datagrams: Vec<Ip> = (0..100).map(|number| datagram(number, 5_000, 60)).collect();
+    let with = |extensions: &[(u8, [u8; 8])]| -> Vec<Ip> {
+        datagrams.iter().map(|ip| v6(ip, extensions)).collect()
+    };
+    let kinds = [with(&[]), with(&[(0, PADDING)]), with(&[(60, PADDING)])];
+    for sent in &kinds {
+        for there in &kinds {
+            let (_, record) = analysed(&pair(sent, &received_v6(there), 96), &[]);
+            assert_eq!(frames(&record, 0), [100, 100, 0]);
+        }
+    }
+}
+
+/// The same packets of IPv6 behind a router 2 ms away.
+fn received_v6(packets: &[Ip]) -> Vec<Ip> {
+    let mut packets = packets.to_vec();
+    for ip in &mut packets {
+        ip.at_ns += 2 * MS;
+        ip.bytes[7] -= 1;
+    }
+    packets
+}
+
+#[test]
+fn packets_of_ipv6_fragmented_between_the_points_match_those_that_are_whole() {
+    let datagrams: Vec<Ip> = (0..100)
+        .map(|number| datagram(number, 5_000, 800))
+        .collect();
+    let whole: Vec<Ip> = datagrams.iter().map(|ip| v6(ip, &[])).collect();
+    let pieces = datagrams.iter().flat_map(|ip| {
+        [(0, 400), (400, 808)].map(|(start, end)| {
+            let mut piece = ip.clone();
+            piece.bytes.truncate(20 + end);
+            piece.bytes.drain(20..20 + start);
+            piece.at_ns += start as u64;
+            let field = u16::try_from(start).unwrap() | u16::from(end < 808);
+            let [high, low] = field.to_be_bytes();
+            let number = ip.bytes[28..32].last().copied().unwrap();
+            let fragment = [0, 0, high, low, 7, 7, 7, number];
+            v6(&piece, &[(0, PADDING), (44, fragment)])
+        })
+    });
+    let pieces: Vec<Ip> = pieces.collect();
+    for (sent, there) in [(&whole, &pieces), (&pieces, &whole)] {
+        let (stderr, record) = analysed(&pair(sent, &received_v6(there), 262_144), &[]);
+        assert_eq!(frames(&record, 0), [100, 100, 0]);
+        assert!(
+            stderr.contains("100 packets were put together from fragments"),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn a_snap_length_of_the_longest_frame_leaves_packets_whole() {
+    let sent: Vec<Ip> = (0..100)
+        .map(|number| {
+            let mut ip = datagram(0, 5_000, 1_472);
+            ip.at_ns = u64::from(number) * MS;
+            let end = ip.bytes.len();
+            ip.bytes[end - 12..end - 8].copy_from_slice(&u32::to_be_bytes(number));
+            ip
+        })
+        .collect();
+    let (_, record) = analysed(&pair(&sent, &received(&sent), 1_514), &[]);
+    assert_eq!(frames(&record, 0), [100, 100, 0]);
 }
 
 #[test]

@@ -122,6 +122,20 @@ fn a_first_stamp_years_from_the_rest_is_wrong() {
 }
 
 #[test]
+fn a_few_packets_days_from_the_others_have_their_own_times() {
+    for (before, behind) in [(10, 10), (2, 100), (100, 2), (100, MOST_WRONG_STAMPS)] {
+        let mut times_ns = every_ms((before + behind) as u64);
+        for time_ns in &mut times_ns[before..] {
+            *time_ns += 3 * DAY_NS;
+        }
+        let (out, facts) = sorted(&times_ns);
+        assert_eq!(facts.wrong_stamps, 0, "{before}, {behind}");
+        assert_eq!(times(&out), times_ns);
+        assert_eq!(jumps(&out), [before as u64 + 1]);
+    }
+}
+
+#[test]
 fn wrong_stamps_are_found_among_packets_seconds_apart() {
     let mut times_ns: Vec<u64> = (0..120).map(|n| START + n * 10 * SECOND).collect();
     times_ns[60] = START + YEAR;
