@@ -8,8 +8,7 @@
 
 mod beside;
 mod carry;
-mod class_maps;
-mod gradual;
+mod diff;
 mod ledger;
 mod queues;
 mod reserved;
@@ -17,9 +16,9 @@ mod shared;
 pub(crate) mod slice;
 mod successors;
 
-pub use gradual::{GradualStep, GradualSteps};
+pub use diff::Step;
 pub(crate) use ledger::Ledger;
-pub use slice::{ClassMaps, Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
+pub use slice::{Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
 
 use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
 use crate::classifier::Classifier;

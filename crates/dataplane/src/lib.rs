@@ -28,8 +28,8 @@ mod slots;
 pub use bucket::TokenBucket;
 pub use build::{BuildError, PipelineParams};
 pub use change::{
-    Basis, Change, ClassMaps, Conditioning, GradualStep, GradualSteps, NewSlice, Prepared,
-    Replaced, SliceChange, SliceChangeError, SliceChanged, Stale,
+    Basis, Change, Conditioning, NewSlice, Prepared, Replaced, SliceChange, SliceChangeError,
+    SliceChanged, Stale, Step,
 };
 pub use classifier::{Classifier, InsertError};
 pub use counters::ClassCounters;

@@ -5,11 +5,10 @@
 
 use crate::kinds::{Kind, Random, clock};
 use slicewise_dataplane::{
-    Change, Conditioning, Frame, GradualStep, NewSlice, Pipeline, PipelineParams, SliceChange,
-    Verdict,
+    Change, Conditioning, Frame, NewSlice, Pipeline, PipelineParams, SliceChange, Step, Verdict,
 };
-use slicewise_model::{ClassParams, Colour, Condition, PolicyParams, SliceParams};
-use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths, Instant};
+use slicewise_model::{Colour, PolicyParams, SliceParams};
+use slicewise_units::{BitRate, Duration, FrameLengths, Instant};
 use slicewise_wire::TrafficClass;
 
 const KIND: Kind = Kind::VlanPair;
@@ -22,9 +21,6 @@ const CHANGES: u32 = 50_000;
 const AT_ONCE: usize = 4;
 /// Slices that go by one policy, and come by the other.
 const EXCHANGED: usize = 20_000;
-/// Slices that come ahead of others and take frames from them, and go again, and how often.
-const AHEAD: usize = 60;
-const ROUNDS: usize = 20;
 /// Virtual time between changes, ns.
 const GAP: u64 = 1_000;
 
@@ -77,19 +73,6 @@ impl Run {
             now: 0,
             handle: 0,
         }
-    }
-
-    /// Whether a step is accepted; those of other kinds are.
-    fn carry_out(&mut self, step: GradualStep) -> bool {
-        let now = self.now();
-        let done = match step {
-            GradualStep::ClassMaps(maps) => self.pipeline.exchange_class_maps(&maps, now),
-            GradualStep::Slice(change) => self.pipeline.change_slice(change, now).map(drop),
-            GradualStep::Common(policy) => self.pipeline.change_common(&policy, now),
-            GradualStep::Tenant(_) | GradualStep::FlowsApart(_) => Ok(()),
-        };
-        done.inspect_err(|error| assert!(error.is_temporary(), "{error}"))
-            .is_ok()
     }
 
     fn now(&self) -> Instant {
@@ -182,9 +165,7 @@ pub fn report() {
         "{:<34} {:>8} {:>8} {:>8} {:>8}",
         "", "median", "99 %", "99.9 %", "most"
     );
-    class_maps_that_meet();
     single_changes();
-    other_links();
     slice_by_slice();
     whole_policies();
 }
@@ -207,98 +188,11 @@ fn slice_by_slice() {
         class.name = name(slice);
         class.matches = Some(KIND.map(slice));
     }
-    let mut renamed = before.clone();
-    for class in renamed.classes.iter_mut().take(EXCHANGED) {
-        class.name.push_str("-renamed");
-        if let Some(map) = &mut class.matches {
-            map.name.clone_from(&class.name);
-        }
-    }
     let mut delays = before.clone();
     set_delays(&mut delays);
-    time_steps("delays", [&delays, &before], SLICES as usize + 2);
-    time_steps("names", [&renamed, &before], EXCHANGED);
+    time_steps("delays", [&delays, &before], SLICES as usize);
     time_steps("rates", [&slower, &before], SLICES as usize);
     time_steps("slices come and go", [&others, &before], 2 * EXCHANGED);
-}
-
-/// Before a slice for everything else, some slices for marked packets come ahead of those that have them, and go again.
-fn class_maps_that_meet() {
-    let mut before = policy(SLICES);
-    let default = before.classes.len() - 1;
-    let mut rest = before.classes[0].clone();
-    rest.name = "rest".into();
-    let vlans = Condition::OuterVlan(0..=4_095);
-    set_conditions(&mut rest, vec![vlans]);
-    before.classes.insert(default, rest);
-    let mut after = before.clone();
-    let ahead = before.classes.iter().step_by(1_000).take(AHEAD);
-    let ahead: Vec<ClassParams> = ahead
-        .map(|class| {
-            let mut marked = class.clone();
-            marked.name.push_str("-marked");
-            let map = class.matches.iter();
-            let conditions = map.flat_map(|map| map.conditions.clone());
-            let conditions = conditions.chain([Condition::Dscp(1 << 46)]);
-            set_conditions(&mut marked, conditions.collect());
-            marked
-        })
-        .collect();
-    after.classes.splice(0..0, ahead);
-    let mut run = Run::with(before.clone());
-    (0..SLICES).for_each(|slice| run.offer(slice));
-    let (mut random, mut prepared_in) = (Random(1), Vec::new());
-    let [mut exchanged, mut framed, mut slices] = [const { Vec::new() }; 3];
-    let mut prepared: Vec<Vec<GradualStep>> = Vec::new();
-    for round in 0..2 * ROUNDS {
-        // The same steps lead from each to the other again and again.
-        if let Some(policy) = [&after, &before].get(round) {
-            let basis = run.pipeline.basis();
-            let (steps, took) = beside(move || basis.gradual_steps(policy).expect("few meet"));
-            prepared_in.push(took);
-            prepared.push([steps.given_up, steps.given].concat());
-        }
-        for step in &prepared[round % 2] {
-            let is_exchange = matches!(step, GradualStep::ClassMaps(_));
-            run.forward(&mut random);
-            // Frames have to leave that the slices had before.
-            while is_exchange && run.pipeline.is_removing() {
-                run.forward(&mut random);
-                let now = run.now();
-                while run.pipeline.poll_removed(now).is_some() {}
-            }
-            let step = step.clone();
-            std::hint::black_box(clock());
-            let start = clock();
-            let is_done = run.carry_out(step);
-            let took = clock() - start;
-            assert!(is_done, "nothing is in its way");
-            let times = if is_exchange {
-                &mut exchanged
-            } else {
-                &mut slices
-            };
-            times.push(took);
-            for slice in (0..AHEAD as u32).map(|slice| slice * 1_000) {
-                if is_exchange {
-                    let start = clock();
-                    run.offer(slice);
-                    framed.push(clock() - start);
-                }
-            }
-        }
-    }
-    print("class maps that meet: prepare", prepared_in);
-    print("class maps that meet: 4 at once", exchanged);
-    print("class maps that meet: a frame", framed);
-    print("class maps that meet: a slice", slices);
-}
-
-fn set_conditions(class: &mut ClassParams, conditions: Vec<Condition>) {
-    if let Some(map) = &mut class.matches {
-        map.name.clone_from(&class.name);
-        map.conditions = conditions;
-    }
 }
 
 /// A shorter delay for each slice.
@@ -313,47 +207,31 @@ fn set_delays(policy: &mut PolicyParams) {
 /// Steps to each of two policies in turn.
 fn time_steps(what: &str, policies: [&PolicyParams; 2], expected: usize) {
     let (mut run, mut random) = (Run::new(SLICES), Random(1));
-    let [mut prepared_in, mut changed_in, mut common_in] = [const { Vec::new() }; 3];
+    let [mut prepared_in, mut changed_in] = [const { Vec::new() }; 2];
     for policy in policies {
         let basis = run.pipeline.basis();
-        let (steps, took) = beside(move || {
-            let steps = basis.gradual_steps(policy).expect("slices alone differ");
-            [steps.given_up, steps.given].concat()
-        });
+        let (steps, took) = beside(move || basis.diff(policy).expect("slices alone differ"));
         prepared_in.push(took);
         assert_eq!(steps.len(), expected);
-        let is_common = |step: &GradualStep| matches!(step, GradualStep::Common(_));
-        for alike in steps.chunk_by(|one, next| is_common(one) == is_common(next)) {
-            let is_common = is_common(&alike[0]);
-            if is_common {
-                run.drain();
-            }
-            for some in alike.chunks(AT_ONCE) {
-                run.forward(&mut random);
-                let some = some.to_vec();
-                std::hint::black_box(clock());
-                let start = clock();
-                for step in some {
-                    assert!(run.carry_out(step), "the link has room for both");
-                }
-                let took = clock() - start;
-                let times = if is_common {
-                    &mut common_in
-                } else {
-                    &mut changed_in
+        for some in steps.chunks(AT_ONCE) {
+            run.forward(&mut random);
+            let (some, now) = (some.to_vec(), run.now());
+            std::hint::black_box(clock());
+            let start = clock();
+            for step in some {
+                let Step::Slice(change) = step else {
+                    unreachable!("tenants stay")
                 };
-                times.push(took);
-                let now = run.now();
-                while run.pipeline.poll_removed(now).is_some() {}
+                let changed = run.pipeline.change_slice(change, now);
+                assert!(changed.is_ok(), "the link has room for both");
             }
+            changed_in.push(clock() - start);
+            while run.pipeline.poll_removed(now).is_some() {}
         }
         run.drain();
     }
     print(&format!("{what}: prepare"), prepared_in);
     print(&format!("{what}: {AT_ONCE} at once"), changed_in);
-    if !common_in.is_empty() {
-        print(&format!("{what}: what slices share"), common_in);
-    }
 }
 
 fn single_changes() {
@@ -396,51 +274,6 @@ fn single_changes() {
     print("remove one", removed);
     print("add one", added);
     print(&format!("add {MORE} more"), grown);
-}
-
-/// The same slices on a link that becomes faster again and again, or that has larger frames, which waits until no frame does; and
-/// frames accepted that are larger or smaller.
-fn other_links() {
-    let rate = |policy: &mut PolicyParams, _| {
-        for link in &mut policy.links {
-            link.link.rate = BitRate::new(1 + link.link.rate.bits_per_second());
-        }
-    };
-    let frame = |policy: &mut PolicyParams, round: u32| {
-        for link in &mut policy.links {
-            link.largest_frame = ByteCount::new(1_522 + u64::from(round / 100));
-        }
-    };
-    let accepted = |policy: &mut PolicyParams, round: u32| {
-        if let Some(common) = &mut policy.guaranteed {
-            common.largest_frame = ByteCount::new(u64::from(1_000 + round % 2 * 500));
-        }
-    };
-    time_common("another link", true, rate);
-    time_common("larger frames admitted", false, frame);
-    time_common("other frames accepted", false, accepted);
-}
-
-/// Other things that slices have in common, in a busy period or while no frame waits.
-fn time_common(what: &str, waits: bool, change: impl Fn(&mut PolicyParams, u32)) {
-    let (mut run, mut random) = (Run::new(SLICES), Random(1));
-    let mut policy = policy(SLICES);
-    policy.classes.clear();
-    let mut changed_in = Vec::new();
-    for round in 0..CHANGES {
-        run.forward(&mut random);
-        if !waits {
-            run.drain();
-        }
-        change(&mut policy, round);
-        let now = run.now();
-        std::hint::black_box(clock());
-        let start = clock();
-        let changed = run.pipeline.change_common(&policy, now);
-        changed_in.push(clock() - start);
-        assert!(changed.is_ok(), "it admits all: {changed:?}");
-    }
-    print(what, changed_in);
 }
 
 fn whole_policies() {

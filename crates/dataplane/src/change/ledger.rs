@@ -2,12 +2,11 @@
 
 use super::reserved::Reserved;
 use super::shared::Shared;
-use super::slice::{Conditioning, Exchange, Moving, NewSlice};
-use crate::classifier::{Buckets, Entry as Position, Parts, order_of};
+use super::slice::{Conditioning, Moving, NewSlice};
+use crate::classifier::{Buckets, Entry as Position, Parts};
 use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
 };
-use slicewise_units::Instant;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -156,8 +155,6 @@ pub(crate) struct Ledger {
     pub(crate) moving: BTreeMap<u32, Moving>,
     /// Their parts, to find one that has a frame in common with another.
     pub(crate) parts: Parts,
-    /// Class maps that are being exchanged.
-    pub(crate) exchange: Option<Box<Exchange>>,
     /// The last of them that was looked at.
     pub(crate) looked_at: u32,
     /// The class of frames that wait for those of a class before a place, by that class and in the order of places.
@@ -168,8 +165,6 @@ pub(crate) struct Ledger {
     pub(crate) next_serial: u64,
     /// What is on its way to class-default.
     pub(crate) to_default: ToDefault,
-    /// Until then, a frame may be on the wire that is larger than those accepted now.
-    pub(crate) larger_until: Instant,
 }
 
 /// What is on its way to class-default. All of it waits under one limit, that of class-default's queue.
@@ -207,20 +202,17 @@ impl Ledger {
             free_policers: Vec::new(),
             moving: BTreeMap::new(),
             parts: Parts::default(),
-            exchange: None,
             looked_at: 0,
             behind: BTreeMap::new(),
             joining: BTreeMap::new(),
             next_serial: 0,
             to_default: ToDefault::default(),
-            larger_until: Instant::ZERO,
         };
         for (number, class) in (0..).zip(classes) {
-            let order = order_of(number, count as usize);
             ledger
                 .names
                 .try_insert([hash(&class.name)], Position::new(0, number));
-            let slice = class.slice.map(|params| Slice::new(class, params, order));
+            let slice = class.slice.map(|params| Slice::new(class, params, number));
             ledger.slices.push(slice);
         }
         Some(Box::new(ledger))
@@ -289,14 +281,6 @@ impl Ledger {
         Some((slice.order, slice.matches.as_ref()?))
     }
 
-    /// A slice has another class map at another position.
-    pub(crate) fn place(&mut self, class: u32, matches: ClassMap, order: u32) {
-        self.set_matches(class, matches);
-        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
-            slice.order = order;
-        }
-    }
-
     pub(crate) fn set_matches(&mut self, class: u32, matches: ClassMap) {
         if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
             slice.matches = Some(matches);
@@ -332,15 +316,6 @@ impl Ledger {
             let flow_queue = slice.rare.take().and_then(|rare| rare.flow_queue);
             slice.rare = Rare::of(conditioning.police, flow_queue);
             slice.set_dscp = conditioning.set_dscp;
-        }
-    }
-
-    /// The slice of a class gets a name that [is free](Self::is_free).
-    pub(crate) fn rename(&mut self, class: u32, name: &str) {
-        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
-            self.names.remove(&[hash(&slice.name)], class);
-            slice.name = name.into();
-            self.names.try_insert([hash(name)], Position::new(0, class));
         }
     }
 

@@ -7,9 +7,7 @@
 //! It is not enough that the deadlines under the old guarantee have passed. A frame of a slice with a longer delay may have
 //! waited for the frames under the old guarantee, and would then wait for those under the new one, too.
 
-use slicewise_model::{
-    AdmissionParams, GuaranteeParams, Problem, Refusal, Reservation, Reservations,
-};
+use slicewise_model::{AdmissionParams, GuaranteeParams, Refusal, Reservation, Reservations};
 use std::collections::{BTreeMap, LinkedList};
 
 /// Reservations that have ended are released with later changes, at most so many at a time: a change
@@ -27,8 +25,6 @@ pub(crate) struct Reserved {
     ended: LinkedList<(u64, Ended)>,
     /// Guarantees of removed slices of which frames wait.
     draining: u32,
-    /// Links with higher rates or larger buffers, and the busy period in which they came: that began on those before.
-    raised: Option<(u64, Vec<AdmissionParams>)>,
     /// Frames wait from before the policy was committed: what was reserved for those is not known here.
     is_incomplete: bool,
 }
@@ -74,7 +70,6 @@ impl Reserved {
             transitions: BTreeMap::new(),
             ended: LinkedList::new(),
             draining: 0,
-            raised: None,
             is_incomplete: false,
         }
     }
@@ -84,32 +79,15 @@ impl Reserved {
         self.is_incomplete = true;
     }
 
-    /// Let other links admit what is reserved, also what was replaced; see [`Reservations::change_links`].
-    pub(crate) fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
-        self.reservations.change_links(links)?;
-        self.raised = None;
-        Ok(())
-    }
-
-    /// The links become these, of which none has less: they count from the next busy period on.
-    pub(crate) fn raise_links(&mut self, links: &[AdmissionParams], busy_period: u64) {
-        self.raised = Some((busy_period, links.to_vec()));
-    }
-
     /// Whether anything counts that was replaced or removed.
     pub(crate) fn has_ended(&self) -> bool {
-        self.draining > 0 || !self.ended.is_empty() || self.raised.is_some() || self.is_incomplete
+        self.draining > 0 || !self.ended.is_empty() || self.is_incomplete
     }
 
     /// Release what ended before this busy period, or all if there is none.
     pub(crate) fn settle(&mut self, busy_period: Option<u64>) {
         let is_over = |ended_in: u64| busy_period.is_none_or(|now| ended_in < now);
         self.is_incomplete &= !is_over(0);
-        let raised = self.raised.take_if(|raised| is_over(raised.0));
-        if let Some((_, links)) = raised {
-            let changed = self.reservations.change_links(&links);
-            debug_assert_eq!(changed, Ok(()), "what fits less fits these");
-        }
         for _ in 0..RELEASED_PER_CHANGE {
             let first = self.ended.front().filter(|first| is_over(first.0));
             let Some(&(ended_in, ended)) = first else {

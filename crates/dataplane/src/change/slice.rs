@@ -6,11 +6,9 @@
 
 mod conditioning;
 mod error;
-mod exchange;
 mod flows;
 mod moving;
-mod policy;
-mod rename;
+mod tenant;
 
 use super::ledger::Ledger;
 use super::reserved::NotReserved;
@@ -24,13 +22,11 @@ use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
 pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
-pub use exchange::ClassMaps;
-pub(crate) use exchange::{Exchange, exchange};
 pub(crate) use moving::{Arrived, Arriving, Moving};
-pub(crate) use policy::{common, tenant};
 use slicewise_model::{ClassMap, FlowQueueParams, SliceParams};
 use slicewise_units::Instant;
 use std::collections::BTreeSet;
+pub(crate) use tenant::tenant;
 
 /// Changes that are not complete that are looked at per change.
 const LOOKED_AT_PER_CHANGE: usize = 8;
@@ -74,13 +70,6 @@ pub enum SliceChange {
         name: String,
         /// From now on.
         matches: Box<ClassMap>,
-    },
-    /// Another name. Everything else stays, also what was counted.
-    Rename {
-        /// The name of the slice.
-        name: String,
-        /// From now on; no other class has it, or had it while frames of it still wait.
-        to: String,
     },
     /// A slice less. Frames of it that wait leave under its guarantee and without its maximum; until the last has left, arriving
     /// ones wait, so that none overtakes, if they are of class-default after that. Where another class map matches them they are
@@ -141,7 +130,6 @@ pub(crate) fn change(
             }
             SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
             SliceChange::Matches { name, matches } => changing.matches(name, *matches),
-            SliceChange::Rename { name, to } => changing.rename(&name, to),
             SliceChange::Remove { name } => changing.remove(name),
             SliceChange::Purge { name } => changing.purge(name),
         }
@@ -176,23 +164,9 @@ pub(crate) fn check(
             SliceChange::Matches { name, matches } => {
                 changing.check_matches(name, matches).map(drop)
             }
-            SliceChange::Rename { name, to } => changing.check_rename(name, to).map(drop),
             SliceChange::Remove { name } => changing.check_remove(name).map(drop),
             SliceChange::Purge { name } => changing.check_purge(name).map(drop),
         }
-    })
-}
-
-/// Frames of a slice carry the hash of their flow from now on.
-pub(crate) fn tell_flows_apart(
-    pipeline: &mut Pipeline,
-    name: &str,
-    now: Instant,
-) -> Result<(), SliceChangeError> {
-    on_slices(pipeline, now, |changing| {
-        let (class, _) = changing.find(name)?;
-        changing.tell_flows_apart(class);
-        Ok(())
     })
 }
 
@@ -285,9 +259,7 @@ impl Changing<'_> {
                 self.ledger.free.push(class);
             }
         })?;
-        // What it gets later waits for the class that had it.
-        let is_empty = Part::whole(&new.matches).is_empty();
-        let waiting = if is_empty { 0 } else { self.hold(slice) };
+        let waiting = self.hold(slice);
         self.put_class(class, slice, &new);
         self.pipeline
             .change_room(0, build::room(params.queue_limit));
@@ -332,7 +304,6 @@ impl Changing<'_> {
         if class == self.ledger.default {
             return Err(SliceChangeError::Default);
         }
-        self.check_not_exchanged(name, class)?;
         Ok((class, id))
     }
 
@@ -482,7 +453,6 @@ impl Changing<'_> {
 
     /// Look at a few of the changes that are not complete, in turn.
     fn finish_some(&mut self) {
-        self.finish_exchange();
         for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.moving.len()) {
             let moving = &self.ledger.moving;
             let mut next = moving.range(self.ledger.looked_at..).chain(moving);

@@ -33,8 +33,6 @@ const LEVEL: u32 = 1 << 31;
 const TABLES_MAX: usize = 64;
 /// Frames of a burst that are looked up together.
 const BURST: usize = 8;
-/// Positions in the order from one class map of a policy to the next, so that others can come between them.
-const GAP: u32 = 1 << 10;
 /// Tables with fewer patterns, about 2.5 MB, stay in the processor's caches.
 const LARGE: usize = 1 << 16;
 
@@ -217,13 +215,6 @@ impl Classifier {
     }
 }
 
-/// The position in the order of the class map at index `number` of a policy with so many `classes`.
-#[expect(clippy::cast_possible_truncation, reason = "at most GAP")]
-pub(crate) fn order_of(number: u32, classes: usize) -> u32 {
-    let gap = ((1 << 31) / classes.max(1)).clamp(1, GAP as usize) as u32;
-    number.saturating_add(1).saturating_mul(gap)
-}
-
 /// Returns the index of the level.
 fn compile_level(policy: &PolicyParams, levels: &mut Vec<Level>, leaf: &mut u32) -> u32 {
     let index = levels.len();
@@ -237,8 +228,7 @@ fn compile_level(policy: &PolicyParams, levels: &mut Vec<Level>, leaf: &mut u32)
         };
         match &class.matches {
             Some(map) => {
-                let order = order_of(number, policy.classes.len());
-                levels[index].insert_at(Entry::new(order, target), map);
+                levels[index].insert_at(Entry::new(number, target), map);
             }
             None => levels[index].default = target,
         }

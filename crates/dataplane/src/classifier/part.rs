@@ -167,21 +167,6 @@ impl Classifier {
         }
     }
 
-    /// Removes class maps of the outermost level that class `class` was added with.
-    pub(crate) fn remove_all<'a>(
-        &mut self,
-        class: u32,
-        maps: impl IntoIterator<Item = &'a ClassMap>,
-    ) {
-        for map in maps {
-            let part = Part {
-                is_walked: true,
-                ..Part::whole(map)
-            };
-            self.leave(&part, class);
-        }
-    }
-
     /// Where a frame with these headers leads in the outermost level without class `class`.
     pub(crate) fn entry_but(&self, headers: &Headers, class: u32) -> Entry {
         let Some(level) = self.levels.first() else {

@@ -1,9 +1,9 @@
 //! The tables against a map.
 
+use super::Classifier;
 use super::buckets::{Buckets, Entry};
 use super::direct::Direct;
 use super::overlap::tests::map;
-use super::{Classifier, order_of};
 use proptest::prelude::*;
 use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
 use slicewise_units::BitRate;
@@ -184,12 +184,11 @@ proptest! {
         let Ok(policy) = spec.resolve(BitRate::new(1_000_000_000)) else { return Ok(()); };
         let mut classifier = Classifier::new(&policy);
         let default = u32::try_from(policy.classes.len()).unwrap() - 1;
-        let count = policy.classes.len();
         let mut expected: Vec<(u32, u32, &ClassMap)> = Vec::new();
         for (number, (map, order)) in (0..).zip(&maps) {
             let is_of_policy = number < default;
-            // Each at another position, also between those of the policy.
-            let order = if is_of_policy { order_of(number, count) } else { order * 16 + number };
+            // Each at another position.
+            let order = if is_of_policy { number } else { order * 16 + number };
             let class = if is_of_policy { number } else { number + 100 };
             if !is_of_policy {
                 classifier.insert_at(order, class, map);
@@ -202,7 +201,7 @@ proptest! {
             index += 1;
             let stays = kept[index - 1];
             if !stays {
-                classifier.remove_all(*class, [*map]);
+                classifier.remove(0, *class, map);
             }
             stays
         });

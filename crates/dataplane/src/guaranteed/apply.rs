@@ -1,10 +1,10 @@
 //! Changing slices while frames flow: nothing queued is lost, reordered or, unless its slice gets less, due later than it was.
 
 use super::slice::{Excess, Life, SliceState, Tier};
-use super::{Guaranteed, Removal, SliceError, SliceId, largest_frame_of, shift_of};
+use super::{Guaranteed, Removal, SliceError, SliceId};
 use crate::frame::DropReason;
 use crate::queue::{FramePool, QueuedFrame};
-use slicewise_model::{GuaranteedParams, SliceParams};
+use slicewise_model::SliceParams;
 use slicewise_units::Instant;
 
 impl Guaranteed {
@@ -14,18 +14,6 @@ impl Guaranteed {
             Some(slice) if slice.life == Life::Live => Ok(index),
             _ => Err(SliceError::Unknown(id.0)),
         }
-    }
-
-    /// Accept frames up to another size. No frame waits if it is smaller.
-    pub(crate) fn set_common(&mut self, params: &GuaranteedParams) {
-        self.largest_frame = largest_frame_of(params);
-        self.excess.set_largest_frame(self.largest_frame);
-        self.set_rates(self.rates);
-        debug_assert_eq!(
-            shift_of(params.delays),
-            self.shift,
-            "a policy is committed whole"
-        );
     }
 
     /// Change the parameters of a slice. Its frames, tokens and debt stay; its first frame is

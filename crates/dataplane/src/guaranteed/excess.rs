@@ -54,12 +54,6 @@ impl ExcessTier {
         tier
     }
 
-    /// Turns pay for frames up to another size, from the next turn on. Until each member has had one, it may be short of what a
-    /// larger frame needs, once.
-    pub(super) fn set_largest_frame(&mut self, largest_frame: u64) {
-        self.largest_frame = signed(largest_frame);
-    }
-
     /// One more tenant; its number is how many there were.
     pub(super) fn add_tenant(&mut self, new: u32) {
         self.tenants.push(Tenant {

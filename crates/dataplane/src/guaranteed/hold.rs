@@ -117,12 +117,6 @@ impl Guaranteed {
         frames
     }
 
-    /// Whether a slice that has no frames is still held: frames that would be of it now may be among those that it is held behind.
-    pub(crate) fn is_held_empty(&self, id: SliceId) -> bool {
-        let slice = self.slices.get(id.0 as usize);
-        slice.is_some_and(|slice| slice.tier == Tier::Held && slice.packets == 0)
-    }
-
     /// A slice that others are held behind.
     pub(crate) fn ahead_of_held(&self) -> Option<SliceId> {
         let mut watched = self.holds.watched.iter();

@@ -1,10 +1,10 @@
 //! Single slices of a guaranteed policy.
 
 use super::Pipeline;
-use crate::change::{ClassMaps, SliceChange, SliceChangeError, SliceChanged, slice};
+use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
 use crate::counters::ClassCounters;
 use crate::slice_flows::FlowsSeen;
-use slicewise_model::{PolicyParams, TenantParams};
+use slicewise_model::TenantParams;
 use slicewise_units::Instant;
 
 impl Pipeline {
@@ -32,46 +32,6 @@ impl Pipeline {
     /// If the policy has no slices, or too many tenants.
     pub fn tenant(&mut self, tenant: &TenantParams, now: Instant) -> Result<u32, SliceChangeError> {
         slice::tenant(self, tenant, now)
-    }
-
-    /// Let the slices have in common what those of `policy` have: the name, links, largest frame and delay classes. Its classes and
-    /// tenants do not count. Links are as many as before and count the same. What was replaced must fit them as long as it is reserved;
-    /// the caller paces what leaves to the new rate from now on. Delay classes may come, and those may go in which nothing is reserved.
-    /// The largest frame accepted is at most that of the links: it becomes smaller before theirs, and larger after theirs.
-    ///
-    /// # Errors
-    /// If there are no slices, or what is reserved does not fit. While a frame waits that is to leave under a guarantee, also for links
-    /// that have less or differ otherwise; while any waits, for smaller frames and delays of another resolution; and until the last of
-    /// the larger frames has left the link, for links that count smaller ones. Nothing has changed then.
-    pub fn change_common(
-        &mut self,
-        policy: &PolicyParams,
-        now: Instant,
-    ) -> Result<(), SliceChangeError> {
-        slice::common(self, policy, now)
-    }
-
-    /// Let slices have other class maps, in another order, all at once. Frames that get another class wait beside its queue until those
-    /// have left that the slice had whose frames they were: so none is lost, and none overtakes. The change is one of
-    /// [those that lead to a policy](crate::Basis::gradual_steps), and all before it have been carried out, and no others.
-    ///
-    /// # Errors
-    /// If a slice does not exist, or frames of a class map are still on their way from an earlier change. Nothing has changed then.
-    pub fn exchange_class_maps(
-        &mut self,
-        maps: &ClassMaps,
-        now: Instant,
-    ) -> Result<(), SliceChangeError> {
-        slice::exchange(self, maps, now)
-    }
-
-    /// Tell the flows of a slice apart from now on: it may [have a queue for each](SliceChange::Flows) once the frames have left
-    /// that wait now.
-    ///
-    /// # Errors
-    /// If there is no such slice.
-    pub fn tell_flows_apart(&mut self, slice: &str, now: Instant) -> Result<(), SliceChangeError> {
-        slice::tell_flows_apart(self, slice, now)
     }
 
     /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next
@@ -111,9 +71,7 @@ impl Pipeline {
     #[must_use]
     pub fn is_removing(&self) -> bool {
         let ledger = self.ledger.as_ref();
-        let is_on_its_way =
-            ledger.is_some_and(|ledger| !ledger.moving.is_empty() || ledger.exchange.is_some());
-        is_on_its_way || !self.removed.is_empty()
+        ledger.is_some_and(|ledger| !ledger.moving.is_empty()) || !self.removed.is_empty()
     }
 
     /// The position of a slice of a guaranteed policy among

@@ -432,15 +432,11 @@ impl Direction {
         self.pipeline.version()
     }
 
-    /// The policy of `params` is in force: the link is theirs from here on, too.
+    /// The policy and the link of `params` are in force from here on.
     pub(super) fn follow(&mut self, params: &DirectionParams, now: Instant) {
         self.policy = Arc::clone(&params.policy);
-        self.set_link(params.link, now);
-    }
-
-    fn set_link(&mut self, link: Rate, now: Instant) {
-        self.link.set_rate(link.rate, now);
-        self.accounting = link.accounting;
+        self.link.set_rate(params.link.rate, now);
+        self.accounting = params.link.accounting;
     }
 
     pub(crate) const fn counters(&self) -> &DirectionCounters {

@@ -8,12 +8,12 @@
 mod direction;
 mod division;
 mod flows;
-mod gradual;
 mod inspect;
 mod per_class;
 mod queues;
 mod rewrite;
 mod slices;
+mod stepwise;
 #[cfg(test)]
 mod tests;
 
@@ -21,11 +21,11 @@ pub(crate) use direction::{Direction, Paced};
 pub use direction::{DirectionCounters, DirectionParams, MAX_CATCH_UP};
 use division::Division;
 pub use flows::{FlowCount, FlowKey};
-pub use gradual::{GradualChange, Progress};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
 use slices::NAMES;
 pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
+pub use stepwise::{Progress, StepwiseChange};
 
 use crate::frame_memory::{
     Budget, CHUNK_BYTES, FrameMemory, Needs, PortBudget, TooLittle, bytes_of, chunks_of,

@@ -74,18 +74,6 @@ impl PerClass {
         }
     }
 
-    /// A class has the delays of another, too, which was removed.
-    pub(super) fn join(&mut self, class: u32, removed: u32) {
-        let others = self.delays(removed).clone();
-        self.forget(removed);
-        if others.count() > 0
-            && let Some(place) = self.place_of(class)
-            && let Some(delays) = self.at_mut(place)
-        {
-            delays.merge(&others);
-        }
-    }
-
     /// How long frames of a class waited is needed no longer.
     fn forget(&mut self, class: u32) {
         if let Some(place) = self.classes.get_mut(class as usize) {
@@ -231,7 +219,6 @@ mod tests {
         Record(u32),
         End(u32),
         GoOn(u32),
-        Join(u32, u32),
         /// So many classes, and the number of each that there was; no two have one.
         Renumber(usize, Vec<Option<u32>>),
     }
@@ -249,8 +236,7 @@ mod tests {
             2 => class.clone().prop_map(Event::Begin),
             4 => class.clone().prop_map(Event::Record),
             1 => class.clone().prop_map(Event::End),
-            1 => class.clone().prop_map(Event::GoOn),
-            1 => (class.clone(), class).prop_map(|(class, removed)| Event::Join(class, removed)),
+            1 => class.prop_map(Event::GoOn),
             1 => (6usize..9, numbers).prop_map(|(n, to)| Event::Renumber(n, to)),
         ]
     }
@@ -282,12 +268,6 @@ mod tests {
                         all.go_on(class, share);
                         expected[class as usize].0 = Some(share);
                     }
-                    Event::Join(class, removed) if class != removed => {
-                        all.join(class, removed);
-                        let (_, count) = std::mem::take(&mut expected[removed as usize]);
-                        expected[class as usize].1 += count;
-                    }
-                    Event::Join(..) => {}
                     Event::Renumber(classes, numbers) => {
                         all.renumber(classes, numbers.iter().copied());
                         let mut after = vec![(None, 0); classes];

@@ -1,11 +1,11 @@
 //! The engine over ports in memory and a clock that stands still until it is set.
 
-mod gradual;
 mod lateness;
 mod look;
 mod memory;
 mod names;
 mod slices;
+mod stepwise;
 
 use super::{DirectionParams, Discard, Engine, EngineParams};
 use crate::frame_memory::FrameId;

@@ -140,13 +140,6 @@ impl Shares {
         id
     }
 
-    /// Give a share another name.
-    pub fn rename(&mut self, id: ShareId, name: &str) {
-        if let Some(share) = self.shares.get_mut(id.0 as usize) {
-            name.clone_into(&mut share.name);
-        }
-    }
-
     fn place_in_division(&mut self, id: ShareId, wanted: u64) {
         let own = at_most(wanted, self.level);
         if let Some(share) = self.shares.get_mut(id.0 as usize) {
@@ -172,25 +165,6 @@ impl Shares {
     pub fn reserved(&self) -> u64 {
         let own = self.shares.iter().map(|share| u64::from(share.own));
         own.sum()
-    }
-
-    /// Another level for the division, for `most` shares from number `from` on; returns the number to go on with, `None` after
-    /// the last. Where it falls, this comes before shares that join; where it rises, after those that leave.
-    pub fn set_level(&mut self, level: u32, from: usize, most: usize) -> Option<usize> {
-        self.level = level;
-        let end = from.saturating_add(most).min(self.shares.len());
-        for index in from..end {
-            if let Some(Origin::Divided(wanted)) = self.shares.get(index).map(|share| share.origin)
-            {
-                self.want_divided(index, wanted, wanted);
-            }
-        }
-        if end < self.shares.len() {
-            self.update_common();
-            return Some(end);
-        }
-        self.on_division_changed();
-        None
     }
 
     /// Add a share that wants so many chunks. Where all get what they want, it does, too; otherwise those that were

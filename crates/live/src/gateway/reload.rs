@@ -2,12 +2,11 @@
 //!
 //! Reading a configuration, checking and admitting it, and building queues and schedulers takes time
 //! that no frame should wait. So another thread does that, and the forwarding thread only commits the
-//! result. What is replaced goes back to that thread to be freed. A configuration that differs in slices, tenants and
-//! [some of what slices have in common](slicewise_dataplane::Basis::gradual_steps) alone is not committed: these change one by one,
-//! between frames.
+//! result. What is replaced goes back to that thread to be freed. A configuration that
+//! [differs in single slices alone](slicewise_dataplane::Basis::diff) is not committed: these change one by one, between frames.
 
 use super::{Gateway, GatewayParams, watch};
-use crate::engine::{EngineBasis, GradualChange, PreparedDirections, Progress};
+use crate::engine::{EngineBasis, PreparedDirections, Progress, StepwiseChange};
 use crate::log;
 use crate::metrics::Look;
 use crate::sys::poll::Waker;
@@ -25,11 +24,9 @@ pub(super) type Load<'a> = dyn FnMut() -> Result<GatewayParams, String> + Send +
 const PAUSE: Duration = Duration::from_micros(20);
 /// How long a step waits that is refused for now.
 const RETRY: Duration = Duration::from_micros(100);
-/// If none fits for so long, the whole policy is committed: a slice that was removed may take minutes to send what it has
-/// waiting, and others wait for their changes.
+/// The policy is committed as a whole if a step is refused after so long: a slice that was removed may take minutes to send what it has
+/// waiting, and nobody else may change slices meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// So it is if steps are refused after so long, because nobody else may change slices meanwhile.
-const LONGEST: Duration = Duration::from_secs(10);
 
 /// A configuration that can be put in force.
 #[derive(Debug)]
@@ -42,7 +39,7 @@ pub(super) struct Reload {
 
 #[derive(Debug)]
 enum PreparedChange {
-    BySlice(Box<GradualChange>),
+    BySlice(Box<StepwiseChange>),
     Whole(Box<PreparedDirections>),
 }
 
@@ -67,7 +64,7 @@ pub(super) struct Reloading {
     /// So many were refused.
     pub(super) refused: u64,
     /// It is being carried out.
-    gradual: Option<Gradual>,
+    stepwise: Option<Stepwise>,
     /// Another was asked for meanwhile.
     is_asked: bool,
     /// One that had become stale is being prepared again: slices must not change.
@@ -78,17 +75,15 @@ pub(super) struct Reloading {
 
 /// A reload that is carried out slice by slice.
 #[derive(Debug)]
-struct Gradual {
+struct Stepwise {
     params: GatewayParams,
-    change: Box<GradualChange>,
+    change: Box<StepwiseChange>,
     /// Steps in all.
     slices: usize,
     /// Frames that waited at its beginning.
     waiting: u32,
     /// When it began.
     began_at: Instant,
-    /// When a slice was changed last.
-    changed_at: Instant,
     /// When to go on.
     at: Instant,
 }
@@ -96,12 +91,12 @@ struct Gradual {
 impl Reloading {
     /// Nobody else may change slices.
     pub(super) const fn holds_slices(&self) -> bool {
-        self.is_held || self.gradual.is_some()
+        self.is_held || self.stepwise.is_some()
     }
 
     /// When to go on with one that is being carried out.
     pub(super) fn poll_at(&self) -> Option<Instant> {
-        self.gradual.as_ref().map(|gradual| gradual.at)
+        self.stepwise.as_ref().map(|stepwise| stepwise.at)
     }
 }
 
@@ -182,7 +177,7 @@ impl<'a> Reloader<'a> {
 impl Gateway {
     /// Have the configuration read again.
     pub(super) fn reload(&mut self, reloader: &Reloader<'_>) {
-        if self.reloading.gradual.is_some() {
+        if self.reloading.stepwise.is_some() {
             self.reloading.is_asked = true;
         } else {
             reloader.request(&self.params, self.engine.basis(), None);
@@ -192,7 +187,7 @@ impl Gateway {
     /// Put in force what has been prepared.
     pub(super) fn on_reloads(&mut self, reloader: &Reloader<'_>) {
         while let Some(prepared) = reloader.next() {
-            if self.reloading.gradual.is_some() {
+            if self.reloading.stepwise.is_some() {
                 self.reloading.is_asked = true;
                 reloader.drop_later(prepared);
                 continue;
@@ -238,13 +233,12 @@ impl Gateway {
                 }
             }
             PreparedChange::BySlice(change) => {
-                self.reloading.gradual = Some(Gradual {
+                self.reloading.stepwise = Some(Stepwise {
                     params: reload.params,
                     slices: change.remaining(),
                     change,
                     waiting,
                     began_at: now,
-                    changed_at: now,
                     at: now,
                 });
             }
@@ -253,47 +247,42 @@ impl Gateway {
 
     /// Go on with a reload that is carried out slice by slice. Work: bounded.
     pub(super) fn advance(&mut self, reloader: &Reloader<'_>, now: Instant) {
-        let Some(gradual) = &mut self.reloading.gradual else {
+        let Some(stepwise) = &mut self.reloading.stepwise else {
             return;
         };
-        if now < gradual.at {
+        if now < stepwise.at {
             return;
         }
-        let before = gradual.change.remaining();
-        let progress = self.engine.advance(&mut gradual.change, now);
-        if gradual.change.remaining() < before {
-            gradual.changed_at = now;
-        }
-        let is_stuck = now.saturating_since(gradual.changed_at) >= PATIENCE
-            || now.saturating_since(gradual.began_at) >= LONGEST;
+        let progress = self.engine.advance(&mut stepwise.change, now);
+        let is_stuck = now.saturating_since(stepwise.began_at) >= PATIENCE;
         match progress {
             Ok(Progress::More) => {
-                gradual.at = now.saturating_add(PAUSE);
+                stepwise.at = now.saturating_add(PAUSE);
                 return;
             }
             Ok(Progress::Waits(_)) if !is_stuck => {
-                gradual.at = now.saturating_add(RETRY);
+                stepwise.at = now.saturating_add(RETRY);
                 return;
             }
             _ => {}
         }
-        let Some(gradual) = self.reloading.gradual.take() else {
+        let Some(stepwise) = self.reloading.stepwise.take() else {
             return;
         };
-        let is_begun = gradual.change.remaining() < gradual.slices;
-        reloader.drop_later(gradual.change);
+        let is_begun = stepwise.change.remaining() < stepwise.slices;
+        reloader.drop_later(stepwise.change);
         if let Ok(Progress::Waits(refused)) | Err(refused) = progress {
             let what = "the whole policy is put in force";
             log::warn("slices_not_changed", &[("reason", &refused), ("so", &what)]);
             self.reloading.is_held = true;
             self.reloading.is_begun |= is_begun;
-            reloader.request(&self.params, self.engine.basis(), Some(gradual.params));
+            reloader.request(&self.params, self.engine.basis(), Some(stepwise.params));
         } else {
             let fields: [(&str, &dyn Display); 2] = [
-                ("slice_changes", &gradual.slices),
-                ("waiting_frames", &gradual.waiting),
+                ("slice_changes", &stepwise.slices),
+                ("waiting_frames", &stepwise.waiting),
             ];
-            self.on_reloaded(gradual.params, reloader, &fields);
+            self.on_reloaded(stepwise.params, reloader, &fields);
         }
     }
 
@@ -343,11 +332,11 @@ fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
     if let Some((what, _)) = changed.iter().find(|(_, changed)| *changed) {
         return Err(format!("changing `{what}` requires a restart"));
     }
-    let gradual = match whole {
+    let stepwise = match whole {
         Some(_) => None,
-        None => basis.gradual(&before.directions, directions),
+        None => basis.stepwise(&before.directions, directions),
     };
-    let change = match gradual {
+    let change = match stepwise {
         Some(change) => PreparedChange::BySlice(Box::new(change)),
         None => {
             let prepared = basis.prepare(directions, time::now());

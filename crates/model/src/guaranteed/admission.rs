@@ -48,28 +48,6 @@ pub struct AdmissionParams {
     pub delays: DelayRange,
 }
 
-impl AdmissionParams {
-    /// Whether another link has the same parameters but for its rate and buffer, and delays of the same resolution.
-    #[must_use]
-    pub fn differs_in_capacity_only(&self, other: &Self) -> bool {
-        let mut changed = self.clone();
-        if changed.delays.bucket_width() == other.delays.bucket_width() {
-            changed.delays = other.delays;
-        }
-        changed.link.rate = other.link.rate;
-        changed.buffer = other.buffer;
-        changed == *other
-    }
-
-    /// How long the largest frame takes on the link.
-    #[must_use]
-    pub fn frame_time(&self) -> Duration {
-        let frame = largest_as(self.accounting, self.link.accounting, self.largest_frame);
-        let time = self.link.rate.time_to_send(frame);
-        time.unwrap_or(Duration::from_nanos(u64::MAX))
-    }
-}
-
 /// An admitted guarantee: proof that it was tested, and the handle to release it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Admitted {
@@ -151,35 +129,27 @@ impl Admission {
     /// # Errors
     /// The first limit of the link that is exceeded.
     pub fn test_all(&self) -> Result<(), Problem> {
-        self.moved_to(self.params.clone()).map(drop)
-    }
-
-    /// The same guarantees on another link with the same accounting.
-    pub(super) fn moved_to(&self, params: AdmissionParams) -> Result<Self, Problem> {
-        let mut moved = Self::new(params);
-        self.classes.iter().for_each(|sums| moved.add(sums));
-        moved.waiting = self.waiting;
-        let rate_limit = moved.rate_limit();
-        if moved.rate > u128::from(rate_limit.bits_per_second()) {
+        let rate_limit = self.rate_limit();
+        if self.rate > u128::from(rate_limit.bits_per_second()) {
             return Err(Problem::Rate {
-                asked: rate(moved.rate),
-                on_link: rate(moved.rate),
+                asked: rate(self.rate),
+                on_link: rate(self.rate),
                 free: Free {
                     rate: rate_limit,
-                    ..moved.free()
+                    ..self.free()
                 },
             });
         }
-        let fails = |(sums, demand): &(ClassSums, u128)| *demand > moved.limit(sums.delay);
-        if let Some((sums, demand)) = moved.demands().find(fails) {
-            return Err(moved.too_much(demand, sums.delay));
+        let fails = |(sums, demand): &(ClassSums, u128)| *demand > self.limit(sums.delay);
+        if let Some((sums, demand)) = self.demands().find(fails) {
+            return Err(self.too_much(demand, sums.delay));
         }
-        match moved.params.buffer {
-            Some(buffer) if moved.waiting > nanobits(buffer) => Err(Problem::Buffer {
-                asked: bytes_up(moved.waiting),
+        match self.params.buffer {
+            Some(buffer) if self.waiting > nanobits(buffer) => Err(Problem::Buffer {
+                asked: bytes_up(self.waiting),
                 left: buffer,
             }),
-            _ => Ok(moved),
+            _ => Ok(()),
         }
     }
 

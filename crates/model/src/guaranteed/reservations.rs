@@ -1,7 +1,7 @@
 //! The guarantees of one policy, on every link that has to admit them.
 
 use super::choice::choose;
-use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Problem, Refusal};
+use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Refusal};
 use slicewise_units::Duration;
 
 /// What one slice has reserved.
@@ -109,22 +109,6 @@ impl Reservations {
         }
     }
 
-    /// Let other links admit what is reserved: as many, with the same accounting. O(delay classes).
-    ///
-    /// # Errors
-    /// The first condition that fails on one of them. Nothing is changed then.
-    pub fn change_links(&mut self, links: &[AdmissionParams]) -> Result<(), Problem> {
-        debug_assert_eq!(
-            self.admissions.len(),
-            links.len(),
-            "links change, and stay as many"
-        );
-        let admissions = self.admissions.iter().zip(links);
-        let moved = admissions.map(|(admission, link)| admission.moved_to(link.clone()));
-        self.admissions = moved.collect::<Result<_, _>>()?;
-        Ok(())
-    }
-
     /// Release what was reserved here.
     pub fn release(&mut self, reservation: impl Into<Reservation>) {
         let reservation = reservation.into();
@@ -138,7 +122,6 @@ impl Reservations {
 mod tests {
     use super::*;
     use crate::{DelayRange, Rate};
-    use proptest::prelude::*;
     use slicewise_units::{Accounting, BitRate, ByteCount};
 
     fn link(mbit: u64) -> AdmissionParams {
@@ -171,7 +154,7 @@ mod tests {
 
     /// 50 ms of 10 Mbit/s are 62.5 kB beside the burst, and 10 ms are 12.5 kB.
     #[test]
-    fn buffers_have_room_for_what_waits_longest_also_when_links_change() {
+    fn buffers_have_room_for_what_waits_longest() {
         let with = |buffer| AdmissionParams {
             buffer: Some(ByteCount::new(buffer)),
             ..link(100)
@@ -193,11 +176,6 @@ mod tests {
         assert!(reserved.try_reserve(shorter).is_err());
         assert!(reserved.try_reserve(both).is_err());
         assert_eq!(reserved, full);
-        assert!(reserved.change_links(&[with(50_000)]).is_err());
-        reserved.change_links(&[with(90_000)]).unwrap();
-        reserved.try_reserve(shorter).unwrap();
-        reserved.release(shorter);
-        reserved.change_links(&[with(70_000)]).unwrap();
         reserved.release(both);
         assert_eq!(reserved, empty);
     }
@@ -215,41 +193,5 @@ mod tests {
         both.release(given);
         both.restore(given);
         assert_eq!(both, reserved);
-    }
-
-    proptest! {
-        #[test]
-        fn other_links_admit_what_they_would_have_admitted_one_by_one(
-            guarantees in prop::collection::vec((1u64..30, 2u64..60, 1u64..60), 0..8),
-            mbit in [10u64..200, 10u64..200],
-            buffer in prop::option::of(10_000u64..1_000_000),
-        ) {
-            let mut reserved = Reservations::new(&[link(10_000), link(10_000)]);
-            let links = mbit.map(|mbit| AdmissionParams {
-                buffer: buffer.map(ByteCount::new),
-                ..link(mbit)
-            });
-            let mut anew = Ok(Reservations::new(&links));
-            for (mbit, kilobytes, ms) in guarantees {
-                let guarantee = reserved.try_admit(&GuaranteeRequest {
-                    rate: BitRate::new(mbit * 1_000_000),
-                    burst: ByteCount::new(kilobytes * 1_000),
-                    delay: Some(Duration::from_millis(ms)),
-                    smallest_frame: ByteCount::ZERO,
-                });
-                let guarantee = guarantee.unwrap().unwrap();
-                if let Ok(fits) = &mut anew
-                    && fits.try_reserve(guarantee).is_err()
-                {
-                    anew = Err(());
-                }
-            }
-            let before = reserved.clone();
-            match (reserved.change_links(&links), anew) {
-                (Ok(()), Ok(anew)) => prop_assert_eq!(reserved, anew),
-                (Err(_), Err(())) => prop_assert_eq!(reserved, before),
-                (changed, anew) => prop_assert!(false, "{:?}, {:?}", changed, anew),
-            }
-        }
     }
 }

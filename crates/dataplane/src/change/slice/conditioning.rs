@@ -126,10 +126,9 @@ mod tests {
         };
         let mut pipeline = Pipeline::new(&params, Instant::ZERO).unwrap();
         for first in 1..10 {
-            let steps = pipeline.basis().gradual_steps(&policed(first..first + 3));
-            let steps = steps.unwrap();
-            for step in [steps.given_up, steps.given].concat() {
-                let crate::GradualStep::Slice(change) = step else {
+            let steps = pipeline.basis().diff(&policed(first..first + 3));
+            for step in steps.unwrap() {
+                let crate::Step::Slice(change) = step else {
                     panic!("{step:?}")
                 };
                 pipeline.change_slice(change, Instant::ZERO).unwrap();

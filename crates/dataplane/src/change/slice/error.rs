@@ -2,7 +2,7 @@
 
 use crate::classifier::InsertError;
 use crate::guaranteed::SliceError;
-use slicewise_model::{Problem, Refusal};
+use slicewise_model::Refusal;
 
 /// Why a slice cannot be added, changed or removed. Nothing has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,34 +82,10 @@ pub enum SliceChangeError {
         name: String,
         /// Which condition fails, and what would be accepted.
         refusal: Box<Refusal>,
-        /// What slices had before they were changed or removed, and the link if it had less, count until no frame waits that is
+        /// What slices had before they were changed or removed counts until no frame waits that is
         /// to leave under a guarantee.
         still_reserved: bool,
     },
-    /// What is guaranteed does not fit the link that is to carry it.
-    #[error("another link: {problem}{}", hint(*.still_reserved))]
-    Link {
-        /// Which condition fails.
-        problem: Problem,
-        /// As in [`Refused`](Self::Refused).
-        still_reserved: bool,
-    },
-    /// The link gets a lower rate or a smaller buffer, or changes otherwise, and frames wait that are to leave in time on the one that there is;
-    /// or it gets smaller frames, and a larger one may still be on it.
-    #[error(
-        "another link with a lower rate or a smaller buffer, or that differs otherwise: frames wait that have to leave in time on \
-         this one, or a larger one may still be on it: repeat it later"
-    )]
-    LinkLowered,
-    /// Smaller frames are to be the largest, and frames wait.
-    #[error("a smaller largest frame: {frames} frames wait: repeat it later")]
-    FramesWait {
-        /// How many.
-        frames: u32,
-    },
-    /// Deadlines are to have another resolution.
-    #[error("another longest delay gives deadlines another resolution: commit the policy whole")]
-    OtherResolution,
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.
     #[error(
         "slice `{name}`: until no frame waits that is to leave under a guarantee, the old guarantee \
@@ -159,14 +135,8 @@ impl SliceChangeError {
                 | Self::Draining { .. }
                 | Self::Moving { .. }
                 | Self::NotByFlow { .. }
-                | Self::LinkLowered
-                | Self::FramesWait { .. }
                 | Self::Committed { .. }
                 | Self::Refused {
-                    still_reserved: true,
-                    ..
-                }
-                | Self::Link {
                     still_reserved: true,
                     ..
                 }

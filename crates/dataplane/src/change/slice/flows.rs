@@ -50,9 +50,6 @@ impl Changing<'_> {
             return Ok(class);
         }
         let frames = self.tell_flows_apart(class);
-        if flows.queue.is_some() && self.ledger.flow_queue(class).is_none() {
-            self.check_not_exchanged(name, class)?;
-        }
         if flows.queue.is_some() && frames > 0 {
             let name = name.to_owned();
             return Err(SliceChangeError::NotByFlow { name, frames });
@@ -61,7 +58,7 @@ impl Changing<'_> {
     }
 
     /// Frames of a class carry the hash of their flow from now on. Returns how many wait that do not.
-    pub(super) fn tell_flows_apart(&mut self, class: u32) -> u64 {
+    fn tell_flows_apart(&mut self, class: u32) -> u64 {
         let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
             return 0;
         };

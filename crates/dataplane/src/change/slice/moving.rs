@@ -42,7 +42,7 @@ enum Way {
         /// What the slice has without them.
         kept: Part,
     },
-    /// From a slice, by its class, to another or to class-default, when the slice's frames before a place have left.
+    /// From a slice, by its class, to class-default, when the slice's frames before a place have left.
     Leaving {
         from: u32,
         serial: u64,
@@ -136,7 +136,6 @@ impl Changing<'_> {
         part: &Part,
         own: Option<u32>,
     ) -> Result<(), SliceChangeError> {
-        self.check_apart(name, part)?;
         while let Some(class) = self.ledger.parts.overlapping(part, own) {
             if self.try_finish(class) {
                 continue;
@@ -221,16 +220,6 @@ impl Changing<'_> {
     /// Frames are on their way; returns how many are before them.
     fn start(&mut self, class: u32, (part, held): (Part, FrameList), into: u32, way: Way) -> u32 {
         let is_empty = part.is_empty() && !matches!(way, Way::Removed { .. });
-        self.begin(class, (part, held), into, way);
-        let ahead = self.ahead_of(class);
-        if is_empty {
-            self.finish(class);
-            return 0;
-        }
-        if self.try_finish(class) { 0 } else { ahead }
-    }
-
-    fn begin(&mut self, class: u32, (part, held): (Part, FrameList), into: u32, way: Way) {
         match &way {
             Way::Joining { serial, .. } => {
                 self.ledger
@@ -253,18 +242,12 @@ impl Changing<'_> {
         };
         self.ledger.parts.insert(&moving.part, class);
         self.ledger.moving.insert(class, moving);
-    }
-
-    /// A class for frames on their way from one class to another, when the frames of that before a place have left.
-    pub(super) fn start_way(&mut self, from: u32, into: u32, place: Place) -> u32 {
-        let (class, serial) = (self.take_place(), self.next_serial());
-        let way = Way::Leaving {
-            from,
-            serial,
-            place,
-        };
-        self.begin(class, (Part::default(), FrameList::new()), into, way);
-        class
+        let ahead = self.ahead_of(class);
+        if is_empty {
+            self.finish(class);
+            return 0;
+        }
+        if self.try_finish(class) { 0 } else { ahead }
     }
 
     /// Have the frame memory hold frames that wait beside the queue of a class; returns how many, but for class-default.
@@ -296,12 +279,11 @@ impl Changing<'_> {
             }
             return;
         }
-        let ways = ledger.exchange.iter().flat_map(|it| it.ways_into(class));
-        for beside in ledger.joining.get(&class).copied().into_iter().chain(ways) {
-            if let Some(moving) = ledger.moving.get_mut(&beside) {
-                let before = std::mem::replace(&mut moving.room, room);
-                self.pipeline.change_room(before, room);
-            }
+        if let Some(joining) = ledger.joining.get(&class)
+            && let Some(moving) = ledger.moving.get_mut(joining)
+        {
+            let before = std::mem::replace(&mut moving.room, room);
+            self.pipeline.change_room(before, room);
         }
     }
 
@@ -375,9 +357,6 @@ impl Changing<'_> {
             }
             Way::Leaving { .. } => {
                 classifier.leave(&moving.part, class);
-                if let Some(exchange) = &mut self.ledger.exchange {
-                    exchange.end_way(class);
-                }
             }
             Way::Removed { slice, reserved } => {
                 classifier.leave(&moving.part, class);
@@ -507,8 +486,7 @@ impl Changing<'_> {
         for class in classes {
             self.try_finish(class);
         }
-        self.finish_exchange();
-        let (mut frames, mut ahead) = (Vec::new(), self.ahead_of_exchange());
+        let (mut frames, mut ahead) = (Vec::new(), BTreeSet::new());
         self.ledger.parts = Parts::default();
         for (class, mut moving) in std::mem::take(&mut self.ledger.moving) {
             let before = match moving.way {

@@ -1,6 +1,6 @@
 //! Links with a limited buffer: no guaranteed frame may be lost because it is full, so what may wait has to fit, too.
 
-use super::gradual::{change_to, kind, resolved_on, steps_to};
+use super::diff::{change_to, kind, resolved, steps_to};
 use super::*;
 use proptest::prelude::*;
 use slicewise_model::{PolicyParams, Reservations};
@@ -14,7 +14,7 @@ fn with_buffer(mut policy: PolicyParams, buffer: impl Into<Option<u64>>) -> Poli
 }
 
 fn port(kinds: &[Kind], buffer: Option<u64>) -> Port {
-    let policy = with_buffer(resolved_on(kinds, LINK).unwrap(), buffer);
+    let policy = with_buffer(resolved(kinds).unwrap(), buffer);
     let mut port = Port::new(&spec(&[]), Some(LINK));
     let change = Change::Policy(policy);
     drop(port.pipeline.apply(change, Instant::ZERO).unwrap());
@@ -74,74 +74,15 @@ fn what_waits_during_the_longer_delay_has_to_fit_while_delays_change() {
     apply(&mut port, change(&(1..=1), larger)).unwrap();
 }
 
+/// Neither delay can come first.
 #[test]
-fn a_larger_buffer_is_there_at_once_and_a_smaller_one_when_no_frame_waits() {
-    let mut port = port(&[within(80)], Some(50_000));
-    burst(&mut port, 1);
-    let policy = |buffer: Option<u64>| with_buffer(resolved_on(&[], LINK).unwrap(), buffer);
-    let mut change = |buffer| port.pipeline.change_common(&policy(buffer), Instant::ZERO);
-    assert_eq!([Some(60_000), None].map(&mut change), [Ok(()), Ok(())]);
-    let lowered = Err(SliceChangeError::LinkLowered);
-    assert_eq!(
-        [Some(60_000), Some(40_000)].map(&mut change),
-        [lowered.clone(), lowered]
-    );
-    port.run_until(IDLE);
-    let now = Instant::from_nanos(port.now());
-    port.pipeline
-        .change_common(&policy(Some(50_000)), now)
-        .unwrap();
-    let refused = port
-        .pipeline
-        .change_common(&policy(Some(40_000)), now)
-        .unwrap_err();
-    assert!(!refused.is_temporary(), "{refused}");
-}
-
-#[test]
-fn other_delays_beside_a_limited_buffer_need_room_for_both() {
-    // 40 kB may wait within 80 ms.
-    for (buffers, has_room) in [
-        ([Some(50_000), Some(50_000)], true),
-        ([None, Some(50_000)], true),
-        ([Some(50_000), None], true),
-        ([Some(10_500), Some(50_000)], false),
-    ] {
-        let port = port(&[within(10)], buffers[0]);
-        let to = |ms| with_buffer(resolved_on(&[within(ms)], LINK).unwrap(), buffers[1]);
-        let steps = |ms| steps_to(&port, &to(ms)).map(|steps| steps.len());
-        let others = usize::from(buffers[0] != buffers[1]);
-        assert_eq!(steps(80), has_room.then_some(others + 1), "{buffers:?}");
-        assert_eq!(steps(10), Some(others));
+fn another_delay_beside_a_limited_buffer_needs_a_commit() {
+    for (buffer, steps) in [(None, Some(1)), (Some(50_000), None)] {
+        let port = port(&[within(10)], buffer);
+        let to = |ms| with_buffer(resolved(&[within(ms)]).unwrap(), buffer);
+        let count = |ms| steps_to(&port, &to(ms)).map(|steps| steps.len());
+        assert_eq!((count(80), count(10)), (steps, Some(0)));
     }
-}
-
-/// 16 kB may wait of either within 20 ms and 46 kB within 80 ms, and while the delays are exchanged 92 kB of both.
-#[test]
-fn slices_exchange_delays_where_a_buffer_has_room_for_the_longer_one_of_both() {
-    let [before, after] = [[20, 80], [80, 20]].map(|delays| delays.map(within));
-    let to = |buffer| with_buffer(resolved_on(&after, LINK).unwrap(), buffer);
-    let narrow = port(&before, Some(70_000));
-    assert_eq!(steps_to(&narrow, &to(70_000)), None);
-    let mut port = port(&before, Some(95_000));
-    for vlan in [1, 2] {
-        burst(&mut port, vlan);
-    }
-    change_to(&mut port, &to(95_000));
-    assert_eq!(steps_to(&port, &to(95_000)), Some(vec![]));
-    // 33 kB are free again when no frame waits.
-    port.run_until(IDLE);
-    let other = guaranteed(1_000, 23_000, Duration::from_millis(80));
-    apply(&mut port, add(&(3..=3), other)).unwrap();
-}
-
-/// 46 kB may wait of the second slice before it gives up most of its rate, and of the first with its longer delay.
-#[test]
-fn longer_delays_come_when_all_slices_have_given_up_what_they_will_not_have() {
-    let less = guaranteed(1_000, 6_000, Duration::from_millis(80));
-    let mut port = port(&[within(20), within(80)], Some(70_000));
-    let after = resolved_on(&[within(80), less], LINK).unwrap();
-    change_to(&mut port, &with_buffer(after, 70_000));
 }
 
 fn admits(policy: &PolicyParams) -> bool {
@@ -163,7 +104,7 @@ proptest! {
         let old: Vec<Kind> = kinds.iter().map(|(old, _)| *old).collect();
         let new = kinds.iter().map(|(old, new)| Kind { by_flow: old.by_flow, ..*new });
         let new: Vec<Kind> = new.collect();
-        let (Some(before), Some(after)) = (resolved_on(&old, LINK), resolved_on(&new, LINK)) else {
+        let (Some(before), Some(after)) = (resolved(&old), resolved(&new)) else {
             return Ok(());
         };
         let after = with_buffer(after, buffers[1]);
@@ -172,7 +113,6 @@ proptest! {
         for (vlan, bytes) in frames {
             let _ = port.offer(Arrival { at: 0, vlan, bytes });
         }
-        prop_assume!(steps_to(&port, &after).is_some());
         change_to(&mut port, &after);
         prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
     }

@@ -1,4 +1,4 @@
-//! Guarantees beside slices that come, change and go, on an almost full link that changes its rate.
+//! Guarantees beside slices that come, change and go, on an almost full link.
 
 use super::reserved::{FRAME, burst, ms};
 use super::*;
@@ -71,8 +71,6 @@ enum Churn {
     Remove(u16),
     /// Slices that send what they may.
     Send(Vec<u16>),
-    /// Another rate of the link, Mbit/s.
-    Link(u64),
 }
 
 const SLICES: RangeInclusive<u16> = 1..=6;
@@ -86,7 +84,6 @@ fn churn() -> impl Strategy<Value = Churn> {
         1 => (SLICES, 4u64..95).prop_map(|(vlan, delay)| Churn::Delay(vlan, delay)),
         2 => SLICES.prop_map(Churn::Remove),
         4 => prop::collection::vec(SLICES, 1..5).prop_map(Churn::Send),
-        1 => (5u64..20).prop_map(Churn::Link),
     ]
 }
 
@@ -96,8 +93,6 @@ struct Churning {
     slices: BTreeMap<u16, Conforming>,
     /// Of each frame by when it has to have left, in order of arrival, by VLAN.
     due: BTreeMap<u16, Vec<Option<u64>>>,
-    /// How long a frame of 1,500 bytes takes on the link, ns, by since when.
-    frame: BTreeMap<u64, u64>,
 }
 
 impl Churning {
@@ -107,7 +102,6 @@ impl Churning {
             port: Port::new(&policy, Some(LINK)),
             slices: BTreeMap::new(),
             due: BTreeMap::new(),
-            frame: BTreeMap::from([(0, FRAME)]),
         }
     }
 
@@ -205,15 +199,6 @@ impl Churning {
                     self.slices.remove(&vlan);
                 }
             }
-            Churn::Link(mbit) => {
-                let link = BitRate::new(mbit * 1_000_000);
-                let policy = spec(&[]).resolve(link).unwrap();
-                let at = Instant::from_nanos(now);
-                if self.port.pipeline.change_common(&policy, at).is_ok() {
-                    self.port.set_link(link);
-                    self.frame.insert(now, 12_000_000 / mbit);
-                }
-            }
             Churn::Send(vlans) => vlans.into_iter().for_each(|vlan| self.send(vlan)),
         }
     }
@@ -241,12 +226,10 @@ proptest! {
         churning.port.run_until(u64::MAX / 2);
         for (vlan, due) in churning.due {
             let left = churning.port.departures.iter().filter(|left| left.vlan == vlan);
-            let frame = |at| churning.frame.range(..=at).next_back().map_or(0, |(_, frame)| *frame);
-            let left: Vec<u64> = left.map(|left| left.at + frame(left.at)).collect();
+            let left: Vec<u64> = left.map(|left| left.at + FRAME).collect();
             prop_assert_eq!(left.len(), due.len());
             for (left, due) in left.into_iter().zip(due) {
-                // A change of the link rounds up to a nanosecond.
-                prop_assert!(due.is_none_or(|due| left <= due + 200), "VLAN {} at {}, due {:?}", vlan, left, due);
+                prop_assert!(due.is_none_or(|due| left <= due), "VLAN {} at {}, due {:?}", vlan, left, due);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Marks and policers of slices that change while frames flow.
 
-use super::gradual::{slots, steps};
+use super::diff::{slots, steps};
 use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::meter::policer::{PolicerState, PolicerVerdict};
@@ -84,12 +84,12 @@ fn a_policy_with_other_marks_and_policers_is_changed_slice_by_slice() {
     let port = Port::new(&before, Some(LINK));
     let steps = steps(&port, &after).unwrap();
     let [
-        GradualStep::Slice(SliceChange::Conditioning {
+        Step::Slice(SliceChange::Conditioning {
             name: first,
             conditioning: to,
         }),
-        GradualStep::Slice(SliceChange::Conditioning { name: second, .. }),
-        GradualStep::Slice(SliceChange::Add(third)),
+        Step::Slice(SliceChange::Conditioning { name: second, .. }),
+        Step::Slice(SliceChange::Add(third)),
     ] = steps.as_slice()
     else {
         panic!("{steps:?}")
@@ -100,7 +100,7 @@ fn a_policy_with_other_marks_and_policers_is_changed_slice_by_slice() {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum Event {
     Add(u16, Option<u32>),
     Condition(u16, Option<u32>),
     Remove(u16),
@@ -108,14 +108,14 @@ enum Step {
     Offer(u16, u8, u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn event() -> impl Strategy<Value = Event> {
     let police = || prop::option::weighted(0.7, 100u32..4_000);
     prop_oneof![
-        2 => (1u16..5, police()).prop_map(|(vlan, police)| Step::Add(vlan, police)),
-        2 => (1u16..5, police()).prop_map(|(vlan, police)| Step::Condition(vlan, police)),
-        1 => (1u16..5).prop_map(Step::Remove),
-        1 => Just(Step::Commit),
-        4 => (1u16..5, 1u8..60, 0u64..20_000_000).prop_map(|(v, n, gap)| Step::Offer(v, n, gap)),
+        2 => (1u16..5, police()).prop_map(|(vlan, police)| Event::Add(vlan, police)),
+        2 => (1u16..5, police()).prop_map(|(vlan, police)| Event::Condition(vlan, police)),
+        1 => (1u16..5).prop_map(Event::Remove),
+        1 => Just(Event::Commit),
+        4 => (1u16..5, 1u8..60, 0u64..20_000_000).prop_map(|(v, n, gap)| Event::Offer(v, n, gap)),
     ]
 }
 
@@ -124,23 +124,23 @@ proptest! {
 
     /// Whatever other slices come, change and go, a slice is policed as if its policer were the only one.
     #[test]
-    fn each_slice_has_a_policer_of_its_own(steps in prop::collection::vec(step(), 1..60)) {
+    fn each_slice_has_a_policer_of_its_own(events in prop::collection::vec(event(), 1..60)) {
         let mut port = Port::new(&spec(&[]), None);
         let mut model: BTreeMap<u16, Option<PolicerState>> = BTreeMap::new();
         let policer = |kind: Kind, now| {
             let police = conditioning(kind).police;
             police.map(|police| PolicerState::new(&police, now))
         };
-        for step in steps {
+        for event in events {
             let now = Instant::from_nanos(port.now());
             let of = |police: Option<u32>| Kind { police, ..BEST_EFFORT };
-            match step {
-                Step::Add(vlan, police) => {
+            match event {
+                Event::Add(vlan, police) => {
                     let added = apply(&mut port, add(&(vlan..=vlan), of(police)));
                     prop_assert_eq!(added.is_ok(), !model.contains_key(&vlan));
                     model.entry(vlan).or_insert_with(|| policer(of(police), now));
                 }
-                Step::Condition(vlan, police) => {
+                Event::Condition(vlan, police) => {
                     let changed = apply(&mut port, condition(vlan, of(police)));
                     prop_assert_eq!(changed.is_ok(), model.contains_key(&vlan));
                     if let Some(known) = model.get_mut(&vlan) {
@@ -151,15 +151,15 @@ proptest! {
                         *known = new;
                     }
                 }
-                Step::Remove(vlan) => {
+                Event::Remove(vlan) => {
                     let removed = apply(&mut port, remove(&(vlan..=vlan)));
                     prop_assert_eq!(removed.is_ok(), model.remove(&vlan).is_some());
                 }
-                Step::Commit => {
+                Event::Commit => {
                     let none = Change::PolicyBesideSlices(spec(&[]).resolve(LINK).unwrap());
                     drop(port.pipeline.apply(none, now).unwrap());
                 }
-                Step::Offer(vlan, frames, gap) => {
+                Event::Offer(vlan, frames, gap) => {
                     port.run_until(port.now() + gap);
                     let now = Instant::from_nanos(port.now());
                     for sequence in 0..frames {

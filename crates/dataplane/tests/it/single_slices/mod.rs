@@ -3,24 +3,21 @@
 mod beside;
 mod buffers;
 mod churn;
-mod class_maps;
 mod conditioning;
-mod exchanges;
+mod diff;
 pub mod flows;
-mod gradual;
 mod kept;
 mod matches;
 mod policy;
 mod purge;
 mod random;
-mod rename;
 mod reserved;
 mod tenants;
 
 use crate::support::*;
 use slicewise_dataplane::{
-    Change, ClassCounters, Conditioning, DropReason, Frame, FrameOwner, GradualStep, NewSlice,
-    SliceChange, SliceChangeError, SliceChanged, SliceFlows, Stale, Verdict,
+    Change, ClassCounters, Conditioning, DropReason, Frame, FrameOwner, NewSlice, SliceChange,
+    SliceChangeError, SliceChanged, SliceFlows, Stale, Step, Verdict,
 };
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec,

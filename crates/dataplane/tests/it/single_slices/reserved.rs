@@ -384,38 +384,6 @@ fn a_change_that_fits_without_the_old_guarantee_is_carried_out_while_no_frame_wa
     apply(&mut port, add(&(2..=2), rest)).unwrap();
 }
 
-/// Frames that wait have seen the slower one until now.
-#[test]
-fn what_fits_a_faster_link_alone_is_admitted_when_no_frame_waits_that_is_to_leave_in_time() {
-    let mut port = busy(&[]);
-    let faster = BitRate::new(20_000_000);
-    let policy = spec(&[]).resolve(faster).unwrap();
-    let now = Instant::from_nanos(port.now());
-    port.pipeline.change_common(&policy, now).unwrap();
-    port.set_link(faster);
-    let most = guaranteed(11_000, 6_000, ms(20));
-    let refused = apply(&mut port, add(&(1..=1), most)).unwrap_err();
-    assert!(refused.is_temporary(), "{refused}");
-    port.run_until(IDLE / 2);
-    apply(&mut port, add(&(1..=1), most)).unwrap_err();
-    port.run_until(IDLE / 2 + 1);
-    apply(&mut port, add(&(1..=1), most)).unwrap();
-}
-
-#[test]
-fn a_link_with_a_smaller_buffer_waits_until_no_frame_does() {
-    let half = guaranteed(6_000, 6_000, ms(20));
-    let mut port = Port::new(&spec(&[(1..=1, half)]), Some(LINK));
-    let mut policy = spec(&[]).resolve(LINK).unwrap();
-    policy.links[0].buffer = Some(ByteCount::new(2_000));
-    let refused = port.pipeline.change_common(&policy, Instant::ZERO);
-    let refused = refused.unwrap_err();
-    assert!(!refused.is_temporary(), "{refused}");
-    burst(&mut port, 1, 2);
-    let refused = port.pipeline.change_common(&policy, Instant::ZERO);
-    assert_eq!(refused, Err(SliceChangeError::LinkLowered));
-}
-
 #[test]
 fn a_guarantee_that_does_not_fit_at_all_is_refused_though_its_delay_is_longer() {
     let fast = guaranteed(1_000, 9_000, ms(10));

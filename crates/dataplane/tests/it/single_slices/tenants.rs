@@ -1,6 +1,6 @@
 //! Slices that go to other tenants, and tenants that come.
 
-use super::gradual::{change_to, slots, steps_to};
+use super::diff::{change_to, slots, steps_to};
 use super::*;
 
 #[test]

@@ -130,12 +130,6 @@ impl Port {
         Self::with_shaper(spec, link, None)
     }
 
-    /// Frames leave at another rate from now on.
-    pub fn set_link(&mut self, rate: BitRate) {
-        let now = Instant::from_nanos(self.now);
-        self.link.as_mut().unwrap().set_rate(rate, now);
-    }
-
     pub fn with_shaper(
         spec: &PolicySpec,
         link: Option<BitRate>,

@@ -3,14 +3,14 @@
 use super::super::division::share_name;
 use super::super::flows::{MOST_WATCHED, Watched};
 use super::super::queues::chunks_of_queue;
-use super::{Direction, DirectionParams};
+use super::Direction;
 use crate::frame_memory::FrameMemory;
 use crate::histogram::Histogram;
 use slicewise_dataplane::{
-    ClassCounters, FlowsSeen, GradualStep, SliceChange, SliceChangeError, SliceChanged,
+    ClassCounters, FlowsSeen, SliceChange, SliceChangeError, SliceChanged, Step,
 };
-use slicewise_model::{PolicyParams, TenantParams};
-use slicewise_units::{BitRate, Instant};
+use slicewise_model::TenantParams;
+use slicewise_units::Instant;
 
 /// Slices that are found to be gone in one round.
 const MOST_GONE: usize = 8;
@@ -38,7 +38,6 @@ impl Direction {
             SliceChange::Conditioning { .. }
             | SliceChange::Flows { .. }
             | SliceChange::Matches { .. }
-            | SliceChange::Rename { .. }
             | SliceChange::Remove { .. }
             | SliceChange::Purge { .. } => return Ok(()),
         };
@@ -46,31 +45,17 @@ impl Direction {
         Ok(())
     }
 
-    /// Carry out a step towards the policy of `params`. A slice that is removed is not reported: nobody asked for that one.
+    /// Carry out a step towards another policy. A slice that is removed is not reported: nobody asked for that one.
     pub(in super::super) fn carry_out(
         &mut self,
-        step: GradualStep,
-        params: &DirectionParams,
+        step: Step,
         memory: &mut FrameMemory,
         frame_chunks: u32,
         now: Instant,
     ) -> Result<(), SliceChangeError> {
         match step {
-            GradualStep::Common(policy) => {
-                self.pipeline.change_common(&policy, now)?;
-                // Before slices have given up what they will not have, it is the link that there was.
-                let rates = |policy: &PolicyParams| -> Vec<BitRate> {
-                    policy.links.iter().map(|link| link.link.rate).collect()
-                };
-                if rates(&policy) == rates(&params.policy) {
-                    self.set_link(params.link, now);
-                }
-                Ok(())
-            }
-            GradualStep::ClassMaps(maps) => self.pipeline.exchange_class_maps(&maps, now),
-            GradualStep::FlowsApart(name) => self.pipeline.tell_flows_apart(&name, now),
-            GradualStep::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
-            GradualStep::Slice(change) => {
+            Step::Tenant(tenant) => self.pipeline.tenant(&tenant, now).map(drop),
+            Step::Slice(change) => {
                 let changed = self.change(change, false, memory, frame_chunks, now);
                 changed.map(drop)
             }
@@ -111,9 +96,6 @@ impl Direction {
             | SliceChange::Flows { .. }
             | SliceChange::Matches { .. }
             | SliceChange::Purge { .. } => Follow::Nothing,
-            SliceChange::Rename { to, .. } => {
-                Follow::Rename(to.clone(), self.pipeline.retired_class(to))
-            }
             SliceChange::Remove { name } => Follow::Remove(name.clone()),
         };
         let changed = self.pipeline.change_slice(change, now)?;
@@ -139,19 +121,6 @@ impl Direction {
                     .for_each(|&share| memory.shares_mut().want(share, chunks));
             }
             Follow::Nothing => {}
-            Follow::Rename(to, before) => {
-                if let Some(before) = before {
-                    self.of_classes.join(class, before);
-                }
-                let mut watched = self.watched.iter_mut();
-                if let Some(watched) = watched.find(|watched| watched.class == class) {
-                    watched.name.clone_from(&to);
-                }
-                let (share, name) = (self.of_classes.share(class), share_name(self.name, &to));
-                share
-                    .iter()
-                    .for_each(|&share| memory.shares_mut().rename(share, &name));
-            }
             Follow::Remove(name) => {
                 let removals = self.removing.entry(name).or_default();
                 removals.push_back(is_asked_for);
@@ -277,8 +246,6 @@ enum Follow {
     Add(String, u64, bool, Option<u32>),
     Change(u64),
     Nothing,
-    /// Its name from now on, and the class of this name that a commit removed.
-    Rename(String, Option<u32>),
     /// Its name.
     Remove(String),
 }

@@ -80,7 +80,6 @@ enum Event {
     Add(u64),
     Join(u64),
     Want(usize, u64),
-    Level(u32),
     Remove(usize),
 }
 
@@ -93,7 +92,6 @@ fn event() -> impl Strategy<Value = Event> {
         1 => divide.prop_map(|(total, wanted)| Event::Divide(total, wanted)),
         2 => (1u64..200).prop_map(Event::Add),
         2 => (1u64..200).prop_map(Event::Join),
-        1 => (0u32..200).prop_map(Event::Level),
         1 => (0usize..6, 1u64..200).prop_map(|(share, chunks)| Event::Want(share, chunks)),
         1 => (0usize..6).prop_map(Event::Remove),
     ]
@@ -157,13 +155,6 @@ proptest! {
                     let id = shares.join("joined", chunks);
                     prop_assert!(!ids.contains(&id));
                     divided.push(id);
-                    is_divided_anew = true;
-                }
-                Event::Level(level) => {
-                    let mut next = Some(0);
-                    while let Some(from) = next {
-                        next = shares.set_level(level, from, 2);
-                    }
                     is_divided_anew = true;
                 }
                 Event::Remove(at) if at < ids.len() => {

@@ -32,14 +32,6 @@ impl Changing<'_> {
         has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
     ) -> Arrived {
         let (class, headers) = (arriving.class, arriving.headers);
-        if let Some(exchanged) = self.exchanged(class, headers) {
-            return if self.ledger.moving.contains_key(&exchanged) {
-                let class = exchanged;
-                self.hold_frame(Arriving { class, ..arriving }, has_memory)
-            } else {
-                Arrived::Of(exchanged)
-            };
-        }
         self.try_finish(class);
         // If it is not there, the frame was classified before that ended, as one of a burst.
         let moving = self.ledger.moving.get(&class);

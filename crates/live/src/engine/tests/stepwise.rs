@@ -2,9 +2,9 @@
 
 use super::slices::*;
 use super::*;
-use crate::engine::{GradualChange, Progress};
+use crate::engine::{Progress, StepwiseChange};
 use slicewise_dataplane::SliceChange;
-use slicewise_model::{ClassSpec, GuaranteedSpec, PolicerSpec, RateSpec};
+use slicewise_model::{ClassSpec, PolicerSpec, RateSpec};
 use slicewise_units::ByteCount;
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ fn policies(kbit: &[u64]) -> [DirectionParams; 2] {
     directions(classes.collect(), [LINK; 2])
 }
 
-fn prepared(bench: &Bench, before: &[u64], after: &[u64]) -> GradualChange {
+fn prepared(bench: &Bench, before: &[u64], after: &[u64]) -> StepwiseChange {
     let basis = bench.engine.basis();
-    let change = basis.gradual(&policies(before), &policies(after));
+    let change = basis.stepwise(&policies(before), &policies(after));
     change.unwrap()
 }
 
@@ -28,7 +28,7 @@ fn slices_are_changed_a_few_at_a_time_while_frames_wait() {
     (0..10).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
     bench.poll();
     let mut change = prepared(&bench, &before, &after);
-    let remaining = |change: &GradualChange| change.remaining();
+    let remaining = |change: &StepwiseChange| change.remaining();
     assert_eq!(remaining(&change), 10);
     let mut left = Vec::new();
     while bench.engine.advance(&mut change, bench.now).unwrap() == Progress::More {
@@ -39,7 +39,7 @@ fn slices_are_changed_a_few_at_a_time_while_frames_wait() {
         bench
             .engine
             .basis()
-            .gradual(&policies(&before), &policies(&after))
+            .stepwise(&policies(&before), &policies(&after))
             .unwrap()
             .remaining(),
         0
@@ -67,7 +67,7 @@ fn marks_and_policers_change_between_frames() {
     bench.apply(&policies[0]);
     let mut sent = Vec::new();
     for policies in policies.windows(2) {
-        let change = bench.engine.basis().gradual(&policies[0], &policies[1]);
+        let change = bench.engine.basis().stepwise(&policies[0], &policies[1]);
         let mut change = change.unwrap();
         assert_eq!(change.remaining(), 2, "in each direction");
         assert_eq!(
@@ -120,8 +120,7 @@ fn a_slice_gets_what_another_gives_up_once_no_frame_waits_under_a_guarantee() {
 }
 
 #[test]
-fn a_link_that_counts_otherwise_is_no_gradual_change_and_a_version_tells_that_slices_have_changed()
-{
+fn another_link_needs_a_commit_and_a_version_tells_that_slices_have_changed() {
     let mut bench = bench([LINK; 2]);
     bench.apply(&policies(&[100]));
     let versions = bench.engine.basis().versions();
@@ -131,54 +130,12 @@ fn a_link_that_counts_otherwise_is_no_gradual_change_and_a_version_tells_that_sl
     assert_ne!(bench.engine.versions(), versions);
     let basis = bench.engine.basis();
     let (before, mut after) = (policies(&[100]), policies(&[200]));
-    assert_eq!(basis.gradual(&before, &after).unwrap().remaining(), 2);
+    assert_eq!(basis.stepwise(&before, &after).unwrap().remaining(), 2);
+    let rate = after[1].link.rate;
     after[1].link.accounting = Accounting::L1;
-    assert!(basis.gradual(&before, &after).is_none());
-}
-
-/// Frames of 1,000 B: the moments at which they are sent, us.
-fn sent_at(bench: &mut Bench) -> Vec<u64> {
-    let begun = bench.now;
-    let sent = bench.run_until(Instant::MAX);
-    let after = |at: Instant| at.saturating_since(begun).nanos() / 1_000;
-    sent.into_iter().map(|(at, _)| after(at)).collect()
-}
-
-#[test]
-fn a_link_gets_another_rate_between_frames_once_what_is_guaranteed_fits_it() {
-    let on = |kbit, link| directions(vec![slice(10, kbit)], [link; 2]);
-    let mut bench = bench([LINK; 2]);
-    bench.apply(&on(8_000, LINK));
-    let frames = |bench: &mut Bench| (0..4).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
-    for (before, after, waits_ms, gap_us) in [
-        (on(8_000, LINK), on(2_000, LINK / 2), 2, 1_600),
-        (on(2_000, LINK / 2), on(8_000, LINK), 0, 800),
-    ] {
-        (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
-        bench.poll();
-        let change = bench.engine.basis().gradual(&before, &after);
-        let (mut change, begun) = (change.unwrap(), bench.now);
-        assert_eq!(change.remaining(), 4, "a slice and the link, twice");
-        while change.remaining() > 0 {
-            bench.engine.advance(&mut change, bench.now).unwrap();
-            if change.remaining() > 0 {
-                let later = bench.now.saturating_add(Duration::from_millis(1));
-                bench.run_until(later);
-                bench.now = later;
-            }
-        }
-        let waited = bench.now.saturating_since(begun).nanos() / 1_000_000;
-        assert_eq!(waited, waits_ms);
-        bench.run();
-        // The faster link takes all the steps of a round: the policy is not in force yet, and departures are paced to it.
-        frames(&mut bench);
-        let sent = sent_at(&mut bench);
-        let gaps: Vec<u64> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert_eq!(gaps, [gap_us; 3]);
-        bench.assert_conserved();
-        let done = bench.engine.advance(&mut change, bench.now);
-        assert_eq!(done, Ok(Progress::Done));
-    }
+    assert!(basis.stepwise(&before, &after).is_none());
+    after[1].link = Rate::l2(BitRate::new(rate.bits_per_second() * 2));
+    assert!(basis.stepwise(&before, &after).is_none());
 }
 
 /// Slices with the numbers and queue limits that are given.
@@ -199,11 +156,14 @@ fn with_memory(slices: &[(u16, u32)], adds_slices: bool, memory_bytes: u64) -> B
     })
 }
 
-/// Put other slices in force, step by step, until time does not help any more.
+/// Put other slices in force, step by step until time does not help any more, or by a commit where there are no steps.
 fn change_to(bench: &mut Bench, before: &[(u16, u32)], after: &[(u16, u32)]) {
     let basis = bench.engine.basis();
-    let change = basis.gradual(&with_limits(before), &with_limits(after));
-    let (mut change, mut waits) = (change.unwrap(), 0);
+    let (before, after) = (with_limits(before), with_limits(after));
+    let Some(mut change) = basis.stepwise(&before, &after) else {
+        return bench.apply(&after);
+    };
+    let mut waits = 0;
     loop {
         match bench.engine.advance(&mut change, bench.now).unwrap() {
             Progress::Done => return,
@@ -331,7 +291,7 @@ fn a_reload_that_is_refused_in_the_middle_is_completed_or_taken_back_by_a_commit
         bench.apply(&policies(wanted));
         assert_eq!(bench.engine.backlog(), waiting);
         let left = bench.engine.basis();
-        let left = left.gradual(&policies(wanted), &policies(wanted));
+        let left = left.stepwise(&policies(wanted), &policies(wanted));
         assert_eq!(left.unwrap().remaining(), 0, "all of it is in force");
         let mut last = BTreeMap::new();
         for frame in bench.run() {
@@ -356,7 +316,7 @@ fn what_removed_slices_have_dropped_is_counted_whenever_a_commit_comes() {
             bench.poll();
         }
         let basis = bench.engine.basis();
-        let change = basis.gradual(&with_limits(&before), &with_limits(&[(1, 20)]));
+        let change = basis.stepwise(&with_limits(&before), &with_limits(&[(1, 20)]));
         let mut change = change.unwrap();
         while bench.engine.advance(&mut change, bench.now).unwrap() == Progress::More {}
         let end = bench
@@ -396,173 +356,4 @@ fn frames_of_a_slice_that_a_reload_removes_leave_and_are_counted_and_nobody_is_t
     bench.engine.change_slice(change, bench.now).unwrap();
     bench.poll();
     assert!(bench.engine.poll_gone().is_some());
-}
-
-/// Slices, kbit/s, whose largest frame has some size, on a link of a rate.
-fn in_common(slices: &[(u16, u64)], largest_frame: u64, link: u64) -> [DirectionParams; 2] {
-    let spec = PolicySpec {
-        name: format!("of {largest_frame}"),
-        classes: slices.iter().map(|&(id, kbit)| slice(id, kbit)).collect(),
-        discipline: Discipline::Guaranteed,
-        guaranteed: Some(GuaranteedSpec {
-            largest_frame: Some(ByteCount::new(largest_frame)),
-            ..GuaranteedSpec::default()
-        }),
-        queues: Vec::new(),
-    };
-    let direction = DirectionParams {
-        link: Rate::l2(BitRate::new(link)),
-        policy: spec.resolve(BitRate::new(link)).unwrap().into(),
-        seed: 1,
-    };
-    [direction.clone(), direction]
-}
-
-/// Carry out all steps, a try each millisecond; returns how many ms that takes.
-fn change_all(
-    bench: &mut Bench,
-    before: &[DirectionParams; 2],
-    after: &[DirectionParams; 2],
-) -> u64 {
-    let begun = bench.now;
-    let change = bench.engine.basis().gradual(before, after);
-    let mut change = change.unwrap();
-    while bench.engine.advance(&mut change, bench.now).unwrap() != Progress::Done {
-        let later = bench.now.saturating_add(Duration::from_millis(1));
-        bench.run_until(later);
-        bench.now = later;
-    }
-    let left = bench.engine.basis().gradual(after, after);
-    assert_eq!(left.unwrap().remaining(), 0);
-    bench.now.saturating_since(begun).nanos() / 1_000_000
-}
-
-/// While the largest frame becomes smaller, the link keeps its rate until slices have given up what they will not have.
-#[test]
-fn a_link_is_slower_when_what_slices_have_in_common_has_changed_and_not_before() {
-    let before = in_common(&[(10, 8_000)], 1_522, LINK);
-    let after = in_common(&[(10, 2_000)], 1_100, LINK / 2);
-    let mut bench = bench([LINK; 2]);
-    bench.apply(&before);
-    let change = bench.engine.basis().gradual(&before, &after);
-    assert_eq!(
-        change.unwrap().remaining(),
-        8,
-        "three in common, and a slice, twice"
-    );
-    let too_long = |bench: &mut Bench| {
-        bench.arrive(tagged(10, 1_300, 0));
-        bench.poll();
-        bench.run().len()
-    };
-    assert_eq!(too_long(&mut bench), 1);
-    (0..5).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
-    bench.poll();
-    // Until the last is on the wire, 4.2 ms, and then until the largest that there was would have left, 1.2 ms.
-    assert_eq!(change_all(&mut bench, &before, &after), 8);
-    assert_eq!(too_long(&mut bench), 0);
-    (0..4).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
-    let sent = sent_at(&mut bench);
-    assert!(
-        sent.windows(2).all(|pair| pair[1] - pair[0] == 1_600),
-        "{sent:?}"
-    );
-    assert_eq!(change_all(&mut bench, &after, &before), 1);
-    assert_eq!(too_long(&mut bench), 1);
-    // Smaller frames are accepted, and the rest waits.
-    let change = bench.engine.basis().gradual(&before, &after);
-    let progress = bench.engine.advance(&mut change.unwrap(), bench.now);
-    assert_ne!(progress, Ok(Progress::Done));
-    assert_eq!(too_long(&mut bench), 0);
-    (0..4).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
-    let sent = sent_at(&mut bench);
-    assert!(
-        sent.windows(2).all(|pair| pair[1] - pair[0] == 800),
-        "{sent:?}"
-    );
-    bench.assert_conserved();
-}
-
-#[test]
-fn a_slice_with_another_name_keeps_its_frames_and_what_was_counted() {
-    let named = |name: &str| {
-        let mut class = slice(10, 100);
-        name.clone_into(&mut class.name);
-        class.matches.as_mut().unwrap().name = name.to_owned();
-        directions(vec![class], [LINK; 2])
-    };
-    let policies = ["vlan10", "other"].map(named);
-    let mut bench = bench([LINK; 2]);
-    bench.apply(&policies[0]);
-    let _ = bench.engine.watch_flows(&["vlan10".to_owned()]);
-    (0..30).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
-    bench.poll();
-    assert_eq!(change_all(&mut bench, &policies[0], &policies[1]), 0);
-    let (counted, _) = bench.engine.classes(0).next().unwrap();
-    assert_eq!(
-        (counted.class.as_str(), counted.offered_frames),
-        ("other", 30)
-    );
-    assert_eq!(counted.dropped_total(), 10, "its queue is full");
-    assert_eq!(bench.run().len(), 20);
-    let (counted, delays) = bench.engine.classes(0).next().unwrap();
-    assert_eq!((counted.sent_frames, delays.count()), (20, 20));
-    let watched = bench.engine.watch_flows(&[]);
-    assert_eq!(watched[0].name, "other");
-    assert_eq!(bench.engine.poll_gone(), None);
-    // Its part of the memory goes on in a commit.
-    bench.apply(&policies[1]);
-    bench.assert_conserved();
-}
-
-/// A slice comes ahead of one that had its frames, and goes again.
-#[test]
-fn a_slice_takes_frames_from_another_while_they_wait_and_gives_them_back() {
-    let wide = || {
-        let mut class = limited(slice(10, 100), 30);
-        let map = class.matches.as_mut().unwrap();
-        map.conditions = vec![Condition::OuterVlan(10..=11)];
-        class
-    };
-    let alone = directions(vec![wide()], [LINK; 2]);
-    let ahead = directions(vec![limited(slice(11, 100), 40), wide()], [LINK; 2]);
-    let mut bench = with_memory(&[], true, 8 << 20);
-    bench.apply(&alone);
-    for (before, after, counted) in [
-        (&alone, &ahead, ["vlan11", "vlan10"]),
-        (&ahead, &alone, ["vlan10", "vlan11"]),
-    ] {
-        (0..5).for_each(|i| bench.arrive(tagged(11, 1_000, i)));
-        bench.poll();
-        let change = bench.engine.basis().gradual(before, after);
-        let mut change = change.unwrap();
-        let mut advance = |bench: &mut Bench| bench.engine.advance(&mut change, bench.now).unwrap();
-        // Each class map ends a round; a slice that goes waits for its frames, and the reload says so.
-        let progress: Vec<Progress> = (0..4).map(|_| advance(&mut bench)).collect();
-        assert_eq!(progress[..2], [Progress::More, Progress::More]);
-        let waits = matches!(progress[3], Progress::Waits(_));
-        assert_eq!(waits, counted[0] == "vlan10", "{progress:?}");
-        let offered = |bench: &Bench, name| {
-            let mut classes = bench.engine.classes(0);
-            let found = classes.find(|(class, _)| class.class == name);
-            found.map_or(0, |(class, _)| class.offered_frames)
-        };
-        let known = counted.map(|name| offered(&bench, name));
-        (5..9).for_each(|i| bench.arrive(tagged(11, 1_000, i)));
-        bench.poll();
-        let now = counted.map(|name| offered(&bench, name));
-        assert_eq!(now, [known[0] + 4, known[1]], "{counted:?}");
-        let sent = bench.run();
-        let order: Vec<u32> = sent.iter().map(|frame| number(frame)).collect();
-        assert!(order.is_sorted() && order.len() == 9, "{order:?}");
-        while waits && advance(&mut bench) != Progress::Done {
-            bench.now = bench.now.saturating_add(Duration::from_millis(1));
-        }
-        bench.poll();
-        let told = |bench: &Bench| (bench.engine.memory_needed(), bench.engine.basis().division);
-        let mut whole = with_memory(&[], true, 8 << 20);
-        whole.apply(after);
-        assert_eq!(told(&bench), told(&whole));
-        bench.assert_conserved();
-    }
 }

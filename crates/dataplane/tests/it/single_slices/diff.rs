@@ -5,46 +5,36 @@ use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Pipeline, PipelineParams};
 use slicewise_model::{PolicyParams, Rate, ShaperParams};
-use std::collections::HashSet;
 
 pub(super) fn resolved(kinds: &[Kind]) -> Option<PolicyParams> {
-    resolved_on(kinds, LINK)
-}
-
-pub(super) fn resolved_on(kinds: &[Kind], link: BitRate) -> Option<PolicyParams> {
     let classes: Vec<_> = (1..)
         .zip(kinds)
         .map(|(vlan, kind)| (vlan..=vlan, *kind))
         .collect();
-    spec(&classes).resolve(link).ok()
+    spec(&classes).resolve(LINK).ok()
 }
 
-pub(super) fn carry_out(port: &mut Port, step: GradualStep) -> Result<(), SliceChangeError> {
+pub(super) fn carry_out(port: &mut Port, step: Step) -> Result<(), SliceChangeError> {
     let now = Instant::from_nanos(port.now());
     match step {
-        GradualStep::Common(policy) => {
-            port.pipeline.change_common(&policy, now)?;
-            port.set_link(policy.links[0].link.rate);
-            Ok(())
-        }
-        GradualStep::Tenant(tenant) => port.pipeline.tenant(&tenant, now).map(drop),
-        GradualStep::ClassMaps(maps) => port.pipeline.exchange_class_maps(&maps, now),
-        GradualStep::FlowsApart(slice) => port.pipeline.tell_flows_apart(&slice, now),
-        GradualStep::Slice(change) => apply(port, change).map(drop),
+        Step::Tenant(tenant) => port.pipeline.tenant(&tenant, now).map(drop),
+        Step::Slice(change) => apply(port, change).map(drop),
     }
 }
 
-/// In their order.
-pub(super) fn steps_to(port: &Port, policy: &PolicyParams) -> Option<Vec<GradualStep>> {
-    let steps = port.pipeline.basis().gradual_steps(policy)?;
-    Some([steps.given_up, steps.given].concat())
+pub(super) fn steps_to(port: &Port, policy: &PolicyParams) -> Option<Vec<Step>> {
+    port.pipeline.basis().diff(policy)
 }
 
-/// The changes that lead to `policy` are carried out, each as soon as it is accepted, while a frame arrives every millisecond;
-/// returns how long that takes, in ms.
+/// The changes that lead to `policy` are carried out, each as soon as it is accepted, while a frame arrives every millisecond; where
+/// there are none, it is committed. Returns how long that takes, in ms.
 pub(super) fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
+    let Some(steps) = steps_to(port, policy) else {
+        commit(port, policy);
+        return 0;
+    };
     let begun = port.now();
-    for step in steps_to(port, policy).unwrap() {
+    for step in steps {
         while let Err(error) = carry_out(port, step.clone()) {
             let waited = port.now() - begun;
             assert!(error.is_temporary() && waited < 1_000_000_000, "{error}");
@@ -59,6 +49,12 @@ pub(super) fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
         }
     }
     (port.now() - begun) / 1_000_000
+}
+
+fn commit(port: &mut Port, policy: &PolicyParams) {
+    let now = Instant::from_nanos(port.now());
+    let change = Change::PolicyBesideSlices(policy.clone());
+    drop(port.pipeline.apply(change, now).unwrap());
 }
 
 /// Frames wait that are to leave under a guarantee of VLAN 2 for 2.4 ms.
@@ -99,97 +95,48 @@ fn two_slices_exchange_what_neither_could_have_beside_the_other() {
 }
 
 #[test]
-fn what_is_no_parameter_of_a_slice_is_no_change_of_single_slices() {
+fn what_slices_have_in_common_or_what_looks_at_frames_needs_a_commit() {
     let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
+    let own = || spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
     let port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
-    let classes = |spec: PolicySpec| steps_to(&port, &spec.resolve(LINK).unwrap());
-    assert_eq!(classes(spec(&[(1..=1, kind), (2..=2, kind)])), Some(vec![]));
+    assert_eq!(steps_to(&port, &own()), Some(vec![]));
     let other = policy(vec![vlan_class(1), vlan_class(2)]);
-    assert_eq!(classes(other), None);
-    let mut other_link = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
-    other_link.links[0].link.accounting = Accounting::L1;
-    assert_eq!(steps_to(&port, &other_link), None, "it counts more");
-    let mut shaped = spec(&[(1..=1, kind), (2..=2, kind)]).resolve(LINK).unwrap();
-    shaped.classes[1].shape = Some(ShaperParams {
-        rate: Rate::l2(LINK),
-        burst: ByteCount::new(3_000),
-        priority_borrows: false,
-    });
-    assert_eq!(steps_to(&port, &shaped), None, "a shaper");
-    other_link.links.clear();
-    assert_eq!(steps_to(&port, &other_link), None, "no link");
-}
-
-#[test]
-fn a_slower_link_waits_for_what_slices_give_up_and_a_faster_one_for_nothing() {
-    let of = |cir| guaranteed(cir, 3_000, Duration::from_millis(20));
-    let (much, little) = ([of(6_000), of(3_000)], [of(3_000), of(3_000)]);
-    let mut port = Port::new(&spec(&[(1..=1, much[0]), (2..=2, much[1])]), Some(LINK));
-    let slower = resolved_on(&little, rate("7.5 Mbit/s")).unwrap();
-    let steps = steps_to(&port, &slower).unwrap();
-    assert!(
-        matches!(&steps[..], [GradualStep::Slice(_), GradualStep::Common(_)]),
-        "{steps:?}"
-    );
-    let refused = carry_out(&mut port, steps[1].clone()).unwrap_err();
-    assert!(
-        !refused.is_temporary(),
-        "nothing was given up yet: {refused}"
-    );
-    let text = refused.to_string();
-    let expected =
-        "another link: guarantees 9 Mbit/s (L2), but only 7.5 Mbit/s (L2) of the link is free";
-    assert!(text.starts_with(expected), "{text}");
-    promise(&mut port);
-    let waited = change_to(&mut port, &slower);
-    assert!(PROMISED.contains(&waited), "{waited}");
-    // What is reserved is that on the slower link.
-    let too_much = change(&(2..=2), of(5_000));
-    apply(&mut port, too_much.clone()).unwrap_err();
-    let before = port.pipeline.version();
-    let faster = resolved(&much).unwrap();
-    assert_eq!(change_to(&mut port, &faster), 0);
-    assert_eq!(port.pipeline.version(), before + 2);
-    assert_eq!(steps_to(&port, &faster), Some(vec![]));
-    apply(&mut port, change(&(1..=1), of(3_000))).unwrap();
-    let later = port.now() + 30_000_000;
-    port.run_until(later);
-    apply(&mut port, too_much).unwrap();
-}
-
-#[test]
-fn slices_whose_flows_get_queues_wait_at_the_same_time_for_frames_that_came_before() {
-    let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
+    assert_eq!(steps_to(&port, &other.resolve(LINK).unwrap()), None);
+    let other_link = spec(&[(1..=1, kind), (2..=2, kind)]);
+    let other_link = other_link.resolve(rate("20 Mbit/s")).unwrap();
+    assert_eq!(steps_to(&port, &other_link), None);
+    type Named = (&'static str, fn(&mut PolicyParams));
+    let changes: [Named; 6] = [
+        ("name", |policy| policy.name = "other".to_owned()),
+        ("counting", |policy| {
+            policy.links[0].link.accounting = Accounting::L1;
+        }),
+        ("buffer", |policy| {
+            policy.links[0].buffer = Some(ByteCount::new(1_000_000));
+        }),
+        ("largest frame", |policy| {
+            policy.guaranteed.as_mut().unwrap().largest_frame = ByteCount::new(1_000);
+        }),
+        ("links", |policy| policy.links.clear()),
+        ("shaper", |policy| {
+            policy.classes[1].shape = Some(ShaperParams {
+                rate: Rate::l2(LINK),
+                burst: ByteCount::new(3_000),
+                priority_borrows: false,
+            });
+        }),
+    ];
+    for (what, change) in changes {
+        let mut policy = own();
+        change(&mut policy);
+        assert_eq!(steps_to(&port, &policy), None, "{what}");
+    }
     let by_flow = Kind {
         by_flow: true,
         ..kind
     };
-    let mut port = Port::new(&spec(&[(1..=1, kind), (2..=2, kind)]), Some(LINK));
-    // 16 ms for those of each slice, and half of the link for either.
-    for number in 0..40 {
-        let vlan = 1 + number % 2;
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan,
-            bytes: 1_000,
-        });
-    }
-    let after = resolved(&[by_flow; 2]).unwrap();
-    assert_eq!(steps_to(&port, &after).unwrap().len(), 4);
-    let waited = change_to(&mut port, &after);
-    assert!((30..=45).contains(&waited), "{waited}");
-    let before = resolved(&[kind; 2]).unwrap();
-    assert_eq!(steps_to(&port, &before).unwrap().len(), 2);
-    assert_eq!(change_to(&mut port, &before), 0);
-}
-
-#[test]
-fn a_policy_without_slices_has_no_links_that_admit_any() {
-    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(LINK));
-    let policy = spec(&[]).resolve(LINK).unwrap();
-    let refused = port.pipeline.change_common(&policy, Instant::ZERO);
-    let refused = refused.unwrap_err();
-    assert!(matches!(refused, SliceChangeError::NotGuaranteed { .. }));
+    let by_flow = resolved(&[by_flow, kind]).unwrap();
+    assert_eq!(steps_to(&port, &by_flow), None, "flow queue");
 }
 
 #[test]
@@ -209,7 +156,7 @@ fn slices_that_were_added_one_by_one_stay_as_they_are() {
     let more = guaranteed(3_000, 3_000, Duration::from_millis(20));
     let policy = resolved(&[more]).unwrap();
     let changes = steps_to(&port, &policy).unwrap();
-    assert_eq!(changes, [GradualStep::Slice(change(&(1..=1), more))]);
+    assert_eq!(changes, [Step::Slice(change(&(1..=1), more))]);
     // Beside the added slice it does not fit.
     let too_much = guaranteed(9_500, 3_000, Duration::from_millis(20));
     let policy = resolved(&[too_much]).unwrap();
@@ -235,7 +182,7 @@ pub(super) fn slots(
     guaranteed_policy(classes)
 }
 
-pub(super) fn steps(port: &Port, spec: &PolicySpec) -> Option<Vec<GradualStep>> {
+pub(super) fn steps(port: &Port, spec: &PolicySpec) -> Option<Vec<Step>> {
     let policy = spec.resolve(LINK).unwrap();
     steps_to(port, &policy)
 }
@@ -270,76 +217,50 @@ fn class_name(pipeline: &Pipeline, vlan: u16) -> String {
 }
 
 #[test]
-fn slices_come_and_go_and_class_maps_that_meet_are_exchanged() {
+fn slices_come_and_go_unless_class_maps_that_meet_others_change() {
     let kind = guaranteed(1_000, 3_000, Duration::from_millis(20));
     let of = |vlans: &RangeInclusive<u16>| Some((vlans.clone(), kind));
     let before = [of(&(1..=2)), of(&(3..=3))];
     let port = Port::new(&slots(&before, false), Some(LINK));
     let counts = |slices: &[Option<(RangeInclusive<u16>, Kind)>], is_reversed| {
         let steps = steps(&port, &slots(slices, is_reversed))?;
-        let exchanges = steps.iter();
-        let exchanges = exchanges.filter(|step| matches!(step, GradualStep::ClassMaps(_)));
         let count = |wanted: fn(&SliceChange) -> bool| {
-            let changes = steps.iter().filter_map(|step| match step {
-                GradualStep::Slice(change) => Some(change),
-                _ => None,
-            });
-            changes.filter(|change| wanted(change)).count()
+            let is_wanted = |step: &&Step| matches!(step, Step::Slice(change) if wanted(change));
+            steps.iter().filter(is_wanted).count()
         };
         Some([
             count(|change| matches!(change, SliceChange::Add(_))),
             count(|change| matches!(change, SliceChange::Matches { .. })),
             count(|change| matches!(change, SliceChange::Remove { .. })),
-            exchanges.count(),
             steps.len(),
         ])
     };
     let [first, second] = before.clone();
     let (first, second) = (|| first.clone(), || second.clone());
-    assert_eq!(counts(&[first(), second()], true), Some([0; 5]), "order");
-    assert_eq!(counts(&[first()], false), Some([0, 0, 1, 0, 1]));
+    assert_eq!(counts(&[first(), second()], true), Some([0; 4]), "order");
+    assert_eq!(counts(&[first()], false), Some([0, 0, 1, 1]));
     let third = |vlans| vec![first(), second(), of(&vlans)];
     for is_reversed in [false, true] {
-        assert_eq!(counts(&third(4..=5), is_reversed), Some([1, 0, 0, 0, 1]));
+        assert_eq!(counts(&third(4..=5), is_reversed), Some([1, 0, 0, 1]));
     }
-    assert_eq!(
-        counts(&third(3..=4), true),
-        Some([1, 0, 0, 1, 3]),
-        "it takes a frame of `s1`"
-    );
+    let ahead = counts(&third(3..=4), true);
+    assert_eq!(ahead, None, "it takes a frame of `s1`");
     let behind = counts(&third(3..=4), false);
-    assert_eq!(behind, Some([1, 0, 0, 0, 1]), "`s1` keeps it");
-    assert_eq!(
-        counts(&[None, second(), of(&(4..=4))], true),
-        Some([1, 0, 1, 0, 2])
-    );
-    assert_eq!(
-        counts(&[None, second(), of(&(2..=2))], false),
-        Some([1, 0, 1, 1, 4]),
-        "half of `s0` is taken over by another"
-    );
-    assert_eq!(
-        counts(&[of(&(2..=2)), second()], false),
-        Some([0, 1, 0, 0, 1])
-    );
-    let exchanged = counts(&[second(), first()], false);
-    assert_eq!(exchanged, Some([0, 0, 0, 1, 1]));
-    let wide = of(&(1..=900));
-    let walked = counts(&[first(), second(), wide], false);
-    assert_eq!(walked, Some([1, 0, 0, 1, 3]));
+    assert_eq!(behind, Some([1, 0, 0, 1]), "`s1` keeps it");
+    let other = counts(&[None, second(), of(&(4..=4))], true);
+    assert_eq!(other, Some([1, 0, 1, 2]));
+    let half = counts(&[None, second(), of(&(2..=2))], false);
+    assert_eq!(half, None, "half of `s0` is taken over by another");
+    let less = counts(&[of(&(2..=2)), second()], false);
+    assert_eq!(less, Some([0, 1, 0, 1]));
+    assert_eq!(counts(&[second(), first()], false), None);
+    assert_eq!(counts(&[first(), second(), of(&(1..=900))], false), None);
     // Of class maps that meet, the order counts.
     let port = Port::new(&slots(&third(2..=4), false), Some(LINK));
-    let moved = steps(&port, &slots(&third(2..=4), true)).unwrap();
-    assert!(
-        matches!(moved[..], [GradualStep::ClassMaps(_)]),
-        "{moved:?}"
-    );
+    assert_eq!(steps(&port, &slots(&third(2..=4), true)), None);
     let fourth = [third(2..=4), vec![of(&(7..=7))]].concat();
     let added = steps(&port, &slots(&fourth, false)).unwrap();
-    assert!(matches!(
-        &added[..],
-        [GradualStep::Slice(SliceChange::Add(_))]
-    ));
+    assert!(matches!(&added[..], [Step::Slice(SliceChange::Add(_))]));
 }
 
 #[test]
@@ -388,12 +309,7 @@ fn a_commit_of_slices_in_another_order_leaves_class_default_where_it_is() {
         let (at, bytes) = (port.now(), 1_000);
         let _ = port.offer(Arrival { at, vlan, bytes });
     }
-    let now = Instant::from_nanos(port.now());
-    drop(
-        port.pipeline
-            .apply(Change::PolicyBesideSlices(two), now)
-            .unwrap(),
-    );
+    commit(&mut port, &two);
     port.run_until(u64::MAX / 2);
     let order: Vec<u16> = port.departures.iter().map(|left| left.vlan).collect();
     assert_eq!(order[3..], [3; 4], "{order:?}");
@@ -439,15 +355,7 @@ proptest! {
             (_, _, 3) => None,
             _ => new.clone(),
         });
-        // Some have another name, too.
-        let renamed = slices.iter().map(|(old, new, alike)| match (old, new) {
-            (Some((vlans, kind)), other) if *alike == 3 => {
-                let kind = other.as_ref().map_or(*kind, |(_, other)| *other);
-                Some((vlans.clone(), kind))
-            }
-            _ => None,
-        });
-        let new: Vec<_> = new.chain(renamed).collect();
+        let new: Vec<_> = new.collect();
         let specs = [slots(&old, is_reversed[0]), slots(&new, is_reversed[1])];
         let [Ok(before), Ok(after)] = specs.each_ref().map(|spec| spec.resolve(LINK)) else {
             return Ok(());
@@ -456,14 +364,6 @@ proptest! {
         for (vlan, bytes) in frames {
             let _ = port.offer(Arrival { at: 0, vlan, bytes });
         }
-        let Some(steps) = steps_to(&port, &after) else { return Ok(()); };
-        // None of them is removed and added.
-        let kept = slices.iter().filter(|(_, _, alike)| *alike == 3);
-        let kept = kept.filter_map(|(old, _, _)| Some(old.as_ref()?.0.clone()));
-        // Of those with the same class map, one is.
-        let kept = kept.collect::<HashSet<_>>().len();
-        let is_renamed = |step: &&GradualStep| matches!(step, GradualStep::Slice(SliceChange::Rename { .. }));
-        prop_assert!(steps.iter().filter(is_renamed).count() >= kept);
         let waited = change_to(&mut port, &after);
         prop_assert!(waited <= 400, "{waited}");
         prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
@@ -529,7 +429,7 @@ proptest! {
             }
         };
         arrive(&mut port, 40);
-        let Some(steps) = steps_to(&port, &after) else { return Ok(()); };
+        let steps = steps_to(&port, &after).unwrap_or_default();
         for step in steps.into_iter().take(steps_taken) {
             if carry_out(&mut port, step).is_err() {
                 break;
@@ -537,14 +437,11 @@ proptest! {
             arrive(&mut port, 2);
         }
         let [target, other] = if goes_back { [before, after] } else { [after, before] };
-        let now = Instant::from_nanos(port.now());
-        drop(port.pipeline.apply(Change::PolicyBesideSlices(target.clone()), now).unwrap());
+        commit(&mut port, &target);
         prop_assert_eq!(steps_to(&port, &target), Some(vec![]));
         arrive(&mut port, 40);
-        if steps_to(&port, &other).is_some() {
-            change_to(&mut port, &other);
-            prop_assert_eq!(steps_to(&port, &other), Some(vec![]));
-        }
+        change_to(&mut port, &other);
+        prop_assert_eq!(steps_to(&port, &other), Some(vec![]));
         arrive(&mut port, usize::MAX);
         port.run_until(u64::MAX / 2);
         prop_assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped);
@@ -560,19 +457,11 @@ proptest! {
     #[test]
     fn any_two_policies_with_the_same_slices_are_exchanged_while_frames_wait(
         kinds in prop::collection::vec((kind(), kind()), 1..5),
-        mbit in prop_oneof![Just(10), 5u64..20],
         frames in prop::collection::vec((1u16..5, 60u32..1522), 0..60),
     ) {
         let old: Vec<Kind> = kinds.iter().map(|(old, _)| *old).collect();
-        // On a slower link frames arrive faster than they leave, so that those before a flow queue may wait for long.
-        let is_slower = mbit < 10;
-        let new = kinds.iter().map(|(old, new)| Kind {
-            by_flow: if is_slower { old.by_flow } else { new.by_flow },
-            ..*new
-        });
-        let new: Vec<Kind> = new.collect();
-        let link = BitRate::new(mbit * 1_000_000);
-        let (Some(before), Some(after)) = (resolved(&old), resolved_on(&new, link)) else {
+        let new: Vec<Kind> = kinds.iter().map(|(_, new)| *new).collect();
+        let (Some(before), Some(after)) = (resolved(&old), resolved(&new)) else {
             return Ok(());
         };
         let classes: Vec<_> = (1..).zip(&old).map(|(vlan, kind)| (vlan..=vlan, *kind)).collect();
@@ -581,13 +470,10 @@ proptest! {
             let _ = port.offer(Arrival { at: 0, vlan, bytes });
         }
         let waited = change_to(&mut port, &after);
-        // All frames have to leave.
-        let gets_queues = old.iter().zip(&new).any(|(old, new)| !old.by_flow && new.by_flow);
-        let most = if is_slower || gets_queues { 400 } else { 100 };
-        prop_assert!(waited <= most, "{waited}");
+        prop_assert!(waited <= 100, "{waited}");
         prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
         let back = steps_to(&port, &before);
-        prop_assert_eq!(back.map(|changes| changes.is_empty()), Some(before == after));
+        prop_assert_eq!(back.is_some_and(|changes| changes.is_empty()), before == after);
         port.run_until(u64::MAX / 2);
         for class in port.pipeline.counters() {
             let gone = class.sent_frames + class.dropped_total();
