@@ -23,6 +23,7 @@ mod ios;
 mod libreqos;
 mod network_control;
 mod output;
+mod pages;
 mod plan;
 mod round_trip;
 mod scripts;

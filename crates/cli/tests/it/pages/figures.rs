@@ -1,0 +1,234 @@
+//! Tables of figures from results.
+//!
+//! ```text
+//! <!-- figures: slicewise run studies/upgrade.yaml
+//! each slice=video span=steady scenario=overload quantity=loss_ratio as=%
+//! rows policy=fifo | policy=minimum | -
+//! columns - | phase=before | phase=upgraded
+//! -->
+//! ```
+//!
+//! Each row and column of the table has keys, or `-` where it is written by hand. Together with those of `each` they
+//! select a row (without keys of no value) of `data/FILE.csv` (`file`, by default `cells`) of the study, or of one of its cases (`case`), by values of columns. `value`
+//! names the column with the figure (`mean`), and `as` its unit and number of significant digits (`ms:3`); `±` behind
+//! that adds half of the 95 % interval. `take` is `sum`, `mean`, `least` or `most` of several rows.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+type Keys = BTreeMap<String, String>;
+
+/// Cells of a table.
+pub struct Spec {
+    /// Command that makes the results.
+    pub command: String,
+    each: Keys,
+    rows: Vec<Option<Keys>>,
+    columns: Vec<Option<Keys>>,
+}
+
+fn keys(text: &str) -> Result<Keys, String> {
+    let words = text.split_whitespace();
+    let pair = |word: &str| {
+        let pair = word
+            .split_once('=')
+            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+        pair.ok_or_else(|| format!("`{word}` is not KEY=VALUE"))
+    };
+    words.map(pair).collect()
+}
+
+fn parts(text: &str) -> Result<Vec<Option<Keys>>, String> {
+    let part = |part: &str| match part.trim() {
+        "-" => Ok(None),
+        part => keys(part).map(Some),
+    };
+    text.split('|').map(part).collect()
+}
+
+impl Spec {
+    /// Reads the comment above a table: what stands behind `figures` in its first line, and its other lines.
+    pub fn read(first: &str, rest: &[&str]) -> Result<Self, String> {
+        let (_, command) = first.split_once(": ").ok_or("the command is missing")?;
+        let mut spec = Self {
+            command: command.to_owned(),
+            each: Keys::new(),
+            rows: Vec::new(),
+            columns: Vec::new(),
+        };
+        for line in rest {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("each", text) => spec.each.extend(keys(text)?),
+                ("rows", text) => spec.rows.extend(parts(text)?),
+                ("columns", text) => spec.columns.extend(parts(text)?),
+                (other, _) => return Err(format!("`{other}` is not each, rows or columns")),
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Fills the cells of a table from results.
+    pub fn filled(&self, table: &[&str], results: &Path) -> Result<Vec<String>, String> {
+        let study = self
+            .command
+            .split_whitespace()
+            .find(|word| word.ends_with(".yaml"));
+        let study = study
+            .and_then(|path| Path::new(path).file_stem())
+            .ok_or("the command names no study")?;
+        let study = study.to_str().unwrap();
+        if table.len() != self.rows.len() + 2 {
+            return Err(format!(
+                "{} rows are described, {} are there",
+                self.rows.len(),
+                table.len().saturating_sub(2)
+            ));
+        }
+        let (head, body) = table.split_at(2);
+        let mut filled: Vec<String> = head.iter().map(|line| (*line).to_owned()).collect();
+        for (line, row) in body.iter().zip(&self.rows) {
+            let mut cells: Vec<String> = line
+                .trim_matches('|')
+                .split('|')
+                .map(|cell| cell.trim().to_owned())
+                .collect();
+            if cells.len() != self.columns.len() {
+                return Err(format!(
+                    "{} columns are described, {} are there: {line}",
+                    self.columns.len(),
+                    cells.len()
+                ));
+            }
+            for (cell, column) in cells.iter_mut().zip(&self.columns) {
+                if let (Some(row), Some(column)) = (row, column) {
+                    let mut keys = self.each.clone();
+                    keys.extend(row.clone());
+                    keys.extend(column.clone());
+                    *cell = figure(keys.clone(), study, results)
+                        .map_err(|what| format!("{keys:?}: {what}"))?;
+                }
+            }
+            filled.push(format!("| {} |", cells.join(" | ")));
+        }
+        Ok(filled)
+    }
+}
+
+/// Text of a cell.
+fn figure(mut keys: Keys, study: &str, results: &Path) -> Result<String, String> {
+    let mut option =
+        |name: &str, otherwise: &str| keys.remove(name).unwrap_or_else(|| otherwise.to_owned());
+    let (file, value, format, take) = (
+        option("file", "cells"),
+        option("value", "mean"),
+        option("as", ""),
+        option("take", "only"),
+    );
+    keys.retain(|_, value| !value.is_empty());
+    let mut folder = results.join(study);
+    if let Some(case) = keys.remove("case") {
+        folder.push(format!("{study}-{case}"));
+    }
+    if let Some(phase) = keys.remove("phase") {
+        let policy = keys.get_mut("policy").ok_or("`phase` without `policy`")?;
+        *policy += &format!("/{phase}");
+    }
+    let path = folder.join("data").join(file + ".csv");
+    let mut reader =
+        csv::Reader::from_path(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let rows: Vec<Keys> = reader
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    let rows: Vec<Keys> = rows
+        .into_iter()
+        .filter(|row| keys.iter().all(|(key, value)| row.get(key) == Some(value)))
+        .collect();
+    let column = |name: &str| -> Result<Vec<String>, String> {
+        let values = rows.iter().map(|row| row.get(name).cloned());
+        values
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("there is no column `{name}`"))
+    };
+    let values = column(&value)?;
+    let combined = match (&*take, &*values) {
+        (_, []) => return Err("no row has these values".into()),
+        ("only", [value]) if format.is_empty() => return Ok(value.clone()),
+        ("only", [value]) => number(value)?,
+        ("only", more) => return Err(format!("{} rows have these values", more.len())),
+        (how, values) => combined(how, values)?,
+    };
+    let half = if format.ends_with('±') {
+        Some((number(&column("interval_high")?[0])? - number(&column("interval_low")?[0])?) / 2.0)
+    } else {
+        None
+    };
+    written(combined, half, format.trim_end_matches('±'))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+fn combined(how: &str, values: &[String]) -> Result<f64, String> {
+    let values: Vec<f64> = values
+        .iter()
+        .map(|value| number(value))
+        .collect::<Result<_, _>>()?;
+    let sum: f64 = values.iter().sum();
+    match how {
+        "sum" => Ok(sum),
+        "mean" => Ok(sum / values.len() as f64),
+        "least" => Ok(values.into_iter().fold(f64::INFINITY, f64::min)),
+        "most" => Ok(values.into_iter().fold(f64::NEG_INFINITY, f64::max)),
+        other => Err(format!("`{other}` is not sum, mean, least or most")),
+    }
+}
+
+/// A value in a unit, with significant digits.
+fn written(value: f64, half: Option<f64>, format: &str) -> Result<String, String> {
+    let (unit, digits) = format.split_once(':').unwrap_or((format, "3"));
+    let digits: i32 = digits
+        .parse()
+        .map_err(|_| format!("`{format}` is not UNIT:DIGITS"))?;
+    let (scale, behind) = match unit {
+        "n" => (1.0, ""),
+        "us" => (1e3, ""),
+        "ms" => (1e6, ""),
+        "s" => (1e9, ""),
+        "Mbit/s" => (1e6, ""),
+        "Gbit/s" => (1e9, ""),
+        "kB" => (1e3, ""),
+        "%" => (1e-2, " %"),
+        other => return Err(format!("`{other}` is no unit")),
+    };
+    let value = value / scale;
+    let decimals = match format!("{value:e}")
+        .split_once('e')
+        .and_then(|(_, magnitude)| magnitude.parse::<i32>().ok())
+    {
+        Some(magnitude) if value != 0.0 => usize::try_from(digits - 1 - magnitude).unwrap_or(0),
+        _ => 0,
+    };
+    let half = half.map_or(String::new(), |half| {
+        format!(" ± {}", with_commas(half / scale, decimals))
+    });
+    Ok(with_commas(value, decimals) + &half + behind)
+}
+
+/// A number with these decimals, and commas from 10,000 on.
+fn with_commas(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if value.abs() < 9_999.5 {
+        return text;
+    }
+    let end = text.find('.').unwrap_or(text.len());
+    let mut grouped = text[end..].to_owned();
+    for (index, digit) in text[..end].chars().rev().enumerate() {
+        if index > 0 && index % 3 == 0 && digit.is_ascii_digit() {
+            grouped.insert(0, ',');
+        }
+        grouped.insert(0, digit);
+    }
+    grouped
+}
