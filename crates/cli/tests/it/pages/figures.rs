@@ -8,7 +8,7 @@
 //! -->
 //! ```
 //!
-//! Each row and column of the table has keys, or `-` where it is written by hand. Together with those of `each` they
+//! Each row and column of the table has keys, `*` for none, or `-` where it is written by hand. Together with those of `each` they
 //! select a row (without keys of no value) of `data/FILE.csv` (`file`, by default `cells`) of the study, or of one of its cases (`case`), by values of columns. `value`
 //! names the column with the figure (`mean`), and `as` its unit and number of significant digits (`ms:3`); `±` behind
 //! that adds half of the 95 % interval. `take` is `sum`, `mean`, `least` or `most` of several rows.
@@ -41,6 +41,7 @@ fn keys(text: &str) -> Result<Keys, String> {
 fn parts(text: &str) -> Result<Vec<Option<Keys>>, String> {
     let part = |part: &str| match part.trim() {
         "-" => Ok(None),
+        "*" => Ok(Some(Keys::new())),
         part => keys(part).map(Some),
     };
     text.split('|').map(part).collect()
