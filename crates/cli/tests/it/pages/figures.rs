@@ -126,6 +126,7 @@ fn figure(mut keys: Keys, study: &str, results: &Path) -> Result<String, String>
         option("take", "only"),
     );
     keys.retain(|_, value| !value.is_empty());
+    let per = keys.remove("per");
     let mut folder = results.join(study);
     if let Some(case) = keys.remove("case") {
         folder.push(format!("{study}-{case}"));
@@ -158,6 +159,10 @@ fn figure(mut keys: Keys, study: &str, results: &Path) -> Result<String, String>
         ("only", [value]) => number(value)?,
         ("only", more) => return Err(format!("{} rows have these values", more.len())),
         (how, values) => combined(how, values)?,
+    };
+    let combined = match per {
+        Some(per) => combined / self::combined(&take, &column(&per)?)?,
+        None => combined,
     };
     let half = if format.ends_with('±') {
         Some((number(&column("interval_high")?[0])? - number(&column("interval_low")?[0])?) / 2.0)
