@@ -29,9 +29,9 @@ pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use named_queue::{QueueParams, QueueSpec};
 pub use policy::{
-    BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec,
-    MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams,
-    ShaperSpec,
+    BurstBits, BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec,
+    GuaranteedSpec, MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec,
+    ShaperParams, ShaperSpec,
 };
 pub use queue::{
     QueueLimitParams, QueueLimitSpec, RedCurve, RedCurveSpec, WredKey, WredParams, WredSpec,

@@ -61,15 +61,47 @@ impl From<Duration> for BurstSpec {
     }
 }
 
+/// A shaper's burst as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BurstBits {
+    /// A number of bits.
+    Bits(u64),
+    /// What the rate sends in this time.
+    Time(Duration),
+}
+
+impl BurstBits {
+    /// The burst in bits at `rate`.
+    #[must_use]
+    pub fn at(self, rate: BitRate) -> u64 {
+        match self {
+            Self::Bits(bits) => bits,
+            Self::Time(time) => rate.bytes_in(time).bits(),
+        }
+    }
+}
+
+impl From<u64> for BurstBits {
+    fn from(bits: u64) -> Self {
+        Self::Bits(bits)
+    }
+}
+
+impl From<Duration> for BurstBits {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
 /// Token-bucket shaping as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShaperSpec {
     /// Average rate, before `peak` is applied.
     pub rate: RateSpec,
-    /// Committed burst Bc in bits; default 4 ms at the rate.
-    pub committed_burst_bits: Option<u64>,
-    /// Excess burst Be in bits; default equal to Bc where `peak`, else 0.
-    pub excess_burst_bits: Option<u64>,
+    /// Committed burst Bc; default 4 ms at the rate.
+    pub committed_burst_bits: Option<BurstBits>,
+    /// Excess burst Be; default equal to Bc where `peak`, else 0.
+    pub excess_burst_bits: Option<BurstBits>,
     /// Send Bc + Be every Tc instead of Bc: a rate of `rate × (1 + Be/Bc)`.
     pub peak: bool,
     /// What the rate counts.

@@ -484,14 +484,13 @@ impl ClassResolver<'_> {
 
     fn shaper(&self, spec: ShaperSpec) -> Result<ShaperParams, PolicyError> {
         let rate = self.rate(spec.rate, "shape")?;
-        let bc = match spec.committed_burst_bits {
+        let bc = match spec.committed_burst_bits.map(|burst| burst.at(rate)) {
             Some(0) => return Err(self.error("shape", "has a committed burst of zero")),
             Some(bits) => bits,
             None => rate.bytes_in(SHAPER_BURST).bits().max(1),
         };
-        let be = spec
-            .excess_burst_bits
-            .unwrap_or(if spec.peak { bc } else { 0 });
+        let excess = spec.excess_burst_bits.map(|burst| burst.at(rate));
+        let be = excess.unwrap_or(if spec.peak { bc } else { 0 });
         let total = bc.saturating_add(be);
         let rate = if spec.peak {
             rate.scaled(total, bc)

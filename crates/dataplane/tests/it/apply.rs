@@ -163,7 +163,7 @@ fn a_change_of_rate_keeps_the_credit_and_the_counters() {
     let shaped = |text: &str| {
         let mut class = class(1, Kind::Shaped).unwrap();
         class.shape.as_mut().unwrap().rate = RateSpec::Absolute(rate(text));
-        class.shape.as_mut().unwrap().committed_burst_bits = Some(16_000);
+        class.shape.as_mut().unwrap().committed_burst_bits = Some(16_000.into());
         policy(vec![class])
     };
     let mut port = Port::new(&shaped("8 Mbit/s"), None);

@@ -11,9 +11,7 @@ use super::policy_map::PolicyMapText;
 use super::reach::Reach;
 use super::sections::Skipped;
 use crate::error::{Report, TextError, TextNote, closest, quoted};
-use slicewise_model::{
-    ClassMap, ClassSpec, Condition, Discipline, PolicerSpec, PolicySpec, RateSpec,
-};
+use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
 use slicewise_units::BitRate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -320,12 +318,10 @@ impl IosConfig {
                 .as_ref()
                 .and_then(|child| self.policy_maps.get(child.index?));
             let spec = class.spec.clone();
-            // What could not be read is there without a rate; early drop in a queue by flow is not modelled.
-            let is_read = |police: &PolicerSpec| police.cir != RateSpec::Absolute(BitRate::ZERO);
+            // Early drop in a queue by flow is not modelled.
             ClassSpec {
                 matches: class_map.map(|map| self.class_map(map)),
                 child: child.map(|child| Box::new(self.policy_spec(child))),
-                police: spec.police.filter(is_read),
                 wred: spec.wred.filter(|_| spec.flow_queue.is_none()),
                 ..spec
             }

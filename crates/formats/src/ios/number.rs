@@ -1,14 +1,108 @@
 //! Rates and percentages as IOS writes them.
 
+use super::definition::UnmodelledLine;
 use super::lexer::Word;
 use super::words::Words;
 use crate::error::{TextError, quoted};
 use slicewise_model::RateSpec;
-use slicewise_units::{BitRate, ByteCount};
+use slicewise_units::{BitRate, ByteCount, Duration};
 
 const RATE_EXPECTED: &str = "a rate in bit/s such as `17500000` or `17.5m`";
 /// Largest burst and queue: as large as units can tell.
 pub(super) const BYTES_MAX: u64 = ByteCount::MAX.bytes();
+
+/// Longest burst in time (IOS: 2 s).
+pub(super) const BURST_MILLIS_MAX: u64 = 2_000;
+
+/// A unit of bursts, queue limits and thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Packets.
+    Packets,
+    /// So many bytes each.
+    Bytes(u64),
+    /// So many nanoseconds each.
+    Time(u64),
+}
+
+/// Their names.
+pub(super) const AMOUNT_UNITS: [(&str, Unit); 7] = [
+    ("packets", Unit::Packets),
+    ("bytes", Unit::Bytes(1)),
+    ("kbytes", Unit::Bytes(1_000)),
+    ("mbytes", Unit::Bytes(1_000_000)),
+    ("gbytes", Unit::Bytes(1_000_000_000)),
+    ("ms", Unit::Time(1_000_000)),
+    ("us", Unit::Time(1_000)),
+];
+
+/// A burst as written, before its rate is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Burst {
+    /// A number without a unit.
+    Plain(u64),
+    /// Bytes.
+    Bytes(ByteCount),
+    /// What the rate sends in this time.
+    Time(Duration),
+}
+
+/// A burst: a number, with a unit of size or of time if any; `what` names it with the unit of a plain number.
+pub(super) fn burst(
+    words: &mut Words<'_, '_>,
+    what: &str,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<Burst, TextError> {
+    let number = words.number(what, range)?;
+    let place = words.last_span();
+    let word = words.peek();
+    let unit = AMOUNT_UNITS
+        .iter()
+        .find(|(name, _)| word.is_some_and(|word| word.is(name)));
+    let burst = match unit {
+        None | Some((_, Unit::Packets)) => return Ok(Burst::Plain(number)),
+        Some((_, Unit::Bytes(each))) => number
+            .checked_mul(*each)
+            .filter(|&bytes| bytes <= BYTES_MAX)
+            .map(|bytes| Burst::Bytes(ByteCount::new(bytes))),
+        Some((_, Unit::Time(nanos))) => number
+            .checked_mul(*nanos)
+            .map(Duration::from_nanos)
+            .filter(|&time| time <= Duration::from_millis(BURST_MILLIS_MAX))
+            .map(Burst::Time),
+    };
+    words.take();
+    burst.ok_or_else(|| {
+        TextError::at(place, "the burst is out of range")
+            .expected(format!("at most {BURST_MILLIS_MAX} ms"))
+    })
+}
+
+/// True where IOS can write the time: in milliseconds.
+pub(super) fn is_whole_millis(time: Duration) -> bool {
+    time.nanos().is_multiple_of(1_000_000)
+}
+
+/// The suffix `account …` of a rate, up to a word of `ends`: what the rate counts beside a frame, which is not modelled.
+pub(super) fn account(words: &mut Words<'_, '_>, ends: &[&str]) -> Option<UnmodelledLine> {
+    let first = words.take_if("account")?;
+    let mut command = first.text.to_owned();
+    while let Some(word) = words
+        .peek()
+        .filter(|word| !ends.iter().any(|end| word.is(end)))
+    {
+        words.take();
+        command = format!("{command} {}", word.text);
+    }
+    let error = TextError::at(
+        first.span,
+        "rates count frames without FCS, and nothing beside them",
+    );
+    Some(UnmodelledLine {
+        command,
+        error: error.unmodelled().expected("the end of the line"),
+    })
+}
 
 /// Units of IOS XR, which follow the number, and the suffixes that say the same.
 const UNITS: [(&str, &str); 4] = [("bps", ""), ("kbps", "k"), ("mbps", "m"), ("gbps", "g")];

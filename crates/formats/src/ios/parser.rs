@@ -137,6 +137,11 @@ impl Parser {
             None => self.no_command_here(first, &mut words, line.indent),
         };
         self.note_line(line.number);
+        let is_of_class = matches!(self.mode, Mode::Class | Mode::Police);
+        let result = result.map_err(|error| match is_of_class {
+            true => policy_map::required(first.text, error),
+            false => error,
+        });
         match self.source() {
             Some(source) => source.add_failure(result, || words.whole()),
             None => self.config.errors.add_failure(result),
@@ -344,7 +349,12 @@ impl Parser {
                 let Some(class) = self.class() else {
                     return Ok(());
                 };
-                class_command(command, words, class)
+                let result = class_command(command, words, class);
+                let unmodelled = std::mem::take(&mut class.unmodelled);
+                if let Some(source) = self.source() {
+                    source.unmodelled.extend(unmodelled);
+                }
+                result
             }
         }
     }

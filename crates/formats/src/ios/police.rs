@@ -2,17 +2,15 @@
 
 use super::code_point;
 use super::definition::WithoutEffect;
-use super::number::{self, BYTES_MAX};
+use super::number::{self, BURST_MILLIS_MAX, BYTES_MAX, Burst};
 use super::policy_map::{ClassText, OTHER_FIELD};
 use super::words::Words;
-use crate::error::{TextError, quoted, suggestion};
+use crate::error::{Span, TextError, quoted, suggestion};
 use slicewise_model::{Action, BurstSpec, PolicerSpec, RateSpec};
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// The lines that may follow `police`.
 pub(super) const ACTIONS: [&str; 3] = ["conform-action", "exceed-action", "violate-action"];
-/// Longest burst of a rate in percent (IOS: 2 s).
-pub(super) const BURST_MILLIS_MAX: u64 = 2_000;
 /// Largest QoS group (IOS).
 pub(super) const QOS_GROUP_MAX: u8 = 99;
 
@@ -38,6 +36,7 @@ pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result
     let mut policer = PolicerSpec::new(RateSpec::Absolute(BitRate::ZERO));
     policer.cir = committed_rate(words)?;
     parameters(words, &mut policer)?;
+    class.unmodelled.extend(number::account(words, &ACTIONS));
     actions(words, &mut policer, &mut class.without_effect)?;
     class.spec.police = Some(policer);
     Ok(())
@@ -103,18 +102,18 @@ fn rate_with_unit(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
 /// Bursts and the peak rate, in any order, each once; bare numbers are Bc and then Be.
 fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<(), TextError> {
     let percent = matches!(policer.cir, RateSpec::PercentMilli(_));
-    let mut excess = None;
+    let (mut committed, mut excess) = (None, None);
     let mut keyword_seen = false;
     loop {
         let span = words.span();
         let slot = if words.peek_number().is_some() && !keyword_seen {
-            if policer.cbs.is_none() {
-                &mut policer.cbs
+            if committed.is_none() {
+                &mut committed
             } else {
                 &mut excess
             }
         } else if words.take_if("bc").is_some() || words.take_if("burst").is_some() {
-            &mut policer.cbs
+            &mut committed
         } else if words.take_if("be").is_some() || words.take_if("peak-burst").is_some() {
             &mut excess
         } else if words.take_if("pir").is_some() || words.take_if("peak-rate").is_some() {
@@ -133,11 +132,16 @@ fn parameters(words: &mut Words<'_, '_>, policer: &mut PolicerSpec) -> Result<()
         if slot.is_some() {
             return Err(TextError::at(span, "this burst is given twice").expected(OPTIONS_EXPECTED));
         }
-        *slot = Some(burst(words, percent)?);
+        let place = words.span();
+        *slot = Some((number::burst(words, "a burst", 1..=BYTES_MAX)?, place));
     }
+    policer.cbs = committed
+        .map(|burst| sized(burst, policer.cir))
+        .transpose()?;
+    let excess = excess.map(|burst| sized(burst, policer.pir.unwrap_or(policer.cir)));
     match policer.pir {
-        Some(_) => policer.pbs = excess,
-        None => policer.ebs = excess,
+        Some(_) => policer.pbs = excess.transpose()?,
+        None => policer.ebs = excess.transpose()?,
     }
     Ok(())
 }
@@ -157,30 +161,24 @@ fn peak_rate(words: &mut Words<'_, '_>, percent: bool) -> Result<RateSpec, TextE
     rate_with_unit(words)
 }
 
-/// A burst: bytes, or milliseconds where the rate is a percentage, as in IOS.
-fn burst(words: &mut Words<'_, '_>, percent: bool) -> Result<BurstSpec, TextError> {
-    let (burst, unit, other) = if percent {
-        let millis = words.number("a burst in milliseconds", 1..=BURST_MILLIS_MAX)?;
-        (Duration::from_millis(millis).into(), "ms", ["bytes", "us"])
-    } else {
-        let bytes = words.number("a burst in bytes", 1..=BYTES_MAX)?;
-        (ByteCount::new(bytes).into(), "bytes", ["ms", "us"])
+/// A burst beside `rate`: in bytes or in time; a plain number is of bytes, or of milliseconds where the rate is a
+/// percentage, as in IOS.
+fn sized((burst, place): (Burst, Span), rate: RateSpec) -> Result<BurstSpec, TextError> {
+    let is_percent = matches!(rate, RateSpec::PercentMilli(_));
+    let time = match burst {
+        Burst::Bytes(size) if !is_percent => return Ok(size.into()),
+        Burst::Plain(bytes) if !is_percent => return Ok(ByteCount::new(bytes).into()),
+        Burst::Plain(millis) if millis <= BURST_MILLIS_MAX => Some(Duration::from_millis(millis)),
+        Burst::Time(time) => Some(time),
+        Burst::Bytes(_) | Burst::Plain(_) => None,
     };
-    if words.take_if(unit).is_none()
-        && let Some(word) = words
-            .peek()
-            .filter(|word| other.iter().any(|unit| word.is(unit)))
-    {
-        let message = format!(
-            "a burst in {} cannot be combined with this rate",
-            quoted(word.text)
-        );
-        return Err(TextError::at(word.span, message)
-            .unmodelled()
-            .expected(format!("`{unit}`"))
-            .help("IOS counts the burst of a percentage in ms, that of a rate in bytes"));
+    match (time, rate) {
+        (Some(time), RateSpec::Absolute(rate)) => Ok(BurstSpec::Time(time).size(rate).into()),
+        (Some(time), RateSpec::PercentMilli(_)) if number::is_whole_millis(time) => Ok(time.into()),
+        _ => Err(TextError::at(place, "the burst of a percentage is a time")
+            .expected(format!("whole milliseconds, 1 to {BURST_MILLIS_MAX}"))
+            .help("write `bc N ms`, or the rate in bit/s and the burst in bytes")),
     }
-    Ok(burst)
 }
 
 /// The rest of a line: an action for each outcome named.

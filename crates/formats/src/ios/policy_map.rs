@@ -1,6 +1,6 @@
 //! `policy-map`, `class`, and the commands of a class.
 
-use super::definition::{Source, WithoutEffect};
+use super::definition::{Source, UnmodelledLine, WithoutEffect};
 use super::link::Reference;
 use super::rules::Command;
 use super::shares::Share;
@@ -44,6 +44,8 @@ pub(super) struct ClassText {
     pub share: Option<(Share, Span)>,
     /// Commands and actions that change no result.
     pub without_effect: Vec<WithoutEffect>,
+    /// Parts of commands that are not modelled; the rest of the command counts.
+    pub unmodelled: Vec<UnmodelledLine>,
     /// Commands that rules are about, but for `service-policy`.
     pub ruled: Vec<(Command, Span)>,
     /// Commands given.
@@ -74,6 +76,7 @@ impl ClassText {
             child: None,
             share: None,
             without_effect: Vec::new(),
+            unmodelled: Vec::new(),
             ruled: Vec::new(),
             given: Vec::new(),
         }
@@ -157,8 +160,11 @@ pub(super) const CLASS_COMMANDS: [&str; 10] = [
 
 const STATISTICS: &str = "it only counts or records packets";
 pub(super) const OTHER_FIELD: &str = "classes cannot match what it marks";
+const NOT_ASKED: &str = "no frame asks this device to send less";
 /// Beginnings of commands of a class that change no result, and why.
-const WITHOUT_EFFECT: [(&[&str], &str); 15] = [
+const WITHOUT_EFFECT: [(&[&str], &str); 17] = [
+    (&["shape", "adaptive"], NOT_ASKED),
+    (&["shape", "fecn-adapt"], NOT_ASKED),
     (&["account"], STATISTICS),
     (&["estimate"], STATISTICS),
     (&["log"], STATISTICS),
@@ -189,6 +195,56 @@ pub(super) fn without_effect(words: &Words<'_, '_>) -> Option<WithoutEffect> {
         why,
         span,
     })
+}
+
+/// Commands that decide how much passes, and what to write in their place. A policy without one of them is another
+/// policy: a lenient reader does not go on without them.
+const DECIDING: [(&[&str], &str); 6] = [
+    (
+        &["shape"],
+        "write `shape average RATE`, RATE in bit/s or `percent P`: the policy is not judged without its shaper",
+    ),
+    (
+        &[
+            "police",
+            "conform-action",
+            "exceed-action",
+            "violate-action",
+        ],
+        "write `police cir RATE conform-action transmit exceed-action drop`, RATE in bit/s or `percent P`: the policy \
+         is not judged without its policer",
+    ),
+    (
+        &["drop"],
+        "write `drop` alone: the policy is not judged without it",
+    ),
+    (
+        &["priority"],
+        "write `priority`, `priority KBPS` or `priority percent P`: the policy is not judged without its priority",
+    ),
+    (
+        &["bandwidth"],
+        "write `bandwidth KBPS`, `bandwidth percent P` or `bandwidth remaining percent P`: the policy is not judged \
+         without its share",
+    ),
+    (
+        &["service-policy"],
+        "write `service-policy NAME`: the policy is not judged without what divides the class",
+    ),
+];
+
+/// `error` of the line that begins with `command`, of which nobody can be lenient where it decides how much passes.
+pub(super) fn required(command: &str, error: TextError) -> TextError {
+    let is_command = |name: &&str| command.eq_ignore_ascii_case(name);
+    let mut deciding = DECIDING.iter();
+    match deciding.find(|(commands, _)| commands.iter().any(|name| is_command(&name))) {
+        Some((_, instead)) if error.is_unmodelled => TextError {
+            is_unmodelled: false,
+            help: error.help.or_else(|| Some((*instead).to_owned())),
+            ..error
+        },
+        _ => error,
+    }
 }
 
 /// One command of a class; `command` is the first word, taken already.

@@ -1,13 +1,15 @@
 //! The commands of a class other than `police`: shaping, sharing, queueing and marking.
 
 use super::code_point;
-use super::number::{self, BYTES_MAX};
+use super::number::{self, AMOUNT_UNITS, BYTES_MAX, Burst, Unit};
 use super::policy_map::ClassText;
 use super::rules::Command;
 use super::shares::Share;
 use super::words::Words;
 use crate::error::TextError;
-use slicewise_model::{PrioritySpec, QueueLimitSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec};
+use slicewise_model::{
+    BurstBits, PrioritySpec, QueueLimitSpec, RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
+};
 use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// Priority levels that exist on some IOS device; how many a given one has, its model says.
@@ -23,7 +25,7 @@ pub(super) const MARK_DENOMINATOR_MAX: u32 = 65_536;
 /// The mark probability denominator that IOS takes where none is written.
 const MARK_DENOMINATOR: u32 = 10;
 
-/// `shape {average | peak} {RATE | percent P} [BC [BE]]`, bursts in bits.
+/// `shape {average | peak} {RATE | percent P} [BC [BE]] [account …]`, bursts in bits, or in ms.
 pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     if let Some(word) = words.peek_number() {
@@ -32,33 +34,14 @@ pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
             .help(format!("write `shape average {}`", word.text)));
     }
     let peak = words.choose(&[("average", false), ("peak", true)])?;
-    let percent = words.take_if("percent").is_some();
-    let rate = if percent {
-        number::percent(words)?
-    } else {
-        number::rate_or_percent(words)?
-    };
-    if percent && let Some(word) = words.peek_number() {
-        return Err(TextError::at(word.span, "bursts of a percentage are not supported here")
-            .unmodelled()
-            .expected("the end of the line")
-            .help("a burst in milliseconds has no size until the rate is known: leave it to default, or write the rate in bit/s"));
-    }
-    let mut burst = |what| {
-        words
-            .peek_number()
-            .map(|_| words.number(what, 1..=BYTES_MAX))
-            .transpose()
-    };
-    let committed_burst_bits = burst("the committed burst Bc in bits")?;
+    let rate = number::rate_or_percent(words)?;
+    let committed_burst_bits = shaper_burst(words, rate, ("Bc", "committed", 1))?;
     let excess_burst_bits = match committed_burst_bits {
         // Zero is allowed here: it turns excess off.
-        Some(_) => words
-            .peek_number()
-            .map(|_| words.number("the excess burst Be in bits", 0..=BYTES_MAX))
-            .transpose()?,
+        Some(_) => shaper_burst(words, rate, ("Be", "excess", 0))?,
         None => None,
     };
+    class.unmodelled.extend(number::account(words, &[]));
     words.end()?;
     class.once("shape", span)?;
     class.ruled.push((Command::Shape, span));
@@ -72,6 +55,45 @@ pub(super) fn shape(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<
     Ok(())
 }
 
+/// A burst beside `rate`, if one follows: in bits, or in a unit; in milliseconds where the rate is a percentage, as in IOS.
+fn shaper_burst(
+    words: &mut Words<'_, '_>,
+    rate: RateSpec,
+    (short, name, least): (&str, &str, u64),
+) -> Result<Option<BurstBits>, TextError> {
+    let Some(word) = words.peek_number() else {
+        return Ok(None);
+    };
+    let (unit, plain) = match rate {
+        RateSpec::Absolute(_) => ("bits", "bit"),
+        RateSpec::PercentMilli(_) => ("ms", "ms"),
+    };
+    let what = format!("the {name} burst {short} in {unit}");
+    let burst = number::burst(words, &what, least..=BYTES_MAX)?;
+    let bits = match (burst, rate) {
+        (Burst::Plain(bits), RateSpec::Absolute(_)) => Some(bits.into()),
+        (Burst::Bytes(bytes), RateSpec::Absolute(_)) => {
+            bytes.bytes().checked_mul(8).map(BurstBits::Bits)
+        }
+        (Burst::Time(time), RateSpec::Absolute(rate)) => {
+            Some(BurstBits::Bits(BurstBits::Time(time).at(rate)))
+        }
+        (Burst::Time(time), RateSpec::PercentMilli(_)) => {
+            number::is_whole_millis(time).then_some(time.into())
+        }
+        (Burst::Plain(_) | Burst::Bytes(_), RateSpec::PercentMilli(_)) => None,
+    };
+    let bits = bits.filter(|bits| match bits {
+        BurstBits::Bits(bits) => (least..=BYTES_MAX).contains(bits),
+        BurstBits::Time(_) => true,
+    });
+    bits.map(Some).ok_or_else(|| {
+        TextError::at(word.span, format!("this is no burst in {unit}"))
+            .expected(format!("{what}, such as `{} {plain}`", least.max(4)))
+            .help("bursts beside a percentage are times: write `shape average percent P MS ms`")
+    })
+}
+
 /// `bandwidth {KBPS | percent P | remaining {percent P | ratio N}}`.
 pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
@@ -81,6 +103,7 @@ pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Res
         } else {
             Share::Ratio(words.small("a ratio", 1..=RATIO_MAX)?)
         };
+        class.unmodelled.extend(number::account(words, &[]));
         words.end()?;
         class.once("bandwidth remaining", span)?;
         class.share = Some((share, span));
@@ -100,6 +123,7 @@ pub(super) fn bandwidth(words: &mut Words<'_, '_>, class: &mut ClassText) -> Res
     } else {
         return Err(words.missing("a rate in kbit/s, `percent` or `remaining`"));
     };
+    class.unmodelled.extend(number::account(words, &[]));
     words.end()?;
     class.once("bandwidth", span)?;
     class.ruled.push((Command::of_minimum(minimum), span));
@@ -119,7 +143,7 @@ pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Resu
     };
     let rate = if words.take_if("percent").is_some() {
         Some(number::percent(words)?)
-    } else if words.peek().is_some() {
+    } else if words.peek().is_some_and(|word| !word.is("account")) {
         if words.peek_number().is_none() {
             return Err(
                 words.missing("a rate in kbit/s, `percent`, `level` or the end of the line")
@@ -135,6 +159,7 @@ pub(super) fn priority(words: &mut Words<'_, '_>, class: &mut ClassText) -> Resu
         )),
         None => None,
     };
+    class.unmodelled.extend(number::account(words, &[]));
     words.end()?;
     class.once("priority", span)?;
     class.ruled.push((command, span));
@@ -162,30 +187,13 @@ pub(super) fn queue_limit(
 
 /// `N [packets | bytes | ms | us]`: how much of a queue, `least` of its unit or more.
 fn amount(words: &mut Words<'_, '_>, what: &str, least: u64) -> Result<QueueLimitSpec, TextError> {
-    #[derive(Clone, Copy)]
-    enum Unit {
-        Packets,
-        /// So many bytes each.
-        Bytes(u64),
-        /// So many nanoseconds each.
-        Time(u64),
-    }
-    const UNITS: [(&str, Unit); 7] = [
-        ("packets", Unit::Packets),
-        ("bytes", Unit::Bytes(1)),
-        ("kbytes", Unit::Bytes(1_000)),
-        ("mbytes", Unit::Bytes(1_000_000)),
-        ("gbytes", Unit::Bytes(1_000_000_000)),
-        ("ms", Unit::Time(1_000_000)),
-        ("us", Unit::Time(1_000)),
-    ];
     let number = words.number(what, least..=BYTES_MAX)?;
     let value = words.last_span();
     let has_unit = words
         .peek()
         .is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_alphabetic()));
     let unit = match has_unit {
-        true => words.choose(&UNITS)?,
+        true => words.choose(&AMOUNT_UNITS)?,
         false => Unit::Packets,
     };
     let amount = match unit {

@@ -308,7 +308,7 @@ fn below(rate: BitRate, policy: PolicySpec) -> PolicySpec {
 /// Shaping with a burst of `bits`, as far as the switch allows it.
 fn shaper(rate: BitRate, bits: u64) -> ShaperSpec {
     ShaperSpec {
-        committed_burst_bits: Some(bits.max(BURST_MIN.bits())),
+        committed_burst_bits: Some(bits.max(BURST_MIN.bits()).into()),
         ..RateSpec::Absolute(rate).into()
     }
 }

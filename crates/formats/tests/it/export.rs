@@ -218,14 +218,14 @@ fn refuses_queueing_without_an_equivalent() {
         },
         ClassSpec {
             shape: Some(ShaperSpec {
-                excess_burst_bits: Some(1),
+                excess_burst_bits: Some(1.into()),
                 ..shaper
             }),
             ..base()
         },
         ClassSpec {
             shape: Some(ShaperSpec {
-                committed_burst_bits: Some(0),
+                committed_burst_bits: Some(0.into()),
                 ..shaper
             }),
             ..base()
@@ -233,7 +233,7 @@ fn refuses_queueing_without_an_equivalent() {
         ClassSpec {
             shape: Some(ShaperSpec {
                 rate: RateSpec::PercentMilli(10_000),
-                committed_burst_bits: Some(1),
+                committed_burst_bits: Some(1.into()),
                 ..shaper
             }),
             ..base()

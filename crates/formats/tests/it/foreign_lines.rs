@@ -177,6 +177,139 @@ fn what_may_change_results_is_refused_and_left_out_on_request() {
     }
 }
 
+/// A lenient reader leaves out what a policy may be judged without, and no rate.
+#[test]
+fn a_command_that_decides_a_rate_is_never_left_out() {
+    let text = |command: &str| {
+        format!(
+            "class-map a\n match dscp ef\npolicy-map p\n class a\n  {command}\n class class-default\n"
+        )
+    };
+    for (command, way_on) in [
+        ("shape average 5m be 0", "shape average RATE"),
+        ("shape min 10 max 20", "shape average RATE"),
+        ("police rate 100 pps", "police cir RATE"),
+        ("police aggregate AGG1", "police cir RATE"),
+        ("police 8000 conform-color x", "police cir RATE"),
+        (
+            "police 8000\n   exceed-action policed-dscp-transmit",
+            "set-dscp-transmit",
+        ),
+        ("priority strict", "priority KBPS"),
+        ("priority queue 1", "priority KBPS"),
+        ("bandwidth qos-reference 1000", "bandwidth KBPS"),
+        ("bandwidth remaining ratio 10 of x", "bandwidth KBPS"),
+        ("service-policy child more", "service-policy NAME"),
+    ] {
+        let config = ios::parse(&text(command)).unwrap().leniently();
+        let error = config.policy(None).unwrap_err().to_string();
+        assert!(error.contains(way_on), "{command}: {error}");
+    }
+    // Frames that ask for less are not simulated.
+    let policy = strict(&text("shape average 9000\n  shape adaptive 8000")).unwrap();
+    assert_snapshot!(listed(&policy.notes), @"6: `shape adaptive` changes no result here and is left out: no frame asks this device to send less (line 6)");
+    assert!(class(&policy.spec, "a").shape.is_some());
+}
+
+#[test]
+fn a_suffix_about_what_is_counted_is_left_out_and_the_rate_stays() {
+    for (command, plain) in [
+        (
+            "shape average 5m account user-defined 20",
+            "shape average 5m",
+        ),
+        ("shape peak 5000000 account", "shape peak 5000000"),
+        (
+            "shape average percent 20 20 ms account dot1q dot1q user-defined -4",
+            "shape average percent 20 20 ms",
+        ),
+        ("bandwidth 1000 account dot1q aal5", "bandwidth 1000"),
+        (
+            "bandwidth percent 30 account qinq aal5 snap-rbe-dot1q",
+            "bandwidth percent 30",
+        ),
+        (
+            "bandwidth remaining ratio 10 account user-defined 4 atm",
+            "bandwidth remaining ratio 10",
+        ),
+        ("priority percent 10 account", "priority percent 10"),
+        ("priority account user-defined 4", "priority"),
+        (
+            "police cir 1000000 account user-defined -4 conform-action transmit exceed-action drop",
+            "police cir 1000000 conform-action transmit exceed-action drop",
+        ),
+    ] {
+        let text = |command: &str| {
+            format!("class-map a\n match dscp ef\npolicy-map p\n class a\n  {command}\n")
+        };
+        let error = strict(&text(command)).unwrap_err();
+        assert!(error.contains("rates count frames without FCS"), "{error}");
+        let policy = lenient(&text(command));
+        assert_eq!(policy.spec, strict(&text(plain)).unwrap().spec, "{command}");
+        assert_eq!(policy.notes.len(), 1);
+        assert!(
+            policy.notes[0].message.starts_with("`account"),
+            "{:?}",
+            policy.notes
+        );
+    }
+}
+
+#[test]
+fn bursts_in_time_are_read_with_their_rate() {
+    let text = |command: &str| format!("policy-map p\n class class-default\n  {command}\n");
+    for (command, same) in [
+        ("police cir 1m bc 10 ms", "police cir 1m bc 1500"),
+        (
+            "police cir 10m bc 10 ms be 20 ms",
+            "police cir 10m bc 12500 be 25000",
+        ),
+        ("police rate 10 mbps burst 20 ms", "police 10m bc 25000"),
+        ("police rate 10 mbps burst 20 kbytes", "police 10m bc 20000"),
+        (
+            "police rate 10 mbps burst 20 ms peak-rate 20 mbps peak-burst 40 ms",
+            "police cir 10m bc 25000 pir 20m be 100000",
+        ),
+        // A peak burst has the time of the peak rate, wherever that is written.
+        (
+            "police rate 10 mbps peak-burst 40 ms peak-rate 20 mbps",
+            "police cir 10m pir 20m be 100000",
+        ),
+        (
+            "police rate percent 10 burst 100000 us",
+            "police cir percent 10 bc 100 ms",
+        ),
+        ("shape average 200 mbps 4 ms", "shape average 200m 800000"),
+        (
+            "shape average 200 mbps 100 kbytes 0 us",
+            "shape average 200m 800000 0",
+        ),
+    ] {
+        let [read, same] = [command, same].map(|command| strict(&text(command)).unwrap().spec);
+        assert_eq!(read, same, "{command}");
+    }
+    // That of a percentage has a size where the link is known: 20 ms of 40 Mbit/s.
+    let policy = strict(&text("shape average percent 20 20 ms 0 ms")).unwrap();
+    let params = policy.spec.resolve(BitRate::new(200_000_000)).unwrap();
+    let shape = params.classes[0].shape.unwrap();
+    assert_eq!(
+        (shape.rate.rate.bits_per_second(), shape.burst.bytes()),
+        (40_000_000, 100_000)
+    );
+    for command in [
+        "shape average percent 20 20",
+        "shape average percent 20 20 kbytes",
+        "shape average percent 20 20 us",
+        "police cir percent 20 bc 20 kbytes",
+        "police cir percent 20 bc 2001",
+        "police cir 1m bc 2001 ms",
+        "shape average 5m 0 ms",
+    ] {
+        let error = strict(&text(command)).unwrap_err();
+        assert!(error.contains("burst"), "{command}: {error}");
+    }
+}
+
 /// None of these is a keyword that this crate knows.
 #[test]
 fn a_keyword_of_another_device_names_the_way_on_and_a_misspelling_is_a_mistake() {
@@ -190,9 +323,6 @@ fn a_keyword_of_another_device_names_the_way_on_and_a_misspelling_is_a_mistake()
         "compression header ip",
         "random-detect discard-class-based",
         "set dscp cos table map",
-        "police 8000 conform-action transmit conform-color x",
-        "police rate 100 pps",
-        "shape adaptive 8000",
         "fair-queue queue-limit 10",
     ] {
         let text = text(command);

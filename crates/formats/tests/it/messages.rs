@@ -51,8 +51,7 @@ fn names_every_value_that_is_wrong() {
     10:7: the line ends too early: expected `any`, `vlan`, `dscp`, `precedence`, `ip dscp`, `ip precedence`, `access-group` or `protocol`
     13:9: the kind of shaping is missing: expected `average` or `peak`; write `shape average 17500000`
     14:17: `17.5` is not a rate: expected a rate in bit/s such as `17500000` or `17.5m`
-    15:28: bursts of a percentage are not supported here: expected the end of the line; a burst in milliseconds has no size until the rate is known: leave it to default, or write the rate in bit/s
-    16:13: unexpected `ten`: expected a rate in kbit/s, `percent` or `remaining`
+    16:13: unexpected `ten`: expected a rate in kbit/s, `percent` or `remaining`; write `bandwidth KBPS`, `bandwidth percent P` or `bandwidth remaining percent P`: the policy is not judged without its share
     17:21: `101` is out of range: expected a whole percentage, 1 to 100
     18:23: unexpected `10`: expected `percent` or `ratio`
     19:18: `0` is out of range: expected a priority level, 1 to 7
@@ -66,10 +65,9 @@ fn names_every_value_that_is_wrong() {
 fn names_what_is_wrong_with_a_policer() {
     assert_snapshot!(hostile("police.cfg"), @"
     3:9: the line ends too early: expected a rate in bit/s, `cir`, `rate` or `percent`
-    5:25: a burst in `ms` cannot be combined with this rate: expected `bytes`; IOS counts the burst of a percentage in ms, that of a rate in bytes
-    7:33: a burst in `bytes` cannot be combined with this rate: expected `ms`; IOS counts the burst of a percentage in ms, that of a rate in bytes
-    9:23: unexpected `percent`: expected a rate in bit/s, as the committed rate is
-    11:19: rates in packets/s are not supported: expected a rate in bit/s
+    7:28: the burst of a percentage is a time: expected whole milliseconds, 1 to 2000; write `bc N ms`, or the rate in bit/s and the burst in bytes
+    9:23: unexpected `percent`: expected a rate in bit/s, as the committed rate is; write `police cir RATE conform-action transmit exceed-action drop`, RATE in bit/s or `percent P`: the policy is not judged without its policer
+    11:19: rates in packets/s are not supported: expected a rate in bit/s; write `police cir RATE conform-action transmit exceed-action drop`, RATE in bit/s or `percent P`: the policy is not judged without its policer
     13:44: `conform-action` is given twice: expected one action for each outcome; a packet gets one code point
     16:35: the line ends too early: expected a DSCP: 0 to 63, `default`, `ef`, `af11` to `af43`, `cs0` to `cs7`
     17:4: unknown command `exceed`: expected `conform-action`, `exceed-action`, `violate-action`, `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition; abbreviations are not read: write `exceed-action`
@@ -77,7 +75,7 @@ fn names_what_is_wrong_with_a_policer() {
     21:3: `police` is given twice in class `g`: expected each setting once; the first is on line 20
     23:31: this burst is given twice: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
     25:28: unexpected `1000`: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
-    27:15: colour-aware policing by class is not supported: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line
+    27:15: colour-aware policing by class is not supported: expected `bc`, `pir`, `be`, `conform-action`, `exceed-action`, `violate-action` or the end of the line; write `police cir RATE conform-action transmit exceed-action drop`, RATE in bit/s or `percent P`: the policy is not judged without its policer
     ");
 }
 

@@ -74,7 +74,7 @@ fn a_queue_is_a_class_with_a_minimum_and_a_maximum() {
     );
     assert_eq!(classes[0].shape.map(|shape| shape.rate), rate(640));
     let bursts = [0, 1].map(|class: usize| classes[class].shape.unwrap().committed_burst_bits);
-    assert_eq!(bursts, [Some(1564 * 8), Some(800_000)]);
+    assert_eq!(bursts, [Some((1564 * 8).into()), Some(800_000.into())]);
     let params = params(&golden("virtual-queues"));
     for (source, protocol, port, class) in [
         (0x0a00_0001, 6, 80, "h1"),

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use slicewise_formats::ios;
 use slicewise_model::{
-    AccessEntry, AccessList, Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition,
-    Discipline, IpPrefix, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec,
-    RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
+    AccessEntry, AccessList, Action, BurstBits, BurstSpec, ClassMap, ClassSpec, ColourMode,
+    Condition, Discipline, IpPrefix, MatchMode, PolicerSpec, PolicySpec, PrioritySpec,
+    QueueLimitSpec, RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 use std::ops::RangeInclusive;
@@ -187,13 +187,16 @@ fn policer() -> BoxedStrategy<PolicerSpec> {
 }
 
 fn shaper() -> BoxedStrategy<ShaperSpec> {
-    let bursts = prop_oneof![
-        Just((None, None)),
-        (1..=1_000_000u64).prop_map(|bc| (Some(bc), None)),
-        (1..=1_000_000u64, 0..=1_000_000u64).prop_map(|(bc, be)| (Some(bc), Some(be))),
-    ];
-    let by_rate = (rate(), bursts);
-    let by_share = percent().prop_map(|share| (share, (None, None)));
+    let bursts = |unit: fn(u64) -> BurstBits, most: u64| {
+        prop_oneof![
+            Just((None, None)),
+            (1..=most).prop_map(move |bc| (Some(unit(bc)), None)),
+            (1..=most, 0..=most).prop_map(move |(bc, be)| (Some(unit(bc)), Some(unit(be)))),
+        ]
+    };
+    let by_rate = (rate(), bursts(BurstBits::Bits, 1_000_000));
+    let millis = |millis| BurstBits::Time(Duration::from_millis(millis));
+    let by_share = (percent(), bursts(millis, 2_000));
     (prop_oneof![by_rate, by_share], any::<bool>())
         .prop_map(|((rate, (bc, be)), peak)| ShaperSpec {
             rate,

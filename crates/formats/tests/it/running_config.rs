@@ -190,7 +190,7 @@ interface Gi0/1
     let config = ios::parse(text).unwrap();
     assert_snapshot!(config.policy(Some("unused")).unwrap_err(), @"
     2:13: `4095` is not a VLAN: expected a VLAN id, 1 to 4094, or a range such as `10-20`
-    7:19: rates in packets/s are not supported: expected a rate in bit/s
+    7:19: rates in packets/s are not supported: expected a rate in bit/s; write `police cir RATE conform-action transmit exceed-action drop`, RATE in bit/s or `percent P`: the policy is not judged without its policer
     ");
     assert_eq!(config.errors().len(), 2);
 }

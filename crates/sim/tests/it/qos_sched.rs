@@ -104,7 +104,7 @@ fn threads(burst: QosSchedBursts, software: u32, transmit: u32, shape: Option<u6
     let mut spec = study.policies[0].spec.clone();
     spec.classes[0].minimum = None;
     spec.classes[0].shape = shape.map(|rate| ShaperSpec {
-        committed_burst_bits: Some(8_000),
+        committed_burst_bits: Some(8_000.into()),
         ..RateSpec::Absolute(BitRate::new(rate)).into()
     });
     let params = QosSchedParams {

@@ -179,7 +179,7 @@ fn a_shaper_counts_what_the_link_counts() {
         let mut bulk = vlan_class("bulk", BULK);
         bulk.shape = Some(ShaperSpec {
             rate: RateSpec::Absolute(BitRate::new(8_000_000)),
-            committed_burst_bits: Some(16_000),
+            committed_burst_bits: Some(16_000.into()),
             excess_burst_bits: None,
             peak: false,
             accounting,

@@ -226,9 +226,9 @@ settings! {
         /// The rate.
         [required] rate,
         /// Committed burst. Default 4 ms at the rate.
-        burst: ByteCount = |shaper, burst| shaper.committed_burst_bits = Some(burst.bits()),
+        burst: ByteCount = |shaper, burst| shaper.committed_burst_bits = Some(burst.bits().into()),
         /// Excess burst. Default: as the committed burst where `peak`, else none.
-        excess_burst: ByteCount = |shaper, burst| shaper.excess_burst_bits = Some(burst.bits()),
+        excess_burst: ByteCount = |shaper, burst| shaper.excess_burst_bits = Some(burst.bits().into()),
         /// Send both bursts in each interval, instead of the committed one.
         peak,
         /// Which bytes of a frame the rate counts. Default L2.

@@ -72,7 +72,7 @@ fn a_shaper_has_its_bursts_in_bits() {
     assert_eq!(shape.rate, RateSpec::PercentMilli(50_000));
     assert_eq!(
         (shape.committed_burst_bits, shape.excess_burst_bits),
-        (Some(8_000), Some(16_000))
+        (Some(8_000.into()), Some(16_000.into()))
     );
     assert_eq!((shape.peak, shape.accounting), (true, Accounting::L1));
 }

@@ -65,7 +65,7 @@ pub fn shaped(vlan: u16, text: &str, burst_bits: u64) -> ClassSpec {
     let mut class = vlan_class(vlan);
     class.shape = Some(ShaperSpec {
         rate: RateSpec::Absolute(rate(text)),
-        committed_burst_bits: Some(burst_bits),
+        committed_burst_bits: Some(burst_bits.into()),
         excess_burst_bits: None,
         peak: false,
         accounting: Accounting::L2,

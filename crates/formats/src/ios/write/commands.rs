@@ -3,16 +3,17 @@
 use super::Problem;
 use crate::ios::code_point::dscp_name;
 use crate::ios::fair_queue;
+use crate::ios::number::BURST_MILLIS_MAX;
 use crate::ios::number::BYTES_MAX;
-use crate::ios::police::{BURST_MILLIS_MAX, QOS_GROUP_MAX};
+use crate::ios::police::QOS_GROUP_MAX;
 use crate::ios::queueing::{
     MARK_DENOMINATOR_MAX, PRIORITY_LEVEL_MAX, QUEUE_LIMIT_MAX, RATIO_MAX, WRED_EXPONENT_MAX,
 };
 use crate::ios::rules::Command;
 use crate::ios::shares::Share;
 use slicewise_model::{
-    Action, BurstSpec, ClassSpec, ColourMode, PolicerSpec, PrioritySpec, QueueLimitSpec, RateSpec,
-    ShaperSpec, WredKey, WredSpec,
+    Action, BurstBits, BurstSpec, ClassSpec, ColourMode, PolicerSpec, PrioritySpec, QueueLimitSpec,
+    RateSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -122,24 +123,38 @@ fn shape(spec: ShaperSpec) -> Result<String, Problem> {
     counts_l2(spec.accounting)?;
     let kind = if spec.peak { "peak" } else { "average" };
     let mut line = format!("shape {kind} {}", bits_or_percent(spec.rate)?);
-    let bursts = (spec.committed_burst_bits, spec.excess_burst_bits);
-    if matches!(spec.rate, RateSpec::PercentMilli(_)) && bursts != (None, None) {
-        return Err("a shaper's burst in bits beside a rate in percent".into());
-    }
-    match bursts {
+    match (spec.committed_burst_bits, spec.excess_burst_bits) {
         (None, None) => {}
         (None, Some(_)) => return Err("a shaper's excess burst without a committed burst".into()),
         (Some(bc), be) => {
-            if !(1..=BYTES_MAX).contains(&bc) || be.is_some_and(|be| be > BYTES_MAX) {
-                return Err(format!("a shaper's burst outside 1 to {BYTES_MAX} bits"));
-            }
-            line.push_str(&format!(" {bc}"));
+            line.push_str(&format!(" {}", shaper_burst(bc, spec.rate, 1)?));
             if let Some(be) = be {
-                line.push_str(&format!(" {be}"));
+                line.push_str(&format!(" {}", shaper_burst(be, spec.rate, 0)?));
             }
         }
     }
     Ok(line)
+}
+
+/// A shaper's burst of `least` or more: in milliseconds beside a percentage, otherwise in bits.
+fn shaper_burst(burst: BurstBits, rate: RateSpec, least: u64) -> Result<String, Problem> {
+    match (burst, rate) {
+        (_, RateSpec::Absolute(rate)) => match burst.at(rate) {
+            bits if (least..=BYTES_MAX).contains(&bits) => Ok(bits.to_string()),
+            _ => Err(format!("a shaper's burst outside 1 to {BYTES_MAX} bits")),
+        },
+        (BurstBits::Time(time), RateSpec::PercentMilli(_)) => {
+            let millis = whole(time, 1_000_000).filter(|m| (least..=BURST_MILLIS_MAX).contains(m));
+            let problem =
+                || format!("a shaper's burst of {time}: whole ms, up to {BURST_MILLIS_MAX}");
+            millis
+                .map(|millis| format!("{millis} ms"))
+                .ok_or_else(problem)
+        }
+        (BurstBits::Bits(_), RateSpec::PercentMilli(_)) => {
+            Err("a shaper's burst in bits beside a rate in percent".into())
+        }
+    }
 }
 
 fn police(spec: &PolicerSpec, lines: &mut Vec<String>) -> Result<(), Problem> {

@@ -3,6 +3,7 @@
 use super::support::*;
 use proptest::prelude::*;
 use slicewise_model::{
+    BurstBits,
     ClassSpec, PolicerSpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
@@ -18,8 +19,8 @@ fn rate() -> impl Strategy<Value = RateSpec> {
 fn shaper() -> impl Strategy<Value = ShaperSpec> {
     let burst = || prop::option::of(prop_oneof![0..1_000_000u64, any::<u64>()]);
     (rate(), burst(), burst(), any::<bool>()).prop_map(|(rate, bc, be, peak)| ShaperSpec {
-        committed_burst_bits: bc,
-        excess_burst_bits: be,
+        committed_burst_bits: bc.map(BurstBits::Bits),
+        excess_burst_bits: be.map(BurstBits::Bits),
         peak,
         ..shape(rate)
     })

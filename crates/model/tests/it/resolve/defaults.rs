@@ -199,8 +199,8 @@ fn peak_shaping_at_half_the_rate_is_average_shaping_at_the_rate() {
 fn peak_shaping_sends_committed_and_excess_burst_every_interval() {
     let spec = ShaperSpec {
         peak: true,
-        committed_burst_bits: Some(40_000),
-        excess_burst_bits: Some(20_000),
+        committed_burst_bits: Some(40_000.into()),
+        excess_burst_bits: Some(20_000.into()),
         ..shape(absolute("10 Mbit/s"))
     };
     let params = resolved(shaped(spec)).shape.unwrap();

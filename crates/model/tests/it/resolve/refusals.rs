@@ -135,7 +135,7 @@ fn bursts_that_no_packet_fits_in() {
     assert_snapshot!(refusal(l1(83)), @"policy `p`, class `be`: police: has a burst of 83 B: no packet would ever conform, because the shortest counts 84 B as L1");
     assert!(policy(vec![l1(84)]).resolve(bits(35_000_000)).is_ok());
     let shaper = ShaperSpec {
-        committed_burst_bits: Some(0),
+        committed_burst_bits: Some(0.into()),
         ..shape(absolute("10 Mbit/s"))
     };
     assert_snapshot!(refusal(shaped(shaper)), @"policy `p`, class `be`: shape: has a committed burst of zero");
