@@ -10,10 +10,10 @@ use crate::study::Study;
 
 /// Most cases of a file.
 const MAX_CASES: usize = 256;
-/// What belongs to the file and not to a case.
+/// Keys that belong to the file and not to a case.
 pub(crate) const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
 
-/// What a study file holds.
+/// Contents of a study file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StudyFile {
     /// One study.
@@ -77,7 +77,7 @@ pub(crate) fn written(root: &Node) -> Option<(&Key, &Node)> {
     root.entry("cases")
 }
 
-/// What the file says of all cases together, and the tree of each; `None` where it cannot be read.
+/// Returns the settings common to all cases, and the tree of each; `None` where they cannot be read.
 pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<(Series, Vec<WrittenCase>)> {
     let entries = root.entries_mut()?;
     let index = entries.iter().position(|(key, _)| key.text == "cases")?;

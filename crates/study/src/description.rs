@@ -1,4 +1,4 @@
-//! What judging and reporting need of a study, and what is worth knowing of it.
+//! Description of a study for judging and reporting, and notes on it.
 
 use crate::bound;
 use crate::device;
@@ -22,9 +22,8 @@ fn configuration(policy: &StudyPolicy) -> String {
 }
 
 impl Study {
-    /// What is worth knowing of the study although it is no mistake, a sentence each: bounds of
-    /// delay that its policies promise, and that will not be judged because some slice may send
-    /// more than it was promised, or because they do not follow; and priority that may exceed a licence.
+    /// Returns notes on the study, a sentence each: promised bounds of delay that will not be judged, because some
+    /// slice may send more than it was promised or because they do not follow; and priority that may exceed a licence.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let later = self.phases.iter().skip(1).map(|phase| &phase.study);
@@ -60,7 +59,7 @@ impl Study {
         notes
     }
 
-    /// What the report says under "Assumptions".
+    /// Returns the texts for "Assumptions" in the report.
     fn stated(&self) -> Vec<String> {
         let later = self.phases.iter().skip(1).map(|phase| &phase.study);
         let statements = std::iter::once(self).chain(later);
@@ -90,7 +89,7 @@ impl Study {
             .collect()
     }
 
-    /// Whether nothing can happen in it by chance in one run of many: what differs at random from run to run shows in all of them.
+    /// Returns true if no random event is possible that only one run of many would show.
     fn is_without_chance(&self) -> bool {
         let policies = self.policies.iter().map(|policy| &policy.params);
         let on_path = self.path.iter().flat_map(|hop| &hop.policies);
@@ -100,7 +99,7 @@ impl Study {
             && !policies.chain(on_path).any(PolicyParams::drops_at_random)
     }
 
-    /// What judging and reporting need of the study. `program_version` is that of the program
+    /// Returns the description of the study for judging and reporting. `program_version` is the version of the program
     /// that runs it.
     #[must_use]
     pub fn description(&self, program_version: &str) -> StudyDescription {

@@ -1,4 +1,4 @@
-//! What the devices that can be studied are known for: names, and the limits their makers state.
+//! Names of the devices that can be studied, and the limits their makers state.
 
 use crate::params::{DutModel, DutParams, HopParams, QosSchedParams, SwitchParams};
 use slicewise_model::{
@@ -57,7 +57,7 @@ pub(crate) fn with_credit(
     params
 }
 
-/// Whether the device can hold `policy` at all.
+/// Checks that the device can hold `policy` at all.
 pub(crate) fn check_limits(model: DutModel, policy: &PolicyParams) -> Result<(), PolicyError> {
     match model {
         DutModel::Isr4221 => check_isr4221(policy),
@@ -257,7 +257,7 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
     }
 }
 
-/// Whether slices have meters of their own, and share queues.
+/// Returns true if slices have meters of their own and share queues.
 fn metered_into_queues(policy: &PolicyParams) -> bool {
     let metered = policy.classes.iter().filter(|class| class.police.is_some());
     let queues: Vec<Option<&String>> = metered.map(|class| class.queue.as_ref()).collect();
@@ -271,7 +271,7 @@ fn uses_priority(policy: &PolicyParams) -> bool {
         .any(|class| class.priority.is_some() || class.child.as_deref().is_some_and(uses_priority))
 }
 
-/// What slices share, as shares see it: they are of L2 bytes.
+/// Returns the capacity that slices share, in L2 bytes as shares count it.
 pub(crate) fn capacity(dut: &DutParams) -> Capacity {
     let rate = dut.capacity();
     // Of a frame that needs no padding: how many bytes it is beside those of L2.

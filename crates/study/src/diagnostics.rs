@@ -1,4 +1,4 @@
-//! What is wrong with a study file, where, and what to do about it.
+//! Messages about a study file: the problem, its place and its remedy.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::fmt;
@@ -15,9 +15,9 @@ pub struct Diagnostic {
     pub column: usize,
     /// The bytes of the file that are meant.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to do.
+    /// Remedy.
     pub help: Option<String>,
     /// It is worth knowing, and no mistake.
     pub is_warning: bool,

@@ -8,7 +8,7 @@ use crate::problem;
 /// Most sources of all scenarios together.
 const MAX_SOURCES: usize = 100_000;
 
-/// What a misspelt setting of a scenario may have been meant to be.
+/// Settings of a scenario, for suggestions on a misspelt one.
 const SCENARIO_SETTINGS: [&str; 4] = ["populations", "reference", "sources", "title"];
 
 /// Merge the table `sources` of the study into the `sources` of each scenario, and take out what a

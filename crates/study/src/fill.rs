@@ -1,11 +1,11 @@
-//! Whether any scenario offers what the device can carry: policies differ only where something has to wait.
+//! Checks that some scenario offers what the device can carry: policies differ only where something has to wait.
 
 use crate::params::ScenarioParams;
 use crate::study::Study;
 use slicewise_model::PolicyParams;
 use slicewise_units::{BitRate, Rounded};
 
-/// What a policy itself lets pass, bit/s: the sum of its shapers, where each class has one.
+/// Returns the rate that a policy itself lets pass, bit/s: the sum of its shapers, where each class has one.
 fn ceiling(policy: &PolicyParams) -> u64 {
     let classes = policy.classes.iter();
     let rates = classes.map(|class| class.shape.map(|shape| shape.rate.rate.bits_per_second()));

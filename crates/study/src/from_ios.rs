@@ -27,7 +27,7 @@ pub(crate) fn is_ios(text: &str) -> bool {
 /// slices are its classes, the device is a port at the rate of the interface, and what the slices send is to be filled in.
 ///
 /// # Errors
-/// What is wrong with the configuration, or that no policy could be chosen.
+/// Mistakes in the configuration, or that no policy could be chosen.
 pub fn study_of_ios(
     name: &str,
     text: &str,
@@ -277,7 +277,7 @@ impl Candidate {
 struct Leaf {
     name: String,
     candidate: Candidate,
-    /// What it may count on, bit/s.
+    /// Rate it may count on, bit/s.
     share: u64,
     is_guaranteed: bool,
     is_priority: bool,
@@ -290,7 +290,7 @@ struct Found {
     /// Classes for which no packet was found.
     missing: Vec<String>,
     names: BTreeSet<String>,
-    /// What a shaper lets pass of everything together.
+    /// Rate of a shaper of all traffic together.
     bottleneck: Option<BitRate>,
 }
 
@@ -383,7 +383,7 @@ impl Found {
     }
 }
 
-/// What each class may count on when all send, bit/s, and whether it is guaranteed.
+/// Returns the rate each class may count on when all send, bit/s, and whether it is guaranteed.
 fn shares(params: &PolicyParams, rate: BitRate) -> Vec<(u64, bool)> {
     let guaranteed = |class: &ClassParams| {
         let priority = class.priority.and_then(|priority| priority.police);

@@ -10,7 +10,7 @@ pub const DEFAULT_MEMORY: ByteCount = ByteCount::new(256 << 20);
 /// The port of metrics unless it is said.
 pub const DEFAULT_METRICS_PORT: u16 = 9640;
 
-/// What a gateway is to do.
+/// Configuration of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayConfig {
     /// The two interfaces it forwards between.
@@ -25,7 +25,7 @@ pub struct GatewayConfig {
     pub metrics_port: Option<u16>,
     /// The controller that it gets slices from.
     pub controller: Option<GatewayController>,
-    /// What is worth knowing although it is no mistake, each with its place; may be empty.
+    /// Warnings, each with its place; may be empty.
     pub warnings: Diagnostics,
 }
 

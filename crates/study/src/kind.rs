@@ -18,7 +18,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// What a file is, by the settings it has.
+    /// Returns the kind of a file by the settings it has.
     pub(crate) fn of_root(root: &Node) -> Self {
         let has = |key: &str| entry_as_meant(root, key).is_some();
         let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));

@@ -28,8 +28,8 @@ pub(crate) fn notes(study: &Study, policy: usize) -> Vec<String> {
     hops.collect()
 }
 
-/// What sources that keep their pace send at most to classes with priority and without a policer, as the licence of
-/// `device` counts.
+/// Returns the highest rate that sources with their own pace send to priority classes without a policer, as the licence
+/// of `device` counts.
 fn offered(scenario: &ScenarioParams, policy: &PolicyParams, device: &DutParams) -> u128 {
     let accounting = device.capacity().accounting;
     let sources = scenario.sources.iter().filter(|source| {

@@ -72,7 +72,7 @@ pub fn ios_text(path: &Path) -> Result<Option<String>, Diagnostics> {
     Ok(Some(text).filter(|text| is_ios(text)))
 }
 
-/// What else is wrong with a study or a gateway's configuration that has no mistake by itself.
+/// Check of a valid study or gateway configuration for settings that its executor does not support.
 pub type Misfits<'a, T> = &'a dyn Fn(&T) -> Vec<Misfit>;
 
 /// A file as a tree, and what is needed to make something of it.
@@ -127,7 +127,7 @@ impl<'a> Reading<'a> {
         root.is_some_and(|root| root.entry(key).is_some())
     }
 
-    /// What `check` makes of the file, and what is worth knowing although it is no mistake.
+    /// Returns the result of `check` on the file, and the warnings.
     fn checked<S: Decode, T>(
         mut self,
         check: impl FnOnce(&mut Checker<'_>, &S, &str) -> Option<T>,
@@ -137,7 +137,7 @@ impl<'a> Reading<'a> {
         self.outcome(made)
     }
 
-    /// What `check` makes of a tree.
+    /// Returns the result of `check` on a tree.
     fn check<S: Decode, T>(
         &mut self,
         node: &Node,
@@ -157,7 +157,7 @@ impl<'a> Reading<'a> {
         check(&mut checker, &spec, &self.name)
     }
 
-    /// What was made of the file, unless something was found wrong with it.
+    /// Returns the result and the warnings, unless the file has mistakes.
     fn outcome<T>(self, made: Option<T>) -> Result<(T, Diagnostics), Diagnostics> {
         match made {
             Some(made) if self.problems.is_empty() => {
@@ -308,7 +308,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What a file of its own is read as.
+/// Implements `load` and `parse` for types that a whole file is read as.
 macro_rules! readable {
     ($($(#[$doc:meta])* $type:ty: $read:ident;)*) => {
         $(impl $type {
@@ -424,8 +424,8 @@ impl MeasuredStudy {
 }
 
 impl FileKind {
-    /// What the file at `path` is, by the settings it has. One that could be several, or that cannot be
-    /// parsed, is taken for a study: reading it as one says what is wrong.
+    /// Returns the kind of the file at `path`, by the settings it has. A file that could be of several kinds, or that
+    /// cannot be parsed, is taken for a study: reading it as one says what is wrong.
     ///
     /// # Errors
     /// Where it cannot be read.

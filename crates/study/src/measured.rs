@@ -55,7 +55,7 @@ impl CapturePatterns {
 }
 
 impl MeasuredStudy {
-    /// What a study that can be simulated says of captures of its runs.
+    /// Returns the measured study for captures of runs of `study`, which can be simulated.
     #[must_use]
     pub fn of_study(study: &Study, program_version: &str) -> Self {
         let first_source = |scenario: &ScenarioParams, slice: usize| {

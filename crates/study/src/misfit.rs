@@ -1,4 +1,4 @@
-//! What is wrong with a study only for what is to carry it out, and where its file says so.
+//! Settings of a study that its executor does not support, and their places in its file.
 
 use crate::check::class_place;
 use crate::file::{Node, Problems};

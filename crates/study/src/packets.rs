@@ -1,4 +1,4 @@
-//! Whether a study sends enough packets to show what it is to show.
+//! Checks that a study sends enough packets to show what it is to show.
 
 use crate::params::ScenarioParams;
 use crate::study::Study;

@@ -1,4 +1,4 @@
-//! What a validated study says of the network: integers in SI units, every default filled in.
+//! Network of a validated study: integers in SI units, every default filled in.
 //!
 //! These are the types an executor reads. The path of a frame is
 //! host → link → device under test → link → host; both links are [`StudyLink`].
@@ -94,7 +94,7 @@ pub struct QosSchedParams {
     pub drain: Duration,
 }
 
-/// What the threads of `qos_sched` move at once, in packets.
+/// Packets that the threads of `qos_sched` move at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QosSchedBursts {
     /// Most that the receive thread reads from the interface.
@@ -103,7 +103,7 @@ pub struct QosSchedBursts {
     pub enqueue: u32,
     /// Most that the worker dequeues; the transmit thread takes so many from the ring, or none.
     pub dequeue: u32,
-    /// What the transmit thread collects before it hands it to the interface.
+    /// Packets that the transmit thread collects before it sends them to the interface.
     pub transmit: u32,
 }
 
@@ -160,9 +160,9 @@ impl QosSchedParams {
 /// Sizes are bytes of frames without FCS, and of one link; with priorities, of one priority on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowControlParams {
-    /// What is paused: each of the eight priorities for itself, or the whole link.
+    /// True if each of the eight priorities is paused for itself; otherwise the whole link is paused.
     pub per_priority: bool,
-    /// What may wait in the device of frames that arrived by a link; further ones are dropped.
+    /// Room in the device for frames that arrived by a link; further frames are dropped.
     pub buffer: ByteCount,
     /// Above it, the sender at the other end is paused.
     pub high: ByteCount,
@@ -270,7 +270,7 @@ impl DutParams {
 pub struct HopParams {
     /// Name.
     pub name: String,
-    /// What it is.
+    /// The device.
     pub device: DutParams,
     /// The policy it is under, for each policy of the study: that policy as it is on this device, or always the
     /// device's own.
@@ -302,7 +302,7 @@ pub struct StudySlice {
     pub share: BitRate,
     /// True where its isolation is judged; false for best effort.
     pub guaranteed: bool,
-    /// What it needs in absolute terms, where the study says so.
+    /// Objectives in absolute terms, where the study states them.
     pub objective: Option<Objective>,
 }
 
@@ -330,7 +330,7 @@ pub struct PopulationParams {
     pub slice: usize,
     /// Length of its frames, bytes, L2 without FCS.
     pub frame_bytes: u32,
-    /// What each sends.
+    /// Traffic of each slice.
     pub pattern: PopulationPatternParams,
     /// Weights in the excess, given in turn; empty for the class's.
     pub weights: Vec<u32>,
@@ -355,7 +355,7 @@ impl PopulationParams {
     }
 }
 
-/// What each slice of a population sends.
+/// Traffic of each slice of a population.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PopulationPatternParams {
     /// There is always a frame waiting.
@@ -417,6 +417,7 @@ pub struct MeasureParams {
     pub queue_lengths: Option<Duration>,
     /// How late departures of a device on real packets may be.
     pub lateness: Duration,
-    /// Whether medians of delay from several moments on are kept: on a testbed, where runs are compared with their prediction.
+    /// True if medians of delay are kept from several moments on: on a testbed, where runs are compared with their
+    /// prediction.
     pub medians: bool,
 }

@@ -12,7 +12,7 @@ use slicewise_units::{BitRate, ByteCount, Duration};
 /// Slices on one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What it is of: the file, or the policy of a study.
+    /// Name of the file, or of the policy of a study.
     pub name: String,
     /// The scenario that says how many slices there are, in a study of populations.
     pub scenario: Option<String>,
@@ -49,7 +49,7 @@ pub struct PlannedSlice {
     pub tenant: Option<String>,
 }
 
-/// What comes of a plan.
+/// Outcome of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanOutcome {
     /// For each slice of the plan, in order.
@@ -58,13 +58,13 @@ pub struct PlanOutcome {
     pub rate_left: BitRate,
     /// Rate of the link that is reserved only because frames may be small.
     pub held_for_small_frames: BitRate,
-    /// What is left of the buffer, where one is stated.
+    /// Rest of the buffer, where one is stated.
     pub buffer_left: Option<ByteCount>,
     /// The delay classes in use.
     pub classes: Vec<ClassUse>,
 }
 
-/// What is said to one slice.
+/// Decision on one slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SliceOutcome {
     /// It asks for nothing.
@@ -80,7 +80,7 @@ pub enum SliceOutcome {
 }
 
 impl PlanOutcome {
-    /// Whether every guarantee is given.
+    /// Returns true if every guarantee is given.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.slices

@@ -18,7 +18,7 @@ pub struct QuickParams {
     pub duration: Duration,
 }
 
-/// What the slices of a scenario offer on average, against what they were promised. Bit/s of L2.
+/// Average load that the slices of a scenario offer, against their shares. Bit/s of L2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Load {
     /// By guaranteed slices, beyond their shares.
@@ -32,8 +32,8 @@ struct Load {
 }
 
 impl Load {
-    /// What best effort could get of the shares of guaranteed slices; 0 where one of those exceeds its
-    /// share and competes for it, or where it is less than what the verdict takes for something.
+    /// Returns the part of the guaranteed slices' shares that best effort could take; 0 where a guaranteed slice
+    /// exceeds its share and competes for it, or where the part is below 1 % of the best-effort shares.
     fn reallocatable(&self) -> u128 {
         let overload = self.best_effort.saturating_sub(self.best_effort_share);
         let available = self.unused.min(overload);
@@ -91,7 +91,8 @@ fn load(offered: &[u128], slices: &[StudySlice]) -> Load {
     load
 }
 
-/// What each slice offers on average, bit/s of L2; what its applications would take. Of a replayed capture that is not known, and nothing.
+/// Returns the average load that each slice offers, bit/s of L2; of applications, their demand. The load of a replayed
+/// capture is not known and counts as 0.
 fn offered(
     scenario: &ScenarioParams,
     slices: usize,
@@ -128,8 +129,8 @@ fn mean_rate(source: &SourceParams) -> u128 {
     }
 }
 
-/// What an application would take if nothing were in its way, without headers: as much as there is, unless its own
-/// pace limits it.
+/// Returns the rate that an application would take on an idle network, bit/s without headers: the whole port, unless
+/// its own pace limits it.
 fn demand(application: &ApplicationParams, port: BitRate) -> u128 {
     let port = u128::from(port.bits_per_second());
     match application {

@@ -32,7 +32,7 @@ impl RunSpec {
         traffic_seed(self.study_seed, source, self.repetition)
     }
 
-    /// What the record of this run is filed under; `None` where the spec is not of this study.
+    /// Returns the key of this run's record; `None` where the spec is not of this study.
     #[must_use]
     pub fn key(&self, study: &Study) -> Option<RunKey> {
         Some(RunKey {
@@ -67,7 +67,7 @@ pub enum FilterError {
         kind: &'static str,
         /// The name asked for.
         name: String,
-        /// What was probably meant.
+        /// Name that was probably meant.
         help: Option<String>,
     },
     /// No repetition at all was asked for.
@@ -136,7 +136,7 @@ pub trait Backend {
     /// Which one it is.
     fn info(&self) -> BackendInfo;
 
-    /// Whether several runs may go on at once; a real device carries out one at a time.
+    /// Returns true if several runs may go on at once; a real device carries out one at a time.
     fn is_concurrent(&self) -> bool {
         true
     }
@@ -161,7 +161,7 @@ pub enum RunError {
     Unsupported {
         /// The back end.
         backend: String,
-        /// What it lacks.
+        /// Feature that it lacks.
         what: String,
     },
     /// A file the run needs could not be used.
@@ -169,7 +169,7 @@ pub enum RunError {
     Input {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
     /// It started, and failed.

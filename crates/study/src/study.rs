@@ -27,7 +27,7 @@ pub struct Study {
     pub source: String,
     /// Name of the file it came from, without its folder.
     pub file_name: String,
-    /// What is assumed that the published study does not state, one text each.
+    /// Assumptions that the published study does not state, one text each.
     pub assumptions: Vec<String>,
     /// The links at both sides of the device.
     pub link: StudyLink,
@@ -65,7 +65,7 @@ pub struct Study {
     pub phases: Vec<Phase>,
     /// A profile of minutes instead of hours, where the study gives one.
     pub quick: Option<QuickParams>,
-    /// What the simulator does not model of it, a sentence each.
+    /// Features that the simulator does not model, a sentence each.
     pub(crate) limits: Vec<String>,
     /// How configurations in other languages were understood, a sentence each.
     pub(crate) statements: Vec<String>,
@@ -90,7 +90,7 @@ pub struct Phase {
     pub measured_from: Duration,
     /// When it ends.
     pub ends: Duration,
-    /// What changes as it begins, a few words each; empty for the first.
+    /// Changes as it begins, a few words each; empty for the first.
     pub changes: Vec<String>,
     /// The study as it is in this phase, which has no phases itself: slices, policies and scenarios with their names in
     /// the same order as in the first one.

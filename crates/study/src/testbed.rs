@@ -240,7 +240,7 @@ impl Study {
         Ok(self)
     }
 
-    /// What keeps the study from a testbed, but for policies that do not fit its link.
+    /// Returns the reasons why the study cannot run on a testbed, except policies that do not fit its link.
     pub(crate) fn unfit_for_testbed(&self, pacing: Pacing) -> Vec<TestbedError> {
         let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
         let marked = sources.find(|source| source.headers.ecn != Ecn::NotEct);

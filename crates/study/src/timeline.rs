@@ -1,4 +1,4 @@
-//! What a study with a timeline sends and measures, phase by phase.
+//! Traffic and measurement of a study with a timeline, phase by phase.
 
 use crate::params::{ScenarioParams, SourceParams};
 use crate::study::Study;
@@ -6,8 +6,8 @@ use slicewise_stats::collect::MeasuredPhase;
 use slicewise_units::Duration;
 
 impl Study {
-    /// What a source of a scenario sends, in order of time, each until the next one starts: more than one thing where
-    /// the timeline changes it.
+    /// Returns the traffic of a source of a scenario in order of time, each entry until the next one starts: several
+    /// where the timeline changes it.
     #[must_use]
     pub fn sends(&self, scenario: usize, source: usize) -> Vec<SourceParams> {
         let of = |study: &Self| {

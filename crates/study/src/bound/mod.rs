@@ -10,9 +10,9 @@
 //! does not follow, because frames that were held up on the link together may come as a burst above
 //! CBS.
 //!
-//! What an application over TCP sends at once follows from its windows and from what the network does, so it has no arrival
-//! curve: a class that one sends to has no bound, and on a link that one sends on, J has none. D + δ from the eligible time
-//! holds for every other class, whatever an application sends.
+//! An application over TCP sends at once what its windows and the network allow, so it has no arrival curve: a class
+//! that one sends to has no bound, and on a link that one sends on, J has none. D + δ from the eligible time holds for
+//! every other class, whatever an application sends.
 
 mod path;
 
@@ -264,7 +264,8 @@ fn of_population(
     }))
 }
 
-/// Whether the device is a link as the proof assumes it (`docs/mechanisms/guaranteed-bound.md`, a link that is a token bucket).
+/// Checks that the device is a link as the proof assumes it (`docs/mechanisms/guaranteed-bound.md`, a link that is a
+/// token bucket).
 ///
 /// Through a licence that has to be waited for, a frame leaves no later than through a link of
 /// its rate alone, if no frame takes longer on the port, and none is let through on credit:

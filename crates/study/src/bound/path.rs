@@ -290,7 +290,7 @@ impl Shared<'_> {
         self.members.iter().map(curve).collect()
     }
 
-    /// Whether all that is sent to the class fits its guarantee, and leaves it in order.
+    /// Checks that all traffic of the class fits its guarantee and leaves the class in order.
     fn check(&self, device: &DutParams) -> Result<(), String> {
         let name = &self.class.name;
         if let Some(why) = self.remarked {
@@ -420,14 +420,14 @@ impl Shared<'_> {
         }
     }
 
-    /// Whether a class before counted bytes as this one does.
+    /// Returns true if the earlier class `passed` counts bytes as this one does.
     fn counts_as(&self, passed: &Passed) -> bool {
         let before = (passed.accounting, passed.guarantee.smallest_frame);
         before == (self.guaranteed.accounting, self.guarantee.smallest_frame)
     }
 
-    /// Whether all frames that may wait find room in the queue, where their eligible times are bounded by `eligible`. Where
-    /// those are not known, as if all arrived in the order in which they were sent.
+    /// Checks that all frames that may wait fit in the queue, where `eligible` bounds their eligible times. Where those
+    /// are not known, frames are taken to arrive in the order in which they were sent.
     fn check_room(&self, eligible: &[u64]) -> Result<(), String> {
         let flows = &self.walk.flows;
         let late = |position: usize| match eligible.get(position) {

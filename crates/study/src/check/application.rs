@@ -1,4 +1,4 @@
-//! What a study file says of an application.
+//! Settings of an application in a study file.
 
 use super::payload::{SizeWeight, size_weights, size_weights_schema};
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Value};
@@ -117,9 +117,9 @@ impl Decode for ResponseForm {
 settings! {
     /// An application over the transport of its source.
     struct ApplicationSpec as "ApplicationSpec" {
-        /// What it does: `bulk` (sends as much as its transport takes), `requests` (asks at a constant rate, whatever the
-        /// answers take), `short_flows` (asks again once it was answered, on a new connection each time), `video` (adapts
-        /// its quality).
+        /// Kind of application: `bulk` (sends as much as its transport takes), `requests` (asks at a constant rate,
+        /// whatever the answers take), `short_flows` (asks again once it was answered, on a new connection each time),
+        /// `video` (adapts its quality).
         kind: Option<ApplicationKind>,
         /// Of `bulk`: connections. Default 1.
         flows: Option<Count>,

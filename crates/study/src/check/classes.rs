@@ -137,7 +137,7 @@ settings! {
 }
 
 settings! {
-    /// What slices with a delay bound have in common.
+    /// Settings that slices with a delay bound have in common.
     impl GuaranteedSpec as "GuaranteedFileSpec", strict = Self::default(); {
         /// Which bytes of a frame rates, bursts, largest frame and buffer count. Default L2.
         counts => accounting,
@@ -245,7 +245,7 @@ settings! {
         ecn: false,
     };
     {
-        /// What chooses the curve of a packet: `dscp` (default) or `precedence`.
+        /// Key that chooses the curve of a packet: `dscp` (default) or `precedence`.
         by => key,
         /// Curves that differ from the default.
         curves: Vec<Curve> = |wred, curves| {
@@ -298,7 +298,7 @@ settings! {
         target,
         /// How long all must wait longer before one is dropped. Default 100 ms.
         interval,
-        /// What a flow sends in its turn. Default 1514 B.
+        /// Bytes that a flow sends in its turn. Default 1514 B.
         quantum,
         /// Mark instead of dropping, where the transport understands it. Default yes.
         ecn,

@@ -24,10 +24,10 @@ const DEFAULT_REQUEST: u32 = 100;
 /// Connections that wrk2 opens.
 const DEFAULT_CONNECTIONS: u32 = 10;
 const DEFAULT_SEGMENT: Duration = Duration::from_secs(4);
-/// What dash.js keeps at the best quality.
+/// Buffer that dash.js keeps at the best quality.
 const DEFAULT_BUFFER: Duration = Duration::from_secs(30);
-/// What starts of connections are drawn from at least, unless a study says otherwise: longer than round trips, and than transports
-/// that begin together take to part.
+/// Shortest interval from which starts of connections are drawn, unless a study says otherwise: longer than round
+/// trips, and longer than transports that begin together take to part.
 const DEFAULT_SPREAD: Duration = Duration::from_millis(100);
 /// Settings of a source whose packets leave when a pattern says.
 const OF_PATTERNS: [&str; 5] = ["rate", "counts", "payload", "on_off", "pcap"];
@@ -125,7 +125,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What decides when packets of a pattern leave and how long they are has no meaning here.
+    /// Reports settings of packet times and lengths: only sources with a pattern have them.
     fn check_no_pattern(&mut self, source: &Placed<SourceSpec>) {
         if let Some(at) = source.place("pattern") {
             problem!(self.problems, at => "a source has a `pattern` or an `application`, not both";
@@ -297,7 +297,7 @@ impl Checker<'_> {
         (size > ByteCount::ZERO).then_some(size.bytes())
     }
 
-    /// What is transferred may come to an end while the source lasts.
+    /// Reports a transfer that cannot complete while the source lasts.
     fn check_completes(&mut self, written: &Written<'_>, key: &str, what: &str, bytes: u64) {
         let Written { network, lasts, .. } = written;
         let rate = network.dut.capacity().rate.min(network.link.rate.rate);
@@ -434,7 +434,7 @@ fn server(spec: &ApplicationSpec) -> ServerParams {
     }
 }
 
-/// What happens so often in 1000 seconds, in a second: to a thousandth.
+/// Formats a rate of events per 1000 s as events per second, to a thousandth.
 fn in_a_second(per_kilosecond: u128) -> String {
     let (whole, part) = (per_kilosecond / 1_000, per_kilosecond % 1_000);
     match part {

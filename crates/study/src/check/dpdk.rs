@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 impl Checker<'_> {
-    /// What the profile in `text` makes of a port of rate `port`.
+    /// Returns the policy of the profile in `text` on a port of rate `port`.
     pub(super) fn dpdk_policy(
         &mut self,
         name: &At<String>,
@@ -230,7 +230,7 @@ impl Offered<'_> {
         limits.min_by_key(|limit| limit.bytes)
     }
 
-    /// What is wrong where they cost more than `limit`.
+    /// Returns the problem where packets cost more than `limit`.
     fn beyond(&self, limit: &Limit, hqos: &HqosSpec) -> Option<String> {
         let cost = |bytes: u64| bytes + u64::from(hqos.frame_overhead);
         let most = limit.bytes;
@@ -279,7 +279,7 @@ fn place(headers: &SourceHeaders, pipes: &[u32]) -> Option<(u32, u32)> {
     Some((subport, pipe))
 }
 
-/// What is wrong with the VLANs of a packet.
+/// Problem with the VLAN tags of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Problem {
     /// It has no two tags.

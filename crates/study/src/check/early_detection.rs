@@ -45,7 +45,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is wrong with each curve that ends above `limit`.
+/// Returns the problem with each curve that ends above `limit`.
 fn unreachable(wred: &WredParams, limit: QueueLimitParams) -> Vec<String> {
     let held = limit.full_packets();
     let mut beyond: Vec<(RedCurve, Vec<String>)> = Vec::new();

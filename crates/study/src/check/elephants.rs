@@ -5,7 +5,7 @@ use crate::settings;
 use crate::spec::{At, Reference};
 use slicewise_model::{Detector, ElephantsSpec};
 
-/// What the model takes, and where the queue is named.
+/// Settings for the model, and where the queue is named.
 #[derive(Debug, Clone)]
 pub(super) struct Elephants {
     pub(super) queue: Option<At<Reference>>,
@@ -43,7 +43,7 @@ settings! {
 }
 
 impl Elephants {
-    /// What the model takes.
+    /// Returns the specification for the model.
     pub(super) fn spec(&self) -> ElephantsSpec {
         let queue = self.queue.as_ref();
         ElephantsSpec {

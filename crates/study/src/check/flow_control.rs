@@ -26,7 +26,7 @@ settings! {
         /// Pause each of eight priorities for itself (IEEE 802.1Qbb), not the whole link (IEEE 802.3x, the default). The
         /// priority of a packet is the first three bits of its code point.
         per_priority,
-        /// What may wait in the switch of frames that arrived by one link; with priorities, of one priority on it.
+        /// Room in the switch for frames that arrived by one link; with priorities, for one priority on it.
         [required] buffer,
         /// When more than this waits, the sender is paused.
         [required] high,

@@ -9,7 +9,7 @@ use slicewise_formats::{TextError, TextNote};
 use slicewise_model::PolicySpec;
 use slicewise_units::BitRate;
 
-/// What to do about a line that is not modelled.
+/// Advice on a line that is not modelled.
 const WAY_ON: &str = "leave it out with `lenient: yes` beside `ios`: the report then says so";
 
 /// Where the text of a configuration stands.
@@ -28,14 +28,14 @@ pub(super) struct ForeignPlace {
     pub(super) at: slicewise_formats::Span,
 }
 
-/// What a text says.
+/// Policy that was read from a text.
 pub(super) struct ForeignPolicy {
     pub(super) spec: PolicySpec,
     pub(super) notes: Vec<TextNote>,
     pub(super) places: Vec<ForeignPlace>,
 }
 
-/// What `plane` of P4-TINS runs for the slice requests of `text`.
+/// Returns the policy that `plane` of P4-TINS runs for the slice requests of `text`.
 pub(super) fn of_p4_tins(text: &str, plane: DataPlane) -> Result<ForeignPolicy, Vec<TextError>> {
     let policy = p4_tins::parse(text)?.policy(plane);
     let field = "police";
@@ -48,7 +48,8 @@ pub(super) fn of_p4_tins(text: &str, plane: DataPlane) -> Result<ForeignPolicy, 
     })
 }
 
-/// What the queues and rules of Open vSwitch in `text` make of a link of rate `link`, where `slices` come in by ports.
+/// Returns the policy of the Open vSwitch queues and rules in `text` on a link of rate `link`, where `slices` come in
+/// by ports.
 pub(super) fn of_ovs(
     text: &str,
     link: BitRate,
@@ -90,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is wrong with a configuration, each mistake at its place.
+    /// Reports the mistakes in a configuration, each at its place.
     pub(super) fn report_foreign(&mut self, text: &ForeignText, errors: Vec<TextError>) {
         for error in errors {
             let span = text.span(self.sources, error.span());
@@ -107,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is worth knowing of the configuration of `name`: warned of, and stated in the report.
+    /// Warns of the notes on the configuration of `name`, and states them in the report.
     pub(super) fn note_foreign(
         &mut self,
         name: &At<String>,

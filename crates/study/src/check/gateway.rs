@@ -24,7 +24,7 @@ const MAX_NAME_BYTES: usize = 63;
 const MAX_MEMORY: ByteCount = ByteCount::new(64 << 30);
 
 settings! {
-    /// What a gateway forwards, and how.
+    /// Configuration of a gateway: what it forwards, and how.
     struct GatewaySpec as "GatewayFileSpec" {
         /// The two interfaces.
         [expected] interfaces: Option<At<Vec<At<String>>>>,

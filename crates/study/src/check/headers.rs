@@ -22,7 +22,7 @@ pub(super) const TCP: u8 = 6;
 /// The IP protocol of UDP.
 const UDP: u8 = 17;
 
-/// What header fields are that neither a source nor its slice states.
+/// Header fields that neither a source nor its slice states.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Defaults {
     protocol: u8,

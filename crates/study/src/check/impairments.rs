@@ -96,7 +96,7 @@ settings! {
         [expected] up_to,
         /// `uniform` (default), or `normal`: around the middle, with a sixth of `up_to` as standard deviation.
         distribution,
-        /// Whether a frame may overtake another of its source, as with netem. Default false.
+        /// True if a frame may overtake another of its source, as with netem. Default false.
         reorder,
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct IosText {
     needed: Vec<usize>,
 }
 
-/// What the configuration attaches that a policy was read from.
+/// Policies attached in a configuration from which a policy was read.
 pub(crate) struct AttachedPolicies {
     /// The policy or, of one that is not compared, its device.
     name: String,

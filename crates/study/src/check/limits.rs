@@ -1,4 +1,4 @@
-//! What would keep a run going without end, or let nothing arrive in it, is refused before it runs.
+//! Refuses studies with a run that would not end, or in which nothing would arrive.
 
 use super::Checker;
 use super::StudySpec;

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 /// The largest VLAN id that can be used (IEEE 802.1Q).
 pub(super) const MAX_VLAN: u16 = 4094;
 
-/// What must all hold; several values of one key are one condition.
+/// Conditions that must all hold; several values of one key are one condition.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Conditions(Vec<Condition>);
 

@@ -26,9 +26,9 @@ const ETHERNET_FRAME: FrameLengths = FrameLengths {
     l2_bytes: 1514,
     l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
 };
-/// What stands for one part of a run in the path of its captures.
+/// Placeholders for the parts of a run in the path of its captures.
 const PLACEHOLDERS: [&str; 3] = ["{policy}", "{scenario}", "{repetition}"];
-/// What shares are of where the file does not say what the slices share.
+/// Capacity that shares refer to where the file does not state the link.
 const UNKNOWN: Capacity = Capacity {
     bits_per_second: 0,
     frame_overhead_bytes: 0,
@@ -45,9 +45,9 @@ settings! {
         description: String,
         /// The publication that the published verdicts come from.
         source: String,
-        /// What was tested, in one line.
+        /// Device that was tested, in one line.
         dut: String,
-        /// What the slices share: a rate, or a rate and what it counts.
+        /// Link that the slices share: a rate, or a rate and what it counts.
         link: Option<ShortLink>,
         /// The slices, by name: a packet belongs to the first that matches.
         slices: Named<Placed<MeasuredSliceSpec>>,
@@ -75,15 +75,15 @@ settings! {
         [expected ": which frames belong to the slice?"] r#match: Option<Matches>,
         /// Its share of the link: needed where isolation and reallocation are to be judged.
         share: Option<At<Share>>,
-        /// Whether the share is guaranteed, and the slice's isolation judged. Default false.
+        /// True if the share is guaranteed, and the slice's isolation judged. Default false.
         guaranteed: bool,
-        /// What it needs in absolute terms.
+        /// Objectives in absolute terms.
         objective: Option<Placed<Objective>>,
     }
 }
 
 settings! {
-    /// What was configured: reported, not interpreted.
+    /// Policy that was configured: reported, not interpreted.
     struct MeasuredPolicySpec as "MeasuredPolicySpec" {
         /// One line for people. Default: the name.
         title: String,
@@ -97,7 +97,7 @@ settings! {
 }
 
 settings! {
-    /// What was offered.
+    /// Load that was offered.
     struct MeasuredScenarioSpec as "MeasuredScenarioSpec" {
         /// One line for people. Default: the name.
         title: String,

@@ -93,7 +93,7 @@ settings! {
     struct ExtendsSpec as "ExtendsSpec" {
         /// The file, relative to this one.
         [required] file: String,
-        /// What not to take from it: keys, with full stops between levels, for example `published` or
+        /// Settings not to take from it: keys, with full stops between levels, for example `published` or
         /// `policies.priority`.
         without: List<String>,
     }
@@ -120,7 +120,7 @@ settings! {
         description: String,
         /// The publication that the published figures come from.
         source: String,
-        /// What is assumed that the publication does not state, by name, each with its reason.
+        /// Assumptions that the publication does not state, by name, each with its reason.
         assumptions: Named<String>,
         /// The links between the hosts and the device under test.
         [expected] link: Option<Placed<StudyLink>>,
@@ -192,7 +192,7 @@ const UNKNOWN_DUT: DutParams = DutParams {
     licence: None,
 };
 
-/// What checking needs beside the specification.
+/// Context of a check, beside the specification.
 pub(crate) struct Checker<'a> {
     pub(crate) problems: &'a mut Problems,
     pub(crate) sources: &'a mut Sources,
@@ -203,7 +203,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) profile_places: Vec<ProfilePlace>,
     /// How configurations in other languages were understood, a sentence each, for the report.
     pub(crate) statements: Vec<String>,
-    /// What the configurations attach that policies were read from.
+    /// Policies attached in the configurations from which policies were read.
     pub(crate) attached: Vec<AttachedPolicies>,
 }
 
@@ -247,7 +247,7 @@ impl<'a> Checker<'a> {
         node.map_or(&[], Node::entries)
     }
 
-    /// What is written at `path`.
+    /// Returns the entry at `path`.
     fn entry_at(&self, path: &[&str]) -> Option<Entry<'a>> {
         let root = Entry {
             node: self.root,
@@ -319,7 +319,7 @@ impl<'a> Checker<'a> {
             .add_unknown(name.span, message, (text, &known));
     }
 
-    /// Whether tables are small enough to look names up in them.
+    /// Returns true if tables are small enough to look names up in them.
     fn has_fair_size(&mut self, spec: &StudySpec) -> bool {
         let mut is_fair = self.is_fair("slices", &spec.slices)
             & self.is_fair("sources", &spec.sources)
@@ -347,7 +347,7 @@ impl<'a> Checker<'a> {
         self.is_few(what, table.iter().map(|(name, _)| name.span))
     }
 
-    /// Whether there are not too many of something at these places; if so, that is reported.
+    /// Returns true if there are not too many of something at these places; otherwise reports it.
     fn is_few(&mut self, what: &str, mut places: impl Iterator<Item = Span>) -> bool {
         let excess = places.nth(MAX_ENTRIES);
         if let Some(at) = excess {
@@ -534,7 +534,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a source of the scenario is written that could not be read.
+    /// Returns true if a source of the scenario is written that could not be read.
     fn misses_source(&self, scenario: &ScenarioParams) -> bool {
         let written = self.entries_at(&["scenarios", &scenario.name, "sources"]);
         scenario.sources.len() + scenario.applications.len() < written.len()

@@ -20,7 +20,7 @@ use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// Settings of a `switch` alone.
 const OF_SWITCH: [&str; 5] = ["queues", "buffer", "hysteresis", "credit", "flow_control"];
-/// What an Ethernet carries without jumbo frames, bytes.
+/// Default MTU, bytes: an Ethernet without jumbo frames.
 const DEFAULT_MTU: u32 = 1500;
 /// The largest IP packet, bytes.
 const MAX_MTU: u32 = 65_535;
@@ -194,8 +194,7 @@ settings! {
         },
         /// Which bytes of a frame are charged. Default L2.
         counts => rate.accounting,
-        /// What happens to frames of priority classes without credit: `borrows` (they go, into debt) or
-        /// `waits` (default).
+        /// Treatment of priority frames without credit: `borrows` (they are sent, as debt) or `waits` (default).
         priority: Borrows = |licence, borrows| licence.priority_borrows = borrows.0,
     }
 }
@@ -438,7 +437,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a run has a whole number of bins; where it does not, that is reported.
+    /// Returns true if a run has a whole number of bins; otherwise reports it.
     pub(super) fn is_whole_bins(
         &mut self,
         at: crate::file::Span,

@@ -51,7 +51,7 @@ settings! {
     }
 }
 
-/// What is kept for the protocols that a link needs.
+/// Reservation for the protocols that a link needs.
 #[derive(Debug, Clone)]
 pub(crate) struct NetworkControl {
     rate: Option<RateSpec>,

@@ -11,12 +11,12 @@ use slicewise_units::{BitRate, Duration};
 
 /// The percentile of a delay that states none (ITU-T Y.1541 takes this one for delay variation).
 const DEFAULT_PERCENTILE: Percentile = Percentile::P999;
-/// What has a value in each interval: availability is of these, and needs one of them.
+/// Objectives with a value in each interval: availability refers to these, and needs one of them.
 const OF_INTERVALS: [&str; 5] = ["delay", "delay_variation", "loss", "throughput", "goodput"];
-/// What only has a value at the end of something.
+/// Objectives with a value only at the end of a flow or request.
 const OF_ENDS: [&str; 2] = ["completion_time", "request_latency"];
 type IsOne = fn(&ApplicationParams) -> bool;
-/// What applications get, and what a source must be to have it.
+/// Objectives of applications, and the source that each needs.
 const OF_APPLICATIONS: [(&str, &str, IsOne); 3] = [
     ("goodput", "an application", |_| true),
     (
@@ -28,7 +28,7 @@ const OF_APPLICATIONS: [(&str, &str, IsOne); 3] = [
 ];
 
 settings! {
-    /// What a slice needs in absolute terms. Isolation is then judged by whether it gets that.
+    /// Objectives of a slice in absolute terms. Isolation is then judged by whether it meets them.
     impl Objective as "ObjectiveSpec" = Self::default(); schema one_is_required; {
         /// Largest one-way delay, at a percentile: `5 ms at 99 %`. Without one, at 99.9 %.
         delay,
@@ -200,7 +200,7 @@ impl Checker<'_> {
         Some(spec.value)
     }
 
-    /// What only applications have is asked only of slices that have some in a scenario.
+    /// Checks that objectives of applications are set only for slices that have such applications in a scenario.
     pub(super) fn check_objectives_of_applications(
         &mut self,
         spec: &StudySpec,

@@ -20,7 +20,7 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// The largest IP packet, bytes.
 const MAX_PACKET: u64 = 65_535;
 
-/// What a study says of the sizes of a source, and where.
+/// Payload sizes of a source as written, and their place.
 pub(super) struct Written {
     sizes: WrittenSizes,
     at: Span,
@@ -114,7 +114,7 @@ pub(super) fn size_weights(entry: Entry<'_>, problems: &mut Problems) -> Option<
     Some(sizes.collect())
 }
 
-/// What an editor should accept as [`size_weights`].
+/// Returns the schema of [`size_weights`], for editors.
 pub(super) fn size_weights_schema(schemas: &mut Schemas) -> Value {
     schemas.reference("SizeWeights", |schemas| {
         json!({
@@ -273,7 +273,7 @@ impl Checker<'_> {
         Some(Sizes { largest, sizes })
     }
 
-    /// What packets of IMIX leave for payload behind that many bytes of headers.
+    /// Returns the payload sizes and weights of IMIX packets with that many bytes of headers.
     fn imix(&mut self, at: Span, header_bytes: u32) -> Option<Vec<(u32, u32)>> {
         let payload =
             |(bytes, weight): (u32, u32)| Some((bytes.checked_sub(header_bytes)?, weight));

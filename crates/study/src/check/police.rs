@@ -48,11 +48,11 @@ settings! {
         colour => spec.mode,
         /// Replenish the buckets only at multiples of this interval, as meters of switches do. Default: continuously.
         refill_interval => spec.refill_interval,
-        /// What is done within the rate. Default `transmit`.
+        /// Action within the rate. Default `transmit`.
         conform: Chosen = |police, chosen| police.spec.conform = Some(chosen.action(&mut police.queues)),
-        /// What is done beyond the committed rate. Default `drop`.
+        /// Action beyond the committed rate. Default `drop`.
         exceed: Chosen = |police, chosen| police.spec.exceed = Some(chosen.action(&mut police.queues)),
-        /// What is done beyond everything. Default as `exceed`.
+        /// Action beyond every rate and burst. Default as `exceed`.
         violate: Chosen = |police, chosen| police.spec.violate = Some(chosen.action(&mut police.queues)),
     }
 }

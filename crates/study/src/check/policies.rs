@@ -54,7 +54,7 @@ settings! {
         /// How the classes without priority share the remaining capacity: `minimum_share` (default),
         /// `deficit_round_robin`, `fifo`, or `guaranteed` (rates with a delay bound).
         discipline: Discipline,
-        /// What the classes of a guaranteed policy have in common.
+        /// Settings that the classes of a guaranteed policy have in common.
         guaranteed: Option<GuaranteedSpec>,
         /// Queues that several classes may use, and that the colours of their meters may choose.
         queues: Option<List<Placed<Queue>>>,
@@ -83,7 +83,7 @@ settings! {
     {
         /// A number of slices, or `unlimited`.
         [required] slices,
-        /// What limits, in words.
+        /// Limiting resource, in words.
         [required] limited_by,
         /// Where the limit is stated.
         [required] source,
@@ -110,7 +110,7 @@ settings! {
     }
 }
 
-/// What a policy may be written as.
+/// Keys of the forms in which a policy may be written.
 pub(super) const FORMS: [&str; 6] = ["classes", "ios", "p4_tins", "ovs", "dpdk", "none"];
 
 /// A policy as it was understood, and where to point at when it cannot be run.
@@ -253,7 +253,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What `policy` says, for a link of rate `link`.
+    /// Returns the policy that `policy` describes, for a link of rate `link`.
     pub(super) fn understand(
         &mut self,
         name: &At<String>,
@@ -470,7 +470,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is wrong, without the policy: the place says which.
+/// Formats an error without the policy: its place says which.
 fn message_of(error: &PolicyError) -> String {
     match error.field {
         // Settings of all classes.
@@ -484,7 +484,7 @@ fn message_of(error: &PolicyError) -> String {
     }
 }
 
-/// What the device declares of a policy; without a policy there is nothing to run out of.
+/// Returns the limit that the device declares for a policy; without a policy there is nothing to run out of.
 fn declared(dut: &DutParams, is_none: bool, params: &PolicyParams) -> Scalability {
     if is_none {
         return Scalability {

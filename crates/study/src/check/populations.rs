@@ -67,8 +67,8 @@ settings! {
     /// The slices that a class of the same name stands for, and what each of them sends. Measured
     /// together, as the slice of that name. Scenarios set their number.
     struct PopulationSpec as "PopulationSpec" {
-        /// What each slice sends: `backlog` (there is always a frame waiting) or `bursts` (all slices
-        /// of the population send their burst at the same moment, again and again).
+        /// Traffic of each slice: `backlog` (there is always a frame waiting) or `bursts` (all slices of the population
+        /// send their burst at the same moment, again and again).
         [expected] sends: Option<PopulationPattern>,
         /// Length of its frames, L2 without FCS.
         [expected] frame: Option<At<ByteCount>>,

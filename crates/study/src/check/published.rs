@@ -11,7 +11,7 @@ settings! {
     /// A published figure: which quantity of which runs, and what was published. Exactly one of
     /// `about`, `between`, `at_least` and `at_most`.
     struct PublishedSpec as "PublishedSpec", strict {
-        /// What the publication says, in a few words.
+        /// Claim of the publication, in a few words.
         [required] claim: String,
         /// Where it says it: section, figure or table.
         [required] source: String,
@@ -53,7 +53,7 @@ settings! {
 }
 
 settings! {
-    /// What a relative figure is relative to.
+    /// Reference of a relative figure.
     struct CellSpec as "CellSpec" {
         /// The policy, where it is another one.
         policy: Option<At<Reference>>,

@@ -44,7 +44,7 @@ impl From<Burst> for QosSchedBursts {
 }
 
 settings! {
-    /// What the threads of `qos_sched` move at once, in packets (option `--bsz`).
+    /// Packets that the threads of `qos_sched` move at once (option `--bsz`).
     impl QosSchedBursts as "BurstsSpec" = QosSchedParams::SAMPLE.burst; {
         /// Most that the receive thread reads from the interface. Default 64. The simulated thread reads each packet as
         /// it arrives.
@@ -53,7 +53,7 @@ settings! {
         enqueue: Burst = |burst, of| burst.enqueue = of.0.0,
         /// Most that the worker dequeues. The transmit thread takes so many from the ring, or none. Default 32.
         dequeue: Burst = |burst, of| burst.dequeue = of.0.0,
-        /// What the transmit thread collects before it hands it to the interface. Default 64.
+        /// Packets that the transmit thread collects before it sends them to the interface. Default 64.
         transmit: Burst = |burst, of| burst.transmit = of.0.0,
     }
 }
@@ -87,7 +87,7 @@ settings! {
     }
 }
 
-/// What is written of the threads, on top of `base`.
+/// Returns the settings of the threads as written, on top of `base`.
 fn threads(
     base: QosSchedParams,
     burst: Option<BurstsSpec>,

@@ -42,9 +42,9 @@ settings! {
         slices: Overlay<Named<Placed<SliceSpec>>>,
         /// Policies, by name. A list of classes replaces the one before.
         policies: Overlay<Named<Placed<PolicyFileSpec>>>,
-        /// What sources send, by name, in every scenario that has them.
+        /// Traffic of sources, by name, in every scenario that has them.
         sources: Overlay<Named<SourceSpec>>,
-        /// What sources send in one scenario.
+        /// Traffic of sources in one scenario.
         scenarios: Overlay<Named<ScenarioSpec>>,
     }
 }
@@ -69,7 +69,7 @@ impl<T: Decode> Decode for Overlay<T> {
     }
 }
 
-/// What a change says, as far as it can be put on top of a study.
+/// Change in a timeline, as far as it can be put on top of a study.
 pub(crate) struct Change<'a> {
     key: &'a Key,
     node: &'a Node,
@@ -120,7 +120,7 @@ impl Change<'_> {
         changed
     }
 
-    /// What changes, in a few words: "policy guaranteed", "sources bulk and video".
+    /// Names the changes in a few words: "policy guaranteed", "sources bulk and video".
     fn words(&self) -> Vec<String> {
         let tables = [
             (Table::SLICES.0, Table::SLICES.1),
@@ -376,7 +376,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is measured of a phase is neither too little nor less than a cycle of its load.
+    /// Checks that the measured part of a phase is neither too short nor shorter than a cycle of its load.
     fn check_length(&mut self, phase: &Phase, at: Span) {
         let study = &phase.study;
         let bins = Duration::from_nanos(study.measure.bin.nanos().saturating_mul(MIN_BINS));

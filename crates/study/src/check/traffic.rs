@@ -32,9 +32,9 @@ settings! {
         /// Its share of the device's rate (a rate, or a percentage of it): guaranteed to a guaranteed
         /// slice, its fair part otherwise.
         share: Option<Share>,
-        /// Whether the share is guaranteed, and the slice's isolation judged. Default false.
+        /// True if the share is guaranteed, and the slice's isolation judged. Default false.
         guaranteed: bool,
-        /// What it needs in absolute terms: isolation is then judged by that.
+        /// Objectives in absolute terms: isolation is then judged by them.
         objective: Option<Placed<Objective>>,
         /// Header fields of the packets its sources send.
         headers: Placed<HeadersSpec>,
@@ -55,8 +55,8 @@ settings! {
         pattern: Option<PatternName>,
         /// Sending rate: a rate, or a percentage of the device's rate.
         rate: Option<Share>,
-        /// What the rate counts of each packet: `payload`, L1, L2 or L3. Default: payload for
-        /// `iperf3`, as it does itself, else L2.
+        /// Bytes of each packet that the rate counts: `payload`, L1, L2 or L3. Default: payload for `iperf3`, as it
+        /// does itself, else L2.
         counts: Option<Counted>,
         /// Bytes behind the transport header: one size; sizes and the weight with which each is drawn,
         /// `{64 B: 7, 576 B: 4, 1448 B: 1}`; `imix`, IP packets of 40, 576 and 1500 B with weights 7, 4
@@ -117,7 +117,7 @@ settings! {
     }
 }
 
-/// What is known of the network when traffic is checked.
+/// Network that checks of traffic refer to.
 pub(super) struct Network {
     pub(super) link: StudyLink,
     /// Of a path, the device that limits it.
@@ -404,7 +404,7 @@ impl Checker<'_> {
         })
     }
 
-    /// What a source sends belongs to its slice: that one matches it, and none before it does.
+    /// Checks that the packets of a source belong to its slice: it matches them, and no slice before it does.
     pub(super) fn check_match(
         &mut self,
         place: &Place<'_>,

@@ -44,7 +44,7 @@ settings! {
 }
 
 impl TransportSpec {
-    /// Whether packets are ECN-capable.
+    /// Returns true if packets are ECN-capable.
     pub(super) fn uses_ecn(&self) -> bool {
         let is_dctcp = self.congestion == Some(CongestionControl::Dctcp);
         self.ecn.unwrap_or(is_dctcp)

@@ -1,4 +1,4 @@
-//! What a study may ask for and the simulator does not model yet: warned of, and stated in the report.
+//! Features that a study may ask for and the simulator does not model yet: warned of, and stated in the report.
 
 use super::headers::TCP;
 use super::policies::classes_of;
@@ -21,7 +21,7 @@ enum Limit {
 }
 
 impl Limit {
-    /// What is said where it is asked for.
+    /// Returns the warning at the setting that asks for it.
     const fn warning(self) -> &'static str {
         match self {
             Self::Tcp => {
@@ -38,7 +38,7 @@ impl Limit {
         }
     }
 
-    /// What the report says.
+    /// Returns the statement in the report.
     const fn statement(self) -> &'static str {
         match self {
             Self::Tcp => {
@@ -143,7 +143,7 @@ fn ecn_queues(policy: &Node, found: &mut Vec<Span>) {
     }
 }
 
-/// Whether a source may send packets that can be marked.
+/// Returns true if a source may send packets that can be marked.
 fn is_ecn_capable(spec: &StudySpec) -> bool {
     if !marked_transports(spec).is_empty() {
         return true;

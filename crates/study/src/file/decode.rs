@@ -24,7 +24,7 @@ pub(crate) trait Decode: Sized {
     /// Read it; `None` where that is not possible, and why among `problems`.
     fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self>;
 
-    /// What an editor should accept.
+    /// Returns the schema, for editors.
     fn schema(schemas: &mut Schemas) -> Json;
 }
 
@@ -68,7 +68,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Whether a setting has to be there.
+/// Requirement that a setting is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// It may be left out.
@@ -85,7 +85,7 @@ pub(crate) struct Field<S> {
     /// Lines of its description.
     pub(crate) doc: &'static [&'static str],
     pub(crate) need: Need,
-    /// What to say where it is missing, after "is missing".
+    /// Text for a missing setting, after "is missing".
     pub(crate) question: &'static str,
     /// Read it into the settings; false where that is not possible.
     pub(crate) read: fn(&mut S, Entry<'_>, &mut Problems) -> bool,
@@ -100,13 +100,13 @@ pub(crate) trait Settings: Sized + 'static {
     const DOC: &'static [&'static str];
     /// The settings, in the order in which they are read.
     const FIELDS: &'static [Field<Self>];
-    /// What can be read of it is of use even where some of it cannot be read.
+    /// True if the settings are of use even where some of them cannot be read.
     const IS_LENIENT: bool;
 
     /// Every setting as if left out.
     fn start() -> Self;
 
-    /// What the schema says beside the fields.
+    /// Adds to the schema what the fields do not state.
     fn extend_schema(_: &mut Map<String, Json>) {}
 }
 

@@ -179,7 +179,7 @@ pub(crate) struct Problems {
     found: Vec<Problem>,
     /// The same mistake in a template would otherwise be reported wherever the template is used.
     seen: BTreeSet<(Span, String)>,
-    /// What is worth a warning and no mistake.
+    /// Problems that are worth a warning and no mistakes.
     warnings: Vec<Problem>,
     /// Which part of the file is being checked, from the outermost: a case, a phase.
     parts: Vec<String>,
@@ -237,8 +237,7 @@ impl Problems {
         self.add_suggesting(span, message, help.flatten());
     }
 
-    /// What is found until [`leave`](Self::leave) is wrong in this part of the file, and not before: in the phase or the
-    /// case `name`.
+    /// Attributes problems to this part of the file until [`leave`](Self::leave): the phase or the case `name`.
     pub(crate) fn enter(&mut self, part: &str, name: &str) {
         self.parts.push(format!("{part} `{name}`"));
     }
@@ -274,7 +273,7 @@ impl Problems {
         diagnostics(self.found, sources)
     }
 
-    /// What was found beside mistakes, as those.
+    /// Returns the warnings as diagnostics.
     pub(crate) fn into_warnings(self, sources: &Sources) -> Diagnostics {
         diagnostics(self.warnings, sources).into_warnings()
     }

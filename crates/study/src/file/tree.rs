@@ -99,7 +99,7 @@ impl Node {
         entries.find(|(k, _)| k.text == key).map(|(_, it)| it)
     }
 
-    /// Whether the values are equal, wherever they stand.
+    /// Returns true if the values are equal, wherever they stand.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
             (Value::Null, Value::Null) => true,
@@ -153,8 +153,8 @@ impl Node {
     }
 }
 
-/// What the parser hands over: a scalar's text is kept where it was a string; anything else is
-/// read again from the file, so that `010`, `1_000` and `on` stay what was written.
+/// Value as the parser hands it over: a scalar's text is kept where it was a string; anything else is read again from
+/// the file, so that `010`, `1_000` and `on` stay as they were written.
 enum Raw {
     Null,
     Plain,

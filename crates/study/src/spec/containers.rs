@@ -72,7 +72,7 @@ impl<T> Named<T> {
         self.iter().map(|(name, _)| name.value.as_str()).collect()
     }
 
-    /// What has this name, and where that is written.
+    /// Returns the value with this name, and where the name is written.
     pub(crate) fn entry(&self, name: &str) -> Option<(&At<String>, &T)> {
         let name_at = |place: &usize| self.0[*place].0.value.as_str();
         let found = self.1.binary_search_by(|place| name_at(place).cmp(name));
@@ -80,7 +80,7 @@ impl<T> Named<T> {
         Some((at, it))
     }
 
-    /// What has this name.
+    /// Returns the value with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&T> {
         self.entry(name).map(|(_, it)| it)
     }

@@ -1,4 +1,4 @@
-//! What values in a file look like, and how they are put together: one, a list, or a table by name.
+//! Values in a file, and how they are put together: one, a list, or a table by name.
 
 mod containers;
 mod scalar;

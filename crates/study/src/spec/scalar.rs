@@ -14,7 +14,7 @@ pub(crate) trait Scalar: Sized {
     /// Read it; the error is a sentence for people.
     fn from_text(text: &str) -> Result<Self, String>;
 
-    /// What an editor should accept.
+    /// Returns the schema, for editors.
     fn accepted() -> Value;
 }
 
@@ -331,7 +331,7 @@ scalars! {
     accepting Share::accepted();
 }
 
-/// What a text may have been meant as that is none of several quantities.
+/// Returns what was probably meant by a text that is none of several quantities.
 pub(super) fn meant(errors: &[&QuantityError]) -> Option<String> {
     let with_unit = errors.iter().find(|error| error.meant().is_some());
     with_unit.map(ToString::to_string)
@@ -443,7 +443,7 @@ pub(crate) trait RangeBound:
 {
     /// Name of the range in the schema.
     const NAME: &'static str;
-    /// What a bound is.
+    /// Description of a bound.
     const EXPECTED: &'static str;
     const SMALLEST: Self;
     const LARGEST: Self;

@@ -33,7 +33,7 @@ fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, Strin
 
 /// A type whose values are words.
 pub(crate) trait Words: Copy + PartialEq + 'static {
-    /// What it is, with its article.
+    /// Noun for the type, with its article.
     const WHAT: &'static str;
     /// The words.
     const WORDS: &'static [(&'static str, Self)];
@@ -82,7 +82,7 @@ pub(crate) enum PatternName {
     Replay,
 }
 
-/// What kind of application a source is.
+/// Kind of application of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApplicationKind {
     Bulk,
@@ -91,25 +91,25 @@ pub(crate) enum ApplicationKind {
     Video,
 }
 
-/// What carries an application's bytes.
+/// Transport protocol of an application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum TransportProtocol {
     #[default]
     Tcp,
 }
 
-/// What the slices of a population send.
+/// Traffic of the slices of a population.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PopulationPattern {
     Backlog,
     Bursts,
 }
 
-/// Whether a licence lets frames of priority classes borrow credit.
+/// True if a licence lets frames of priority classes borrow credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Borrows(pub(crate) bool);
 
-/// Whether the weights of named queues are multiplied.
+/// Weights of named queues: fixed, or multiplied by their active flows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Weights {
     #[default]
@@ -117,7 +117,7 @@ pub(crate) enum Weights {
     ByActiveFlows,
 }
 
-/// What a rate of traffic counts of each packet.
+/// Bytes of each packet that a rate of traffic counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     Payload,
@@ -242,7 +242,7 @@ const CODE_POINTS: &[(&str, u8)] = &[
 /// A code point by number, from 0 to 63, or by name, as in study files.
 ///
 /// # Errors
-/// What was expected.
+/// A description of the expected value.
 pub fn code_point(text: &str) -> Result<u8, String> {
     Dscp::from_text(text).map(|dscp| dscp.0)
 }
