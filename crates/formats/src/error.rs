@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where.
+//! Mistakes in a text, and their places.
 
 use std::fmt;
 
@@ -34,11 +34,11 @@ pub struct TextError {
     pub column: usize,
     /// Characters concerned; 1 where something is missing.
     pub length: usize,
-    /// What is wrong.
+    /// Description of the mistake.
     pub message: String,
-    /// What should have been there.
+    /// Description of what was expected.
     pub expected: Option<String>,
-    /// What to do about it.
+    /// Remedy.
     pub help: Option<String>,
     /// It is no mistake: the language has what stands here, or may have it, and it is not modelled. A reader may go on
     /// without it and say so.
@@ -58,7 +58,7 @@ impl TextError {
         }
     }
 
-    /// Whether a text has no more than `most` bytes.
+    /// Checks that a text has no more than `most` bytes.
     pub(crate) fn check_length(text: &str, most: usize) -> Result<(), Self> {
         if text.len() <= most {
             return Ok(());
@@ -85,7 +85,7 @@ impl TextError {
         self
     }
 
-    /// What was probably meant, where something is like it: then it is a mistake.
+    /// Suggests what was probably meant, where something is like it: then it is a mistake.
     pub(crate) fn maybe_help(mut self, meant: Option<String>) -> Self {
         self.is_unmodelled &= meant.is_none();
         self.help = meant;
@@ -125,7 +125,7 @@ impl std::error::Error for TextError {}
 pub struct TextNote {
     /// Where it is.
     pub span: Span,
-    /// What it is.
+    /// Text of the note.
     pub message: String,
 }
 

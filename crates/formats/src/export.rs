@@ -1,4 +1,4 @@
-//! What another language cannot express of a policy.
+//! Reports what another language cannot express of a policy.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct ExportError {
     pub policy: String,
     /// The language, as a subject of a sentence.
     pub language: &'static str,
-    /// What and why; never empty.
+    /// Parts it cannot express, and why; never empty.
     pub problems: Vec<Inexpressible>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Whether it is about IPv4 (or IPv6) alone, as far as its addresses tell.
+    /// Returns true if it is about IPv4 alone, false if about IPv6 alone, as far as its addresses tell.
     pub(crate) fn is_ipv4(&self) -> Option<bool> {
         let prefix = self.source.or(self.destination)?;
         Some(prefix.address().is_ipv4())
@@ -34,7 +34,7 @@ impl Flow {
         }
     }
 
-    /// What belongs to both flows; `None` where no frame does.
+    /// Returns the flow of frames that belong to both; `None` where no frame does.
     pub(crate) fn intersection(&self, other: &Self) -> Option<Self> {
         let ranges = |a: &Option<RangeInclusive<u16>>, b: &Option<RangeInclusive<u16>>| {
             both(a.clone(), b.clone(), |a, b| {
@@ -80,7 +80,7 @@ impl Flow {
     }
 }
 
-/// What two settings allow together; the outer `None` where that is nothing.
+/// Returns the values that two settings allow together; the outer `None` where there are none.
 #[expect(
     clippy::option_option,
     reason = "nothing in common, and not restricted"
@@ -135,7 +135,7 @@ fn condition(flow: &Flow) -> Condition {
 /// The flows that belong to a class map.
 ///
 /// # Errors
-/// What flows cannot express, as the end of a sentence that begins with the class.
+/// A part that flows cannot express, as the end of a sentence that begins with the class.
 pub(crate) fn flows_of(map: &ClassMap) -> Result<Vec<Flow>, String> {
     let flows = match map.mode {
         MatchMode::Any => any_of(&map.conditions)?,

@@ -33,7 +33,7 @@ pub(crate) struct Key {
 }
 
 impl Value {
-    /// What it is, for messages.
+    /// Names the kind of value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

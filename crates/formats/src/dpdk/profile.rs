@@ -16,7 +16,7 @@ use slicewise_units::BitRate;
 pub struct DpdkPolicy {
     /// The policy, with class-default alone; its name is `dpdk`.
     pub spec: PolicySpec,
-    /// What is worth knowing of it, in the order of the text.
+    /// Notes on the profile, in the order of the text.
     pub notes: Vec<TextNote>,
     /// Where settings are written.
     pub places: Vec<DpdkPlace>,
@@ -132,7 +132,7 @@ impl<'t> Sections<'t> {
         })
     }
 
-    /// What the library refuses, where it is written.
+    /// Returns the library's refusal at the place of the setting.
     fn place(&self, error: &HqosError) -> TextError {
         let spelled = error.key.replacen(" red ", " wred ", 1);
         let section = self.all().find(|it| it.section == error.section);
@@ -372,7 +372,7 @@ fn check_numbers(profiles: &[Settings<'_>], what: &str, most: usize, report: &mu
     }
 }
 
-/// What a profile may be where there are `count`.
+/// Describes the profiles that can be named where there are `count`.
 fn profiles_to(count: usize) -> String {
     match count {
         0 => "a section for it".to_owned(),

@@ -143,7 +143,7 @@ impl<'t> Settings<'t> {
         Some(numbers)
     }
 
-    /// What subport profiles and pipe profiles have in common.
+    /// Reads the settings that subport profiles and pipe profiles have in common.
     pub(super) fn rates(&self, report: &mut Report) -> Option<HqosRates> {
         let tb_rate = self.required("tb rate", u64::MAX, report);
         let tb_size = self.required("tb size", u64::MAX, report);
@@ -227,7 +227,7 @@ fn keys(section: HqosSection) -> Vec<String> {
     keys
 }
 
-/// What a section has for each number of a range.
+/// Name of the key that a section has for each number of a range.
 const fn numbered(section: HqosSection) -> Option<&'static str> {
     match section {
         HqosSection::Port => Some("subport"),

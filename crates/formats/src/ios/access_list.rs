@@ -10,7 +10,7 @@ use slicewise_model::{AccessEntry, AccessList, Condition, IpPrefix};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
-/// What the entries of a list can match.
+/// Criteria that the entries of a list can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListKind {
     /// Source addresses.
@@ -108,7 +108,7 @@ pub(super) fn kind_of_number(number: u32) -> Option<ListKind> {
     }
 }
 
-/// Whether a name is a number; lists by number are written in another way.
+/// Returns the number where a name is one; lists by number are written in another way.
 pub(super) fn number_of_name(name: &str) -> Option<u32> {
     name.bytes()
         .all(|b| b.is_ascii_digit())
@@ -116,7 +116,7 @@ pub(super) fn number_of_name(name: &str) -> Option<u32> {
         .flatten()
 }
 
-/// What follows `ip access-list`.
+/// Reads the rest of a line after `ip access-list`.
 pub(super) fn header(
     words: &mut Words<'_, '_>,
     list: &mut AccessListText,

@@ -32,7 +32,7 @@ pub(super) struct Attachment {
     pub policy: Reference,
 }
 
-/// What the configuration of an interface says of its rate.
+/// Rates in the configuration of an interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InterfaceRates {
     /// `bandwidth`, which percentages refer to.

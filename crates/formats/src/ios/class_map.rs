@@ -21,7 +21,7 @@ pub(super) struct ClassMapText {
     pub source: Source,
 }
 
-/// What one `match` line says, or a part of it.
+/// Criterion of one `match` line, or a part of it.
 #[derive(Debug, Clone)]
 pub(super) enum MatchLine {
     Condition(Condition),
@@ -42,8 +42,7 @@ pub(super) enum MatchLine {
 pub(super) const DSCP_VALUES_MAX: usize = 8;
 /// IOS takes so many precedence values on a line.
 pub(super) const PRECEDENCE_VALUES_MAX: usize = 4;
-/// What the name of an access list that stands for one `match` line begins with. No name in IOS
-/// has a space.
+/// Prefix of the name of an access list that stands for one `match` line. No name in IOS has a space.
 pub(super) const LINE_PREFIX: &str = "match ";
 const ICMP: u8 = 1;
 const IPINIP: u8 = 4;
@@ -102,7 +101,7 @@ impl ClassMapText {
     }
 }
 
-/// What follows `class-map`.
+/// Reads the rest of a line after `class-map`.
 pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Result<(), TextError> {
     const EXPECTED: &str = "`match-any`, `match-all` or the name of the class map";
     let mut mode_is_open = false;
@@ -131,7 +130,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut ClassMapText) -> Resul
     words.end()
 }
 
-/// What follows `match` in a class map of `mode`.
+/// Reads the rest of a line after `match` in a class map of `mode`.
 pub(super) fn match_line(
     words: &mut Words<'_, '_>,
     mode: MatchMode,
@@ -475,7 +474,7 @@ const APPLICATIONS: [(&str, &[u8], RangeInclusive<u16>); 9] = [
     ("telnet", &[TCP], 23..=23),
 ];
 
-/// What `match protocol` takes.
+/// Returns the names that `match protocol` takes.
 fn protocol_names() -> Vec<&'static str> {
     let of_headers = protocols();
     let of_ports = APPLICATIONS.iter().map(|(name, ..)| *name);

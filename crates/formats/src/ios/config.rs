@@ -39,7 +39,7 @@ pub struct IosConfig {
 pub struct IosPolicy {
     /// The policy map with its class maps, access lists and children.
     pub spec: PolicySpec,
-    /// What is worth knowing of how it was read, in the order of the text.
+    /// Notes on how it was read, in the order of the text.
     pub notes: Vec<TextNote>,
     /// The rest of what was not used of the text, in order: with `notes` every line that is not among `lines`.
     pub unused: Vec<TextNote>,
@@ -231,7 +231,7 @@ impl IosConfig {
         }
     }
 
-    /// What is attached for output, or else for input.
+    /// Returns the policy maps attached for output, or else those for input.
     fn candidates(&self) -> Vec<Attached> {
         let mut attached = grouped(&self.attachments);
         if attached
@@ -281,7 +281,7 @@ impl IosConfig {
         }
     }
 
-    /// What is wrong in the definitions of `reach`, of which `policies` must expand to something.
+    /// Checks the definitions of `reach`, of which `policies` must expand to something.
     fn check(&self, reach: &Reach, policies: std::ops::Range<usize>) -> Result<(), Vec<TextError>> {
         let mut report = self.errors.clone();
         for source in reach.sources(self) {

@@ -1,4 +1,4 @@
-//! What every definition of a text has: its lines, and what is wrong in them.
+//! Common part of every definition in a text: its lines, and the mistakes in them.
 
 use crate::error::{Report, Span, TextError};
 
@@ -22,7 +22,7 @@ pub(super) struct Source {
 pub(super) struct UnmodelledLine {
     /// The line, without indentation.
     pub command: String,
-    /// What of it, and why not.
+    /// Part of the line that is not modelled, and why.
     pub error: TextError,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct WithoutEffect {
 }
 
 impl Source {
-    /// What is wrong with the line `command`, if anything.
+    /// Adds the mistake in the line `command`, if there is one.
     pub fn add_failure(&mut self, result: Result<(), TextError>, command: impl FnOnce() -> String) {
         match result {
             Err(error) if error.is_unmodelled => {

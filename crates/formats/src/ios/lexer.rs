@@ -35,7 +35,7 @@ pub(super) struct Line<'a> {
 
 /// White space within a line. `lines` has taken the line ends.
 const SPACES: [char; 5] = [' ', '\t', '\r', '\u{b}', '\u{c}'];
-/// What a pager writes over before it goes on.
+/// Prompt that a pager overwrites before it goes on.
 const PAGER: &str = "--More--";
 const BACKSPACE: char = '\u{8}';
 
@@ -128,7 +128,7 @@ fn command_start(text: &str) -> usize {
     }
 }
 
-/// What IOS prints above a configuration.
+/// Returns true for a heading that IOS prints above a configuration.
 fn is_heading(words: &[Word<'_>]) -> bool {
     let begins = |with: &[&str]| {
         let words = words.iter().take(with.len());

@@ -6,10 +6,9 @@
 //! [`write()`] goes the other way, in one canonical form, so that for everything that can be read
 //! `parse(write(policy))` is `policy` again.
 //!
-//! What is left to default in the text stays `None` in the specification;
-//! [`PolicySpec::resolve`](slicewise_model::PolicySpec::resolve) fills in the defaults of IOS.
-//! Keywords are read in either case but never abbreviated. `docs/formats/ios.md` lists the
-//! commands, their meaning, and what is refused.
+//! Settings left to default in the text stay `None` in the specification;
+//! [`PolicySpec::resolve`](slicewise_model::PolicySpec::resolve) fills in the defaults of IOS. Keywords are read in
+//! either case but never abbreviated. `docs/formats/ios.md` lists the commands, their meaning, and what is refused.
 
 mod access_list;
 mod attach;

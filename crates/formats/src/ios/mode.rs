@@ -86,7 +86,7 @@ impl Mode {
         }
     }
 
-    /// What may stand here, in words.
+    /// Describes the commands that may stand here.
     pub fn expected(self) -> String {
         match self {
             Self::Top | Self::Section => one_of(Self::Top.commands()),
@@ -157,7 +157,7 @@ pub(super) const SECTIONS: [&str; 38] = [
 /// Sections other than `interface` with a `service-policy` of their own, which may not be indented.
 pub(super) const PLACES: [&str; 3] = ["control-plane", "map-class", "template"];
 
-/// What begins an interface may be abbreviated: it is skipped anyway.
+/// Returns true for `interface` or an abbreviation of it: the section is skipped anyway.
 pub(super) fn is_interface(word: &str) -> bool {
     const INTERFACE: &str = "interface";
     word.len() >= 3

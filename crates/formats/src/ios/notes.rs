@@ -1,4 +1,4 @@
-//! What of a text a policy was not made of, in words.
+//! Notes on the parts of a text that a policy was not made of.
 
 use super::attach::{Attached, grouped, listed};
 use super::config::IosConfig;
@@ -23,7 +23,7 @@ pub(super) struct Notes {
 }
 
 impl IosConfig {
-    /// What is worth knowing of the policy of `map`; `is_chosen` where nobody named it.
+    /// Returns the notes on the policy of `map`; `is_chosen` where nobody named it.
     pub(super) fn notes(&self, reach: &Reach, map: &PolicyMapText, is_chosen: bool) -> Notes {
         let mut found = Notes::default();
         if let (Some(skipped), Some(first)) = (self.skipped(), self.skipped.first()) {
@@ -76,7 +76,7 @@ impl IosConfig {
         found.sorted()
     }
 
-    /// What a lenient reader leaves out although it may change results.
+    /// Notes the lines that a lenient reader leaves out although they may change results.
     fn note_left_out(&self, reach: &Reach, found: &mut Notes) {
         for line in reach.sources(self).flat_map(|source| &source.unmodelled) {
             let message = format!(

@@ -129,7 +129,7 @@ pub(super) fn rate_or_percent(words: &mut Words<'_, '_>) -> Result<RateSpec, Tex
     }
 }
 
-/// What follows `percent`.
+/// Reads the percentage after `percent`.
 pub(super) fn percent(words: &mut Words<'_, '_>) -> Result<RateSpec, TextError> {
     let percent = words.small::<u32>("a whole percentage", 1..=100)?;
     Ok(RateSpec::PercentMilli(percent * 1_000))

@@ -54,7 +54,7 @@ struct Parser {
     section: Section,
     /// Where a `service-policy` that is not indented belongs.
     place: String,
-    /// What ends the free text being skipped, and where that began.
+    /// End mark of the free text being skipped, and where the text began.
     delimiter: Option<(String, Span)>,
     ended: bool,
     /// There is another definition after the end.
@@ -162,7 +162,7 @@ impl Parser {
         noted.is_some()
     }
 
-    /// What follows `end`: what else was done on a terminal, but no second configuration.
+    /// Reads a line after `end`: other output of a terminal is skipped, a second configuration is a mistake.
     fn after_end(&mut self, words: &Words<'_, '_>, line: &Line<'_>) {
         let is_end = words.peek().is_some_and(|word| word.is("end"));
         if Mode::Top.has(words) && !is_end {
@@ -176,7 +176,7 @@ impl Parser {
         }
     }
 
-    /// What the line belongs to; none for those at the top.
+    /// Returns the definition that the line belongs to; `None` at the top.
     fn source(&mut self) -> Option<&mut Source> {
         match self.mode {
             Mode::Top | Mode::Section => None,

@@ -21,7 +21,7 @@ const RATE_EXPECTED: &str = "a rate in bit/s, `cir`, `rate` or `percent`";
 const OPTIONS_EXPECTED: &str = "`bc`, `pir`, `be`, `conform-action`, `exceed-action`, \
                                 `violate-action` or the end of the line";
 
-/// What follows `police`, up to and with the actions on the same line.
+/// Reads the rest of a line after `police`, up to and with the actions on it.
 pub(super) fn police(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     // Action lines that follow belong to this policer, even if something is wrong with it.

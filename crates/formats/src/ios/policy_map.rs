@@ -121,7 +121,7 @@ impl ClassText {
     }
 }
 
-/// What follows `policy-map`.
+/// Reads the rest of a line after `policy-map`.
 pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Result<(), TextError> {
     const EXPECTED: &str = "the name of the policy map";
     words.take_queueing_type();
@@ -131,7 +131,7 @@ pub(super) fn header(words: &mut Words<'_, '_>, map: &mut PolicyMapText) -> Resu
     words.end()
 }
 
-/// What follows `class`.
+/// Reads the rest of a line after `class`.
 pub(super) fn class(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     const EXPECTED: &str = "the name of a class map, or `class-default`";
     words.take_queueing_type();
@@ -267,7 +267,7 @@ pub(super) fn class_command(
     }
 }
 
-/// What follows `service-policy` in a class.
+/// Reads the rest of a line after `service-policy` in a class.
 fn service_policy(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
     let span = words.last_span();
     let name = words.name("the name of the policy map that divides this class")?;

@@ -28,7 +28,7 @@ impl Reach {
         }
     }
 
-    /// What the policy map at `policy` leads to.
+    /// Finds the definitions that the policy map at `policy` leads to.
     pub fn of(config: &IosConfig, policy: usize) -> Self {
         let mut reach = Self::default();
         let mut open = vec![policy];

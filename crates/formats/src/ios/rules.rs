@@ -76,7 +76,7 @@ struct Rule {
     scope: Scope,
     one: fn(Command) -> bool,
     other: fn(Command) -> bool,
-    /// What to write.
+    /// Commands to write instead.
     instead: &'static str,
 }
 
@@ -125,7 +125,7 @@ pub(super) struct Conflict<T> {
     pub first: Given<T>,
     pub second: Given<T>,
     scope: Scope,
-    /// What to write.
+    /// Commands to write instead.
     pub instead: &'static str,
 }
 

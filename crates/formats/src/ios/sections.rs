@@ -1,4 +1,4 @@
-//! What of a configuration is not about quality of service: skipped, and counted.
+//! Sections of a configuration that are not about quality of service: skipped, and counted.
 
 use super::lexer::Line;
 use crate::error::Span;
@@ -80,7 +80,7 @@ impl fmt::Display for Skipped {
 /// A part of the configuration that is not about quality of service.
 #[derive(Debug, Default)]
 pub(super) struct Section {
-    /// What its lines are counted as.
+    /// Keyword under which its lines are counted.
     pub keyword: String,
     /// Its first line, for messages.
     pub header: String,
@@ -128,8 +128,8 @@ const BANNERS: [&str; 8] = [
     "text",
 ];
 
-/// What ends the free text that begins on `line`, and does not end on it: that of a banner, a
-/// menu, a login message.
+/// Returns the end mark of the free text that begins on `line`, and does not end on it: the text of a banner, a menu or
+/// a login message.
 pub(super) fn delimiter(line: &Line<'_>) -> Option<String> {
     let is = |index: usize, keyword: &str| line.words.get(index).is_some_and(|w| w.is(keyword));
     let marked = line

@@ -56,8 +56,8 @@ impl<'l, 'a> Words<'l, 'a> {
         self.take()
     }
 
-    /// Whether the word at `index` begins `type queuing`, `type queueing` or `type qos`: what NX-OS and some releases
-    /// of IOS write where others write nothing.
+    /// Returns true if the word at `index` begins `type queuing`, `type queueing` or `type qos`, which NX-OS and some
+    /// releases of IOS write where others write nothing.
     pub fn is_queueing_type(&self, index: usize) -> bool {
         const TYPES: [&str; 3] = ["queuing", "queueing", "qos"];
         let [first, kind] = [index, index + 1].map(|index| self.at(index));
@@ -175,7 +175,7 @@ impl<'l, 'a> Words<'l, 'a> {
     }
 }
 
-/// What can be the name of something in IOS; otherwise says why `name` cannot.
+/// Checks that `name` can be a name in IOS; otherwise says why not.
 pub(super) fn valid_name(kind: &str, name: &str) -> Result<(), String> {
     let printable = name.bytes().all(|b| b.is_ascii_graphic());
     if name.is_empty() || !printable {

@@ -47,7 +47,7 @@ pub struct NetworkNode {
     pub children: Vec<NetworkNode>,
 }
 
-/// What the two files say.
+/// Contents of the two files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shaping {
     /// The circuits, in the order of the file; never empty.

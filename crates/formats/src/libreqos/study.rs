@@ -25,7 +25,7 @@ struct Leaf<'a> {
     maximum: BitRate,
 }
 
-/// What is said of the study beside its settings.
+/// Remarks on the study beside its settings.
 #[derive(Default)]
 struct Remarks {
     /// Nodes that have no class.
@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What is promised behind a node, after promises were lowered in proportion that it does not carry.
+/// Lowers the promises behind a node in proportion where the node does not carry them; returns their sum.
 fn fit(branch: &mut Branch<'_>, remarks: &mut Remarks) -> BitRate {
     let inner = branch.branches.iter_mut().map(|inner| fit(inner, remarks));
     let inner = inner.fold(BitRate::ZERO, |sum, rate| sum + rate);
@@ -333,7 +333,7 @@ fn write_classes(out: &mut String, branch: &Branch<'_>, indent: usize) -> std::f
     Ok(())
 }
 
-/// What goes to these circuits.
+/// Returns the condition for packets to these circuits.
 fn destinations(leaves: &[&Leaf<'_>]) -> String {
     let addresses = leaves.iter().flat_map(|leaf| &leaf.circuit.addresses);
     let addresses: Vec<String> = addresses.map(|prefix| format!("\"{prefix}\"")).collect();

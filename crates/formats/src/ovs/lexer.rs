@@ -93,7 +93,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// What is before and behind the first character that `is` holds for.
+    /// Splits at the first character that `is` holds for.
     pub(super) fn split_once(&self, is: impl Fn(char) -> bool) -> Option<(Self, Self)> {
         let at = self.chars.iter().position(|character| is(character.c))?;
         let rest = self.from(at + 1);
@@ -113,7 +113,7 @@ impl<'a> Word<'a> {
         parts
     }
 
-    /// What follows `prefix`.
+    /// Returns the rest after `prefix`.
     pub(super) fn strip_prefix(&self, prefix: &str) -> Option<Self> {
         let length = prefix.chars().count();
         self.to(length).is(prefix).then(|| self.from(length))
@@ -232,7 +232,7 @@ impl Lexer {
         Ok(false)
     }
 
-    /// What is between quotes, of which the first was taken.
+    /// Reads the text between quotes, of which the first was taken.
     fn quoted(&mut self, quote: Char, chars: &mut Vec<Char>) -> Result<(), TextError> {
         while let Some(character) = self.take() {
             if character.c == quote.c {

@@ -21,7 +21,7 @@ use slicewise_units::{BitRate, ByteCount};
 
 /// Largest text that is read.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
-/// What a bucket holds at least: one MTU of 1500 B and 64 B (`htb_parse_class_details__` of Open vSwitch).
+/// Smallest bucket: one MTU of 1500 B and 64 B (`htb_parse_class_details__` of Open vSwitch).
 const BURST_MIN: ByteCount = ByteCount::new(1564);
 /// A queue has at least one MTU a second (the same function).
 const RATE_MIN: BitRate = BitRate::new(12_000);

@@ -74,7 +74,7 @@ pub(super) fn read(text: &Word<'_>) -> Result<Rule, TextError> {
     })
 }
 
-/// Whether a text is meant as a rule.
+/// Returns true if a text is meant as a rule.
 pub(super) fn is_rule(text: &Word<'_>) -> bool {
     parts(text).is_some()
 }

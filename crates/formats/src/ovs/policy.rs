@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct OvsPolicy {
     /// The policy; its name is `ovs`.
     pub spec: PolicySpec,
-    /// What is worth knowing of it, in the order of the text.
+    /// Notes on the policy, in the order of the text.
     pub notes: Vec<TextNote>,
     /// Where settings of classes and queues are written.
     pub places: Vec<OvsPlace>,
@@ -272,7 +272,7 @@ fn notes(qos: &Qos, queues: &[Numbered<'_>], rules: &[Rule]) -> Vec<TextNote> {
     notes
 }
 
-/// What the queues are promised fits in what the port sends.
+/// Checks that the rates promised to queues fit in the rate of the port.
 fn check_sum(qos: &Qos, queues: &[Numbered<'_>]) -> Result<(), TextError> {
     let Some(max) = qos.max_rate else {
         return Ok(());
@@ -313,7 +313,7 @@ fn shaper(rate: BitRate, bits: u64) -> ShaperSpec {
     }
 }
 
-/// What a queue is in the policy.
+/// Treatment of a queue in the policy.
 struct Treatment<'q> {
     queue: &'q Numbered<'q>,
     settings: QueueSpec,

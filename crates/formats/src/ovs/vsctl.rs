@@ -14,7 +14,7 @@ const OPTIONS: [&str; 3] = ["--may-exist", "--if-exists", "--no-wait"];
 /// A value and its place.
 pub(super) type Placed<T> = (T, Span);
 
-/// What the commands created and set.
+/// Records that the commands created and set.
 #[derive(Debug, Default)]
 pub(super) struct Database {
     pub(super) qos: Vec<Qos>,
@@ -23,13 +23,13 @@ pub(super) struct Database {
     pub(super) ports: Vec<Placed<String>>,
     /// The numbers that are asked for interfaces, by the name of the interface.
     pub(super) interfaces: BTreeMap<String, String>,
-    /// What the records that are created are called, also those with errors in them.
+    /// Names of the records that are created, also of those with errors in them.
     pub(super) ids: BTreeSet<String>,
 }
 
 impl Database {
-    /// Whether a record called `id` is created, but with an error in it, so that nothing is known of it: the error is
-    /// reported, and nothing that follows from it.
+    /// Returns true if a record called `id` is created, but with an error in it, so that nothing is known of it: the
+    /// error is reported, and nothing that follows from it.
     pub(super) fn was_misread(&self, id: &str) -> bool {
         self.ids.contains(id)
             && self.qos.iter().all(|qos| qos.id != id)

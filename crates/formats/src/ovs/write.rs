@@ -163,7 +163,7 @@ impl Queue {
         columns
     }
 
-    /// Whether the switch can be told its name without quotes.
+    /// Returns true if the switch accepts its name without quotes.
     fn is_plain(&self) -> bool {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
         !self.name.is_empty() && self.name.len() <= 64 && self.name.bytes().all(is_plain)

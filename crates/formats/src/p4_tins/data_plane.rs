@@ -1,4 +1,4 @@
-//! What the published data planes do with slices, as a policy.
+//! Policies of the published data planes for slices.
 
 use super::COUNTS;
 use super::flows::UDP;
@@ -115,7 +115,7 @@ impl DataPlane {
 pub struct P4TinsPolicy {
     /// The policy. Its name is that of the data plane.
     pub spec: PolicySpec,
-    /// What is worth knowing of it, in the order of the text.
+    /// Notes on the policy, in the order of the text.
     pub notes: Vec<TextNote>,
     /// Where the promise of each class of a slice is written.
     pub places: Vec<(String, Span)>,

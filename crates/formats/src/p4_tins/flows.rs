@@ -130,7 +130,7 @@ fn ports(node: &Node, name: &str) -> Result<RangeInclusive<u16>, TextError> {
 /// A flow as JSON.
 ///
 /// # Errors
-/// What a request cannot express, as the end of a sentence.
+/// A part that a request cannot express, as the end of a sentence.
 pub(super) fn write(flow: &Flow) -> Result<String, String> {
     let mut members: Vec<String> = Vec::new();
     if flow.vlan.is_some() {

@@ -33,7 +33,7 @@ pub struct SliceRequests {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slice {
     pub(super) name: String,
-    /// Whether the request states the name.
+    /// True if the request states the name.
     pub(super) is_named: bool,
     pub(super) min_rate: (BitRate, Span),
     pub(super) max_rate: BitRate,

@@ -16,7 +16,7 @@ const NOWHERE: Span = Span::BEGIN;
 
 /// The slices of `policy`, resolved for `port`, as a list of requests.
 ///
-/// What [`parse`] reads of it gives the same policy again for one of the data planes.
+/// For one of the data planes, [`parse`] reads the same policy back.
 ///
 /// # Errors
 /// Whatever makes it another policy than that of the baseline or of P4-TINS for some slices.
@@ -114,7 +114,7 @@ fn slice(class: &ClassParams) -> Result<(Slice, Vec<String>), (&'static str, Str
     Ok((slice, texts))
 }
 
-/// What is different from the policies that both data planes have for `requests`.
+/// Describes a difference from the policies that both data planes have for `requests`.
 fn difference(
     policy: &PolicyParams,
     port: PortParams,

@@ -1,4 +1,4 @@
-//! What a packet counts as: the kernel knows one number for a packet, so one for all rates.
+//! Bytes that a packet counts as: the kernel knows one number for a packet, so one for all rates.
 //!
 //! At egress that number is the length of the packet from its destination address on, without FCS
 //! and without the outer VLAN tag, which Linux keeps beside the packet. A size table (`stab`) at the
@@ -73,8 +73,8 @@ impl Counting {
             .to_vec()
     }
 
-    /// What the longest frame counts as, and no less than the longest that an interface of usual
-    /// MTU lets the kernel expect.
+    /// Returns the bytes that the longest frame counts as, and at least the longest that an interface of usual MTU lets
+    /// the kernel expect.
     pub(super) fn largest_frame(self) -> ByteCount {
         let beside = LARGEST_FRAME_BYTES - TAG_BYTES;
         let largest = (beside + self.overhead()).max(LARGEST_FRAME_BYTES);
@@ -125,7 +125,7 @@ impl Counting {
         ))
     }
 
-    /// What is assumed of frames, and wrong of others.
+    /// Returns the assumption about frames, and the error for other frames.
     pub(super) fn assumption(self) -> Option<String> {
         let because = "because the policy matches";
         match (self.accounting.layer, self.tags) {

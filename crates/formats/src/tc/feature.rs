@@ -1,4 +1,4 @@
-//! What of the kernel's traffic control a configuration needs, and how to find out whether it is there.
+//! Features of the kernel's traffic control that a configuration needs, and how to find out whether they are there.
 
 use std::fmt;
 

@@ -15,7 +15,7 @@ pub const INSTRUCTIONS_MAX: usize = 2_000;
 
 /// A field that the packet does not have. No field has this value.
 const ABSENT: u32 = u32::MAX;
-/// What says that the packet belongs to the class.
+/// Return value for a packet that belongs to the class.
 const MATCH: u32 = u32::MAX;
 /// Where Linux keeps the outer tag of a packet, beside it (`SKF_AD_VLAN_TAG` and
 /// `SKF_AD_VLAN_TAG_PRESENT` from `SKF_AD_OFF`, `linux/filter.h`).

@@ -28,8 +28,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tree::{Place, Writer};
 
-/// What a link makes up for: a timer of the kernel is late by some tens of microseconds, and what is not sent meanwhile would be
-/// lost.
+/// Time that a link can make up for: a timer of the kernel is late by some tens of microseconds, and what is not sent
+/// meanwhile would be lost.
 const LINK_BURST: Duration = Duration::from_micros(100);
 /// Major number of the link, and of the first scheduler.
 const LINK_HANDLE: u32 = 1;
@@ -46,7 +46,7 @@ pub struct TcConfig {
     pub link: Rate,
     /// The commands, in order. The interface must have the root discipline it came with.
     pub commands: Vec<TcCommand>,
-    /// What the kernel must have.
+    /// Features that the kernel must have.
     pub needs: BTreeSet<Feature>,
     /// How what the kernel then does differs from the policy, a sentence or a few each.
     pub differences: Vec<String>,
@@ -67,7 +67,7 @@ impl TcConfig {
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcCommand {
-    /// What it is for.
+    /// Purpose of the command.
     pub why: String,
     /// Its arguments, without `tc` before them.
     pub arguments: Vec<String>,
@@ -188,7 +188,7 @@ fn bucket_depth(link: BitRate, counting: Counting) -> ByteCount {
     (counting.largest_frame() + link_burst(link)).min(most)
 }
 
-/// What a link of that rate makes up for at most; `tc` states it in 32 bits.
+/// Returns the most bytes that a link of that rate makes up for; `tc` states it in 32 bits.
 fn link_burst(link: BitRate) -> ByteCount {
     let most = ByteCount::new(u32::MAX.into());
     link.bytes_in(LINK_BURST).min(most)

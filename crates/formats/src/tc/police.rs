@@ -3,7 +3,7 @@
 use slicewise_model::{Action, ColourMode, MeterAlgorithm, PolicerParams, Rate};
 use slicewise_units::ByteCount;
 
-/// What a policer comes to where packets only pass or are dropped.
+/// Effect of a policer where packets only pass or are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Police {
     /// Everything passes.

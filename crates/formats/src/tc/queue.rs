@@ -8,8 +8,7 @@ use slicewise_units::{Accounting, ByteCount, Duration};
 
 /// The shortest Ethernet frame without FCS, in bytes.
 const SHORTEST_FRAME_BYTES: u64 = 60;
-/// What a packet is taken to be where thresholds in packets become thresholds in bytes: what
-/// RED's thresholds of routers reckon with.
+/// Assumed packet size to convert thresholds in packets to bytes, as for RED's thresholds of routers.
 const RED_PACKET_BYTES: u64 = 1_500;
 
 /// A queueing discipline, as arguments, and how it differs from what the policy asks for.

@@ -32,7 +32,7 @@ const RATE_MIN: BitRate = BitRate::new(8);
 /// Frames that a bucket holds at least which shall never be what limits: the link above lets out one at
 /// a time, one more waits in front of it, and two are to spare.
 const BUCKET_FRAMES: u64 = 4;
-/// What fits in the 32 bits of 64 ns by which `tc` states a burst.
+/// Longest time that fits in the 32 bits of 64 ns by which `tc` states a burst.
 const BURST_TIME_MAX: Duration = Duration::from_nanos(u32::MAX as u64 * 64);
 
 /// Everything there is to say so far.
@@ -53,9 +53,9 @@ pub(super) struct Writer<'a> {
 pub(super) struct Place<'a> {
     /// The class that holds it.
     pub(super) parent: &'a str,
-    /// What that class can have at most.
+    /// Highest rate of that class.
     pub(super) rate: BitRate,
-    /// What stands before the names of its classes.
+    /// Prefix of the names of its classes.
     pub(super) path: &'a str,
     /// The code points that its packets may have: bit `n` stands for code point `n`.
     pub(super) code_points: u64,
@@ -82,7 +82,7 @@ struct Htb<'a> {
     handle: u32,
     /// Priority levels that are there, the first served first.
     levels: Vec<u8>,
-    /// What priority classes with a rate are kept to while others wait.
+    /// Rate that priority classes with a rate are kept to while others wait.
     policed: Option<BitRate>,
 }
 
@@ -267,7 +267,7 @@ impl Writer<'_> {
         self.remarks(&htb);
     }
 
-    /// Whether what is guaranteed does not exceed what there is.
+    /// Returns true if the guarantees do not exceed the rate there is; otherwise reports it.
     fn guarantees_fit(&mut self, policy: &PolicyParams, place: Place<'_>) -> bool {
         let guaranteed = policy.classes.iter().flat_map(|class| {
             let priority = class.priority.and_then(|p| p.police);
@@ -526,7 +526,7 @@ fn greatest_divisor(a: u32, b: u32) -> u32 {
     }
 }
 
-/// Whether some class map looks behind the tags.
+/// Returns true if some class map looks behind the tags.
 pub(super) fn looks_at_packets(policy: &PolicyParams) -> bool {
     policy.classes.iter().any(|class| {
         let used = class

@@ -19,7 +19,7 @@ pub struct IosExportError {
     pub policy: String,
     /// The class, where it is one class's setting.
     pub class: Option<String>,
-    /// What cannot be expressed, and why.
+    /// Part that cannot be expressed, and why.
     pub problem: String,
 }
 
@@ -66,7 +66,7 @@ const DEPTH_MAX: usize = super::link::DEPTH_MAX;
 
 /// Policy, class, problem.
 type Failure = (String, Option<String>, String);
-/// What is wrong with one setting.
+/// Problem with one setting.
 type Problem = String;
 
 /// Definitions of one kind, each once, in the order in which they must be read.
