@@ -117,7 +117,7 @@ const HOSTS: &str = "";
 /// Streams of a source's seed that connections have on impaired links.
 const CONNECTIONS_STREAM: u64 = 1 << 32;
 
-/// What came of a run beside what its observer saw: what was lost, where, and what changes did.
+/// Outcome of a run beside its observer's: losses, their places, and the effects of changes.
 struct Outcome {
     drops: Vec<DropCount>,
     lost_on_links: Vec<LinkLoss>,
@@ -492,7 +492,7 @@ fn seeds_of_connections<'a>(
     })
 }
 
-/// What measures a run of `study` under a scenario.
+/// Returns the collector of figures for a run of `study` under a scenario.
 pub(crate) fn collector(study: &Study, scenario: usize) -> Result<RunCollector, RunError> {
     let slices = study.slices.iter();
     let slices = slices.map(|slice| MeasuredSlice::new(&slice.name, slice.objective.as_ref()));

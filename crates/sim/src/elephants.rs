@@ -1,4 +1,4 @@
-//! What became of the flows of classes that move elephants.
+//! Counts of flows in classes that move elephants.
 
 use crate::device::{Forwarding, Plane};
 use crate::network::Network;
@@ -7,7 +7,7 @@ use crate::topology::PortId;
 use slicewise_dataplane::Pipeline;
 use slicewise_stats::queues::ElephantRecord;
 
-/// Those of the classes that the devices have now.
+/// Returns the counts of the classes that the devices have now.
 pub(crate) fn elephants<O: Observer>(
     network: &Network<Plane, O>,
     egress: &[PortId],
@@ -20,7 +20,7 @@ pub(crate) fn elephants<O: Observer>(
         .collect()
 }
 
-/// Those of the classes of a device, which is this one of the path, from 1.
+/// Returns the counts of the classes of a device; `device` is its place on the path, from 1.
 pub(crate) fn elephants_of(
     pipeline: &Pipeline,
     device: u32,

@@ -29,7 +29,8 @@ pub struct EndpointParams {
 }
 
 impl EndpointParams {
-    /// Whether its adapters have room for every frame and send all in the order in which they are handed over.
+    /// Returns true if its adapters have room for every frame and send all frames in the order in which they are handed
+    /// over.
     pub(crate) const fn keeps_nothing_back(&self) -> bool {
         self.transmit_ring_frames.is_none()
             && self.source_limit_frames.is_none()
@@ -60,7 +61,7 @@ pub struct TransmitRing {
 #[derive(Debug, Clone)]
 struct Ring {
     frames: VecDeque<Packet>,
-    /// What those of them hold that are of connections.
+    /// Segments of the frames that belong to connections.
     segments: VecDeque<Segment>,
     paused_until: Instant,
 }
@@ -124,7 +125,7 @@ impl TransmitRing {
         self.frames += 1;
     }
 
-    /// Whether a frame handed over at `now` need not wait for others, or for the end of a pause.
+    /// Returns true if a frame handed over at `now` need not wait for others, or for the end of a pause.
     #[inline]
     #[must_use]
     pub fn is_free(&self, priority: u8, now: Instant) -> bool {
@@ -165,7 +166,7 @@ impl TransmitRing {
         heads.min().map(|(_, ring)| ring)
     }
 
-    /// What the frame holds that was popped last, which is of a connection.
+    /// Returns the segment in the frame popped last, which belongs to a connection.
     #[inline]
     pub fn pop_segment(&mut self) -> Option<Segment> {
         self.rings[self.popped].segments.pop_front()

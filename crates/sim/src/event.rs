@@ -17,8 +17,7 @@
 use slicewise_units::Instant;
 use std::hint::select_unpredictable;
 
-/// What happens. The number is the index of the affected object in the network's table of that
-/// kind.
+/// Kind of event. The number is the index of the affected object in the network's table of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A source sends its next frame.
@@ -225,7 +224,7 @@ impl Tree {
 pub struct EventQueue {
     /// The times of sources, links and ports: few, and one of them changes with every event.
     first: Tree,
-    /// Those of connections and applications: many, and they change seldom.
+    /// The times of connections and applications: many, and they change seldom.
     second: Tree,
     /// The least of `second`, and its place on the last level: most events change nothing there.
     second_least: (u64, usize),
@@ -234,7 +233,7 @@ pub struct EventQueue {
     /// The place of the event taken last, [`NOWHERE`] once that is vacated: what an event does
     /// usually schedules its own successor, which saves vacating the place before.
     spent: usize,
-    /// What each place stands for.
+    /// Event at each place.
     events: Vec<Event>,
     /// Events taken, and those that happened without.
     pub(crate) handled: u64,
@@ -304,7 +303,8 @@ impl EventQueue {
         Some((Instant::from_nanos(least), self.events[place]))
     }
 
-    /// Whether an event at `at` would be the next, if that taken last is not pending again. May be false where it would.
+    /// Returns true if an event at `at` would be the next, unless the event taken last is pending again. May return
+    /// false where it would.
     #[inline]
     pub fn is_next(&self, at: Instant) -> bool {
         let (least, _) = parts(self.first.bound);

@@ -32,7 +32,7 @@ pub(crate) struct Pause {
     pub(crate) until: Instant,
 }
 
-/// What a device wants its sender told.
+/// Message that a device wants sent to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Pause,
@@ -86,7 +86,7 @@ impl FlowControl {
         }
     }
 
-    /// What frames of a priority are counted as.
+    /// Returns the priority under which frames are counted.
     #[inline]
     fn counted(&self, priority: u8) -> usize {
         if self.params.per_priority {
@@ -96,7 +96,7 @@ impl FlowControl {
         }
     }
 
-    /// Whether a frame that arrives may wait.
+    /// Returns true if a frame that arrives may wait.
     #[inline]
     pub(crate) fn has_room(&self, priority: u8, bytes: u32) -> bool {
         let waiting = self.waiting[self.counted(priority)];
@@ -182,7 +182,7 @@ impl FlowControl {
 }
 
 impl<O: Observer> Wires<O> {
-    /// Whether a packet that has arrived at a device may wait for `port`, as far as flow control is concerned.
+    /// Returns true if flow control lets a packet that has arrived at a device wait for `port`.
     #[inline(always)]
     pub(crate) fn has_room<F>(&self, port: &Port<F>, packet: &Packet) -> bool {
         // Most networks have no flow control.

@@ -1,4 +1,4 @@
-//! What an impaired link does to frames: loss, bit errors, varying delay.
+//! Effects of an impaired link on frames: loss, bit errors, varying delay.
 //!
 //! Loss follows the two-state channel of E. N. Gilbert ("Capacity of a burst-noise channel", Bell System
 //! Technical Journal 39, 1960) and E. O. Elliott ("Estimates of error rates for codes on burst-noise channels", Bell
@@ -121,7 +121,7 @@ impl Impairments {
         Some(at)
     }
 
-    /// Whether frames may be delivered in another order than they were sent.
+    /// Returns true if frames may be delivered in another order than they were sent.
     pub(crate) fn varies_delay(&self) -> bool {
         self.params.delay_variation.is_some()
     }
@@ -133,7 +133,7 @@ impl Impairments {
 }
 
 impl Channel {
-    /// Whether the next frame is lost; then the state may change.
+    /// Returns true if the next frame is lost; then the state may change.
     fn loses(&mut self, params: &LossParams) -> bool {
         let (lost_ppm, change_ppm) = if self.is_bad {
             (params.in_bad_ppm, params.to_good_ppm)

@@ -36,7 +36,7 @@ pub enum Handover {
     FirstBit,
 }
 
-/// What puts frames on a link, one behind the other.
+/// Transmitter that puts frames on a link, one behind the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transmitter {
     clock: LinkClock,
@@ -86,7 +86,7 @@ pub struct Link {
     first: InFlight,
     /// Those behind it.
     behind: VecDeque<InFlight>,
-    /// What else it does to frames.
+    /// Impairments of frames.
     pub(crate) impairments: Option<Box<Impairments>>,
 }
 
@@ -140,7 +140,7 @@ impl Link {
         self.paused_until = until;
     }
 
-    /// Whether it is paused at `now`.
+    /// Returns true if it is paused at `now`.
     #[must_use]
     pub fn is_paused(&self, now: Instant) -> bool {
         self.paused_until > now

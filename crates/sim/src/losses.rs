@@ -1,4 +1,4 @@
-//! What was lost in a run: dropped by classes of devices, and lost on impaired links.
+//! Losses of a run: frames dropped by classes of devices, and frames lost on impaired links.
 
 use crate::device::{Forwarding, Plane};
 use crate::impairment::Lost;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Names of the links that a study has, in the order in which its network has them.
 pub(crate) const LINKS: [&str; 2] = ["ingress", "egress"];
 
-/// What classes have dropped at these ports of devices, by reason.
+/// Returns the drops of classes at these ports of devices, by reason.
 pub(crate) fn dropped<O: Observer>(
     network: &Network<Plane, O>,
     egress: &[PortId],
@@ -75,7 +75,7 @@ fn drops_of_queue((place, counters): (HqosPlace, HqosCounters)) -> impl Iterator
     })
 }
 
-/// What a class dropped, by reason.
+/// Returns the drops of a class, by reason.
 pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount> {
     DropReason::ALL.into_iter().filter_map(|reason| {
         let frames = class.dropped(reason);
@@ -88,7 +88,7 @@ pub(crate) fn drops_of(class: &ClassCounters) -> impl Iterator<Item = DropCount>
     })
 }
 
-/// What impaired links lost of each slice, by reason.
+/// Returns the losses of each slice on impaired links, by reason.
 pub(crate) fn losses_on_links<O: Observer>(
     study: &Study,
     run: &RunSpec,

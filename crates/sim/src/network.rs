@@ -1,9 +1,9 @@
 //! A running network: processes events in order and moves frames from node to node.
 //!
-//! What every packet passes is `inline(always)`, here and in what this calls: a call would save and restore registers for as
-//! many instructions as most of these functions have. What a packet of a [chain](Chain) passes is in four functions, each of which
-//! has enough to do, and needs the registers, for itself: that loop, the departure of the next packet, the pipeline's `offer`, and
-//! [`Port::serve`].
+//! Functions on the path of every packet are `inline(always)`, here and below: a call would save and restore registers
+//! for as many instructions as most of these functions have. The path of a packet of a [chain](Chain) has four
+//! functions, each with enough to do to need the registers for itself: that loop, the departure of the next packet, the
+//! pipeline's `offer`, and [`Port::serve`].
 
 use crate::device::{Forwarding, Offered};
 use crate::event::Event;
@@ -376,7 +376,8 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         None
     }
 
-    /// What ports without timers are to send up to and including `end` leaves. Returns when the last did; zero if nothing was due.
+    /// Sends the frames that ports without timers are to send up to and including `end`. Returns when the last was
+    /// sent; zero if nothing was due.
     #[inline(never)]
     fn send_deferred(&mut self, end: Instant) -> Instant {
         let after = end.saturating_add(Duration::from_nanos(1));

@@ -14,9 +14,9 @@ use slicewise_units::Instant;
 /// This is the interface for everything that watches packets — statistics, a capture file — and is
 /// dispatched statically: a run pays only for what its observer does.
 pub trait Observer {
-    /// Whether packets must be reported in order of time. If not, those sent of each flow are, but not those of several: a
-    /// packet may be reported when the one before it on its link arrives at the next node. What becomes of packets at the last
-    /// device may then be reported late: when the next one comes there, or the run stops.
+    /// True if packets must be reported in order of time. If not, packets sent of one flow are in order, but not those
+    /// of several flows: a packet may be reported when the one before it on its link arrives at the next node. The fate
+    /// of packets at the last device may then be reported late: when the next one comes there, or the run stops.
     const ORDERED: bool = true;
     /// The sender hands `packet` to its network adapter, at `packet.sent_at`.
     fn on_sent(&mut self, flow: &FlowId, packet: &Packet);
@@ -83,7 +83,7 @@ impl FlowId {
         source: u16::MAX,
     };
 
-    /// Whether its packets are reported to observers.
+    /// Returns true if its packets are reported to observers.
     #[inline]
     #[must_use]
     pub const fn is_measured(&self) -> bool {

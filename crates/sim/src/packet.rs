@@ -58,7 +58,7 @@ const LARGE: usize = 1 << 13;
 #[derive(Debug, Clone, Default)]
 pub struct PacketStore {
     packets: Vec<Packet>,
-    /// What packets of connections hold, at the same places; empty in a network without connections.
+    /// Segments of packets that belong to connections, at the same places; empty in a network without connections.
     segments: Vec<Segment>,
     /// For each block, a bit for each place: it is free.
     free: Vec<u64>,
@@ -119,7 +119,7 @@ impl PacketStore {
         id
     }
 
-    /// What a packet of a connection holds.
+    /// Returns the segment in a packet of a connection.
     #[inline]
     #[must_use]
     pub fn segment(&self, id: PacketId) -> &Segment {

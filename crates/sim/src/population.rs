@@ -52,7 +52,7 @@ pub(crate) fn run(study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
     Ok(record)
 }
 
-/// What every slice of a population has in common.
+/// State that all slices of a population have in common.
 #[derive(Debug)]
 struct Population {
     /// Index of the slice it is measured as.

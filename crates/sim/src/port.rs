@@ -70,7 +70,7 @@ impl Classes {
     }
 }
 
-/// What a port sends, by the kind of its node.
+/// Queue or scheduler of a port, by the kind of its node.
 #[derive(Debug, Clone)]
 pub(crate) enum Egress<F> {
     /// An endpoint's adapter.

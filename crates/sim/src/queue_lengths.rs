@@ -24,7 +24,7 @@ pub(crate) struct QueueLengths<'a> {
     spans: Vec<Span>,
 }
 
-/// What was seen.
+/// Lengths of queues that were seen.
 #[derive(Debug)]
 pub(crate) struct QueueLengthRecords {
     pub(crate) of_run: Vec<QueueRecord>,

@@ -16,7 +16,7 @@ use slicewise_wire::Headers;
 /// The longest time in the scheduler for each slice of a run.
 #[derive(Debug, Clone, Default)]
 pub struct SchedulerDelays {
-    /// What the guarantees count of a frame.
+    /// Bytes of a frame that the guarantees count.
     accounting: Accounting,
     /// One a class of the policy.
     classes: Vec<Option<Eligibility>>,

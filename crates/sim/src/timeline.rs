@@ -1,6 +1,6 @@
 //! Carrying out a study's timeline: policies change while frames wait in the devices.
 //!
-//! What sources send changes by itself: a source is the sequence of what it sends.
+//! Traffic changes without it: a source is the sequence of what it sends.
 
 use crate::device::{Forwarding, Plane};
 use crate::elephants::elephants_of;
@@ -18,14 +18,14 @@ use slicewise_study::Study;
 use slicewise_units::Instant;
 use std::collections::BTreeMap;
 
-/// What a phase began with, and what classes had dropped until then.
+/// Change at the beginning of a phase, and the drops of classes until then.
 #[derive(Debug, Default)]
 pub(crate) struct Begun {
     change: Option<ChangeRecord>,
     dropped: Vec<DropCount>,
 }
 
-/// What classes counted that changes removed.
+/// Counters of classes that changes removed.
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
     pub(crate) drops: Vec<DropCount>,

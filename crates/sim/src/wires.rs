@@ -57,7 +57,7 @@ pub(crate) struct Wires<O> {
     first_of_connections: u16,
 }
 
-/// What has reached the end of a link.
+/// Arrival at the end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivered {
     /// A packet, and the device that it has reached.
@@ -134,7 +134,7 @@ impl<O: Observer> Wires<O> {
         }
     }
 
-    /// Whether a packet is of a connection.
+    /// Returns true if a packet belongs to a connection.
     #[inline]
     pub(crate) const fn is_of_connection(&self, packet: &Packet) -> bool {
         packet.flow >= self.first_of_connections
@@ -266,7 +266,7 @@ impl<O: Observer> Wires<O> {
         Delivered::Connection(id)
     }
 
-    /// Whether the next packet in flight on the link of a port is due at `now`.
+    /// Returns true if the next packet in flight on the link of a port is due at `now`.
     #[inline]
     pub(crate) fn is_due(&self, port: u32, now: Instant) -> bool {
         self.wires[port as usize].link.next_at() <= now

@@ -11,7 +11,7 @@ use crate::link::{Handover, LinkParams};
 use slicewise_model::{Discipline, PolicyParams, PolicySpec, Rate};
 use slicewise_study::{DutModel, DutParams, FlowControlParams, RunError, Study};
 
-/// What decides in a device which frame leaves next.
+/// Returns the forwarding plane of a device.
 pub(super) fn forwarding(
     device: &DutParams,
     policy: &PolicyParams,
@@ -92,13 +92,13 @@ pub(super) fn back(forth: LinkParams, study: &Study) -> LinkParams {
     }
 }
 
-/// Whether what arrives at one rate never waits for long to be sent at another.
+/// Returns true if frames that arrive at one rate never wait for long to be sent at another.
 pub(super) fn is_as_fast(sent: Rate, arriving: Rate) -> bool {
     sent.accounting == arriving.accounting && sent.rate >= arriving.rate
 }
 
-/// What decides on the way back, as no policy of a study is about it, where frames may wait: one queue; between threads of
-/// its own where the device has threads, since nothing else reads an interface of DPDK.
+/// Returns the forwarding plane for the way back, to which no policy of a study applies, where frames may wait: one
+/// queue; between threads of its own where the device has threads, since nothing else reads an interface of DPDK.
 pub(super) fn way_back(study: &Study, device: &DutParams, seed: u64) -> Result<Plane, RunError> {
     let policy = PolicySpec {
         name: "way back".to_owned(),

@@ -179,7 +179,7 @@ fn put_checksum(frame: &mut [u8], headers: &Headers, transport_at: usize, behind
     put_at(frame, transport_at + place, checksum);
 }
 
-/// What distinguishes the packets of a flow.
+/// Returns the first bytes of the payload, which distinguish the packets of a flow.
 fn payload_start(packet: &Packet, epoch_ns: u64) -> [u8; 12] {
     let sent_ns = epoch_ns.saturating_add(packet.sent_at.nanos());
     let (seconds, _) = split(sent_ns / 1_000_000_000);

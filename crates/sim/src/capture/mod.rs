@@ -23,7 +23,7 @@ pub const DEFAULT_SNAP_BYTES: u32 = 96;
 /// Names of the files that a run is captured in.
 pub const FILE_NAMES: [&str; 2] = ["sent.pcapng", "received.pcapng"];
 
-/// What is captured of a run, and where it is written.
+/// Captures of a run, and where they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureParams {
     /// The folder of the two files; it is created if it does not exist.
@@ -62,7 +62,7 @@ pub struct CaptureObserver {
 pub struct CaptureError {
     /// The file or folder.
     pub path: String,
-    /// What went wrong.
+    /// Cause of the failure.
     pub source: io::Error,
 }
 

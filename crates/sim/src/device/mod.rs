@@ -22,7 +22,7 @@ use std::num::NonZero;
 use switch::Switch;
 use tc::Tc;
 
-/// What decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
+/// Forwarding plane, which decides which frame leaves next: the contract of [`Pipeline`], open to models of devices
 /// that have something before or behind one.
 pub trait Forwarding {
     /// The disciplines of its policy.
@@ -71,7 +71,7 @@ pub trait Forwarding {
 
     /// The next packet to send at `now`, if one may leave.
     fn poll_egress(&mut self, now: Instant) -> Option<Leaving>;
-    /// Whether frames that were queued have since been dropped; asked after each of the methods above.
+    /// Returns true if frames that were queued have since been dropped; asked after each of the methods above.
     fn has_dropped(&self) -> bool;
     /// A frame that was queued and has since been dropped; called until there is none where
     /// [`has_dropped`](Self::has_dropped) says so.
@@ -99,19 +99,19 @@ pub trait Forwarding {
     }
 }
 
-/// What a [`Forwarding`] answers when a frame is [offered](Forwarding::offer).
+/// Answer of a [`Forwarding`] when a frame is [offered](Forwarding::offer).
 #[derive(Debug, Clone, Copy)]
 pub struct Offered {
-    /// Whether the frame waits.
+    /// Tells whether the frame waits.
     pub verdict: Verdict,
     /// It has changed nothing about when the next frame leaves: mostly it is behind others.
     pub is_behind: bool,
 }
 
-/// What a [`Forwarding`] answers a port that [serves](Forwarding::serve) it.
+/// Answer of a [`Forwarding`] to a port that [serves](Forwarding::serve) it.
 #[derive(Debug, Clone, Copy)]
 pub struct Served {
-    /// What to send now.
+    /// Packet to send now.
     pub leaving: Option<Leaving>,
     /// See [`Forwarding::poll_at`].
     pub poll_at: Instant,
@@ -122,7 +122,7 @@ pub struct Served {
 pub struct Leaving {
     /// One more than where it lies, so that there is a value left for no packet: an option of this fits registers.
     after_id: NonZero<PacketId>,
-    /// What the device wrote into it.
+    /// Traffic class that the device wrote into it.
     pub traffic_class: TrafficClass,
 }
 

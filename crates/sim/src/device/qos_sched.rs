@@ -25,11 +25,11 @@ pub struct QosSched {
     room: usize,
     /// Ring from the receive thread to the worker.
     received: VecDeque<(Frame, Headers)>,
-    /// What the worker has dequeued, and waits to put into the second ring.
+    /// Frames that the worker has dequeued, and that wait for the second ring.
     dequeued: VecDeque<Frame>,
     /// Ring from the worker to the transmit thread.
     ring: VecDeque<Frame>,
-    /// What the transmit thread has taken from it.
+    /// Frames that the transmit thread has taken from it.
     taken: VecDeque<Frame>,
     /// How much of that it is handing to the interface; it does nothing else meanwhile.
     handing: usize,
@@ -83,7 +83,7 @@ impl QosSched {
         self.run(now);
     }
 
-    /// What a thread waits for: `burst` packets, or any.
+    /// Number of packets that a thread waits for: `burst`, or any.
     fn awaited(&self, burst: u32) -> usize {
         if self.is_over { 1 } else { size(burst) }
     }

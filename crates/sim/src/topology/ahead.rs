@@ -158,17 +158,17 @@ impl Ahead {
         }
     }
 
-    /// Whether a port sends ahead.
+    /// Returns true if a port sends ahead.
     pub(super) fn is_ahead(&self, port: u32) -> bool {
         self.ports[port as usize]
     }
 
-    /// Whether a port is deferred, if nothing happens at the other end of its link.
+    /// Returns true if a port is deferred, provided that nothing happens at the other end of its link.
     pub(super) fn may_be_deferred(&self, port: u32) -> bool {
         self.may_be_deferred[port as usize]
     }
 
-    /// Whether the sources of a port are a chain.
+    /// Returns true if the sources of a port are a chain.
     pub(super) fn is_chained(&self, port: u32) -> bool {
         self.chained[port as usize] > 0
     }

@@ -1,4 +1,4 @@
-//! What can have an event pending in a network, and where that is scheduled.
+//! Objects in a network that can have an event pending, and where it is scheduled.
 
 use super::ahead::Ahead;
 use super::{Node, PortId, Topology, TopologyError, count};
@@ -8,7 +8,7 @@ use crate::link::LinkParams;
 use crate::transport::FirstPlaces;
 use std::collections::BTreeSet;
 
-/// What can have an event pending in a network.
+/// Objects in a network that can have an event pending.
 pub(super) struct Actors<'a> {
     /// By port: a flow uses it.
     pub(super) used: &'a [bool],

@@ -305,7 +305,7 @@ impl<F: Forwarding> Topology<F> {
         ))
     }
 
-    /// Whether a node is an endpoint whose adapters keep no frame and no source back by themselves.
+    /// Returns true if a node is an endpoint whose adapters keep no frame and no source back by themselves.
     fn keeps_nothing_back(&self, node: Node) -> bool {
         match node {
             Node::Endpoint(index) => self.endpoints[index as usize].keeps_nothing_back(),
@@ -322,7 +322,7 @@ impl<F: Forwarding> Topology<F> {
         }
     }
 
-    /// Whether flow control counts what waits at a port of a device, or may pause the port.
+    /// Returns true if flow control counts the frames that wait at a port of a device, or may pause the port.
     fn is_controlled(&self, port: PortId, peers: &[(PortId, LinkParams)]) -> bool {
         let peer = peers.get(port.0 as usize);
         let may_be_paused = peer.is_some_and(|(peer, _)| self.flow_control_of(*peer).is_some());

@@ -1,4 +1,4 @@
-//! What is measured of the connections of an application: counted in bins, so that figures of any span follow.
+//! Measurement of an application's connections: counted in bins, so that figures of any span follow.
 
 use super::SeriesParams;
 use slicewise_stats::application::{ApplicationSeries, FailureCount, TransportFigures};
@@ -8,7 +8,7 @@ use slicewise_units::{Duration, Instant};
 /// Most values kept of what each connection got, 8 bytes each; fairness is not judged of more.
 const MAX_SHARES: usize = 16_000_000;
 
-/// What happened in a bin.
+/// Counters of a bin.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bin {
     goodput_bytes: u64,
@@ -47,7 +47,7 @@ pub(super) struct TransportMeasurement {
     lives: Vec<Option<(Instant, Instant)>>,
 }
 
-/// What a connection's end has counted of losses.
+/// Losses counted by one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Losses {
     timeouts: u64,
@@ -135,7 +135,7 @@ impl TransportMeasurement {
         }
     }
 
-    /// Whether a bin has ended since the windows were looked at.
+    /// Returns true if a bin has ended since the windows were looked at.
     #[inline]
     pub(super) const fn is_look_due(&self, now: Instant) -> bool {
         now.nanos() >= self.current_ends_ns
@@ -162,7 +162,7 @@ impl TransportMeasurement {
         self.looked = self.current;
     }
 
-    /// What the sender of a connection has counted since `before`.
+    /// Adds the losses that the sender of a connection has counted since `before`.
     #[inline]
     pub(super) fn on_losses(&mut self, before: Losses, after: Losses, now: Instant) {
         if before != after {

@@ -30,7 +30,7 @@ const TICKS: u64 = u64::MAX;
 /// An application of a run.
 #[derive(Debug, Clone)]
 pub struct ApplicationFlows<'a> {
-    /// What it does.
+    /// Parameters of the application.
     pub params: &'a ApplicationSourceParams,
     /// Name of its slice.
     pub slice_name: &'a str,
@@ -46,7 +46,7 @@ pub struct ApplicationFlows<'a> {
     pub receiver: Node,
 }
 
-/// What is measured of applications: a series of `bins` values, each over `bin`.
+/// Series measured of applications: `bins` values, each over `bin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesParams {
     /// Width of a bin.
@@ -77,12 +77,12 @@ pub struct Transports {
     /// The number of the flow that is the first direction of the first connection.
     first_flow: u32,
     first_places: FirstPlaces,
-    /// What leaves an adapter earlier than this has left it. In one nanosecond, packets arrive before ports send, and timers
-    /// expire after that.
+    /// Packets that leave an adapter earlier than this have left it. In one nanosecond, packets arrive before ports
+    /// send, and timers expire after that.
     left_before: Instant,
     /// The hosts have stopped: see [`Network::stop_hosts`](crate::network::Network::stop_hosts).
     have_stopped: bool,
-    /// What an interrupt brought, until all of it is known.
+    /// Segments that an interrupt brought, until all of them are known.
     batch: Vec<Received>,
 }
 
@@ -121,7 +121,7 @@ struct Host {
     /// Number of its first connection.
     first_connection: u32,
     ports: Ports,
-    /// What arrives decides what it does next.
+    /// True if an arrival decides what it does next.
     is_asking: bool,
     wake_at: Instant,
     measurement: TransportMeasurement,
@@ -258,7 +258,7 @@ impl Transports {
         all
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.connections.is_empty()
@@ -302,7 +302,7 @@ impl Transports {
         self.have_stopped = true;
     }
 
-    /// What the applications got in [`from`, `to`); with the series of the run if `with_series`.
+    /// Returns the figures of the applications in [`from`, `to`); with the series of the run if `with_series`.
     #[must_use]
     pub fn records(&self, from: Instant, to: Instant, with_series: bool) -> Vec<ApplicationRecord> {
         let hosts = self.applications.iter();
