@@ -56,7 +56,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// A packet that has not arrived after this time is lost (RFC 7680).
 const LOSS_TIMEOUT: Span = Span::from_secs(12);
 
-/// What to attempt, and with what.
+/// Attempt at a run, and the means for it.
 pub(crate) struct Attempt<'a> {
     pub(crate) study: &'a Study,
     pub(crate) run: &'a RunSpec,
@@ -88,7 +88,7 @@ struct Executed {
     baseline: Baseline,
     captures: [Captured; 2],
     facts: DeviceFacts,
-    /// What the change did with which each phase began.
+    /// Effect of the change with which each phase began.
     changes: Vec<Option<ChangeRecord>>,
     senders: Vec<SenderRecord>,
     observed: Observed,
@@ -96,7 +96,7 @@ struct Executed {
     idle_ratio: f64,
 }
 
-/// What was seen while traffic flowed.
+/// Observations while traffic flowed.
 struct Watched {
     changes: Vec<Option<ChangeRecord>>,
     departures: Option<DepartureRecord>,
@@ -431,7 +431,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What runs during the measured time.
+/// Processes that run during the measured time.
 struct Running<'a, 'b> {
     hosts: &'a Hosts,
     device: &'a mut Device,

@@ -38,7 +38,7 @@ pub struct Testbed {
     device: DeviceKind,
     lease: Lease,
     thresholds: Thresholds,
-    /// Whether runs on a noisy machine are accepted.
+    /// True if runs on a noisy machine are accepted.
     tolerates_noise: bool,
     /// Where captures are kept; otherwise they are deleted after the analysis.
     captures: Option<PathBuf>,

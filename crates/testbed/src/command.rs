@@ -44,7 +44,7 @@ impl Tool {
     /// Those without which nothing can run. Without nginx, its work is done by a server of this program.
     pub const REQUIRED: [Self; 4] = [Self::Ip, Self::Tc, Self::Iperf3, Self::Tcpdump];
 
-    /// Those of them that are not installed.
+    /// Returns the required tools that are not installed.
     #[must_use]
     pub fn missing() -> Vec<Self> {
         let is_missing = |tool: &Self| tool.find().is_none();

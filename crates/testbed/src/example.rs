@@ -81,7 +81,7 @@ pub(crate) fn bulk() -> ApplicationSourceParams {
     }
 }
 
-/// What it transfers.
+/// Returns the transfers of the source.
 pub(crate) fn transfers(source: &ApplicationSourceParams) -> BulkParams {
     match source.application {
         ApplicationParams::Bulk(bulk) => bulk,

@@ -206,7 +206,7 @@ pub(crate) struct Plan {
     tags: Vec<TagRule>,
     /// UDP ports whose TCP port of the same number belongs to iperf3.
     aside: BTreeSet<(IpAddr, IpAddr, u16)>,
-    /// What applications ask of packets to an address, of either end.
+    /// Settings of applications for packets to an address, of either end.
     routes: BTreeMap<IpAddr, RouteSettings>,
     /// An application uses CUBIC, which need not be what hosts use unless told.
     uses_cubic: bool,
@@ -291,7 +291,7 @@ impl Plan {
         self.end(ends, peer, aside_peer, mtu_bytes)
     }
 
-    /// What leaves the generator by the bypass link.
+    /// Returns the rules for packets that leave the generator by the bypass link.
     fn sending_rules(&self) -> Vec<String> {
         let rule = |(from, to, port): &(IpAddr, IpAddr, u16)| {
             format!("rule add from {from} to {to} ipproto tcp dport {port} lookup {ASIDE_TABLE}")
@@ -304,7 +304,7 @@ impl Plan {
         self.end(ends, peer, aside_peer, mtu_bytes)
     }
 
-    /// What leaves the sink by the bypass link.
+    /// Returns the rules for packets that leave the sink by the bypass link.
     fn receiving_rules(&self) -> Vec<String> {
         let rule = |(from, to, port): &(IpAddr, IpAddr, u16)| {
             format!("rule add from {to} to {from} ipproto tcp sport {port} lookup {ASIDE_TABLE}")

@@ -23,7 +23,7 @@ const UNREACHED: &str = "16G";
 /// Most connections of one iperf3.
 pub(crate) const MOST_FLOWS: u32 = 128;
 
-/// Whether iperf3 can send this source in a run of this length.
+/// Returns true if iperf3 can send this source in a run of this length.
 pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
     source.pattern == PatternParams::Iperf3
         && source.sizes == SizesParams::Equal
@@ -52,7 +52,7 @@ pub(crate) struct Iperf3 {
     client: Option<Process>,
     arguments: Vec<String>,
     temporary: PathBuf,
-    /// Whether its client runs before ordinary processes, which it may as it sleeps between packets.
+    /// True if its client runs before ordinary processes, which it may as it sleeps between packets.
     is_prompt: bool,
     name: String,
 }

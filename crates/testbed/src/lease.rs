@@ -144,7 +144,7 @@ pub(crate) fn folder() -> PathBuf {
     named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
-/// Whether this process has the privileges a testbed needs; true if unknown.
+/// Returns true if this process has the privileges that a testbed needs, or if they are unknown.
 fn may_make_hosts() -> bool {
     fs::read_to_string("/proc/self/status")
         .ok()

@@ -75,7 +75,7 @@ impl PacketSink for SendTimes {
     }
 }
 
-/// Whether a packet belongs to the flow of a source, whatever its DSCP and ECN.
+/// Returns true if a packet belongs to the flow of a source, whatever its DSCP and ECN.
 fn is_of(packet: &Headers, source: &Headers) -> bool {
     let flow = |headers: &Headers| Headers {
         dscp: 0,

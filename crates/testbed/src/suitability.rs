@@ -21,7 +21,7 @@ pub struct Unsendable {
     pub why: String,
 }
 
-/// Whether a testbed can send the sources of a scenario, by its place in the study.
+/// Checks that a testbed can send the sources of a scenario, by its place in the study.
 ///
 /// # Errors
 /// The first reason why not.
@@ -75,7 +75,7 @@ impl Offering {
     }
 }
 
-/// Whether our own sender can send it.
+/// Checks that our own sender can send the source.
 pub(crate) fn sent_by_us(source: &SourceParams) -> Result<(), AttemptError> {
     if source.headers.protocol == PROTOCOL_UDP {
         return Ok(());

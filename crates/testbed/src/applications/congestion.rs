@@ -13,7 +13,7 @@ pub(crate) const fn name(control: CongestionControl) -> &'static str {
     }
 }
 
-/// Whether this kernel has it; root has it loaded where it is a module.
+/// Returns true if this kernel has the congestion control; root has it loaded where it is a module.
 pub(crate) fn is_available(control: CongestionControl) -> bool {
     let stream = socket::open(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_TCP);
     stream.is_ok_and(|stream| socket::set_congestion(stream.as_fd(), name(control)).is_ok())

@@ -56,7 +56,7 @@ pub(crate) fn transport(
     total
 }
 
-/// What each connection got while all of them were open.
+/// Returns the bytes that each connection got while all of them were open.
 fn shares(histories: &[&History], bins: &Range<usize>) -> Vec<f64> {
     let open = histories
         .iter()
@@ -139,7 +139,7 @@ fn seen_in(history: &History, bins: &Range<usize>) -> impl Iterator<Item = (usiz
     samples.filter(|(bin, _)| bins.contains(bin))
 }
 
-/// What a connection did in some bins.
+/// Counters of a connection over some bins.
 struct Change {
     bytes: u64,
     segments: u64,

@@ -1,4 +1,4 @@
-//! What an application asks of the hosts' TCP: settings of a namespace, and of routes.
+//! Settings of the hosts' TCP that an application needs: of a namespace, and of routes.
 
 use super::Ends;
 use crate::error::AttemptError;
@@ -13,7 +13,7 @@ use std::io;
 /// Linux's least time-out where nothing else is said.
 const USUAL_MIN_RTO: Span = Span::from_millis(200);
 
-/// What can be set for each address that packets go to.
+/// Settings for each address that packets go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RouteSettings {
     mtu_bytes: u32,
@@ -48,7 +48,7 @@ impl RouteSettings {
     }
 }
 
-/// What there is one of on a host: largest buffers.
+/// Returns the settings that a host has once: largest buffers.
 fn buffers(source: &ApplicationSourceParams) -> (u64, u64) {
     let transport = &source.transport;
     (transport.receive_buffer_bytes, transport.send_buffer_bytes)

@@ -50,7 +50,7 @@ pub(crate) struct Ends {
     pub(crate) last_port: u16,
     /// The end that all are opened to.
     pub(crate) listening: SocketAddr,
-    /// Whether the sender of data opens.
+    /// True if the sender of data opens connections.
     sender_opens: bool,
 }
 
@@ -77,7 +77,7 @@ impl Ends {
         }
     }
 
-    /// Whether the sender of data has this connection from a source of these ends.
+    /// Returns true if this connection of the sender of data belongs to a source of these ends.
     fn has(&self, history: &History) -> bool {
         let (opening, listening) = if self.sender_opens {
             (history.local, history.remote)
@@ -143,7 +143,7 @@ pub(crate) struct Applications<'a> {
     sampling: Option<Sampling>,
 }
 
-/// What they did.
+/// Observations of the applications.
 #[derive(Debug)]
 pub(crate) struct Observed {
     zero: TimeZero,

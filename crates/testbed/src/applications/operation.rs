@@ -40,7 +40,7 @@ enum By {
     },
 }
 
-/// Whether iperf3 can make these transfers: all at once, and without an end.
+/// Returns true if iperf3 can make these transfers: all at once, and without an end.
 fn is_for_iperf3(bulk: &BulkParams) -> bool {
     bulk.bytes.is_none() && bulk.stagger == Span::ZERO && bulk.flows <= MOST_FLOWS
 }
@@ -54,7 +54,7 @@ fn server_of(application: &ApplicationParams) -> Option<ServerParams> {
     }
 }
 
-/// Whether nginx can answer: at once, all requests, over connections as the host makes them.
+/// Returns true if nginx can answer: at once, all requests, over connections as the host makes them.
 fn is_for_nginx(source: &ApplicationSourceParams) -> bool {
     server_of(&source.application) == Some(ServerParams::default())
         && source.headers.dscp == 0

@@ -1,4 +1,4 @@
-//! What the kernel of the sending host knows of every TCP connection, bin by bin.
+//! Samples of every TCP connection from the kernel of the sending host, bin by bin.
 //!
 //! One thread in its namespace asks for all connections at the end of each bin of the study, and hears of those that
 //! have ended meanwhile. So the figures of a connection do not depend on the program that opened it.

@@ -7,7 +7,7 @@ use slicewise_study::{
 };
 use slicewise_wire::PROTOCOL_UDP;
 
-/// What is said of a scenario with bulk transfers and requests, of which this one differs.
+/// Returns the verdict on a scenario with bulk transfers and requests, where the requests are changed.
 fn said(change: impl FnOnce(&mut ApplicationSourceParams)) -> String {
     let mut scenario = example::study().scenarios.swap_remove(0);
     scenario.applications = vec![example::bulk(), requests()];

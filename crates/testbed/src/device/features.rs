@@ -5,7 +5,7 @@ use crate::lease::Lease;
 use crate::scratch::{SCRATCH, Scratch};
 use slicewise_formats::tc::Feature;
 
-/// Those of these features that this kernel lacks.
+/// Returns those of these features that this kernel lacks.
 ///
 /// # Errors
 /// A message, if nothing can be tried.

@@ -99,13 +99,13 @@ impl GatewayDevice {
     }
 }
 
-/// What it said of reloads.
+/// Returns the lines about reloads.
 fn answers(lines: &[String]) -> impl Iterator<Item = &str> {
     let lines = lines.iter().map(String::as_str);
     lines.filter(|line| line.contains("event=reload"))
 }
 
-/// What a line of its log says a reload did.
+/// Reads the effect of a reload from a line of the log.
 fn change_of(line: &str) -> ChangeRecord {
     let field = |name: &str| {
         let value = line.split_once(&format!(" {name}="))?.1;

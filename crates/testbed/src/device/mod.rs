@@ -143,8 +143,8 @@ pub struct UnsupportedSetting {
     pub why: String,
 }
 
-/// Whether the device with this pacing can run a policy of a study [for a testbed](Study::into_testbed), in a kernel without the
-/// features `missing`.
+/// Checks that the device with this pacing can run a policy of a study [for a testbed](Study::into_testbed), in a
+/// kernel without the features `missing`.
 ///
 /// # Errors
 /// All that it cannot do.

@@ -19,7 +19,7 @@ const HUGEPAGES: Check = Check {
     stops: &[],
 };
 
-/// What frames and queues of the sample application's profile take.
+/// Memory for frames and queues of the sample application's profile, MB.
 const NEEDED_MB: u64 = 512;
 /// Of a page, where the kernel does not say.
 const PAGE_KB: u64 = 2_048;

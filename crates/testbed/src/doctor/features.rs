@@ -7,7 +7,7 @@ use crate::device::try_feature;
 use crate::scratch::Scratch;
 use slicewise_formats::tc::Feature;
 
-/// What uses a feature; `None` if nothing does.
+/// Returns the user of a feature; `None` if nothing uses it.
 const fn needed_for(feature: Feature) -> Option<&'static str> {
     match feature {
         Feature::Tbf => Some("the link, under every policy on tc"),

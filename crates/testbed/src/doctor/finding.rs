@@ -38,7 +38,7 @@ impl Purpose {
     }
 }
 
-/// Whether something can run here.
+/// Readiness of a purpose on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Readiness {
@@ -60,7 +60,7 @@ pub enum Group {
     Permission,
     /// Programs called.
     Programs,
-    /// Whether a testbed can run here.
+    /// Conditions for a testbed to run here.
     Testbed,
     /// Network features of the kernel.
     Network,
@@ -148,15 +148,15 @@ pub(super) fn install(packages: &[&str]) -> String {
 pub struct Finding {
     /// Its group.
     pub group: Group,
-    /// What was checked.
+    /// Name of the check.
     pub name: &'static str,
     /// Its state.
     pub state: State,
-    /// What was found.
+    /// Details of the result.
     pub detail: String,
-    /// What needs it; can follow "needed for".
+    /// Purpose of it; can follow "needed for".
     pub needed_for: &'static str,
-    /// What cannot run without it.
+    /// Purposes that cannot run without it.
     pub stops: Vec<Purpose>,
     /// How to fix it.
     pub fix: Option<Fix>,
@@ -208,8 +208,8 @@ impl Check {
     }
 }
 
-/// What every testbed needs.
+/// Purposes that need a testbed.
 pub(super) const EVERY_RUN: &[Purpose] =
     &[Purpose::RunOnGateway, Purpose::RunOnTc, Purpose::RunOnDpdk];
-/// What everything needs.
+/// All purposes.
 pub(super) const EVERYTHING: &[Purpose] = &Purpose::ALL;

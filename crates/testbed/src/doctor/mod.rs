@@ -39,7 +39,7 @@ pub struct Examination {
 }
 
 impl Examination {
-    /// Whether something can run.
+    /// Tells whether something can run.
     #[must_use]
     pub fn readiness(&self, purpose: Purpose) -> Readiness {
         let mut readiness = Readiness::Can;

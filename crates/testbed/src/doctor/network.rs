@@ -78,7 +78,7 @@ const FILTER_SYMBOLS: &str = "CONFIG_BPF_SYSCALL, CONFIG_NET_CLS_BPF and CONFIG_
 /// The interface a patch leads to: not the other end of the same link, or frames would loop.
 const THIRD: &str = "scratch-third";
 
-/// Whether this is the prerequisite of all others.
+/// Returns true if this is the prerequisite of all other checks.
 pub(super) fn is_first(check: &Check) -> bool {
     *check == NAMESPACES
 }

@@ -22,7 +22,7 @@ const CAPABILITIES: Check = Check {
 struct Capability {
     number: u32,
     name: &'static str,
-    /// What cannot run without it.
+    /// Purposes that cannot run without it.
     stops: &'static [Purpose],
 }
 

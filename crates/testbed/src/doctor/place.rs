@@ -1,4 +1,4 @@
-//! Whether a testbed can run here: no other one running, nothing left over, writable folders.
+//! Checks that a testbed can run here: no other one running, nothing left over, writable folders.
 
 use super::finding::{Check, EVERY_RUN, Finding, Fix, Group};
 use super::{TrialLease, Untried};

@@ -120,7 +120,7 @@ impl Sender {
         self.wake();
     }
 
-    /// Whether all flows have ended, or it was stopped or failed: [`join`](Self::join) would not wait.
+    /// Returns true if all flows have ended, or it was stopped or failed: [`join`](Self::join) would not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)

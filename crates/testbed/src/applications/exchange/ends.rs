@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 const PIECE: usize = 1 << 16;
 static NOTHING: [u8; PIECE] = [0; PIECE];
 
-/// What is still to be sent: a head, then bytes without meaning, then perhaps the end.
+/// Data still to be sent: a head, then bytes without meaning, then perhaps the end.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     head: Vec<u8>,
@@ -37,7 +37,7 @@ impl Outgoing {
         self.ends = true;
     }
 
-    /// Whether there is something to send.
+    /// Returns true if there is nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         self.written == self.head.len() && self.body == 0
     }
@@ -121,7 +121,7 @@ impl Awaited {
     }
 }
 
-/// What reading brought.
+/// Result of a read.
 pub(super) enum Came {
     /// So many bytes, at the beginning of the buffer.
     Bytes(usize),

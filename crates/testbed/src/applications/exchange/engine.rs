@@ -26,7 +26,7 @@ const READS: usize = 16;
 /// Numbers of descriptors: the listener, accepted connections from here on, and opened ones below.
 const LISTENER: u64 = u64::MAX;
 const ACCEPTED: u64 = 1 << 32;
-/// What heads of responses are taken to be until one was seen.
+/// Bytes that heads of responses are taken to have until one was seen.
 const USUAL_HEAD: u64 = 300;
 
 pub(super) struct Engine {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// What one source exchanges, with whom.
+/// Exchange of one source with its peer.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
     pub(crate) params: ApplicationParams,
@@ -33,11 +33,11 @@ pub(crate) struct Exchange {
     /// Where all go to.
     pub(crate) remote: SocketAddr,
     pub(crate) options: TcpOptions,
-    /// What answers, if something does.
+    /// Server that answers, if there is one.
     pub(crate) server: Option<ServerParams>,
 }
 
-/// What became of it.
+/// Result of the exchange.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) application: Application,
@@ -97,7 +97,7 @@ impl Exchanging {
         })
     }
 
-    /// Whether it has failed.
+    /// Returns true if it has ended or failed.
     pub(crate) fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }

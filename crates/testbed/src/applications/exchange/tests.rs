@@ -6,7 +6,7 @@ use slicewise_traffic::application::{
 use slicewise_units::{BitRate, Duration as Span};
 use std::time::Duration;
 
-/// What became of an application over the loopback interface, whose server is ours, once it has `enough`.
+/// Returns the result of an application over the loopback interface, whose server is ours, once it has `enough`.
 fn over_loopback(
     params: ApplicationParams,
     ports: (u16, u16),

@@ -1,4 +1,4 @@
-//! What the program says of itself: lines of JSON.
+//! Output of the program: lines of JSON.
 
 use crate::device::DeviceFacts;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub(super) struct Ready {
     version: String,
     hugepages: bool,
     threads: u32,
-    /// Whether the one thread for all goes before ordinary processes.
+    /// True if the one thread for all goes before ordinary processes.
     real_time: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Counters {
     ring_full: u64,
     /// The same on the way back.
     ring_full_back: u64,
-    /// Those of each queue that dropped any.
+    /// Drops of each queue that has any.
     queues: Vec<QueueDrops>,
 }
 
@@ -48,7 +48,7 @@ struct QueueDrops {
 }
 
 impl Event {
-    /// What a line says; `None` for one that is for people.
+    /// Parses a line; `None` for one that is for people.
     pub(super) fn parse(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }

@@ -64,7 +64,7 @@ fn profile_text(policy: &StudyPolicy) -> Result<String, AttemptError> {
     Ok(written.to_string())
 }
 
-/// What the profile file of a policy says, if it is one.
+/// Returns the parameters of a policy that is a profile file.
 fn profile(policy: &StudyPolicy) -> Option<&HqosParams> {
     let mut classes = policy.params.classes.iter();
     classes.find_map(|class| class.hqos.as_deref())

@@ -35,7 +35,7 @@ pub struct DpdkProgram {
 }
 
 impl DpdkProgram {
-    /// What it is compiled with is there.
+    /// Checks that the tools that compile it are there.
     ///
     /// # Errors
     /// A message for the user, with how to install what is missing.
@@ -132,7 +132,7 @@ pub(super) fn compile_test(folder: &Path, main: &str, program: &Path) -> Result<
     compile(folder, &sources, program)
 }
 
-/// What the compiler said, from its first error on: before it is the command, which is long.
+/// Formats the output of the compiler, from its first error on: before it is the command, which is long.
 fn not_compiled(error: &str) -> String {
     let first = error
         .lines()

@@ -103,7 +103,8 @@ fn with_defaults() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether the library and what compiles against it are there. If not, the test is skipped, or fails where they are required.
+/// Returns true if the library and what compiles against it are there. If not, the test is skipped, or fails where they
+/// are required.
 fn has_library() -> bool {
     let Err(why) = DpdkProgram::find() else {
         return true;
@@ -115,7 +116,7 @@ fn has_library() -> bool {
     false
 }
 
-/// What a program in C that has `main` and is linked to the steps of the device says to `arguments`.
+/// Returns the output, for `arguments`, of a program in C that has `main` and is linked to the steps of the device.
 fn said(folder: &Path, main: &str, arguments: &[String]) -> String {
     let program = folder.join("program");
     program::compile_test(folder, main, &program).unwrap();
