@@ -82,7 +82,7 @@ pub struct TenantRecord {
     pub rate_bps: u64,
 }
 
-/// What a token allows.
+/// Permissions of a token.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Everything, also tokens and tenants.
@@ -93,7 +93,7 @@ pub enum Scope {
     Tenant(String),
     /// Reading everything but tokens and the audit log, and asking for offers.
     Viewer,
-    /// What a gateway of this name needs.
+    /// Requests of the gateway of this name.
     Gateway(String),
 }
 
@@ -156,9 +156,10 @@ pub struct NewToken {
     /// Its name: who asked, in history and audit log.
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub name: String,
-    /// What it allows. `admin`: everything. `operator`: slices and rules of all tenants, restoring a generation, and forgetting gateways.
-    /// `viewer`: reading everything but tokens and the audit log, and asking for offers. `tenant:NAME`: the slices, history and events of this
-    /// tenant, which must exist, and reading links. `gateway:NAME`: the requests of this gateway, and nothing else.
+    /// Permissions. `admin`: everything. `operator`: slices and rules of all tenants, restoring a generation, and
+    /// forgetting gateways. `viewer`: reading everything but tokens and the audit log, and asking for offers.
+    /// `tenant:NAME`: the slices, history and events of this tenant, which must exist, and reading links.
+    /// `gateway:NAME`: the requests of this gateway, and nothing else.
     #[schema(
         value_type = String,
         pattern = "^(admin|operator|viewer|(tenant|gateway):[a-z0-9][a-z0-9._-]{0,62})$"
@@ -171,7 +172,7 @@ pub struct NewToken {
 pub struct TokenCreated {
     /// Its name.
     pub name: String,
-    /// What it allows.
+    /// Its permissions.
     #[schema(value_type = String)]
     pub scope: Scope,
     /// The token itself: the store keeps a hash of it only.
@@ -192,7 +193,7 @@ impl fmt::Debug for TokenCreated {
 pub struct TokenRecord {
     /// Its name.
     pub name: String,
-    /// What it allows.
+    /// Its permissions.
     #[schema(value_type = String)]
     pub scope: Scope,
     /// When it was made, milliseconds since 1970-01-01 UTC.
@@ -210,7 +211,7 @@ pub struct AuditEntry {
     pub at_ms: u64,
     /// Who.
     pub by: String,
-    /// What was asked for, as `PUT /v1/slices/gold`.
+    /// Method and path of the request, as `PUT /v1/slices/gold`.
     pub request: String,
     /// The HTTP status of the answer.
     pub status: u16,

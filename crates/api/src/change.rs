@@ -64,14 +64,14 @@ pub struct GenerationRecord {
     pub at_ms: u64,
     /// Who asked for it.
     pub by: String,
-    /// What changed of slices. A tenant sees its own slices only. Empty where only the weight of a tenant changed.
+    /// Changes of slices. A tenant sees its own slices only. Empty where only the weight of a tenant changed.
     pub changes: Vec<SliceChange>,
     /// Why, as stated with the request, or as the controller decided. Never shown to tenants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What one generation changed of one slice.
+/// Change of one slice in one generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SliceChange {
     /// The slice.

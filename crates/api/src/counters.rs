@@ -1,4 +1,4 @@
-//! What gateways count.
+//! Counters of gateways.
 
 use crate::Direction;
 use serde::de::Error as _;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// What a gateway counted since its last report, about once a second.
+/// Counters of a gateway since its last report, about once a second.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterReport {
@@ -23,7 +23,7 @@ pub struct CounterReport {
     /// Flows of slices that were asked for in the answer to the report before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<SliceFlows>,
-    /// What the gateway decided on its own.
+    /// Decisions of the gateway on its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<GatewayEvent>,
 }
@@ -43,7 +43,7 @@ pub struct GatewayEvent {
     /// The slice it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// What was decided, and why.
+    /// The decision, and its reason.
     pub reason: String,
 }
 

@@ -25,8 +25,8 @@ pub enum EventKind {
     SliceRefused,
     /// A gateway refused a slice that was admitted.
     GatewayRefused,
-    /// What a gateway announced was refused: it contradicts what is promised, another one of its name is connected, or the gateway follows
-    /// another store.
+    /// An announcement of a gateway was refused: it contradicts what is promised, another gateway of its name is
+    /// connected, or the gateway follows another store.
     AnnouncementRefused,
     /// A gateway announced itself, or is heard of again.
     GatewayCame,
@@ -43,7 +43,7 @@ pub struct Event {
     pub number: u64,
     /// When, milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What kind.
+    /// Its kind.
     pub kind: EventKind,
     /// The slice it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]

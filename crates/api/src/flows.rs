@@ -1,4 +1,4 @@
-//! What is done about the flows of a slice.
+//! Treatment of the flows of a slice.
 
 use crate::Invalid;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,9 @@ const INTERVAL_MAX_MS: u64 = 3_600_000;
 /// Most intervals in a row.
 const TIMES_MAX: u32 = 1_000;
 
-/// What is done about the flows of a slice in one direction; by default nothing. A flow is told by addresses, protocol and ports,
-/// those of the inner packet in a GTP-U tunnel. The guarantee is that of all flows together, whatever is stated here.
+/// Treatment of the flows of a slice in one direction; by default none. A flow is told by addresses, protocol and
+/// ports, in a GTP-U tunnel by those of the inner packet. The guarantee holds for all flows together, whatever is
+/// stated here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTerms {
@@ -118,7 +119,7 @@ impl ElephantTerms {
         })
     }
 
-    /// What the rate sends in an interval, bytes.
+    /// Returns the bytes that the rate sends in an interval.
     #[must_use]
     pub fn threshold_bytes(&self) -> u64 {
         let bits = u128::from(self.rate_bps) * u128::from(self.interval_ms) / 1_000;

@@ -1,4 +1,4 @@
-//! What a gateway and the controller tell each other.
+//! Messages between a gateway and the controller.
 
 use crate::{FlowTerms, Guarantee, Invalid, LinkAnnouncement, Match, Maximum, Name, check_name};
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub struct Announced {
     pub adopted: bool,
 }
 
-/// What a gateway must have in force: all of it (`snapshot`), or what changed since a generation (`changes`).
+/// State that a gateway must have in force: all of it (`snapshot`), or the changes since a generation (`changes`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Desired {
     /// The generation reached with this answer: `after` of the next request.
@@ -135,12 +135,12 @@ const fn one() -> u32 {
     1
 }
 
-/// What a slice gets in one direction of one link.
+/// Terms of a slice in one direction of one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GatewayTerms {
     /// Packets of this direction.
     pub matches: Vec<Match>,
-    /// What it is promised; its delay is that of this link alone.
+    /// Its guarantee; the delay is for this link alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarantee: Option<Guarantee>,
     /// The most it may send.
@@ -148,7 +148,7 @@ pub struct GatewayTerms {
     pub maximum: Option<Maximum>,
     /// Weight of its share of the excess among the slices of its tenant.
     pub weight: u32,
-    /// What is done about its flows.
+    /// Treatment of its flows.
     #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
     pub flows: FlowTerms,
 }
@@ -220,8 +220,8 @@ pub struct GatewayRecord {
     pub acknowledged: u64,
     /// When it was heard of last, milliseconds since 1970-01-01 UTC.
     pub seen_at_ms: u64,
-    /// Whether anything was heard of it within the last 10 s or so: an announcement, a request for its state that waits, an acknowledgement,
-    /// or counters.
+    /// True if anything was heard of it within the last 10 s or so: an announcement, a request for its state that
+    /// waits, an acknowledgement, or counters.
     pub connected: bool,
     /// Why its last announcement was refused. The links stay as they were accepted last. Unless the gateway follows another store, those that it
     /// announced otherwise, or not at all, are `disputed`.

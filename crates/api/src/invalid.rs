@@ -1,4 +1,4 @@
-//! What is wrong with a value, and where.
+//! Problem with a value, and its place.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Invalid {
     /// Where it is, as a JSON pointer (RFC 6901); empty for the whole document.
     pub at: String,
-    /// What is wrong, and what was expected.
+    /// Description of the problem, and of the expected value.
     pub problem: String,
 }
 

@@ -69,7 +69,7 @@ impl utoipa::ToSchema for Name {}
 /// Validate a name: `[a-z0-9][a-z0-9._-]{0,62}`.
 ///
 /// # Errors
-/// What is wrong, with `at` as the place (a JSON pointer, RFC 6901).
+/// The problem, with `at` as the place (a JSON pointer, RFC 6901).
 pub fn check_name(name: &str, at: &str) -> Result<(), Invalid> {
     let is_first = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_next = |byte: u8| is_first(byte) || matches!(byte, b'.' | b'_' | b'-');

@@ -11,11 +11,11 @@ use utoipa::ToSchema;
 /// Most classes of a gateway's own policy.
 const CLASSES_MAX: usize = 4_096;
 
-/// What a rate counts of a frame. `L1`: what occupies the wire, that is preamble, frame with FCS, and inter-frame gap. `L2`: the frame without
-/// FCS. `L3`: the IP packet.
+/// Bytes of a frame that a rate counts. `L1`: all it occupies on the wire, that is preamble, frame with FCS, and
+/// inter-frame gap. `L2`: the frame without FCS. `L3`: the IP packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Counts {
-    /// What occupies the wire: preamble, frame with FCS, inter-frame gap.
+    /// All that a frame occupies on the wire: preamble, frame with FCS, inter-frame gap.
     L1,
     /// The frame without FCS.
     #[default]
@@ -70,11 +70,11 @@ pub struct LinkDirection {
     /// Rate that may be guaranteed, bit/s.
     #[schema(minimum = 1, maximum = 100_000_000_000_000_u64)]
     pub rate_bps: u64,
-    /// What the rate of the link counts; L2 by default.
+    /// Bytes of a frame that the rate of the link counts; L2 by default.
     #[serde(default)]
     #[schema(default = "L2")]
     pub counts: Counts,
-    /// What rates and bursts of slices, `largest_frame_bytes` and `buffer_bytes` count; L2 by default.
+    /// Bytes of a frame that rates and bursts of slices, `largest_frame_bytes` and `buffer_bytes` count; L2 by default.
     #[serde(default)]
     #[schema(default = "L2")]
     pub slices_count: Counts,
@@ -206,8 +206,8 @@ pub struct LinkRecord {
     pub forward: LinkDirectionRecord,
     /// From the second interface to the first.
     pub backward: LinkDirectionRecord,
-    /// Whether the last announcement of its gateway was refused and had this link otherwise, or not at all. No further guarantee is admitted on it
-    /// until an announcement is accepted.
+    /// True if the last announcement of its gateway was refused and had this link otherwise, or not at all. No further
+    /// guarantee is admitted on it until an announcement is accepted.
     #[serde(default)]
     pub disputed: bool,
 }
@@ -233,15 +233,15 @@ pub struct LinkDirectionRecord {
     /// Rate of the link that classes of the gateway's own policy are guaranteed, bit/s as the link counts.
     #[serde(default)]
     pub reserved_bps: u64,
-    /// What is promised.
+    /// Guarantees that are promised.
     pub promised: Promised,
-    /// What is left.
+    /// Capacity that is left.
     pub left: Left,
     /// The delay classes that hold slices, or classes of the gateway's own policy, shortest first.
     pub delay_classes: Vec<DelayClassUse>,
 }
 
-/// What is promised of one direction of a link.
+/// Guarantees that are promised on one direction of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Promised {
     /// Slices with a guarantee, also those that drain.
@@ -250,12 +250,12 @@ pub struct Promised {
     pub rate_bps: u64,
     /// Sum of their bursts, bytes.
     pub burst_bytes: u64,
-    /// What the rates take of the link if all frames are as small as they may be, bit/s as the link counts.
+    /// Rate of the link that the guarantees take if all frames are as small as they may be, bit/s as the link counts.
     #[serde(default)]
     pub link_rate_bps: u64,
 }
 
-/// What is left of one direction of a link.
+/// Capacity that is left of one direction of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Left {
     /// Rate of the link that is not reserved, bit/s as the link counts.
@@ -280,7 +280,7 @@ pub struct DelayClassUse {
     pub rate_bps: u64,
     /// Sum of their bursts, bytes.
     pub burst_bytes: u64,
-    /// What the rates take of the link if all frames are as small as they may be, bit/s as the link counts.
+    /// Rate of the link that the guarantees take if all frames are as small as they may be, bit/s as the link counts.
     #[serde(default)]
     pub link_rate_bps: u64,
     /// How much more burst the class could admit before its own condition fails, bytes.

@@ -36,13 +36,14 @@ pub struct RefusedOn {
     pub direction: Direction,
 }
 
-/// Whether a slice would be accepted, and what would be. Each of the alternatives changes one number only and leaves the others as asked for;
-/// where a slice has guarantees in both directions, the alternatives are about the direction that was refused (`refused_on`),
-/// or, if it is accepted, about the forward direction if there is a guarantee in it. If a quota of rates refuses it, only `largest_rate_bps` is
-/// stated, of the first direction with a guarantee. If it is refused for another reason than capacity, there are no alternatives.
+/// Answer whether a slice would be accepted, with alternatives. Each of the alternatives changes one number only and
+/// leaves the others as asked for; where a slice has guarantees in both directions, the alternatives are about the
+/// direction that was refused (`refused_on`), or, if it is accepted, about the forward direction if there is a
+/// guarantee in it. If a quota of rates refuses it, only `largest_rate_bps` is stated, of the first direction with a
+/// guarantee. If it is refused for another reason than capacity, there are no alternatives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OfferAnswer {
-    /// Whether it would be accepted as it is.
+    /// True if it would be accepted as it is.
     pub accepted: bool,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,13 +20,13 @@ pub struct Problem {
     /// The HTTP status. Answers with 429 and 503 have the header `Retry-After`.
     #[serde(default)]
     pub status: u16,
-    /// What is wrong with this request, and what to do.
+    /// Description of the problem with this request, and its remedy.
     #[serde(default)]
     pub detail: String,
     /// Where in the document it is, as a JSON pointer (RFC 6901).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// What would be accepted, where the admission test refused.
+    /// Alternatives that would be accepted, where the admission test refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<Box<OfferAnswer>>,
 }

@@ -75,7 +75,7 @@ pub struct RuleRecord {
     pub rule: Rule,
     /// The gateway whose reports decide: that of the first link that both slices pass.
     pub gateway: String,
-    /// Whether capacity is lent now.
+    /// True if capacity is lent now.
     pub lent: bool,
     /// Since when, milliseconds since 1970-01-01 UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]

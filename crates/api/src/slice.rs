@@ -45,19 +45,19 @@ pub struct Slice {
     /// more than 16 ports, cost the guarantee until the older packets of the slice have left: meanwhile it is best effort.
     #[schema(min_items = 1, max_items = 64)]
     pub matches: Vec<Match>,
-    /// What it gets in the forward direction; absent if it does not exist there.
+    /// Terms in the forward direction; absent if the slice does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<Terms>,
-    /// What it gets in the backward direction; absent if it does not exist there.
+    /// Terms in the backward direction; absent if the slice does not exist there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Terms>,
 }
 
-/// What a slice gets in one direction.
+/// Terms of a slice in one direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// What it is promised; absent for best effort.
+    /// Its guarantee; absent for best effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarantee: Option<Guarantee>,
     /// The most it may send; absent if only the link limits it.
@@ -67,7 +67,7 @@ pub struct Terms {
     #[serde(default = "default_weight")]
     #[schema(minimum = 1, maximum = 65535, default = 1)]
     pub weight: u32,
-    /// What is done about its flows.
+    /// Treatment of its flows.
     #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
     pub flows: FlowTerms,
 }
@@ -204,7 +204,7 @@ pub enum DelayOrigin {
 pub struct SliceProblem {
     /// The gateway.
     pub gateway: String,
-    /// What it said.
+    /// The reason, as the gateway states it.
     pub reason: String,
 }
 
@@ -225,7 +225,7 @@ pub struct SliceRecord {
     /// As in [`Slice`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backward: Option<Terms>,
-    /// What has become of it.
+    /// Its state.
     pub state: SliceState,
     /// Changes with every change of the slice; the `ETag` is this number in quotes.
     pub version: u64,
@@ -403,7 +403,7 @@ impl Terms {
 }
 
 impl Guarantee {
-    /// What is requested of each of `hops` links: the delay objective is divided evenly.
+    /// Returns the request to each of `hops` links: the delay objective is divided evenly.
     #[must_use]
     pub fn request(&self, hops: usize) -> GuaranteeRequest {
         let hops = u64::try_from(hops.max(1)).unwrap_or(u64::MAX);

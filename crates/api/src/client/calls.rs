@@ -1,4 +1,4 @@
-//! What can be asked of a controller.
+//! Requests to a controller.
 
 use super::{
     Call, Client, ClientError, Precondition, SliceQuery, Versioned, encoded, headers, with_query,
@@ -141,7 +141,7 @@ impl Client {
         answer.map(|(_, value)| value)
     }
 
-    /// What would become of a slice.
+    /// Asks whether a slice would be accepted.
     ///
     /// # Errors
     /// As all methods.
@@ -218,7 +218,7 @@ impl Client {
         answer.map(|(_, value)| value)
     }
 
-    /// What changed for a gateway after generation `after`; if nothing did, wait for it for up to `wait`.
+    /// Returns the changes for a gateway after generation `after`; if there are none, waits for some for up to `wait`.
     ///
     /// # Errors
     /// As all methods; status 404 if the gateway has not announced itself to this store.

@@ -72,7 +72,7 @@ pub enum ClientError {
     Unexpected {
         /// The address.
         url: String,
-        /// What was wrong with the answer.
+        /// Problem with the answer.
         reason: String,
     },
 }
@@ -104,7 +104,8 @@ impl ClientError {
         }
     }
 
-    /// Whether the same request may succeed later: nothing answered, or the controller was not able to answer just now.
+    /// Returns true if the same request may succeed later: nothing answered, or the controller was not able to answer
+    /// just now.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -134,7 +135,7 @@ pub struct SliceQuery {
     pub after: Option<String>,
     /// At most this many.
     pub limit: Option<u32>,
-    /// Those of this tenant.
+    /// Slices of this tenant.
     pub tenant: Option<String>,
     /// Those in this state.
     pub state: Option<SliceState>,
@@ -151,7 +152,7 @@ pub struct SliceQuery {
 pub struct Versioned<T> {
     /// The value.
     pub value: T,
-    /// Whether it did not exist before.
+    /// True if it did not exist before.
     pub created: bool,
 }
 
@@ -443,7 +444,7 @@ fn is_closed(error: &ureq::Error) -> bool {
     )
 }
 
-/// Whether an `http` address is of this machine, whatever name servers say.
+/// Returns true if an `http` address is of this machine, whatever name servers say.
 fn is_loopback(base: &str) -> bool {
     let uri: Result<http::Uri, _> = base.parse();
     let host = uri.as_ref().ok().and_then(http::Uri::host);
