@@ -130,7 +130,7 @@ pub struct ManOptions {
     pub out: Option<PathBuf>,
 }
 
-/// What a command that judges prints, and with which verdicts it fails.
+/// Output of a command that judges, and the verdicts with which it fails.
 #[derive(Debug, Clone, Args)]
 pub struct JudgementOptions {
     /// Print the verdicts and published figures as JSON instead of tables.
@@ -174,8 +174,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000),
           conflicts_with_all = ["json", "fail_on"])]
     pub seeds: Option<u32>,
-    /// What carries out the runs. All but the simulator send real packets through network namespaces of
-    /// this machine, and require root.
+    /// Back end that carries out the runs. All but the simulator send real packets through network namespaces of this
+    /// machine, and require root.
     #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
     pub on: BackendName,
     /// Use the study's quick profile: fewer scenarios and repetitions, shorter runs.
@@ -209,7 +209,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// What is behind the name of a study in that of its results folder.
+    /// Returns the suffix of the study's name in the name of its results folder.
     pub fn suffix(&self) -> String {
         let on = match self.on {
             BackendName::Sim => "",
@@ -222,7 +222,7 @@ impl RunOptions {
     }
 }
 
-/// What can carry out the runs of a study.
+/// Back ends that can carry out the runs of a study.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum BackendName {
     /// The simulator.
@@ -291,8 +291,9 @@ pub struct AnalyseOptions {
 pub struct CheckOptions {
     /// The file.
     pub study: PathBuf,
-    /// What is to carry out the runs of the study: what it cannot carry out is reported, too. A policy, or a case, that it would
-    /// leave out is a warning where others remain. Programs, rights and the kernel of this machine are for `doctor`.
+    /// Back end for the runs of the study: settings that it cannot carry out are reported, too. A policy, or a case,
+    /// that it would leave out is a warning where others remain. Programs, rights and the kernel of this machine are
+    /// for `doctor`.
     #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
     pub on: BackendName,
 }
@@ -461,7 +462,7 @@ pub struct ControllerOptions {
     pub requests_per_second: u32,
 }
 
-/// What else can be done with a controller's store.
+/// Other commands for a controller's store.
 #[derive(Debug, Subcommand)]
 pub enum ControllerAction {
     /// Write everything in the store to a file; the controller may run meanwhile.
@@ -496,14 +497,14 @@ pub enum ControllerAction {
     },
 }
 
-/// What is done with tokens.
+/// Commands for tokens.
 #[derive(Debug, Subcommand)]
 pub enum TokenAction {
     /// Make a token and print it. It is not shown again.
     Add {
         /// Its name: who asked, in history and audit log.
         name: String,
-        /// What it allows: admin, operator, viewer, tenant:NAME or gateway:NAME.
+        /// Its permissions: admin, operator, viewer, tenant:NAME or gateway:NAME.
         #[arg(long)]
         scope: String,
     },

@@ -13,7 +13,7 @@ use slicewise_stats::verdict::comparison::Change;
 /// The version of [`Document`]: it changes where a key changes its meaning or goes.
 const SCHEMA_VERSION: u32 = 2;
 
-/// What `--json` prints: docs/compare.md describes it.
+/// Document that `--json` prints: docs/compare.md describes it.
 #[derive(Serialize)]
 struct Document<'a> {
     schema_version: u32,

@@ -69,7 +69,7 @@ pub fn controller(options: &ControllerOptions) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// What is asked of a store that no controller uses is not what is meant.
+/// Checks that the store exists: a request to a store that no controller uses is a mistake.
 fn existing(location: &Location) -> Result<(), Failure> {
     match location.exists() {
         true => Ok(()),

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What became of one run.
+/// Outcome of one run.
 #[derive(Debug)]
 pub enum RunEvent {
     /// Carried out and written, and how long carrying out took.
@@ -26,7 +26,7 @@ pub enum RunEvent {
     NotWritten(ResultsError),
 }
 
-/// What became of all of them.
+/// Outcome of all runs.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Runs carried out.

@@ -156,12 +156,12 @@ fn direction(direction: GatewayDirection) -> DirectionParams {
     }
 }
 
-/// What forwards on any interfaces.
+/// Returns the parameters of the engine, for any interfaces.
 pub fn engine_params(config: GatewayConfig) -> EngineParams {
     EngineParams::at_least(config.directions.map(direction), config.memory.bytes())
 }
 
-/// Whether the user can fix it.
+/// Returns true if the user can fix the error.
 const fn is_mistake(error: &GatewayError) -> bool {
     match error {
         GatewayError::Open(OpenError::Failed { .. }) | GatewayError::System { .. } => false,

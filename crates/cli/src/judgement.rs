@@ -14,7 +14,7 @@ use std::path::Path;
 /// The version of [`Judgement`]: it changes where a key changes its meaning or goes.
 const SCHEMA_VERSION: u32 = 1;
 
-/// What `--json` prints: docs/results.md describes it.
+/// Document that `--json` prints: docs/results.md describes it.
 #[derive(Serialize)]
 struct Judgement<'a> {
     schema_version: u32,

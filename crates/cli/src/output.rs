@@ -131,7 +131,7 @@ fn write(stream: &mut dyn Write, failed: &OnceLock<io::Error>, text: &str) {
     }
 }
 
-/// Whether standard error takes colours: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
+/// Returns true if standard error takes colours: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
 pub fn error_colours() -> bool {
     console::colors_enabled_stderr()
 }
@@ -164,8 +164,8 @@ fn is_unsafe(c: char) -> bool {
     is_hidden(c) && c != '\n' && c != '\t'
 }
 
-/// What the process ends with. A reader that has left, as `head` does, is no failure; where something could not
-/// be written for another reason, as on a full disk, the exit code is at least 1.
+/// Returns the exit code of the process. A reader that has left, as `head` does, is no failure; where something could
+/// not be written for another reason, as on a full disk, the exit code is at least 1.
 pub fn conclude(exit: Exit) -> ExitCode {
     let lost = |failed: &'static OnceLock<io::Error>| {
         failed
@@ -196,7 +196,7 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     conclude(exit)
 }
 
-/// What tables are coloured with, after the escape character.
+/// Colours of tables, after the escape character.
 const COLOURS: [&str; 4] = ["[0m", "[1;31m", "[1;32m", "[1;33m"];
 
 #[cfg(test)]

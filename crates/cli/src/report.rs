@@ -138,8 +138,8 @@ fn left_out_beside(sides: &[Side]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// What a report that `slicewise run` makes in `path` has beside it: the [`siblings`], where results go to
-/// the folder they go to by default.
+/// Returns the results beside a report that `slicewise run` makes in `path`: the [`siblings`], where results go to the
+/// folder they go to by default.
 pub fn beside_default(out: Option<&Path>, path: &Path) -> Vec<PathBuf> {
     match out {
         Some(_) => Vec::new(),
@@ -192,8 +192,8 @@ fn can_be_beside(path: &Path, study: &str) -> Result<bool, ResultsError> {
     }
 }
 
-/// What `slicewise run` adds to a study's name to name the results folder of a back end; `None` for one that
-/// it does not run.
+/// Returns the suffix that `slicewise run` adds to a study's name to name the results folder of a back end; `None` for
+/// one that it does not run.
 fn suffix(back_end: BackendInfo) -> Option<String> {
     match back_end.kind {
         BackendKind::Simulated => Some(String::new()),
@@ -214,7 +214,7 @@ pub fn colours() -> Colours {
 /// Runs whose warnings are printed; those of the others are in the report.
 const RUNS_WARNED: usize = 5;
 
-/// What whoever reads figures from captures has to know, each with its run where there are several.
+/// Returns the warnings for readers of figures from captures, each with its run where there are several.
 fn captured_warnings(captured: &CapturedFindings) -> Vec<(String, String)> {
     let mut notes = Vec::new();
     for run in captured.runs.iter().take(RUNS_WARNED) {

@@ -145,7 +145,7 @@ pub struct Execution<'a> {
     pub works: &'a [Work<'a>],
     pub jobs: u32,
     pub interrupt: &'a AtomicBool,
-    /// What the runs are called.
+    /// Noun for the runs, for messages.
     pub what: &'static str,
 }
 
@@ -281,7 +281,7 @@ pub fn report_of(
     Ok(exit)
 }
 
-/// What stopped the study, and what became of the runs that were finished.
+/// Reports the error that stopped the study, and how many finished runs are on disk.
 fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
     let kept = folder.runs_on_disk();
     let what_next = match (error, kept) {

@@ -83,7 +83,7 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
     Ok(Exit::Success)
 }
 
-/// What carries out the runs of one seed after those of another.
+/// Executor of the runs of one seed after those of another.
 struct SeveralSeeds<'a> {
     study: &'a Study,
     description: StudyDescription,

@@ -8,7 +8,7 @@ use slicewise_api::{Tenant, TenantRecord};
 use slicewise_stats::words;
 use slicewise_units::BitRate;
 
-/// What is common to all of them.
+/// Options of all commands for tenants.
 #[derive(Debug, Args)]
 pub struct TenantOptions {
     #[command(subcommand)]

@@ -29,8 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What building up and taking down a run takes beside its duration, seconds: for the estimate that is
-/// printed at the start.
+/// Time to build up and take down a run, beside its duration, seconds: for the estimate that is printed at the start.
 const OVERHEAD_SECONDS: u64 = 3;
 
 pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
@@ -317,7 +316,7 @@ fn describe(study: &Study, device: &DeviceKind) -> StudyDescription {
     description
 }
 
-/// What the simulator says of the same runs, before they are measured.
+/// Simulates the same runs before they are measured.
 fn predict(
     options: &RunOptions,
     study: &Study,

@@ -229,7 +229,7 @@ fn time(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    /// What a gateway reported, with those numbers of frames of 1,000 bytes.
+    /// Returns the report of a gateway with those numbers of frames of 1,000 bytes.
     fn samples(received: u32, sent: u32) -> Samples {
         let out = r#"direction="left>right""#;
         let class = r#"direction="left>right",class="best effort""#;

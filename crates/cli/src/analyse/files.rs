@@ -83,7 +83,7 @@ pub struct FoundRun {
     pub files: RunFiles,
 }
 
-/// What is in `folder/<policy>/<scenario>/<repetition>/`, in order.
+/// Returns the runs in `folder/<policy>/<scenario>/<repetition>/`, in order.
 pub fn runs_below(folder: &Path) -> Result<Vec<FoundRun>, Failure> {
     let mut runs = Vec::new();
     for (policy, path) in folders(folder)? {

@@ -113,7 +113,7 @@ impl Work<'_> {
         Ok(Some((folder, done)))
     }
 
-    /// Whether everything that is asked for lies in the folder.
+    /// Returns true if all results that are asked for lie in the folder.
     fn is_done(&self, folder: &ResultsFolder, run: &PlannedRun) -> bool {
         matches!(folder.read_run(&run.key), Ok(Some(_)))
             && (!self.options.packets || PacketTable::is_there(&self.packets(), &run.key))

@@ -1,4 +1,4 @@
-//! What is to be analysed: one pair of captures, a folder of runs, or the runs of a measured study.
+//! Plan of an analysis: one pair of captures, a folder of runs, or the runs of a measured study.
 
 use super::files::{self, FoundRun, RunFiles};
 use crate::Failure;
@@ -41,11 +41,11 @@ pub struct PlannedRun {
 const LOSS_TIMEOUT: Duration = Duration::from_secs(5);
 const BIN: Duration = Duration::from_millis(50);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What one pair of captures is filed under.
+/// Names under which one pair of captures is filed.
 const ONE_POLICY: &str = "as-captured";
 const ONE_SCENARIO: &str = "as-captured";
 
-/// What the arguments ask for.
+/// Returns the plan for the arguments.
 pub fn plan(options: &AnalyseOptions) -> Result<Plan, Failure> {
     if options.loss_timeout == Some(Duration::ZERO) {
         return Err(Failure::mistake("--loss-timeout: must be longer than zero"));
@@ -340,8 +340,8 @@ fn scenario(name: &str) -> ScenarioDescription {
     }
 }
 
-/// What the results depend on: the study, how it is analysed, and the files by name, length and time of
-/// change. Their content would take as long to read as the analysis.
+/// Returns a digest of all that the results depend on: the study, how it is analysed, and the files by name, length and
+/// time of change. Their content would take as long to read as the analysis.
 fn digest(options: &AnalyseOptions, plan: &Plan) -> Result<String, Failure> {
     let mut hash = Sha256::new();
     let mut part = |text: String| {

@@ -1,4 +1,4 @@
-//! What a back end, or the gateway, cannot carry out of a file that has no mistake by itself.
+//! Settings of a valid file that a back end, or the gateway, cannot carry out.
 
 use crate::arguments::BackendName;
 use crate::gateway::engine_params;
@@ -32,7 +32,8 @@ pub fn load_study_file(path: &Path, on: BackendName) -> Result<StudyFile, Diagno
     }
 }
 
-/// What hosts and the device with this pacing cannot carry out of a study, and whether they can be used for it at all.
+/// Returns the settings of a study that hosts and the device with this pacing cannot carry out, and whether they can be
+/// used for it at all.
 fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
     let study = match study.for_testbed(pacing) {
         Ok(study) => study,
@@ -70,7 +71,7 @@ fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
     (misfits.into_iter().chain(policies).collect(), true)
 }
 
-/// What no gateway can run of its configuration, whatever its interfaces.
+/// Returns the settings that no gateway can carry out, whatever its interfaces.
 pub fn misfits_of_gateway(config: &GatewayConfig) -> Vec<Misfit> {
     let checked = engine_params(config.clone()).check();
     let misfit = checked.err().map(|error| match error {

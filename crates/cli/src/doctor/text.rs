@@ -1,4 +1,4 @@
-//! What was found, to be read by people.
+//! Findings as text for people.
 
 use crate::output::escaped;
 use console::Style;
@@ -15,7 +15,7 @@ const LEAST_DETAIL: usize = 36;
 pub struct Page {
     /// Width of a line.
     pub columns: usize,
-    /// Whether the terminal shows colours.
+    /// True if the terminal shows colours.
     pub colours: bool,
 }
 
@@ -167,12 +167,12 @@ impl Page {
     }
 }
 
-/// Whether one line does for both.
+/// Returns true if one line does for both findings.
 fn is_as_unknown(a: &Finding, b: &Finding) -> bool {
     a.state == State::Unknown && (b.state, &b.detail, &b.fix) == (a.state, &a.detail, &a.fix)
 }
 
-/// What can be run, what cannot, and what is not known; and what else is to be said.
+/// Returns a line about which commands can run, which cannot, and which are not known; and further remarks.
 fn summary(examination: &Examination) -> (String, String) {
     let with = |readiness| -> Vec<&str> {
         let all = Purpose::ALL.into_iter();

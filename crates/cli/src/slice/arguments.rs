@@ -5,7 +5,7 @@ use slicewise_units::{BitRate, ByteCount, Duration};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What is common to all of them.
+/// Options of all commands for slices.
 #[derive(Debug, Args)]
 pub struct SliceOptions {
     #[command(subcommand)]

@@ -93,7 +93,7 @@ fn define_terms(
 /// The largest frame where no link says one: of Ethernet, without FCS.
 const USUAL_FRAME_BYTES: u64 = 1514;
 
-/// What options say of one direction.
+/// Options for one direction.
 #[derive(Debug, Clone, Copy)]
 struct WantedTerms {
     rate: Option<OrNone<BitRate>>,

@@ -203,7 +203,7 @@ impl Asked {
         })
     }
 
-    /// What the controller refused, with what it would accept.
+    /// Prints the controller's refusal, with the alternatives that it would accept.
     fn refused(&self, error: &ClientError) -> Result<Exit, Failure> {
         let ClientError::Refused(problem) = error else {
             return Err(match error {

@@ -223,7 +223,7 @@ fn counters_row(hop: &HopCounters, direction: &str, counters: &DirectionCounters
     ]
 }
 
-/// What became of `add` or `change`.
+/// Formats the result of `add` or `change`.
 pub fn put(answer: &Versioned<SliceRecord>) -> String {
     let record = &answer.value;
     let done = if answer.created { "created" } else { "changed" };
@@ -275,7 +275,7 @@ fn bounds(bounds: &Bounds) -> String {
     }
 }
 
-/// What became of `remove`.
+/// Formats the result of `remove`.
 pub fn removed(answer: &BatchAnswer) -> String {
     let names: Vec<&str> = answer.slices.iter().map(|one| one.name.as_str()).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
@@ -296,7 +296,7 @@ pub fn purged(record: &SliceRecord) -> String {
     )
 }
 
-/// Whether it would be accepted, and what would be.
+/// Formats whether a slice would be accepted, and the alternatives.
 pub fn offer(answer: &OfferAnswer) -> String {
     if !answer.accepted {
         return format!("would be refused: {}", refusal(answer));
