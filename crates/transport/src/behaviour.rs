@@ -1,4 +1,4 @@
-//! What a host does beside the standards, by profile, and what follows from it for one connection.
+//! Behaviour of a host beside the standards, by profile, and what follows from it for one connection.
 
 use crate::timers::Ticks;
 use slicewise_traffic::transport::{CongestionControl, TcpProfile, TransportParams};
@@ -27,12 +27,12 @@ const QUICK_ACKS: u32 = 16;
 /// Initial window of the receiver: `tcp_rmem`, middle value, of which half is the window (`tcp_adv_win_scale` 1).
 const INITIAL_RECEIVE_WINDOW: u64 = 65_536;
 
-/// What is acknowledged at once where nothing is missing.
+/// Segments that are acknowledged at once where nothing is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Immediate {
     /// Every second full segment (RFC 5681, section 4.2).
     SecondFull,
-    /// What is longer than a full segment, and a short one where this end does not answer: Linux before 6.6.
+    /// Segments longer than a full one, and a short one where this end does not answer: Linux before 6.6.
     Short,
     /// The same, and a full segment that ends what was written: Linux since 6.6 ("tcp: fix delayed ACKs for MSS boundary
     /// condition").
@@ -71,7 +71,7 @@ pub struct Behaviour {
     pub pacing: bool,
     /// When timers expire that are not for pacing.
     pub ticks: Ticks,
-    /// What is acknowledged at once.
+    /// Segments that are acknowledged at once.
     pub immediate: Immediate,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Duration,
@@ -97,7 +97,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// That of a host, for IPv4; IPv6 takes 20 bytes more of the MTU.
+    /// Returns the behaviour of a host, for IPv4; IPv6 takes 20 bytes more of the MTU.
     #[must_use]
     pub fn new(params: &TransportParams, ip_bytes: u32) -> Self {
         let headers = ip_bytes + TransportParams::TCP_BYTES;
@@ -162,8 +162,8 @@ impl Behaviour {
         }
     }
 
-    /// Whether slow start may send what a long acknowledgement allows at once: data is paced, or bursts are the host's way
-    /// (RFC 9406, section 4.3, limits other hosts).
+    /// Returns true if slow start may send at once all that a long acknowledgement allows: data is paced, or bursts are
+    /// the host's way (RFC 9406, section 4.3, limits other hosts).
     #[must_use]
     pub const fn sends_bursts(&self) -> bool {
         self.pacing || self.burst_bytes > self.mss_bytes

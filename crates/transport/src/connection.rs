@@ -65,7 +65,7 @@ impl Connection {
         self.state
     }
 
-    /// What its sender has counted.
+    /// Returns the counters of its sender.
     #[must_use]
     pub const fn figures(&self) -> &SendFigures {
         &self.sender.figures

@@ -5,7 +5,7 @@
 
 use slicewise_units::Instant;
 
-/// What a segment is for: a set of flags.
+/// Purpose of a segment: a set of flags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -121,7 +121,7 @@ pub struct Segment {
     pub echo: u32,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
-    /// What it is for.
+    /// Its purpose.
     pub flags: Flags,
 }
 
@@ -190,7 +190,7 @@ pub const fn stamp(now: Instant) -> u32 {
     if micros == 0 { 1 } else { micros }
 }
 
-/// Whether time stamp `one` is before `other` (modulo 2³²).
+/// Returns true if time stamp `one` is before `other` (modulo 2³²).
 #[inline]
 #[expect(clippy::cast_possible_wrap, reason = "serial numbers, RFC 1982")]
 pub(crate) const fn is_earlier(one: u32, other: u32) -> bool {

@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     epoch: Option<Epoch>,
     /// Part of a byte by which the window has grown.
     fraction: f64,
-    /// What the last reduction replaced.
+    /// Values that the last reduction replaced.
     before: Option<(f64, f64)>,
 }
 

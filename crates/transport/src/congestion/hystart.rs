@@ -26,7 +26,7 @@ pub(crate) struct HyStart {
     conservative: Option<(Duration, u32)>,
 }
 
-/// What slow start does with an acknowledgement.
+/// Effect of an acknowledgement in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// The window grows by so many bytes.

@@ -26,7 +26,7 @@ impl Window {
     }
 }
 
-/// What an acknowledgement says to congestion control.
+/// Input of congestion control from an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acknowledged {
     /// Bytes newly acknowledged.
@@ -115,7 +115,7 @@ impl Congestion {
         }
     }
 
-    /// What was taken for congestion was none: what it was before counts again.
+    /// Restores the state before a reduction that was a mistake.
     pub(crate) fn on_undo(&mut self) {
         if let Self::Cubic(cubic) = self {
             cubic.on_undo();

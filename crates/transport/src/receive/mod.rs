@@ -20,7 +20,7 @@ use window::ReceiveWindow;
 pub(crate) struct Receiver {
     /// The position expected next.
     next: u64,
-    /// What has arrived beyond a gap.
+    /// Ranges that have arrived beyond a gap.
     ranges: Ranges,
     fin: Option<u64>,
     window: ReceiveWindow,
@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     ack_at: Option<Instant>,
     /// When data arrived last.
     arrived_at: Option<Instant>,
-    /// What arrived twice, to be said once.
+    /// Range that arrived twice, to be reported once.
     duplicate: Option<(u64, u64)>,
     /// An acknowledgement to be sent before marks change: up to where, and what it echoes.
     before_change: Option<(u64, bool)>,

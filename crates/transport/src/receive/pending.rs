@@ -1,4 +1,4 @@
-//! What has arrived in order and is not acknowledged, and whether that is said at once.
+//! Data that has arrived in order and is not acknowledged, and whether it is to be acknowledged at once.
 //!
 //! RFC 5681, section 4.2, wants an acknowledgement for every second full segment. Linux acknowledges more, as measured with
 //! 6.18: what is longer than one full segment, and the end of what the other application has written, unless this end
@@ -64,7 +64,7 @@ impl Pending {
         self.bytes > u64::from(self.full_bytes) || self.ends > 1 || (is_quick && !self.is_answering)
     }
 
-    /// What a frame says of the length of full segments, and whether it ends what was written: one that is shorter does,
+    /// Learns from a frame the length of full segments, and whether it ends what was written: one that is shorter does,
     /// unless the one before it was as long.
     fn learn(&mut self, frame_bytes: u32, is_pushed: bool, behaviour: &Behaviour) {
         let before = std::mem::take(&mut self.short_bytes);

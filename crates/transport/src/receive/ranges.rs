@@ -1,4 +1,4 @@
-//! What has arrived beyond a gap.
+//! Ranges that have arrived beyond a gap.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ pub(crate) struct ReceiveWindow {
     edge: u64,
     /// Shortest round trip of late; the largest duration before there is one.
     rtt: Duration,
-    /// What arrived since when.
+    /// Start of the present measurement, and the bytes that have arrived since.
     since: Instant,
     arrived: u64,
 }
@@ -69,7 +69,7 @@ impl ReceiveWindow {
         (self.since, self.arrived) = (now, 0);
     }
 
-    /// What is allowed beyond `next` while `held` bytes wait behind a gap.
+    /// Returns the window beyond `next`, bytes, while `held` bytes wait behind a gap.
     pub(crate) fn advertise(&mut self, next: u64, held: u64) -> u32 {
         let free = self.bytes.saturating_sub(held) >> self.scale << self.scale;
         self.edge = self.edge.max(next + free);

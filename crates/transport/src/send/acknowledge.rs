@@ -1,4 +1,4 @@
-//! What an acknowledgement does to the sender.
+//! Effects of an acknowledgement on the sender.
 
 use super::scoreboard::Delivered;
 use super::{Cause, Phase, Sender, Timer};

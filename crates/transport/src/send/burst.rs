@@ -6,11 +6,11 @@ use crate::behaviour::Behaviour;
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
-/// What follows from the window and the round trip. Asked for with every segment and kept until one of these changes: it
-/// takes several divisions.
+/// Sizes of bursts by window and round trip. Asked for with every segment and kept until one of these changes: it takes
+/// several divisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Bursts {
-    /// What the rest says is true of the present window and round trip.
+    /// True if the other fields hold for the present window and round trip.
     is_current: bool,
     /// Pacing rate, bytes a second; `None` before there is a round trip.
     pub(super) rate: Option<u64>,
@@ -30,7 +30,7 @@ impl Bursts {
 }
 
 impl Sender {
-    /// What holds for bursts now.
+    /// Returns the sizes of bursts for the present window and round trip.
     #[inline]
     pub(super) fn bursts(&mut self, behaviour: &Behaviour) -> &Bursts {
         if !self.bursts.is_current {

@@ -27,7 +27,7 @@ use slicewise_units::{Duration, Instant};
 /// Behind the last byte of a stream without end: far above any run, far below an overflow.
 const ENDLESS: u64 = 1 << 62;
 
-/// What the sender has counted.
+/// Counters of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SendFigures {
     /// Frames with data, or what an adapter makes of them.
@@ -46,7 +46,7 @@ pub struct SendFigures {
     pub probes: u64,
 }
 
-/// Whether the sender answers congestion.
+/// Phase of the answer to congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -58,7 +58,7 @@ enum Phase {
     TimedOut,
 }
 
-/// What a reduction replaced, for when it was a mistake.
+/// State that a reduction replaced, for when the reduction was a mistake.
 #[derive(Debug, Clone, Copy)]
 struct Undo {
     window: Window,
@@ -66,7 +66,7 @@ struct Undo {
     first_resent: Option<u32>,
 }
 
-/// What the next segment holds.
+/// Content of the next segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     /// Its first position.
@@ -77,7 +77,7 @@ pub(crate) struct Outgoing {
     pub(crate) is_resent: bool,
 }
 
-/// What the timer of a sender is for.
+/// Purpose of the timer of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timer {
     Retransmission,
@@ -520,7 +520,8 @@ impl Sender {
         self.board.in_flight().saturating_sub(arrived)
     }
 
-    /// What is not acknowledged, without what limited transmit has added (RFC 5681, section 3.1, equation 4, `FlightSize`).
+    /// Returns the bytes that are not acknowledged, without what limited transmit has added (RFC 5681, section 3.1,
+    /// equation 4, `FlightSize`).
     fn outstanding(&self) -> u64 {
         (self.board.next() - self.board.una()).min(self.window.bytes)
     }
@@ -557,7 +558,7 @@ impl Sender {
         };
     }
 
-    /// Whether CWR is due, and from now on is not.
+    /// Returns true if CWR is due, and clears that.
     pub(crate) fn take_reduced(&mut self) -> bool {
         std::mem::take(&mut self.is_reduced)
     }

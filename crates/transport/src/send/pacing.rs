@@ -18,7 +18,7 @@ impl Pacer {
         self.is_waiting = false;
     }
 
-    /// Whether the next burst must wait.
+    /// Returns true if the next burst must wait.
     #[inline]
     pub(crate) fn holds_back(&mut self, now: Instant) -> bool {
         self.is_waiting = self.next_at > now;

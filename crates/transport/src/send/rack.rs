@@ -9,7 +9,7 @@ const PERSIST: u32 = 16;
 /// Segments sacked from which a gap is a loss, unless reordering was seen (RFC 5681's three duplicates).
 const DUP_THRESH: u64 = 3;
 
-/// What the latest delivery says about what was sent before it.
+/// State of RACK: the latest delivery, by which data sent before it is judged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rack {
     newest: Option<Newest>,
@@ -24,7 +24,7 @@ pub(crate) struct Rack {
     raised_at: Option<u64>,
 }
 
-/// What RACK must know of the connection.
+/// State of the connection that RACK needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Path {
     pub(crate) min_rtt: Duration,
@@ -76,7 +76,7 @@ impl Rack {
         self.persist = PERSIST;
     }
 
-    /// What was taken for lost was late: that was reordering.
+    /// Notes that data taken for lost was late: that was reordering.
     pub(crate) fn on_undone(&mut self) {
         self.newest = None;
         self.is_reordering_seen = true;

@@ -9,7 +9,7 @@ const MAX_RTO: Duration = Duration::from_secs(120);
 /// The smallest round trip is that of so long (ip-sysctl, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
-/// What a sender knows of its round trip.
+/// Estimate of a sender's round trip.
 #[derive(Debug, Clone)]
 pub(crate) struct RoundTrip {
     smoothed: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What has been sent and not yet acknowledged: runs of positions with one fate each (RFC 6675, section 4, as the
+//! Data that has been sent and not yet acknowledged: runs of positions with one fate each (RFC 6675, section 4, as the
 //! per-segment state of RFC 8985, section 5).
 //!
 //! A burst is one run until parts of it meet different fates. Whatever is looked for in order of time (what the next
@@ -31,7 +31,7 @@ impl Run {
     }
 }
 
-/// What an acknowledgement says has arrived.
+/// Data that has arrived according to an acknowledgement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Delivered {
     /// Positions that were not known to have arrived before.
@@ -107,7 +107,7 @@ pub(crate) struct Scoreboard {
     resend_from: u64,
     /// Below here every run that was sent once is sacked or lost.
     judged_to: u64,
-    /// What was sent again, oldest first; may name parts that have met their fate since.
+    /// Parts sent again, oldest first; may name parts that have met their fate since.
     resent: VecDeque<Resent>,
 }
 
