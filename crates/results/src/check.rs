@@ -1,4 +1,4 @@
-//! What a record must be before it is trusted: a file can be whole and still not be ours.
+//! Conditions that a record must meet before it is trusted: a file can be whole and still not be ours.
 
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{

@@ -1,7 +1,7 @@
 //! A record carries the SHA-256 of its own text, as its first member.
 //!
-//! What the sum is of is the text without that member, byte for byte: a record that was edited, damaged or
-//! cut off is distinguished from one that a run wrote. It does not keep out whoever computes the sum again.
+//! The sum covers the text without that member, byte for byte: a record that was edited, damaged or cut off is
+//! distinguished from one that a run wrote. It does not keep out whoever computes the sum again.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// What stands before the digits of the sum.
+    /// Returns the text before the digits of the sum.
     pub(crate) const fn start(self) -> &'static str {
         match self {
             Self::Compact => r#"{"sha256":""#,

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// What is done with a file or a folder.
+/// Operation on a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// A file is read.
@@ -19,7 +19,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether nothing on the disk is to change.
+    /// Returns true if nothing on the disk is to change.
     #[must_use]
     pub const fn is_reading(self) -> bool {
         matches!(self, Self::Read | Self::ReadFolder)
@@ -45,11 +45,11 @@ pub enum ResultsError {
     /// Reading or writing failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation that was tried.
         action: Action,
         /// On what.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The folder holds the results of one study.
@@ -63,9 +63,9 @@ pub enum ResultsError {
     OtherSeries {
         /// The folder.
         path: PathBuf,
-        /// What is there.
+        /// Name of the series that is there.
         theirs: String,
-        /// What was to be written.
+        /// Name of the series that was to be written.
         ours: String,
     },
     /// The description of the cases cannot be read.
@@ -77,7 +77,7 @@ pub enum ResultsError {
     DamagedSeries {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// The path is a file, not a folder.
@@ -95,7 +95,7 @@ pub enum ResultsError {
         /// The folder.
         path: PathBuf,
     },
-    /// What was named to be read is not a results folder.
+    /// The path to be read is not a results folder.
     #[error(
         "`{}` {}: name the folder that a study was run into{}",
         path.display(),
@@ -103,9 +103,9 @@ pub enum ResultsError {
         inside.as_ref().map(|root| format!(", here `{}`", root.display())).unwrap_or_default()
     )]
     NoResults {
-        /// What was named.
+        /// The path.
         path: PathBuf,
-        /// Whether that is a file.
+        /// True if the path is a file.
         is_file: bool,
         /// The results folder it lies in, where it does.
         inside: Option<PathBuf>,
@@ -129,9 +129,9 @@ pub enum ResultsError {
     Foreign {
         /// Where.
         path: PathBuf,
-        /// What it is: "a link", "a named pipe".
+        /// Kind of the object: "a link", "a named pipe".
         what: &'static str,
-        /// What should be there: "a file", "a folder".
+        /// Kind of object that should be there: "a file", "a folder".
         wanted: &'static str,
     },
     /// There is no folder to read.
@@ -149,11 +149,11 @@ pub enum ResultsError {
     OtherStudy {
         /// The folder.
         path: PathBuf,
-        /// What differs: "study", "study digest", "program version", "seed".
+        /// Item that differs: "study", "study digest", "program version", "seed".
         what: &'static str,
-        /// What the folder holds.
+        /// Value in the folder.
         found: String,
-        /// What was asked for.
+        /// Value that was asked for.
         wanted: String,
     },
     /// Another process is writing into the folder.
@@ -181,7 +181,7 @@ pub enum ResultsError {
     DamagedStudy {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// The description of the study cannot be read, and something lies beside it that no study
@@ -195,9 +195,9 @@ pub enum ResultsError {
     DamagedStudyAmongOthers {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
-        /// What lies beside it.
+        /// File or folder beside it.
         stranger: PathBuf,
     },
     /// One run's record is half-written, corrupt, or another run's.
@@ -205,7 +205,7 @@ pub enum ResultsError {
     DamagedRun {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// The list of unsupported policies cannot be read.
@@ -213,7 +213,7 @@ pub enum ResultsError {
     DamagedUnsupported {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// A run handed in a record that is not sound, or not of this study: a fault of the program.
@@ -224,7 +224,7 @@ pub enum ResultsError {
     RefusedRecord {
         /// Where it would have been written.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
 }

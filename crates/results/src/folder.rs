@@ -16,7 +16,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What to do where the folder already holds results.
+/// Action where the folder already holds results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Force {
     /// Go on with results of the same study; refuse those of any other.
@@ -313,8 +313,7 @@ impl ResultsFolder {
         write_file(&path, &json)
     }
 
-    /// What is known of the host; `None` where nothing is, or nothing readable: results do not
-    /// depend on it.
+    /// Returns the facts about the host; `None` where there are none, or none readable: results do not depend on them.
     #[must_use]
     pub fn read_host(&self) -> Option<HostFacts> {
         let text = open::read(&self.root.join("host.json"), FACTS_BYTES).ok()??;

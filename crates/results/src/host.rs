@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is known of the host a study was run on.
+/// Facts about the host a study was run on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
@@ -58,7 +58,7 @@ impl RunTime {
 }
 
 impl HostFacts {
-    /// What can be asked of this host; what only the caller knows stays 0.
+    /// Returns the facts that this host tells; those that only the caller knows stay 0.
     #[must_use]
     pub fn of_this_host() -> Self {
         let logical_processors = std::thread::available_parallelism()

@@ -30,7 +30,7 @@ pub const TABLES: [&str; 26] = [
     "testbed_senders",
 ];
 
-/// What names of figures of a report begin with, by what they show.
+/// First parts of the names of a report's figures, by what they show.
 pub const FIGURE_KINDS: [&str; 16] = [
     "throughput",
     "loss",
@@ -51,7 +51,7 @@ pub const FIGURE_KINDS: [&str; 16] = [
 ];
 
 pub(crate) const STUDY_FILE: &str = "study.json";
-/// What a study writes at the top of its folder. The marker is the last one.
+/// Folders that a study writes at the top of its folder. The marker is the last one.
 pub(crate) const FOLDERS: [&str; 6] = [
     "runs",
     "data",

@@ -46,7 +46,7 @@ pub(crate) fn remove_partial_files(root: &Path) -> Result<(), ResultsError> {
     files.iter().try_for_each(|path| remove_file(path))
 }
 
-/// Whether a file at this place, by its parts below the root, is one that is being written.
+/// Returns true if a file at this place, by its parts below the root, is one that is being written.
 pub(crate) fn is_partial_file(parts: &[&str]) -> bool {
     let Some((temporary, folders)) = parts.split_last() else {
         return false;
@@ -57,7 +57,7 @@ pub(crate) fn is_partial_file(parts: &[&str]) -> bool {
     })
 }
 
-/// Whether the text, which is no JSON, may be a description of a study that was damaged, rather than a file of
+/// Returns true if the text, which is no JSON, may be a description of a study that was damaged, rather than a file of
 /// somebody else's.
 pub(crate) fn may_be_study_file(text: &[u8]) -> bool {
     let begins = |start: &str| start.as_bytes().iter().zip(text).all(|(a, b)| a == b);
@@ -129,7 +129,7 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
     }
 }
 
-/// Whether a file in the folder of a run's packets is one of ours.
+/// Returns true if a file in the folder of a run's packets is one of ours.
 #[must_use]
 pub fn is_packet_file(name: &str) -> bool {
     numbered(name, "packets-", ".parquet")
@@ -165,7 +165,7 @@ impl StudyNames {
         }
     }
 
-    /// Whether a figure of that name is one that a report of the study has: `KIND-SUBJECT.svg` or
+    /// Returns true if a figure of that name is one that a report of the study has: `KIND-SUBJECT.svg` or
     /// `KIND-SUBJECT-scenario-SCENARIO.svg`. Without names, any subject will do.
     fn has_figure(&self, file: &str) -> bool {
         let Some(name) = file.strip_suffix(".svg") else {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const SCHEMA_VERSION: u32 = 1;
 const FILE: &str = "series.json";
 
-/// What `series.json` says.
+/// Contents of `series.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesDescription {
@@ -64,7 +64,7 @@ impl SeriesDescription {
         }
     }
 
-    /// Whether the folder `case` is among its cases, or those left out.
+    /// Returns true if the folder `case` is among its cases, or those left out.
     fn names(&self, case: &str) -> bool {
         self.cases.iter().any(|one| one == case) || self.left_out.iter().any(|one| one.case == case)
     }
@@ -169,7 +169,7 @@ impl SeriesFolder {
         &self.path
     }
 
-    /// What it holds.
+    /// Returns its description.
     #[must_use]
     pub const fn description(&self) -> &SeriesDescription {
         &self.description

@@ -1,4 +1,4 @@
-//! What a folder of runs on real packets holds beside its records.
+//! Files in a folder of runs on real packets beside its records.
 
 use crate::folder::pretty_json;
 use crate::names::{FACTS_BYTES, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_FILE, UNSUPPORTED_FILE};
