@@ -1,4 +1,4 @@
-//! What is wrong with a capture, for the person who has to fix it.
+//! Problems with a capture, for the person who has to fix it.
 
 /// A capture that cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub struct CaptureError {
     pub file: String,
     /// Bytes into the file (where compressed: into what it holds); none where it was not opened.
     pub offset: Option<u64>,
-    /// What is wrong, what was expected, what to do.
+    /// Description of the problem, of what was expected, and of the remedy.
     pub why: String,
 }
 
@@ -19,7 +19,7 @@ pub struct Incomplete {
     pub file: String,
     /// Bytes into the file (where compressed: into what it holds).
     pub offset: u64,
-    /// What is wrong, and what was expected.
+    /// Description of the problem, and of what was expected.
     pub why: String,
 }
 

@@ -32,8 +32,8 @@ pub fn make_folders(root: &Path, parts: &[String]) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Whether a simulated capture may take the place of what lies at `path`: nothing, an empty file, or a capture
-/// that the simulator wrote, which it can write again.
+/// Returns true if a simulated capture may replace what lies at `path`: nothing, an empty file, or a capture that the
+/// simulator wrote, which it can write again.
 ///
 /// # Errors
 /// Where that cannot be found out.

@@ -2,7 +2,7 @@
 
 use super::floor::{DelayFloor, Line};
 
-/// What the packets say about the two clocks.
+/// Comparison of the two clocks by the packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockReport {
     /// Packets that, by the clocks, arrived before they were sent; both directions.
@@ -11,13 +11,13 @@ pub struct ClockReport {
     pub packets: u64,
     /// Smallest forward delay by the clocks, ns; `None` where no forward packet was compared.
     pub smallest_delay_ns: Option<i64>,
-    /// Whether delays are valid as measured.
+    /// Verdict on the clocks: delays are valid as measured if they agree.
     pub verdict: ClockVerdict,
     /// Estimated offset between the clocks, where one can be estimated.
     pub estimate: Option<ClockEstimate>,
 }
 
-/// Whether two clocks agree.
+/// Agreement of two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockVerdict {
     /// No packet was compared.

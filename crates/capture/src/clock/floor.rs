@@ -114,7 +114,7 @@ impl DelayFloor {
         self.packets
     }
 
-    /// Whether a packet with this delay certainly arrived before it was sent, by the clocks. A timestamp is
+    /// Returns true if a packet with this delay certainly arrived before it was sent, by the clocks. A timestamp is
     /// less than the resolution too early.
     #[inline]
     const fn is_negative(&self, delay_ns: i64) -> bool {
@@ -239,7 +239,7 @@ fn lower_hull(points: impl Iterator<Item = Point>) -> Vec<Point> {
     hull
 }
 
-/// Whether the way over three points turns upward at the second.
+/// Returns true if the way over three points turns upward at the second.
 fn turns_up(one: Point, two: Point, three: Point) -> bool {
     let across = |from: Point, to: Point| i128::from(to.elapsed_ns) - i128::from(from.elapsed_ns);
     let up = |from: Point, to: Point| i128::from(to.delay_ns) - i128::from(from.delay_ns);

@@ -30,7 +30,7 @@ impl Buffer {
         }
     }
 
-    /// Whether `bytes` more bytes are in the window, reading more where needed.
+    /// Returns true if `bytes` more bytes are in the window, reading more where needed.
     #[inline]
     pub fn has(&mut self, bytes: usize) -> bool {
         self.end - self.start >= bytes || self.fill(bytes)

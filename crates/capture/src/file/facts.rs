@@ -3,7 +3,7 @@
 use crate::error::Incomplete;
 use slicewise_wire::LinkType;
 
-/// What was read from one capture file.
+/// Facts about one capture file, as far as it was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileFacts {
     /// The file as it was named; `standard input` for `-`.

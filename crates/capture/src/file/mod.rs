@@ -156,7 +156,7 @@ impl CaptureFile {
         })
     }
 
-    /// What was read so far.
+    /// Returns the facts about the part that was read so far.
     #[must_use]
     pub fn facts(&self) -> &FileFacts {
         &self.facts

@@ -382,7 +382,7 @@ fn text(value: &[u8], most: usize) -> String {
     String::from_utf8_lossy(value.get(..most).unwrap_or(value)).into_owned()
 }
 
-/// Whether `bytes` can be the length of a block that begins at `offset`.
+/// Checks that `bytes` can be the length of a block that begins at `offset`.
 #[inline]
 fn check_length(offset: u64, bytes: u32) -> Result<(), Damage> {
     if bytes.is_multiple_of(4) && bytes as usize >= FRAME_BYTES {

@@ -64,7 +64,7 @@ pub struct Matcher {
     counts: MatchCounts,
     /// How often the list of a flow did not lead to the packet received.
     searched: u64,
-    /// Whether that was so for many of the last packets.
+    /// True if that was so for many of the last packets.
     is_searching: bool,
 }
 

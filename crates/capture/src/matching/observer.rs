@@ -193,8 +193,8 @@ pub struct MatchCounts {
     pub duplicates: u64,
     /// Seen at the receiver only.
     pub unsent: u64,
-    /// Those of them that are known to have been sent more than a time-out before, and counted as lost. A
-    /// lower bound: the last 8,192 packets lost are remembered.
+    /// Unsent packets that are known to have been sent more than a time-out before, and counted as lost. A lower bound:
+    /// the last 8,192 packets lost are remembered.
     pub late: u64,
     /// Longest time between sending and arrival of these, ns; of packets that repeat, since the last that
     /// was lost.

@@ -1,4 +1,4 @@
-//! What is remembered of each flow of the sending point.
+//! State that is kept of each flow of the sending point.
 
 /// One flow.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ impl SentFlows {
         self.0.get_mut(flow)
     }
 
-    /// Whether packets of a flow are numbered.
+    /// Returns true if packets of a flow are numbered.
     #[inline]
     pub(super) const fn is_numbered(&self, flow: u32) -> bool {
         (flow as usize) < self.0.len()

@@ -74,7 +74,7 @@ impl JumpView<'_> {
         by_ns.map_or(Shift::Alike, Shift::Set)
     }
 
-    /// Whether some packet before the jump was seen at both points.
+    /// Returns true if some packet before the jump was seen at both points.
     #[must_use]
     pub fn has_base(&self) -> bool {
         !self.shared().0.is_empty()

@@ -190,7 +190,7 @@ impl Window {
         }
     }
 
-    /// Whether the ring holds an entry of this position.
+    /// Returns true if the ring holds an entry of this position.
     #[inline]
     pub(super) const fn holds(&self, position: u32) -> bool {
         let back = self.next_position().wrapping_sub(position);

@@ -16,8 +16,8 @@ impl Copies {
         }
     }
 
-    /// Whether this packet was just seen on another interface of this host. Equal packets of a sender
-    /// that does not number them are not copies: they are the same in every field.
+    /// Returns true if this packet was just seen on another interface of this host. Equal packets of a sender that does
+    /// not number them are not copies: they are the same in every field.
     #[inline]
     pub fn is_copy(&mut self, sighting: &Sighting) -> bool {
         #[expect(clippy::cast_possible_truncation, reason = "bits of a hash")]

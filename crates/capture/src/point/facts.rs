@@ -73,7 +73,7 @@ impl UnreadFrames {
     /// Most kinds told apart at a point; frames of further ones are only counted.
     pub(super) const MAX_KINDS: usize = 64;
 
-    /// Whether an IP packet may be in them, which is not looked for.
+    /// Returns true if an IP packet may be in them, which is not looked for.
     #[must_use]
     pub fn may_hold_ip(&self) -> bool {
         !self.link.is_known() || EtherType(self.ethertype).may_hold_ip()
@@ -90,7 +90,7 @@ impl std::fmt::Display for UnreadFrames {
     }
 }
 
-/// What has been read at a point so far.
+/// Facts about a point, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointFacts {
     /// Its files: those read completely, in that order, then those being read.

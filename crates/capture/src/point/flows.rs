@@ -99,7 +99,7 @@ impl FlowTable {
         self.flows.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()

@@ -12,7 +12,7 @@ pub(super) struct Fragments {
     pending: HashMap<Id, Pending>,
 }
 
-/// What the fragments of a packet have in common.
+/// Fields that the fragments of a packet have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Id {
     source: u128,

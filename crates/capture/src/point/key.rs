@@ -44,7 +44,7 @@ impl KeyBytes {
         whole: u32::MAX,
     };
 
-    /// What keys can cover at both of two points.
+    /// Returns the bytes that keys can cover at both of two points.
     #[must_use]
     pub fn common(self, other: Self) -> Self {
         Self {

@@ -126,8 +126,8 @@ impl Point {
         })
     }
 
-    /// What keys can cover here, judged by the first packets of each file. All points compared must use
-    /// what keys can cover at each of them ([`Point::set_key_bytes`]).
+    /// Returns the bytes that keys can cover here, judged by the first packets of each file. All points compared must
+    /// use the bytes that keys can cover at each of them ([`Point::set_key_bytes`]).
     #[must_use]
     pub const fn key_bytes_available(&self) -> KeyBytes {
         self.key_bytes_available
@@ -184,7 +184,7 @@ impl Point {
         &self.eye.flows
     }
 
-    /// What has been read so far.
+    /// Returns the facts about the part that was read so far.
     #[must_use]
     pub fn facts(&self) -> PointFacts {
         PointFacts {

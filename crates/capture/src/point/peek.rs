@@ -18,8 +18,7 @@ pub(super) struct Peeked {
     pub path: PathBuf,
     /// Time of the first packet, if any; of the second if that is much earlier.
     pub first_ns: u64,
-    /// What keys can cover, judged by the packets that were cut off and by the snap length the file
-    /// states.
+    /// Bytes that keys can cover, judged by the packets that were cut off and by the snap length the file states.
     pub key_bytes: KeyBytes,
     /// Most bytes seen before the payload of an IP packet without its fixed header: link header, tags,
     /// tunnels and options.

@@ -57,7 +57,7 @@ pub(super) struct Timeline {
     ready: VecDeque<Seen>,
     /// Earlier ones may still come.
     held: Vec<Seen>,
-    /// Whether those held are out of order.
+    /// True if those held are out of order.
     is_unsorted: bool,
     /// The latest time since the last jump.
     newest_ns: Option<u64>,

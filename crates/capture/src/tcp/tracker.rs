@@ -204,7 +204,7 @@ impl Flow {
     }
 }
 
-/// Whether a sequence number is before another, modulo 2³² (RFC 9293, section 3.4).
+/// Returns true if a sequence number is before another, modulo 2³² (RFC 9293, section 3.4).
 #[inline]
 const fn is_before(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() < 0

@@ -61,7 +61,7 @@ pub struct WayCounts {
 }
 
 impl DirectionCounts {
-    /// Whether more bytes go back than forward: the two captures are probably swapped.
+    /// Returns true if more bytes go back than forward: the two captures are probably swapped.
     #[must_use]
     pub const fn look_exchanged(&self) -> bool {
         self.reverse.bytes > self.forward.bytes

@@ -127,7 +127,7 @@ fn by_pairs(flows: &mut BTreeMap<u32, Flow>, reverse_flow: &mut impl FnMut(u32) 
     }
 }
 
-/// Whether the signs of the differences separate the flows into two groups.
+/// Returns true if the signs of the differences separate the flows into two groups.
 fn clocks_part(flows: &BTreeMap<u32, Flow>) -> bool {
     let forward = flows.values().filter(|flow| flow.smallest_ns >= 0).count();
     let reverse = flows.values().filter(|flow| flow.largest_ns < 0).count();

@@ -5,7 +5,7 @@ use crate::Sighting;
 use crate::matching::{Alignment, MatchParams, Matcher, drive};
 use proptest::prelude::*;
 
-/// What happens to a packet: lost, or received after a delay, and perhaps once more.
+/// Fate of a packet: lost, or received after a delay, and perhaps once more.
 #[derive(Debug, Clone, Copy)]
 struct Fate {
     gap_ns: u64,
