@@ -1,4 +1,4 @@
-//! What is said of an application: what it asks of its transport, and when.
+//! Parameters of an application: its needs of a transport, and its times.
 
 use crate::scenario::SourceHeaders;
 use crate::transport::TransportParams;
@@ -19,7 +19,7 @@ pub struct ApplicationSourceParams {
     pub headers: SourceHeaders,
     /// Transport of its connections.
     pub transport: TransportParams,
-    /// What it does.
+    /// Kind of application, and its parameters.
     pub application: ApplicationParams,
     /// When it begins, from the start of the run.
     pub start: Duration,
@@ -29,7 +29,7 @@ pub struct ApplicationSourceParams {
     pub stop: Duration,
 }
 
-/// What an application does.
+/// Kind of an application, with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApplicationParams {
     /// Sends as much as the transport takes, as iperf3 does.
@@ -44,7 +44,7 @@ pub enum ApplicationParams {
 
 const KILOSECOND_NS: u64 = 1_000_000_000_000;
 
-/// What a transfer of limited rate hands to its transport at a time: iperf3's default block for TCP.
+/// Block that a transfer of limited rate hands to its transport at a time, bytes: iperf3's default for TCP.
 pub const BULK_BLOCK_BYTES: u64 = 128 << 10;
 
 /// Bulk transfers from the sender to the receiver.

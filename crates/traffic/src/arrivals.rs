@@ -141,8 +141,8 @@ impl ArrivalCurve {
         self.pace.into_iter().chain(self.spacing)
     }
 
-    /// What packets come to in `window` ns at most, nanobits, rounded up; `None` where that is too much
-    /// to tell.
+    /// Returns the most that packets come to in `window` ns, nanobits, rounded up; `None` where that is too much to
+    /// tell.
     fn amount(&self, window: u64) -> Option<u128> {
         let mut least = None::<u128>;
         for line in self.lines() {
@@ -179,8 +179,8 @@ impl From<Accounting> for Counting {
     }
 }
 
-/// What matters of the sizes of a source's packets. Each lasts as long as the source's rate takes for the
-/// bytes that the rate counts of it, which may be others than those that a server counts.
+/// Extremes of the sizes of a source's packets. Each lasts as long as the source's rate takes for the bytes that the
+/// rate counts of it, which may be others than those that a server counts.
 struct Extremes {
     /// Nanobits that a server counts of the largest packet.
     largest: u128,
@@ -233,7 +233,7 @@ fn crossing(pace: &Line, spacing: &Line) -> Option<u64> {
     u64::try_from(product.checked_div(slower)?).ok()
 }
 
-/// What a server has to do at most.
+/// Most work that a server has ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backlog {
     /// So many nanobits ahead of its own line at most.

@@ -1,4 +1,4 @@
-//! What a link does to frames beside carrying them.
+//! Impairments of frames by a link.
 
 use slicewise_units::Duration;
 use std::fmt;
@@ -72,7 +72,7 @@ impl LossParams {
 pub struct DelayVariationParams {
     /// Maximum added to propagation.
     pub up_to: Duration,
-    /// What is added, from nothing to that.
+    /// Distribution of the added delay, from zero to the maximum.
     pub distribution: DelayDistribution,
     /// A frame may overtake another of its source.
     pub reorder: bool,

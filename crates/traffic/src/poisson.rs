@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// What a platform's own logarithm could change.
+    /// Fails where a platform's own logarithm is used.
     #[test]
     fn the_first_departures_are_the_same_on_every_machine() {
         let pace = Pace::new(1250, BitRate::new(100_000_000)).unwrap();

@@ -29,7 +29,7 @@ impl Random {
         self.drawn_again(drawn, bound)
     }
 
-    /// What is drawn, or the next where that would be biased.
+    /// Returns the number drawn, or the next where that would be biased.
     #[cold]
     fn drawn_again(&mut self, mut drawn: u128, bound: u64) -> u64 {
         let least = bound.wrapping_neg().checked_rem(bound).unwrap_or(0);
@@ -87,8 +87,8 @@ impl Random {
     }
 }
 
-/// What is not negative, rounded to the nearest integer as `libm::round` does it, which also looks for a sign: to add
-/// one half itself would round the largest number below it up.
+/// Rounds a number that is not negative to the nearest integer as `libm::round` does it, which also looks for a sign:
+/// to add one half itself would round the largest number below it up.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,

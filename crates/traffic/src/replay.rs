@@ -16,7 +16,7 @@ pub enum ReplayError {
     Unreadable {
         /// Bytes into the file (where compressed: into what it holds), where that is known.
         offset: Option<u64>,
-        /// What is wrong, what was expected, what to do.
+        /// Description of the problem, of what was expected, and of the remedy.
         why: String,
     },
     /// It is damaged: the load would end too early, and nobody would notice.
@@ -28,7 +28,7 @@ pub enum ReplayError {
     Incomplete {
         /// Bytes into the file (where compressed: into what it holds).
         offset: u64,
-        /// What is wrong, and what was expected.
+        /// Description of the problem, and of what was expected.
         why: String,
     },
     /// Some of its packets have no time: they would be missing from the load.
@@ -48,7 +48,7 @@ pub enum ReplayError {
     AboveMtu {
         /// Its bytes from the IP header on.
         longest: u32,
-        /// What the link carries.
+        /// MTU of the link, bytes.
         mtu: u32,
     },
     /// It holds more packets than are kept.

@@ -1,4 +1,4 @@
-//! What is said of sources and their hosts: integers in SI units, every default filled in.
+//! Parameters of sources and their hosts: integers in SI units, every default filled in.
 //!
 //! A study file, a test or another program gives these; [`Sources`](crate::Sources) makes departures of them.
 
@@ -105,8 +105,8 @@ pub enum SizesParams {
     Equal,
     /// Drawn for each packet by weight: at least two, no two alike, in order of size.
     Mix(Vec<WeightedSize>),
-    /// Those of the IP packets of the capture that is replayed, as far as the source's own headers fit
-    /// in them; the largest is what the link carries.
+    /// Sizes of the IP packets of the capture that is replayed, as far as the source's own headers fit in them; the
+    /// largest is the link's MTU.
     Capture,
 }
 
@@ -153,7 +153,7 @@ impl SourceParams {
             .sum()
     }
 
-    /// What it sends in a second while it sends, on average, in bits as `accounting` counts.
+    /// Returns the average rate while it sends, bit/s as `accounting` counts.
     #[must_use]
     pub fn offered(&self, accounting: Accounting) -> u128 {
         let counted = self.weighted_sum(|size| u64::from(size.counted_bytes));
@@ -269,7 +269,7 @@ impl SourceHeaders {
         }
     }
 
-    /// Whether the protocol has ports.
+    /// Returns true if the protocol has ports.
     #[must_use]
     pub fn has_ports(&self) -> bool {
         matches!(self.protocol, 6 | 17 | 132)

@@ -10,7 +10,7 @@ pub enum Sizes {
     Equal(u32),
     /// Drawn for each packet.
     Mix(Mix),
-    /// Those of the IP packets of the recording that is replayed.
+    /// Sizes of the IP packets of the recording that is replayed.
     Recorded {
         /// Bytes before the IP header.
         l3_offset: u32,

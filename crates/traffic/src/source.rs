@@ -89,7 +89,7 @@ pub struct Source {
     sizes: Sizes,
     until: Instant,
     random: Random,
-    /// What it goes on with once it has stopped.
+    /// Source that goes on once this one has stopped.
     next: Option<Box<Source>>,
 }
 

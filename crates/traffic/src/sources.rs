@@ -38,7 +38,7 @@ pub enum SourceError {
     Unopened {
         /// The capture.
         path: PathBuf,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// The capture cannot be replayed.
@@ -46,7 +46,7 @@ pub enum SourceError {
     Replay {
         /// The capture.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem with the capture.
         error: ReplayError,
     },
 }
@@ -56,7 +56,7 @@ pub enum SourceError {
 #[derive(Debug, Default)]
 pub struct Sources {
     timelines: Mutex<BTreeMap<PathBuf, Timeline>>,
-    /// What the source of a name sends instead of what a study says.
+    /// Departures, by name of the source, that replace those of the study.
     sent: BTreeMap<String, Timeline>,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of a transport: which host's TCP it is, and what is set otherwise.
+//! Parameters of a transport: which host's TCP it is, and what is set otherwise.
 
 use slicewise_units::Duration;
 
