@@ -86,7 +86,7 @@ pub fn analyse(
     Ok(record)
 }
 
-/// What the second pass over the captures knows from the first.
+/// Results of the first pass over the captures that the second pass needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Again {
     /// How the clocks differ, where delays are corrected by that.

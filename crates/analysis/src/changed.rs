@@ -17,11 +17,11 @@ pub struct ChangedFlows {
     received: (String, usize),
     /// Packets seen only at the sending end, and only at the receiving end.
     packets: (u64, u64),
-    /// Whether some of them are in tunnels that can be looked into.
+    /// True if some of them are in tunnels that can be looked into.
     is_readable: bool,
 }
 
-/// What probably happens on the way.
+/// Change that probably happens on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     /// Addresses or ports are translated.
@@ -154,7 +154,7 @@ impl OneEndedFlows<'_> {
         largest(pairs)
     }
 
-    /// Whether packets seen at the receiving end only may be those seen at the sending end only.
+    /// Returns true if packets seen at the receiving end only may be those seen at the sending end only.
     fn agree(&self, lost: &Packets, unsent: &Packets, change: Change) -> bool {
         let least = match change {
             Change::Rewritten => FEW,
@@ -183,9 +183,9 @@ impl OneEndedFlows<'_> {
     }
 }
 
-/// What flows of the two ends have in common if they are the same traffic, the most specific first: all but
-/// the source (address translation of hosts), all but the destination (of servers, and of answers), the
-/// ports (of both addresses), nothing.
+/// Fields that flows of the two ends have in common if they are the same traffic, the most specific first: all but the
+/// source (address translation of hosts), all but the destination (of servers, and of answers), the ports (of both
+/// addresses), nothing.
 const COMMON: [(Change, InCommon); 4] = [
     (Change::Translated, |of| {
         (0, of.destination, 0, of.destination_port, of.protocol)
@@ -266,7 +266,7 @@ fn is_multicast(headers: &Headers) -> bool {
     }
 }
 
-/// Whether the mean time to live differs by 1 to [`MOST_HOPS`].
+/// Returns true if the mean time to live differs by 1 to [`MOST_HOPS`].
 fn crossed_routers(lost: &Packets, unsent: &Packets) -> bool {
     let ttl = |packets: &Packets| packets.ttl_sum / packets.count.max(1);
     (1..=MOST_HOPS).contains(&ttl(lost).abs_diff(ttl(unsent)))

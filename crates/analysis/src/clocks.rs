@@ -36,7 +36,7 @@ impl Clocks {
         self
     }
 
-    /// Whether one was set during the run, some packet arrived before it was sent, or all arrived later
+    /// Returns true if a clock was set during the run, some packet arrived before it was sent, or all arrived later
     /// than any network delay explains.
     pub(crate) fn disagree(&self) -> bool {
         self.was_set

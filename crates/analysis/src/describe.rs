@@ -69,7 +69,7 @@ pub(crate) fn capture(
     }
 }
 
-/// What one point captured.
+/// Returns the record of one point's capture.
 pub(crate) fn point(name: &str, facts: &PointFacts, compared: &PointTimes) -> PointRecord {
     let counts = &facts.counts;
     PointRecord {
@@ -171,7 +171,7 @@ pub(crate) fn same_capture(params: &AnalysisParams) -> String {
     )
 }
 
-/// What to do about packets that repeat after `period_ns`.
+/// Returns the advice on packets that repeat after `period_ns`.
 fn repeated_advice(period_ns: Option<u64>) -> String {
     let by_time = period_ns.map_or_else(String::new, |ns| {
         format!(
@@ -257,7 +257,7 @@ fn why_none(point: &PointFacts) -> String {
     }
 }
 
-/// What the packets are of a point of which none can be matched.
+/// Returns the reasons why no packet of a point can be matched.
 fn why_unmatched(point: &PointFacts) -> Vec<String> {
     let counts = &point.counts;
     let unread = point.unread.iter();

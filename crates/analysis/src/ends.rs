@@ -174,7 +174,7 @@ impl<'a, B: FlowObserver> Ends<'a, B> {
         self.sent.feed.has_failed() || self.received.feed.has_failed()
     }
 
-    /// What was read at the points, or the error.
+    /// Returns the results of reading the points, or the error.
     pub(crate) fn finish(self) -> Finished {
         Finished {
             received_flows: self.received.flows.clone(),
@@ -318,7 +318,7 @@ impl<'a, B: FlowObserver> Ends<'a, B> {
         view.shift(|one, other| of(one).zip(of(other)).is_some_and(|(a, b)| answers(a, b)))
     }
 
-    /// Whether the other point goes back by about as much: both were captured by one clock.
+    /// Returns true if the other point goes back by about as much: both were captured by one clock.
     fn both_go_back(&self, side: Side, jump_ns: i64) -> bool {
         let goes_back = |jump: &Jump| {
             let other_ns = difference(jump.after_ns, jump.before_ns);
@@ -403,7 +403,7 @@ impl End {
         around
     }
 
-    /// Those of batch `from` and later, up to where times jump by more than any delay.
+    /// Returns the sightings of batch `from` and later, up to where times jump by more than any delay.
     fn stretch(&self, from: usize, count: usize, largest_delay_ns: u64) -> Vec<Sighting> {
         let far = |batch: &Batch| is_far(batch, largest_delay_ns);
         let behind = self.waiting.iter().skip(from + 1);

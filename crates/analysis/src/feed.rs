@@ -70,7 +70,7 @@ impl Feed {
         self.failed.is_some()
     }
 
-    /// What was read at the point, or the error.
+    /// Returns the facts read at the point, or the error.
     pub(crate) fn end(mut self) -> Result<PointFacts, AnalysisError> {
         while self.receive().is_some() {}
         match (self.facts, self.failed) {

@@ -25,7 +25,7 @@ pub(crate) struct FlowState {
     pub(crate) received: Option<Span>,
 }
 
-/// Whether a flow belongs to a slice.
+/// Slice of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Membership {
     /// Not looked up yet.

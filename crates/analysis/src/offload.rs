@@ -140,7 +140,7 @@ impl Packets {
         self
     }
 
-    /// Whether number and lengths are those of others.
+    /// Returns true if number and lengths are those of the others.
     pub(crate) const fn equal(&self, other: &Self) -> bool {
         self.count == other.count && self.bytes == other.bytes
     }
@@ -150,7 +150,7 @@ impl Packets {
         self.bytes / self.count.max(1)
     }
 
-    /// Whether these are on average at least 1.5 times as long as the others.
+    /// Returns true if these are on average at least 1.5 times as long as the others.
     const fn are_longer(&self, other: &Self) -> bool {
         let mine = self.bytes as u128 * other.count as u128 * 2;
         mine >= other.bytes as u128 * self.count as u128 * 3
@@ -231,8 +231,8 @@ const fn opposite(direction: FlowDirection) -> FlowDirection {
     }
 }
 
-/// Whether packets of one end are parts of those of the other: different lengths, and about as many
-/// bytes as were not lost. Each part has its own headers.
+/// Returns true if packets of one end are parts of the packets of the other: different lengths, and about as many bytes
+/// as were not lost. Each part has its own headers.
 fn are_split(lost: &Packets, unsent: &Packets) -> bool {
     let fewest = lost.count.min(unsent.count);
     let differ = lost.are_longer(unsent) || unsent.are_longer(lost);

@@ -1,4 +1,4 @@
-//! What to analyse, and how.
+//! Parameters of an analysis.
 
 use crate::changed::ChangedFlows;
 use crate::offload::SplitFlow;
@@ -28,7 +28,8 @@ pub struct AnalysisParams {
     pub run: Option<RunLength>,
     /// Parts of the run that are measured for themselves, where its length is known and slices are matched.
     pub phases: Vec<MeasuredPhase>,
-    /// Whether medians of delay from several moments on are kept, for a run of known length that is compared with its prediction.
+    /// True if medians of delay are kept from several moments on, for a run of known length that is compared with its
+    /// prediction.
     pub medians: bool,
     /// Packets that have not arrived after this time are lost (RFC 7680).
     pub loss_timeout: Duration,

@@ -22,7 +22,7 @@ pub trait Watch {
     /// Bytes read so far, and total bytes; the total is 0 if unknown.
     fn on_progress(&self, read_bytes: u64, total_bytes: u64);
 
-    /// Whether to stop.
+    /// Returns true to stop the analysis.
     fn is_interrupted(&self) -> bool {
         false
     }

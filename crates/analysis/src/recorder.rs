@@ -60,7 +60,7 @@ pub(crate) enum ReceivedClock {
 }
 
 impl TimeAxis {
-    /// Whether a packet belongs to the run.
+    /// Returns true if a packet belongs to the run.
     #[inline]
     fn holds(&self, sent: &Sighting) -> bool {
         self.only

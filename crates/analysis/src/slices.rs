@@ -14,7 +14,7 @@ const OTHER: &str = "other";
 /// The slices of a run.
 #[derive(Debug, Clone)]
 pub enum Slices {
-    /// Those of a study: a flow belongs to the first that matches, or to none.
+    /// Slices of a study: a flow belongs to the first that matches, or to none.
     Matched(Vec<ClassMap>),
     /// Found during the analysis.
     Automatic(AutomaticSlices),
