@@ -26,7 +26,7 @@ struct Transfer {
     state: State,
     /// When its connection was opened.
     began: Instant,
-    /// What the receiver lacks, where there is a size.
+    /// Bytes that the receiver lacks, where there is a size.
     awaited: Option<Awaited>,
     /// Blocks handed to the transport, where the rate is limited.
     blocks: u64,

@@ -32,7 +32,7 @@ use slicewise_traffic::application::ApplicationParams;
 use slicewise_units::Instant;
 use std::fmt::Debug;
 
-/// What an application asks of its connections.
+/// Action that an application asks of its connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Open this connection, from the end that [`ApplicationParams::sender_opens`] says.
@@ -77,7 +77,7 @@ impl Action {
     }
 }
 
-/// What an application got over a span. What does not apply to its kind is `None`.
+/// Results of an application over a span. Those that do not apply to its kind are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Figures {
     /// Of requests at a constant rate.
@@ -93,12 +93,12 @@ pub struct Figures {
 #[derive(Debug)]
 pub struct Application(Box<dyn Client>);
 
-/// What each kind of application implements; what is not explained here is as in [`Application`].
+/// Interface that each kind of application implements; methods without a comment are as in [`Application`].
 trait Client: Debug + Send + Sync {
     /// When to look at which connection.
     fn agenda(&self) -> &Agenda;
     fn agenda_mut(&mut self) -> &mut Agenda;
-    /// What to do on this connection, if anything.
+    /// Returns the next action on this connection, if any.
     fn look(&mut self, connection: u32, now: Instant) -> Option<Action>;
 
     fn poll_at(&self) -> Option<Instant> {
@@ -159,7 +159,7 @@ impl Application {
         self.0.poll_at()
     }
 
-    /// What to do next; call again while there is something.
+    /// Returns the next action; call again until there is none.
     pub fn poll_action(&mut self, now: Instant) -> Option<Action> {
         self.0.poll_action(now)
     }

@@ -50,7 +50,7 @@ enum State {
     Over,
 }
 
-/// What became of a request.
+/// Times of a request.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     /// From due to answered, ns.

@@ -43,7 +43,7 @@ impl Sizes {
     }
 }
 
-/// What has not yet arrived of a response.
+/// Bytes of a response that have not yet arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Awaited(u64);
 

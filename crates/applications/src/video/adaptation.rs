@@ -20,7 +20,7 @@ const EMPTY: f64 = 0.3;
 /// Before any throughput is known, bit/s: `DEFAULT_VIDEO_BITRATE` of `AbrController.js`.
 const FIRST_BIT_RATE: f64 = 1e6;
 
-/// What is the same for all clients.
+/// Terms that are the same for all clients.
 #[derive(Debug)]
 pub struct Terms {
     pub ladder: Ladder,
@@ -43,7 +43,7 @@ impl Terms {
     }
 }
 
-/// What a client has seen, and chooses by.
+/// Observations of a client, by which it chooses.
 #[derive(Debug, Clone, Copy)]
 pub struct Adaptation {
     throughput: Throughput,

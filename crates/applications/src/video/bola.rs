@@ -11,7 +11,7 @@ const MINIMUM_BUFFER: f64 = 10.0;
 /// The top quality is preferred from `MINIMUM_BUFFER` and so much for each quality at the earliest, s:
 /// `MINIMUM_BUFFER_PER_BITRATE_LEVEL_S`.
 const BUFFER_PER_QUALITY: f64 = 2.0;
-/// What remains of the placeholder with each segment: `PLACEHOLDER_BUFFER_DECAY`.
+/// Part of the placeholder that remains with each segment: `PLACEHOLDER_BUFFER_DECAY`.
 const PLACEHOLDER_DECAY: f64 = 0.99;
 
 /// The objective: of all qualities m, the one with the largest (V (υ_m + γ) − Q) / r_m, where Q is the time to play, υ_m
@@ -81,7 +81,7 @@ impl Objective {
     }
 }
 
-/// What a client remembers of its last segments: the rule of dash.js.
+/// State of a client from its last segments: the rule of dash.js.
 ///
 /// A *placeholder* counts as further time to play. It is what makes the rule ask for a good quality before there is
 /// much to play (BOLA-E), and it makes up for time in which the client asked for nothing.
@@ -97,7 +97,7 @@ pub struct Bola {
     has_segment: bool,
 }
 
-/// What a rule says.
+/// Choice of a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
     pub quality: usize,
@@ -105,7 +105,7 @@ pub struct Choice {
     pub wait: Duration,
 }
 
-/// What a rule decides from.
+/// Input of a rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation {
     pub now: Instant,

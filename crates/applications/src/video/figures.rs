@@ -1,4 +1,4 @@
-//! What the clients of a video got.
+//! Results of the clients of a video.
 
 use super::{Video, VideoClient};
 use slicewise_stats::application::VideoFigures;
