@@ -12,14 +12,14 @@ impl Credit {
     /// Neither credit nor debt.
     pub const ZERO: Self = Self(0);
 
-    /// What it costs to send `size`.
+    /// Returns the cost of sending `size`.
     #[must_use]
     pub const fn for_bytes(size: ByteCount) -> Self {
         Self(size.bytes() as i128 * 8 * NANOS_PER_SECOND as i128)
     }
 
-    /// What `rate` earns in `duration`, exactly; saturates at 2^127 nanobits, which any rate
-    /// that text can state takes longer than 584 years to earn.
+    /// Returns the exact credit that `rate` earns in `duration`; saturates at 2^127 nanobits, which any rate that text
+    /// can state takes longer than 584 years to earn.
     #[inline]
     #[must_use]
     pub const fn earned(rate: BitRate, duration: Duration) -> Self {

@@ -5,8 +5,8 @@ use std::str::FromStr;
 /// Which bytes of a frame a rate or a burst counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
-    /// What occupies the wire: preamble, frame with FCS (64 bytes at least), inter-frame gap
-    /// (IEEE 802.3: 8 + 4 + 12 bytes beside the frame).
+    /// All that a frame occupies on the wire: preamble, frame with FCS (64 bytes at least), inter-frame gap (IEEE
+    /// 802.3: 8 + 4 + 12 bytes beside the frame).
     L1,
     /// The frame from the destination address to the end of the payload, VLAN tags included,
     /// without the FCS: what captures show and QoS configurations count.
@@ -26,7 +26,7 @@ pub struct FrameLengths {
 }
 
 impl FrameLengths {
-    /// Those of no frame.
+    /// Lengths of no frame.
     pub const NONE: Self = Self {
         l2_bytes: 0,
         l3_offset: 0,
@@ -69,7 +69,7 @@ impl Accounting {
         overhead_bytes: 0,
     };
 
-    /// What one frame counts as, never less than one byte.
+    /// Returns the bytes that one frame counts as, at least one.
     #[must_use]
     pub fn count(self, frame: FrameLengths) -> ByteCount {
         let l2 = i64::from(frame.l2_bytes);

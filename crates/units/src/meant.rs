@@ -44,7 +44,7 @@ pub(crate) fn duration(unit: &str) -> Option<&'static str> {
     })
 }
 
-/// What is before the first of `ends` that the text has.
+/// Returns the text before the first of `ends` that it has.
 fn split<'a>(text: &'a str, ends: &[&str], is_bytes: bool) -> Option<(&'a str, bool)> {
     let prefix = ends.iter().find_map(|end| text.strip_suffix(end))?;
     Some((prefix, is_bytes))

@@ -35,7 +35,7 @@ rounded!(BitRate, BitRate::new, BitRate::bits_per_second);
 rounded!(ByteCount, ByteCount::new, ByteCount::bytes);
 rounded!(Duration, Duration::from_nanos, Duration::nanos);
 
-/// What a value is rounded to a multiple of.
+/// Returns the number to a multiple of which a value is rounded.
 fn step(value: u64) -> u64 {
     10u64.pow((value.checked_ilog10().unwrap_or(0) + 1).saturating_sub(DIGITS))
 }

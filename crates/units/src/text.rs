@@ -35,7 +35,7 @@ impl Unit {
 pub enum QuantityError {
     /// A number with no unit.
     MissingUnit {
-        /// What the text should have been: "rate", "size", "duration".
+        /// Quantity that was expected: "rate", "size", "duration".
         quantity: &'static str,
         /// The text as written.
         text: String,
@@ -44,7 +44,7 @@ pub enum QuantityError {
     },
     /// A unit that is not one of this quantity's.
     UnknownUnit {
-        /// What the text should have been.
+        /// Quantity that was expected.
         quantity: &'static str,
         /// The unit as written.
         unit: String,
@@ -55,7 +55,7 @@ pub enum QuantityError {
     },
     /// No number where one should be.
     NotANumber {
-        /// What the text should have been.
+        /// Quantity that was expected.
         quantity: &'static str,
         /// The text as written.
         text: String,
@@ -64,14 +64,14 @@ pub enum QuantityError {
     },
     /// A negative number.
     Negative {
-        /// What the text should have been.
+        /// Quantity that was expected.
         quantity: &'static str,
         /// The text as written.
         text: String,
     },
     /// More digits after the point than the base unit has.
     NotWhole {
-        /// What the text should have been.
+        /// Quantity that was expected.
         quantity: &'static str,
         /// The text as written.
         text: String,
@@ -80,7 +80,7 @@ pub enum QuantityError {
     },
     /// A number past the largest one allowed.
     TooLarge {
-        /// What the text should have been.
+        /// Quantity that was expected.
         quantity: &'static str,
         /// The text as written.
         text: String,
@@ -269,7 +269,7 @@ fn digits(text: &str) -> Option<u128> {
         })
 }
 
-/// What the digits after the point are worth in base units; `None` where that is not whole.
+/// Returns the value of the digits after the point in base units; `None` where it is not whole.
 fn fraction_in_base(fraction: &str, factor: u64) -> Option<u128> {
     // Trailing zeros say nothing; past 19 digits no unit could make the fraction whole.
     let fraction = fraction.trim_end_matches(['0', '_']);
@@ -312,7 +312,7 @@ pub(crate) fn format(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64
     f.pad(&format!("{value} {base}"))
 }
 
-/// Whether a character changes a terminal or the direction of text instead of being shown: text that others
+/// Returns true if a character changes a terminal or the direction of text instead of being shown: text that others
 /// wrote is printed with such characters escaped.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
