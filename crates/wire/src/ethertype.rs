@@ -47,7 +47,7 @@ impl EtherType {
         NAMES.iter().find(|(number, ..)| *number == self.0)
     }
 
-    /// Whether an IP packet may be inside: so of any protocol that is not known to have none.
+    /// Returns true if an IP packet may be inside: so of any protocol that is not known to have none.
     #[must_use]
     pub fn may_hold_ip(self) -> bool {
         self.known().is_none_or(|(_, _, may)| *may)

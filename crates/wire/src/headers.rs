@@ -47,7 +47,7 @@ impl Ecn {
         self as u8
     }
 
-    /// Whether a mark signals congestion to the transport instead of a drop.
+    /// Returns true if a mark signals congestion to the transport instead of a drop.
     #[must_use]
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)

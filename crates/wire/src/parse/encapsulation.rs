@@ -20,7 +20,7 @@ const ETHERTYPE_BRIDGING: u16 = 0x6558;
 const MAX_DEPTH: usize = 4;
 
 impl Headers {
-    /// Whether the packet is, by its protocol or port, one of IP in IP, GRE or VXLAN.
+    /// Returns true if the packet is, by its protocol or port, one of IP in IP, GRE or VXLAN.
     #[must_use]
     #[inline]
     pub fn is_encapsulating(&self) -> bool {
@@ -104,7 +104,7 @@ fn inner(outer: &ParsedFrame, captured: &[u8]) -> Result<Option<ParsedFrame>, Pa
     Ok(Some(inner))
 }
 
-/// What GRE carries, and where it begins.
+/// Returns the link type of the packet inside GRE, and where it begins.
 fn gre(captured: &[u8], start: usize) -> Result<Option<(LinkType, usize)>, ParseEnd> {
     let b: &[u8; 4] = bytes_at(captured, start).ok_or(TRUNCATED)?;
     let link = match u16::from_be_bytes([b[2], b[3]]) {

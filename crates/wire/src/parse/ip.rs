@@ -5,7 +5,7 @@ use super::link::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use super::{Layer, ParseEnd, ParsedFrame, bytes_at, shim};
 use crate::{Ecn, IpVersion};
 
-/// Whether an IP packet is a fragment.
+/// Kind of an IP packet: whole, or which fragment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Fragment {
     /// A whole packet.

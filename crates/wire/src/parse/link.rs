@@ -58,7 +58,7 @@ impl LinkType {
     pub const EXPECTED: &str =
         "Ethernet, Linux cooked, raw IP, PPP, PPPoE, Cisco HDLC or BSD loopback";
 
-    /// Whether [`super::parse_frame`] can parse it.
+    /// Returns true if [`super::parse_frame`] can parse it.
     #[must_use]
     pub fn is_known(self) -> bool {
         matches!(

@@ -46,7 +46,7 @@ pub struct ParsedFrame {
     pub ethertype: u16,
     /// IPv4 time to live or IPv6 hop limit.
     pub ttl: u8,
-    /// Whether this is a fragment.
+    /// Kind of the packet: whole, or which fragment.
     pub fragment: Fragment,
     /// The GTP-U tunnel the packet is in.
     pub tunnel: Option<Tunnel>,

@@ -33,7 +33,7 @@ impl TcpFlags {
     /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
 
-    /// Whether all of `flags` are set.
+    /// Returns true if all of `flags` are set.
     #[must_use]
     #[inline]
     pub const fn contains(self, flags: Self) -> bool {
