@@ -61,7 +61,7 @@ mod tests {
     use std::fs;
     use std::time::{Duration, Instant};
 
-    /// What the kernel reports of this process's threads that keep processors awake: nice value, policy.
+    /// Returns nice value and policy of this process's threads that keep processors awake, as the kernel reports them.
     fn threads() -> Vec<[String; 2]> {
         let tasks = fs::read_dir("/proc/self/task").unwrap();
         let stats =

@@ -110,7 +110,7 @@ impl TxRing {
         sent.map(drop)
     }
 
-    /// Whether the kernel has not sent the frame in a slot.
+    /// Returns true if the kernel has not sent the frame in a slot.
     fn waits(&self, slot: u32) -> bool {
         let status = self.ring.status(slot);
         status == libc::TP_STATUS_SEND_REQUEST || status == libc::TP_STATUS_WRONG_FORMAT

@@ -35,12 +35,12 @@ pub enum Mode {
     Generic,
 }
 
-/// What could not be done, and why.
+/// Operation that failed, and why.
 #[derive(Debug)]
 pub struct Failed {
-    /// What was tried.
+    /// Operation that was tried.
     pub doing: &'static str,
-    /// What the system answered.
+    /// Error of the operating system.
     pub error: io::Error,
 }
 

@@ -6,7 +6,7 @@ use std::io;
 
 /// `bpf_redirect_map`.
 const REDIRECT_MAP: i32 = 51;
-/// What happens to a frame for which there is no socket: it passes as if the program were not attached.
+/// Verdict on a frame for which there is no socket: it passes as if the program were not attached.
 const XDP_PASS: i32 = 2;
 /// Where `struct xdp_md` has the receive queue.
 const RECEIVE_QUEUE_AT: i16 = 16;

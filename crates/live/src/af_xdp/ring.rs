@@ -76,7 +76,7 @@ impl<T: Descriptor> Ring<T> {
             .cast()
     }
 
-    /// Whether the kernel sleeps and must be woken to see what was filled in.
+    /// Returns true if the kernel sleeps and must be woken to see the new entries.
     #[inline]
     pub(super) fn needs_wakeup(&self) -> bool {
         const NEED_WAKEUP: u32 = 1;

@@ -6,7 +6,7 @@
 pub(crate) struct Register(u8);
 
 impl Register {
-    /// What a call returns, and what the program returns.
+    /// Result of a call, and of the program.
     pub(crate) const RESULT: Self = Self(0);
     /// First argument; the context when the program begins.
     pub(crate) const ONE: Self = Self(1);

@@ -7,7 +7,7 @@ use crate::frame_memory::{Needs, Wanted};
 use slicewise_model::PolicyParams;
 use std::collections::HashMap;
 
-/// What the queues of both directions want of the memory.
+/// Memory that the queues of both directions want.
 #[derive(Debug)]
 pub(super) struct Division {
     /// Of these queues.
@@ -26,7 +26,7 @@ pub(super) struct OfDirection {
     pub(super) frames: u64,
 }
 
-/// What a share of the memory is called.
+/// Returns the name of a share of the memory.
 pub(super) fn share_name(direction: &str, queue: &str) -> String {
     format!("{direction}: {queue}")
 }
@@ -81,7 +81,8 @@ impl OfDirection {
     }
 }
 
-/// What queues need that take so many chunks when full of frames of maximum size, beside the receive queues of `before`.
+/// Returns the needs of queues that take so many chunks when full of frames of maximum size, beside the receive queues
+/// of `before`.
 pub(super) fn needs_of(chunks: impl Iterator<Item = u64>, before: Needs) -> Needs {
     let (queues, queue_chunks) = chunks.fold((0, 0u64), |(queues, sum), chunks| {
         (queues + 1, sum.saturating_add(chunks))

@@ -73,7 +73,7 @@ impl std::fmt::Display for FlowKey {
     }
 }
 
-/// What a flow has sent.
+/// Counters of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowCount {
     /// Frames.

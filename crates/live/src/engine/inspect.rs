@@ -50,7 +50,7 @@ impl Discard {
     }
 }
 
-/// What the pipeline needs to know of a frame.
+/// Fields of a frame that the pipeline needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inspected {
     /// The fields that classes match; for a packet in a GTP-U tunnel, those of the inner packet.

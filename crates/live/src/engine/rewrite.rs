@@ -1,5 +1,5 @@
-//! What the gateway changes in a frame: DSCP (RFC 2474), ECN (RFC 3168), and transport checksums that
-//! a virtual interface left to hardware that does not exist.
+//! Changes that the gateway makes in a frame: DSCP (RFC 2474), ECN (RFC 3168), and transport checksums that a virtual
+//! interface left to hardware that does not exist.
 
 use super::inspect;
 use slicewise_units::FrameLengths;

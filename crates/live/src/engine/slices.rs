@@ -13,7 +13,7 @@ pub(super) const NAMES: [&str; 2] = ["forward", "backward"];
 /// A change of a slice in both directions, or in one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectedChange {
-    /// What changes in each direction.
+    /// Change in each direction.
     pub directions: [Option<SliceChange>; 2],
     /// The tenant that the slice belongs to, which is added if there is none of this name: `tenant` of the parameters is
     /// replaced by its number. `None` to leave it as it is stated there.
@@ -67,7 +67,7 @@ pub struct FlowsCounted {
     pub name: String,
     /// The direction.
     pub direction: usize,
-    /// What each has sent, in no order.
+    /// Counters of each flow, in no order.
     pub flows: Vec<(FlowKey, FlowCount)>,
 }
 
@@ -152,8 +152,8 @@ impl Engine {
         }
     }
 
-    /// What at most `most` classes of a direction have counted, from number `from` on. Work: O(`most`), and O(elephants) of
-    /// slices where these are recognised.
+    /// Returns the counters of at most `most` classes of a direction, from number `from` on. Work: O(`most`), and
+    /// O(elephants) of slices where these are recognised.
     #[must_use]
     pub fn count_classes(
         &mut self,

@@ -22,7 +22,7 @@ const MOST_PER_ROUND: usize = 8;
 /// Classes whose counters are copied between two looks at the interfaces.
 const MOST_COUNTED: u32 = 32;
 
-/// What the forwarding thread is asked for.
+/// Request to the forwarding thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Change a slice, in all directions that are named or in none.
@@ -38,7 +38,7 @@ pub enum Request {
     Flows(Vec<String>),
 }
 
-/// What the forwarding thread answers or reports.
+/// Answer or report of the forwarding thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// To [`Request::Change`].
@@ -160,7 +160,7 @@ impl Controlled {
         (self.answers)(reloaded);
     }
 
-    /// What to wait for, beside frames.
+    /// Returns the descriptor to wait for, beside frames.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.shared.waker.descriptor()

@@ -41,9 +41,9 @@ pub enum OpenError {
     NotPermitted {
         /// The interface.
         name: String,
-        /// What could not be done.
+        /// Operation that failed.
         doing: &'static str,
-        /// What it needs.
+        /// Capabilities that it needs.
         capabilities: &'static str,
         /// The same, as `setcap` writes it.
         words: &'static str,
@@ -53,14 +53,14 @@ pub enum OpenError {
     Failed {
         /// The interface.
         name: String,
-        /// What could not be done.
+        /// Operation that failed.
         doing: &'static str,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// What an interface is opened through.
+/// Port through which an interface is opened.
 #[derive(Debug)]
 enum Open {
     AfXdp(Box<AfXdpPort>),
@@ -99,13 +99,13 @@ pub(super) struct Interface {
     name: String,
     packet_io: PacketIo,
     open: Option<Open>,
-    /// What came of [`bind`](Self::bind).
+    /// Result of [`bind`](Self::bind).
     bound: Option<Result<BoundPort, Failed>>,
     /// Its last known state.
     state: Option<InterfaceState>,
     /// Rate at which it sends, as far as it tells.
     line_rate: Option<BitRate>,
-    /// What it may hold of the memory.
+    /// Memory that it may hold.
     budget: PortBudget,
     /// Why it could not be opened last time, so that this is logged only once.
     trouble: String,
@@ -270,7 +270,7 @@ impl Interface {
         Ok(Open::AfXdp(Box::new(port)))
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to wait for.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.open
             .as_ref()

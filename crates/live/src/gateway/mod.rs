@@ -26,7 +26,7 @@ use std::io;
 use std::sync::Arc;
 use watch::Watch;
 
-/// What a gateway is to do.
+/// Parameters of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayParams {
     /// The two interfaces it forwards between.
@@ -68,15 +68,15 @@ pub enum GatewayError {
     Metrics {
         /// The port.
         port: u16,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// The system does not work.
     #[error("{doing}: {error}")]
     System {
-        /// What was tried.
+        /// Operation that was tried.
         doing: &'static str,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
@@ -102,7 +102,7 @@ const DRAIN: Duration = Duration::from_millis(20);
 const REST_EVERY: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_micros(200);
 
-/// What changes slices.
+/// Control of slices.
 pub trait ControlSlices: Send {
     /// Put in force what is to be so from the first frame on.
     fn restore(&mut self, engine: &mut Engine, now: Instant);
@@ -111,7 +111,7 @@ pub trait ControlSlices: Send {
     fn run(self: Box<Self>, control: Control);
 }
 
-/// What changes slices of a gateway.
+/// Control of the slices of a gateway.
 pub struct Controller {
     /// It.
     pub slices: Box<dyn ControlSlices>,

@@ -3,7 +3,7 @@
 use crate::log;
 use crate::sys::interface::{Interfaces, Offload};
 
-/// What was changed at an interface.
+/// Offloads that were changed at an interface.
 #[derive(Debug, Default)]
 pub(super) struct Changed(Vec<Offload>);
 

@@ -38,7 +38,7 @@ impl Trouble {
     }
 }
 
-/// What was logged of a running gateway.
+/// Problems of a running gateway that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     refused: Trouble,

@@ -42,7 +42,7 @@ impl Exchange {
         &self.waker
     }
 
-    /// Whether somebody asks; asked by the thread that forwards.
+    /// Returns true if somebody asks; called by the thread that forwards.
     #[inline]
     #[must_use]
     pub fn is_wanted(&self) -> bool {

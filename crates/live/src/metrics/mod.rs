@@ -48,7 +48,7 @@ pub struct Snapshot {
     pub refused_frames: u64,
     /// Lines of the log that could not be written.
     pub lost_log_lines: u64,
-    /// What changes its slices, if anything.
+    /// State of the controller of its slices, if there is one.
     pub controller: Option<ControllerSnapshot>,
 }
 
@@ -59,16 +59,16 @@ pub struct InterfaceSnapshot {
     pub name: String,
     /// `af_xdp_native`, `af_xdp_generic`, `af_packet`, or `closed`.
     pub packet_io: &'static str,
-    /// Whether frames can be sent and received.
+    /// True if frames can be sent and received.
     pub is_open: bool,
-    /// What the port has counted, over all times it was opened.
+    /// Counters of the port, over all times it was opened.
     pub counters: PortCounters,
 }
 
 /// A direction at one moment. Classes are looked at [one after the other](Look): with many, each at a moment of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionSnapshot {
-    /// What it counted.
+    /// Its counters.
     pub counters: DirectionCounters,
     /// Frames waiting.
     pub backlog: u64,
@@ -87,7 +87,7 @@ pub struct DirectionSnapshot {
 /// A class at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassSnapshot {
-    /// What it counted.
+    /// Its counters.
     pub counters: ClassCounters,
     /// How long its frames waited.
     pub delay: Histogram,

@@ -35,7 +35,7 @@ pub enum ReadError {
     NoGateway {
         /// The port that was asked.
         port: u16,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// Not a gateway, or one that does not answer.

@@ -191,7 +191,7 @@ fn whatever_is_asked_is_answered_or_hung_up_on_and_the_next_one_is_served() {
     );
 }
 
-/// Whether the server has hung up on a client that says nothing.
+/// Returns true if the server has hung up on a client that says nothing.
 fn is_closed(client: &mut TcpStream) -> bool {
     client.set_nonblocking(true).unwrap();
     match client.read(&mut [0; 1]) {

@@ -14,7 +14,7 @@ const HEADER_BYTES: usize = 16;
 const MESSAGE_BYTES: usize = 72;
 /// States in which a connection has figures: all but listening, waiting to be forgotten, and half open at a server.
 const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
-/// What the kernel writes at a time is at most 32 KiB.
+/// Bytes read at a time: the kernel writes at most 32 KiB.
 const READ_BYTES: usize = 1 << 16;
 /// Room for reports of connections that end between two readings.
 const ENDED_BYTES: i32 = 8 << 20;
@@ -22,7 +22,7 @@ const ENDED_BYTES: i32 = 8 << 20;
 /// A connection at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpConnection {
-    /// What tells it from all others, also from a later one of the same addresses and ports.
+    /// Identity of the connection, different also from a later one of the same addresses and ports.
     pub cookie: u64,
     /// Its own end.
     pub local: SocketAddr,
@@ -32,7 +32,7 @@ pub struct TcpConnection {
     pub figures: TcpFigures,
 }
 
-/// What `TCP_INFO` says of a connection, since it was opened. A field that an older kernel does not report is 0.
+/// `TCP_INFO` of a connection, since it was opened. A field that an older kernel does not report is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpFigures {
     /// Smoothed round-trip time, µs (RFC 6298).
@@ -99,7 +99,7 @@ impl TcpDiagnostics {
     /// All connections that are open.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The kernel's answer.
     pub fn open(&mut self) -> io::Result<Vec<TcpConnection>> {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Events taken at a time.
 const EVENTS: usize = 256;
 
-/// What is to be heard of a descriptor; errors and the end of what the other side sends always are.
+/// Events to be reported of a descriptor; errors and the end of the other side's data always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// That there is something to read.

@@ -1,4 +1,4 @@
-//! What an interface is, and the offloads that would hand us frames no wire carries.
+//! Properties of an interface, and the offloads that would hand us frames no wire carries.
 
 use super::checked;
 use super::socket;
@@ -80,8 +80,8 @@ impl Offload {
     }
 }
 
-/// What lets virtual interfaces pass frames that no wire carries. Segmentation goes before checksums,
-/// which it needs.
+/// Offloads that let virtual interfaces pass frames that no wire carries. Segmentation goes before checksums, which it
+/// needs.
 const NOT_ON_A_WIRE: [Offload; 6] = [
     Offload::TransmitSegmentation,
     Offload::Segmentation,
@@ -184,7 +184,7 @@ impl Interfaces {
         })
     }
 
-    /// Whether the kernel itself has an IPv4 address there, and so would answer in addition to us.
+    /// Returns true if the kernel itself has an IPv4 address there, and so would answer in addition to us.
     #[must_use]
     pub fn has_address(&self, name: &str) -> bool {
         self.request(name, libc::SIOCGIFADDR).is_ok()
@@ -217,7 +217,7 @@ impl Interfaces {
         is_known.then(|| BitRate::new(u64::from(megabits) * 1_000_000))
     }
 
-    /// Whether an offload is on.
+    /// Returns true if an offload is on.
     ///
     /// # Errors
     /// Where the interface does not tell.

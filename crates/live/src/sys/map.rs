@@ -83,7 +83,7 @@ impl Map {
         self.length
     }
 
-    /// Whether nothing is mapped.
+    /// Returns true if nothing is mapped.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0

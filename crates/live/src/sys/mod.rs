@@ -1,5 +1,5 @@
-//! What the gateway asks of Linux: sockets, memory maps, time, scheduling, interfaces. Every call into
-//! libc is in this folder, in the two folders of packet I/O, or in that of eBPF; each wraps one concept.
+//! Calls of the gateway to Linux: sockets, memory maps, time, scheduling, interfaces. Every call into libc is in this
+//! folder, in the two folders of packet I/O, or in that of eBPF; each wraps one concept.
 
 #![allow(unsafe_code)]
 

@@ -26,7 +26,7 @@ impl Netlink {
     /// Ask for something of this kind (`RTM_…`) to be made, with further `flags` (`NLM_F_…`).
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The kernel's answer.
     pub fn make(&self, kind: u16, flags: i32, body: &Body) -> io::Result<()> {
         let flags = flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK;
         let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput);
@@ -83,7 +83,7 @@ impl Netlink {
     }
 }
 
-/// What follows the header of a request: a structure, then attributes.
+/// Body of a request behind its header: a structure, then attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body(Vec<u8>);
 

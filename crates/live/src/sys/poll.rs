@@ -5,7 +5,7 @@ use slicewise_units::Duration;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// What is waited for.
+/// Descriptors and time to wait for.
 pub struct PollSet {
     entries: Vec<libc::pollfd>,
 }
@@ -56,7 +56,7 @@ impl PollSet {
         self.entries.len()
     }
 
-    /// Whether only time is waited for.
+    /// Returns true if only time is waited for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -87,13 +87,13 @@ impl PollSet {
         }
     }
 
-    /// Whether something happened at the descriptor added as number `index`.
+    /// Returns true if something happened at the descriptor added as number `index`.
     #[must_use]
     pub fn happened(&self, index: usize) -> bool {
         self.entries.get(index).is_some_and(|e| e.revents != 0)
     }
 
-    /// Whether the descriptor added as number `index` is in error.
+    /// Returns true if the descriptor added as number `index` is in error.
     #[must_use]
     pub fn failed(&self, index: usize) -> bool {
         let errors = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
@@ -140,7 +140,7 @@ impl Waker {
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
     }
 
-    /// What to wait for.
+    /// Returns the descriptor to wait for.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         use std::os::fd::AsFd;

@@ -96,7 +96,7 @@ impl Signals {
         }
     }
 
-    /// What to wait for.
+    /// Returns the descriptor to wait for.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -125,8 +125,8 @@ pub fn set_congestion(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &padded)
 }
 
-/// Whether an error of sending means that the system could not take this datagram, and may well take
-/// the next: buffers full, or nobody listened at the other end.
+/// Returns true if an error of sending means that the system could not take this datagram, and may well take the next:
+/// buffers full, or nobody listened at the other end.
 #[must_use]
 pub fn was_refused(error: &io::Error) -> bool {
     matches!(

@@ -1,4 +1,4 @@
-//! What is free on a file system.
+//! Free space on a file system.
 
 use super::checked;
 use std::ffi::CString;

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 const VLAN_PUSH: i32 = 18;
 const VLAN_POP: i32 = 19;
 const LOAD_BYTES: i32 = 26;
-/// What becomes of a frame: it goes on, to filters of others if there are any; or it is dropped.
+/// Verdict on a frame: it goes on, to filters of others if there are any; or it is dropped.
 const TC_ACT_UNSPEC: i32 = -1;
 const TC_ACT_SHOT: i32 = 2;
 /// Where `struct __sk_buff` has the protocol, in the byte order of the network.
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// What a program does with a frame: pushed identifiers and its result, by walking through it.
+    /// Returns the effect of a program on a frame: pushed identifiers and its result, by walking through it.
     fn walk(program: &[Instruction], protocol: u16, addresses: &[u8]) -> (Vec<i64>, i64) {
         let (mut registers, mut stack, mut pushed) = ([0i64; 11], [0u8; 64], Vec::new());
         let mut at = 0usize;

@@ -209,7 +209,7 @@ fn greedy(id: u16, (rate, burst): (u64, u64), start: u64, sizes: &[usize]) -> Ve
     sizes.collect()
 }
 
-/// What became of a frame.
+/// Delays of a frame.
 #[derive(Debug, Clone, Copy)]
 struct Delayed {
     sending: Sending,
