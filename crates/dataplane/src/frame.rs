@@ -49,10 +49,10 @@ pub struct Dropped {
     pub reason: DropReason,
 }
 
-/// What the caller does with the frames of a burst, as [`Pipeline::enqueue_burst`](crate::Pipeline::enqueue_burst)
-/// decides on them.
+/// Owner of the frames of a burst, told of each decision of
+/// [`Pipeline::enqueue_burst`](crate::Pipeline::enqueue_burst).
 pub trait FrameOwner {
-    /// Whether there is memory for a frame of a class, given by its position among
+    /// Returns true if there is memory for a frame of a class, given by its position among
     /// [`Pipeline::counters`](crate::Pipeline::counters). Asked once no policer drops the frame; where there is none,
     /// it is dropped as [`DropReason::BufferFull`].
     #[inline]

@@ -10,7 +10,7 @@ pub struct LinkClock {
     rate: BitRate,
     /// The first whole nanosecond at which the link is free.
     free_at: Instant,
-    /// What it could send from when it is really free until then, in nanobits: less than `rate`.
+    /// Nanobits that it could send between the moment when it is really free and `free_at`: less than `rate`.
     spare: u64,
     /// Duration of the last frame: consecutive frames often have the same size.
     last: Lasting,

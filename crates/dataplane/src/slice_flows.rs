@@ -1,4 +1,4 @@
-//! What is done about the flows of a slice: its weight may count each active one, and those above a rate are recognised.
+//! Treatment of the flows of a slice: its weight may count each active one, and those above a rate are recognised.
 //!
 //! Only the excess is shared by weight, so guarantees do not depend on any of it.
 
@@ -10,7 +10,7 @@ use slicewise_model::{ElephantsParams, FlowQueueParams};
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 
-/// What is done about the flows of a slice; by default nothing.
+/// Treatment of the flows of a slice; by default none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SliceFlows {
     /// The slice's weight counts once for each active flow, that is one that sent a frame in the last interval of 100 ms.
@@ -21,7 +21,7 @@ pub struct SliceFlows {
     pub elephants: Option<ElephantsParams>,
 }
 
-/// What is known of the flows of a slice.
+/// Report on the flows of a slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowsSeen {
     /// Active flows, about, and the slice's weight by them, if they count.
@@ -119,7 +119,7 @@ impl FlowWatch {
         is_over.then(|| active.weighed().weight)
     }
 
-    /// What is known, and what has changed since this was last asked. A slice that sends nothing has no active flows.
+    /// Returns the report, with the changes since the last one. A slice that sends nothing has no active flows.
     pub(crate) fn report(&mut self, now: Instant) -> FlowsSeen {
         let weighed = |active: &mut Active| {
             if now >= active.end {

@@ -106,7 +106,7 @@ impl Present {
     }
 }
 
-/// What a frame must have, as it is compared with headers.
+/// Fields that a frame must have, as they are compared with headers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
     tags: u8,

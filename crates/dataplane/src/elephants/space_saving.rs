@@ -7,7 +7,7 @@ use super::flow_table::FlowTable;
 /// Children of a node of the heap: four lie on two cache lines.
 const ARITY: usize = 4;
 
-/// What is known of the bytes of a flow: `estimate - error <= true <= estimate`.
+/// Bounds of the bytes of a flow: `estimate - error <= true <= estimate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) estimate: u64,
@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// What is known of a flow, or may be said of one without a counter.
+    /// Returns the bounds of a flow, also of one without a counter.
     fn count_of(sketch: &SpaceSaving, flow: u64) -> Count {
         let known = sketch.heap.find(flow).and_then(|at| sketch.heap.get(at));
         known.copied().unwrap_or_else(|| {

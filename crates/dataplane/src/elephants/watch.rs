@@ -34,7 +34,7 @@ impl FlowsChanged {
     }
 }
 
-/// What is known of the elephants of a slice.
+/// Report on the elephants of a slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ElephantsSeen {
     /// Elephants now.
@@ -96,7 +96,7 @@ impl Watch {
         self.became.push(headers);
     }
 
-    /// What has changed since this was last asked. Work: O(elephants).
+    /// Returns the changes since the last report. Work: O(elephants).
     pub(crate) fn report(&mut self, now: Instant) -> ElephantsSeen {
         if now >= self.found.ends {
             self.found.begin_interval(now);

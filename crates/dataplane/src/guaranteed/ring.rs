@@ -37,7 +37,7 @@ impl Ring {
         self.members == 0
     }
 
-    /// Whether one member is in the ring, and no entry of another.
+    /// Returns true if one member is in the ring, and no entry of another.
     pub(super) const fn has_one_entry(&self) -> bool {
         self.used == 1
     }
@@ -90,7 +90,7 @@ impl Ring {
         self.append(number)
     }
 
-    /// Whether the entry of `number` is kept for it.
+    /// Returns true if the entry of `number` is kept for it.
     fn has_left(&self, number: u32, position: u32) -> bool {
         position.wrapping_sub(self.head) < self.used && self.entry(position) == number | LEFT
     }

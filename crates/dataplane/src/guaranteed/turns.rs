@@ -165,7 +165,7 @@ impl Turns {
         self.lightest = self.lightest.min(weight);
     }
 
-    /// Whether the entry at `position` has a turn in the current round.
+    /// Returns true if the entry at `position` has a turn in the current round.
     #[inline]
     const fn is_in_round(&self, position: u32) -> bool {
         let turns = self.round_end.wrapping_sub(position);

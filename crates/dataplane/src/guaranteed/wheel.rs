@@ -84,7 +84,7 @@ impl Wheel {
         self.calendar.number(now.saturating_add(self.ahead))
     }
 
-    /// Whether a slice is in a bucket up to `due`.
+    /// Returns true if a slice is in a bucket up to `due`.
     #[inline]
     pub(super) const fn has_until(&self, due: u64) -> bool {
         self.calendar.has_until(due)
@@ -122,7 +122,7 @@ impl Wheel {
         self.count_out();
     }
 
-    /// Whether a slice waits for a later bucket than that of `eligible`.
+    /// Returns true if a slice waits for a later bucket than that of `eligible`.
     #[inline]
     pub(super) fn is_after(&self, slice: &SliceState, eligible: u64) -> bool {
         self.calendar.number(eligible) < self.calendar.number_of(&slice.timer)

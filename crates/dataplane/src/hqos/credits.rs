@@ -83,7 +83,7 @@ impl Credits {
         self.tc_time = time + params.tc_period;
     }
 
-    /// Whether a frame of `bytes` in class `class` may leave.
+    /// Returns true if a frame of `bytes` in class `class` may leave.
     #[inline]
     pub(super) fn suffice(&self, class: usize, bytes: u64) -> bool {
         bytes <= self.tb_credits && bytes <= self.tc_credits[position(class)]

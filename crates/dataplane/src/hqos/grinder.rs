@@ -1,4 +1,4 @@
-//! What works on a pipe.
+//! Grinders: each works on a pipe.
 
 use super::place::{FIRST_BEST_EFFORT, PIPE_QUEUES};
 use super::round_robin::RoundRobin;
@@ -28,7 +28,7 @@ pub(super) struct Grinder {
     pub(super) next_pipe: u32,
 }
 
-/// What a grinder does next.
+/// Next step of a grinder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Step {
     /// Look for a pipe with frames.

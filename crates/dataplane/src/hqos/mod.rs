@@ -56,7 +56,7 @@ struct Call {
     done: usize,
 }
 
-/// What a scheduler with frames offers.
+/// Offer of a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HqosOffer {
     /// A frame of these lengths may leave.
@@ -153,7 +153,7 @@ impl Hqos {
         Ok(is_first)
     }
 
-    /// What it offers at `now`. The frame that it offers stays the next one until it is [taken](Self::take).
+    /// Returns its offer at `now`. The frame that it offers stays the next one until it is [taken](Self::take).
     pub fn select(&mut self, pool: &mut FramePool, now: Instant) -> HqosOffer {
         if let Some(staged) = &self.staged {
             return HqosOffer::Ready(staged.lengths());
@@ -217,7 +217,7 @@ impl Hqos {
         }
     }
 
-    /// Whether each frame that waits in `old`, a scheduler with the same places, can leave from here.
+    /// Returns true if each frame that waits in `old`, a scheduler with the same places, can leave from here.
     pub(crate) fn can_replace(&self, old: &Self) -> bool {
         let mut subports = self.subports.iter().zip(&old.subports);
         subports.all(|(new, old)| new.can_send_from(old))

@@ -77,7 +77,7 @@ struct Queues {
 }
 
 impl HqosPlaces {
-    /// Those of a scheduler.
+    /// Returns the places of a scheduler.
     #[must_use]
     pub fn new(params: &HqosParams) -> Self {
         let subports = params.subports.iter();

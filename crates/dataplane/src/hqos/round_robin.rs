@@ -24,7 +24,7 @@ impl RoundRobin {
         }
     }
 
-    /// What the pipe keeps.
+    /// Returns the tokens that the pipe keeps.
     #[inline]
     pub(super) fn store(&self) -> [u16; BEST_EFFORT_QUEUES] {
         std::array::from_fn(|queue| (self.tokens[queue] & self.active[queue]) >> SHIFT)

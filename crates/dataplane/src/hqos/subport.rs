@@ -60,7 +60,7 @@ pub(super) struct Subport {
     pipes: Box<[Pipe]>,
     queues: Queues,
     drops: Box<[Drops]>,
-    /// What a frame can cost and leave, whatever its class and pipe.
+    /// Highest cost with which a frame can leave, whatever its class and pipe.
     always_fits: u64,
     /// The most that a frame has cost.
     largest_cost: u64,
@@ -217,7 +217,7 @@ impl Subport {
         }
     }
 
-    /// Whether each frame that waits in `old` can leave from here.
+    /// Returns true if each frame that waits in `old` can leave from here.
     pub(super) const fn can_send_from(&self, old: &Self) -> bool {
         self.always_fits >= old.largest_cost
     }
@@ -509,7 +509,7 @@ impl Subport {
         &self.profiles[usize::from(self.profile_of[pipe as usize])]
     }
 
-    /// What a queue has counted.
+    /// Returns the counters of a queue.
     pub(super) fn counters(&self, index: u32) -> HqosCounters {
         let (queue, drops) = (self.queues[index], self.drops[index as usize]);
         HqosCounters {

@@ -1,4 +1,4 @@
-//! What frames will need is read before their turn, so that reads of many frames overlap.
+//! Prefetches the state that frames will need before their turn, so that reads of many frames overlap.
 
 use super::{BURST, Pipeline};
 use crate::guaranteed::SliceId;

@@ -1,4 +1,4 @@
-//! What few classes need of a frame: steps at ingress, and the choice of its queue. Neither is inlined, so that other
+//! Steps that frames of few classes need: at ingress, and the choice of a queue. Neither is inlined, so that other
 //! classes do not pay for its variables.
 
 use crate::active_flows::ActiveFlows;

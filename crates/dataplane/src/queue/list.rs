@@ -103,7 +103,7 @@ impl FrameList {
         Position(self.left.wrapping_add(self.packets))
     }
 
-    /// Whether all frames before a place have been removed.
+    /// Returns true if all frames before a place have been removed.
     pub(crate) const fn is_past(&self, position: Position) -> bool {
         let ahead = position.0.wrapping_sub(self.left);
         ahead == 0 || ahead > self.packets

@@ -326,7 +326,7 @@ impl FramePool {
         }
     }
 
-    /// Whether frames were dropped that have not been returned.
+    /// Returns true if frames were dropped that have not been returned.
     #[inline]
     pub const fn has_dropped(&self) -> bool {
         self.dropped.head != NIL

@@ -1,4 +1,4 @@
-//! What an inner node chooses from, and how it answers.
+//! Input of an inner node's choice, and its answer.
 
 use super::leaf::LeafNode;
 use super::offer::{Head, Offer};
@@ -6,7 +6,7 @@ use super::place::Child;
 use crate::queue::FramePool;
 use slicewise_units::Instant;
 
-/// What the children of a node offer at `now`, as far as they were asked.
+/// Offers of the children of a node at `now`, as far as they were asked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offers<'a> {
     /// The children, in order.

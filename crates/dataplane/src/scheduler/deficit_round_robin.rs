@@ -30,7 +30,7 @@ const NONE: u32 = u32::MAX;
 struct Turn {
     /// Added at each turn, in bytes × the smallest weight.
     quantum: i64,
-    /// What may still be sent in this turn, in bytes × the smallest weight.
+    /// Amount that may still be sent in this turn, in bytes × the smallest weight.
     deficit: i64,
     /// It has had its quantum for this turn.
     granted: bool,
@@ -246,8 +246,8 @@ impl DeficitRoundRobin {
         self.turns[position as usize].deficit -= self.cost(lengths);
     }
 
-    /// Whether the child at `position` may send a frame of these lengths next, in the same turn. If not, and no other
-    /// can be its next one, its turn is over.
+    /// Returns true if the child at `position` may send a frame of these lengths next, in the same turn. If not, and no
+    /// other can be its next one, its turn is over.
     #[inline]
     pub(super) fn goes_on(&mut self, position: u32, next: FrameLengths, is_certain: bool) -> bool {
         if position != self.current {
@@ -306,8 +306,8 @@ impl DeficitRoundRobin {
         }
     }
 
-    /// Whether the current child may send a frame of this length in its turn; gives it its
-    /// quantum where it has not had it yet.
+    /// Returns true if the current child may send a frame of this length in its turn; gives it its quantum where it has
+    /// not had it yet.
     #[inline]
     fn try_turn(&mut self, lengths: FrameLengths) -> bool {
         let cost = self.cost(lengths);
@@ -316,7 +316,7 @@ impl DeficitRoundRobin {
         turn.deficit >= cost
     }
 
-    /// Whether a child that kept its turn may send a frame of this length in it; else it is over.
+    /// Returns true if a child that kept its turn may send a frame of this length in it; else the turn is over.
     fn try_postponed(&mut self, position: u32, lengths: FrameLengths) -> bool {
         let cost = self.cost(lengths);
         let turn = &mut self.turns[position as usize];
@@ -357,7 +357,7 @@ impl CurrentTurn<'_> {
     }
 }
 
-/// What a frame costs of a deficit.
+/// Cost of a frame, charged to a deficit.
 #[inline]
 fn cost(lengths: FrameLengths, least_weight: i64) -> i64 {
     i64::from(lengths.l2_bytes) * least_weight

@@ -39,8 +39,8 @@ impl Inner {
         }
     }
 
-    /// Whether it sends from a child until that is empty, or its [turn](Self::turns) is over, if no other gets a frame;
-    /// beside the turns of queues it does not count what it sends.
+    /// Returns true if it sends from a child until that is empty, or its [turn](Self::turns) is over, if no other gets
+    /// a frame; beside the turns of queues it does not count the bytes that it sends.
     #[inline]
     pub(super) const fn exhausts(&self, over_queues: bool) -> bool {
         match self {
@@ -81,7 +81,7 @@ impl Inner {
         }
     }
 
-    /// Whether it offers what the child at `position` does, which has frames, without a decision.
+    /// Returns true if it makes the offer of the child at `position`, which has frames, without a decision.
     #[inline]
     pub(super) const fn offers_what(&self, position: u32) -> bool {
         matches!(self, Self::StrictPriority(node) if node.first() == position)
@@ -145,7 +145,7 @@ pub(super) struct Departed {
     pub(super) emptied: bool,
     /// The node offers the frame behind it as it offered this one.
     pub(super) next: Option<FrameLengths>,
-    /// What the node offers otherwise.
+    /// Offer of the node otherwise.
     pub(super) offer: Offer,
     /// The node is a queue: no arrival changes which frame is next.
     pub(super) is_queue: bool,

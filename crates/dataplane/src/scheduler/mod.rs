@@ -209,7 +209,7 @@ impl Tree {
         }
     }
 
-    /// Whether a queue takes frames of these lengths.
+    /// Checks that a queue takes frames of these lengths.
     ///
     /// # Errors
     /// [`DropReason::FrameTooLong`].
@@ -231,7 +231,7 @@ impl Tree {
         node.map_or(0, |node| node.leaf.packets(queue.slice()))
     }
 
-    /// Whether the only queue of a leaf keeps flows apart.
+    /// Returns true if the only queue of a leaf keeps flows apart.
     pub(crate) fn keeps_flows_apart(&self, queue: QueueId) -> bool {
         let node = self.leaves.get(queue.leaf as usize);
         node.is_some_and(|node| matches!(node.leaf, Leaf::Flows(_)))

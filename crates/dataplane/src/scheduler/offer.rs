@@ -1,4 +1,4 @@
-//! What a node of the tree offers its parent: the frame it would send, or when to ask again.
+//! Offer of a node of the tree to its parent: the frame it would send, or when to ask again.
 
 use crate::guaranteed::SliceId;
 use crate::hqos::HqosPlace;

@@ -14,14 +14,14 @@ use crate::bucket::TokenBucket;
 use slicewise_model::ShaperParams;
 use slicewise_units::{Credit, Duration, FrameLengths, Instant};
 
-/// What priority may owe, as time at the rate: the burst that IOS grants a priority class.
+/// Largest debt of priority, as time at the rate: the burst that IOS grants a priority class.
 const MAX_DEBT: Duration = Duration::from_millis(200);
 
 /// A shaper over one child.
 #[derive(Debug, Clone)]
 pub struct Shaper {
     bucket: TokenBucket,
-    /// What frames of priority classes may owe.
+    /// Largest debt of frames of priority classes.
     priority_debt: Credit,
 }
 

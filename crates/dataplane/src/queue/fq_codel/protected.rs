@@ -37,7 +37,7 @@ impl ProtectedBacklog {
         self.bytes
     }
 
-    /// Whether frames of so many bytes without FCS may count as no more than this.
+    /// Returns true if frames of so many bytes without FCS may count as no more than this.
     #[inline]
     pub(super) fn covers(self, l2_bytes: u64, packets: u32) -> bool {
         if self.bytes == 0 {
@@ -57,8 +57,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What counts as no more than the protected bytes is protected; more is not, except for the tags that L3 does not count
-        /// and frames that may lack them.
+        /// Frames that count as no more than the protected bytes are protected; more are not, except for the tags that
+        /// L3 does not count and frames that may lack them.
         #[test]
         fn covers_what_counts_as_no_more(
             layer in prop::sample::select(vec![Layer::L1, Layer::L2, Layer::L3]),
