@@ -1,9 +1,9 @@
-//! What applications over TCP got: the part of a record that sources with an `application` have.
+//! Results of applications over TCP: the part of a record that sources with an `application` have.
 
 use crate::record::DelayFigures;
 use serde::{Deserialize, Serialize};
 
-/// What the application of one source got over a run, or in a phase of it.
+/// Results of the application of one source over a run, or in a phase of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationRecord {

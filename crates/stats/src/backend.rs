@@ -14,9 +14,9 @@ pub enum BackendKind {
 /// A back end. Its order among others is its place in [`BACK_ENDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackendInfo {
-    /// What results call it, and `--on` for a live one.
+    /// Identifier in results, and for `--on` of a live one.
     pub id: &'static str,
-    /// What people call it.
+    /// Name for people.
     pub name: &'static str,
     /// How its runs come about.
     pub kind: BackendKind,
@@ -66,7 +66,7 @@ pub fn named(id: &str) -> Option<BackendInfo> {
     BACK_ENDS.into_iter().find(|info| info.id == id)
 }
 
-/// What people call the back end `id`: one that is not known, by its id.
+/// Returns the name for people of the back end `id`: one that is not known, by its id.
 #[must_use]
 pub fn name(id: &str) -> &str {
     named(id).map_or(id, |info| info.name)

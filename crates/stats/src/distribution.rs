@@ -23,7 +23,7 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Those of no samples.
+    /// Moments of no samples.
     pub const NONE: Self = Self {
         samples: 0,
         sum_ns: 0,
@@ -40,7 +40,7 @@ impl Moments {
         self.max_ns = self.max_ns.max(value_ns);
     }
 
-    /// Those of both sets of samples.
+    /// Returns the moments of both sets of samples.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         Self {

@@ -261,7 +261,7 @@ impl CaptureRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnreadFrames {
-    /// What they are: `EtherType 0x8847 (MPLS)`.
+    /// Kind of frames: `EtherType 0x8847 (MPLS)`.
     pub kind: String,
     /// How many there are.
     pub frames: u64,
@@ -406,13 +406,13 @@ pub struct ClockRecord {
 }
 
 impl ClockRecord {
-    /// Whether the uncorrected clocks cannot give delays.
+    /// Returns true if the uncorrected clocks cannot give delays.
     #[must_use]
     pub const fn disagrees(&self) -> bool {
         self.negative_delays > 0 || self.alignment_ns != 0
     }
 
-    /// Whether delays are missing: a clock was set, or the clocks disagree and no estimate was accepted.
+    /// Returns true if delays are missing: a clock was set, or the clocks disagree and no estimate was accepted.
     #[must_use]
     pub const fn leaves_no_delays(&self) -> bool {
         self.was_set || (self.disagrees() && !self.aligned)

@@ -1,4 +1,4 @@
-//! Whether the delay of a slice still grows while it is measured.
+//! Growth of a slice's delay while it is measured.
 //!
 //! The transient of a run is found by throughput, which is steady while a queue fills. So the delay has to be looked at itself: one that
 //! grows through the run has no mean, and what it will come to is not known.

@@ -60,7 +60,7 @@ pub fn find_transient(received_bytes: &[u64], bin: Duration, cycle: Duration) ->
     }
 }
 
-/// Whether a run of so many bins is long enough for a steady state to be told.
+/// Returns true if a run of so many bins is long enough to tell a steady state.
 #[must_use]
 pub fn is_long_enough(bins: usize, bin: Duration, cycle: Duration) -> bool {
     has_enough(bins, cycle_bins(bin, cycle))

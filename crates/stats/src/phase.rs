@@ -33,11 +33,11 @@ pub struct PhaseDescription {
     pub measured_from_ns: u64,
     /// When it ends, ns.
     pub ends_ns: u64,
-    /// What changes at its beginning, a sentence each; empty for the first phase.
+    /// Changes at its beginning, a sentence each; empty for the first phase.
     pub changes: Vec<String>,
     /// The slices, in the order of the study.
     pub slices: Vec<SliceDescription>,
-    /// What each policy proves, in the order of the study.
+    /// Proved bounds of each policy, in the order of the study.
     pub policies: Vec<PhasePolicy>,
     /// The longest on/off cycle of each scenario's sources, ns, in the order of the study; 0 where the load is
     /// constant.
@@ -73,7 +73,7 @@ pub struct PhaseRecord {
     pub ends_ns: u64,
     /// One record per slice, in the order of the study.
     pub slices: Vec<PhaseSliceRecord>,
-    /// What the sources with an application got, in the order of the scenario.
+    /// Results of the sources with an application, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationRecord>,
     /// All slices together.
@@ -105,13 +105,13 @@ pub struct PhaseSliceRecord {
     pub reordered_frames: u64,
 }
 
-/// What a change of policies did to the frames that waited in the device.
+/// Effect of a change of policies on the frames that waited in the device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRecord {
     /// Frames that waited in the device's queues.
     pub waiting_frames: u64,
-    /// Those of them that the change dropped.
+    /// Waiting frames that the change dropped.
     pub lost_frames: u64,
     /// Why the device refused the change and goes on with what was in force; `None` where it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,7 +198,7 @@ impl RunRecord {
 }
 
 impl RunRecord {
-    /// What applications got in a phase, with their series of it.
+    /// Returns the results of applications in a phase, with their series of it.
     fn applications_in(
         &self,
         phase: &PhaseRecord,
@@ -360,7 +360,7 @@ impl PublishedFigure {
     }
 }
 
-/// What a policy is called in one phase of a study.
+/// Returns the name of a policy in one phase of a study.
 #[must_use]
 pub fn policy_in_phase(policy: &str, phase: &str) -> String {
     format!("{policy}/{phase}")

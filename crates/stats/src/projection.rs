@@ -1,4 +1,5 @@
-//! What one long run says of the time after it, if its load is stationary: an upper bound of a share of packets, from blocks of the run.
+//! Projection of one long run to the time after it, if its load is stationary: an upper bound of a share of packets,
+//! from blocks of the run.
 //!
 //! Packets follow each other too closely to be a sample, and blocks of enough seconds are one: they are doubled until neighbours do not
 //! correlate (batch means; A. M. Law, *Simulation Modeling and Analysis*). Excesses that are seen in a few blocks only say little of how

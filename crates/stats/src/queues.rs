@@ -1,4 +1,4 @@
-//! What was seen of a device's queues during a simulated run.
+//! Observations of a device's queues during a simulated run.
 
 use serde::{Deserialize, Serialize};
 

@@ -18,7 +18,7 @@ pub struct SeedRow {
     pub policy: String,
     /// Which attribute.
     pub attribute: Attribute,
-    /// Whether a publication says that the policy has it; `None` if none does.
+    /// True if a publication says that the policy has it; `None` if none does.
     pub published: Option<bool>,
     /// The verdict under each seed.
     pub verdicts: BTreeMap<u64, SeedVerdict>,
@@ -47,7 +47,7 @@ impl fmt::Display for Attribute {
 pub struct SeedVerdict {
     /// The verdict.
     pub outcome: Outcome,
-    /// Whether it agrees with the published one; `None` if nothing was published or decided.
+    /// True if it agrees with the published one; `None` if nothing was published or decided.
     pub agrees: Option<bool>,
 }
 
@@ -123,7 +123,7 @@ impl SeedRow {
             .count()
     }
 
-    /// Whether it holds under one seed and is broken under another.
+    /// Returns true if it holds under one seed and is broken under another.
     #[must_use]
     pub fn is_contradictory(&self) -> bool {
         let has = |outcome| self.seeds_with(outcome).next().is_some();

@@ -3,7 +3,7 @@
 use super::histogram::{Histogram, Pages};
 use crate::distribution::{Distribution, Moments};
 
-/// What one slice sent in a segment of time and was received.
+/// Figures of the packets that one slice sent in a segment of time and that were received.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
     delays: Histogram,

@@ -377,7 +377,7 @@ fn a_record_survives_json() {
     assert_eq!(serde_json::from_str::<RunRecord>(&text).unwrap(), record);
 }
 
-/// What happens to a packet: lost, still under way, or received after this delay.
+/// Fate of a packet: lost, still under way, or received after this delay.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Lost,

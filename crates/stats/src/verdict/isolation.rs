@@ -21,7 +21,7 @@ pub struct IsolationVerdict {
     pub objectives: Option<ObjectivesVerdict>,
     /// The comparison with the reference scenario, of every guaranteed slice.
     pub influence: InfluenceVerdict,
-    /// Whether influence decides for some slice: one that is guaranteed and states no objective.
+    /// True if influence decides for some slice: one that is guaranteed and states no objective.
     pub influence_decides: bool,
     /// Proved bounds of delay against the largest delays measured; empty where the policy proves
     /// none. One packet above its bound breaks isolation, whatever the tests say.
@@ -141,7 +141,7 @@ pub(super) fn judge(
     }
 }
 
-/// What decided isolation.
+/// Test that decided isolation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Deciding<'a> {
     /// A proved bound that a packet exceeded.
@@ -153,8 +153,8 @@ pub enum Deciding<'a> {
 }
 
 impl IsolationVerdict {
-    /// What decided it, or where it is inconclusive is the least decided; `None` where nothing was tested, or where
-    /// what is missing keeps it from being decided.
+    /// Returns the test that decided it, or where it is inconclusive the least decided test; `None` where nothing was
+    /// tested, or where missing data keep it from being decided.
     #[must_use]
     pub fn decided_by(&self) -> Option<Deciding<'_>> {
         let of_objectives = (self.objectives.as_ref()).filter(|o| o.outcome == self.outcome);

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct ReallocationVerdict {
     /// `Holds`, `Broken`, `Partial`, `Inconclusive` (too few repetitions) or `NotTested`.
     pub outcome: Outcome,
-    /// What is the case in most runs, whether or not they show it of all: `Holds`, `Broken` or `Partial`.
+    /// Outcome of most runs, whether or not they show it of all: `Holds`, `Broken` or `Partial`.
     pub claimed: Outcome,
     /// The numbers: `statistic` is the mean reallocated fraction, `margin` the threshold of what is claimed (for a partial one, that of
     /// "holds"), and runs beyond are those in which it is not the case.
@@ -35,7 +35,7 @@ pub struct ScenarioReallocation {
     pub scenario: String,
     /// Mean reallocated fraction over repetitions.
     pub fraction: f64,
-    /// That of the repetition with the smallest.
+    /// Fraction of the repetition with the smallest.
     pub least: f64,
     /// Repetitions with an opportunity.
     pub repetitions: u32,

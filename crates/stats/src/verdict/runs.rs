@@ -150,8 +150,8 @@ impl RunCount {
         mixture(self.tolerated, mixed, self.runs, self.beyond)
     }
 
-    /// Whether the runs that are worse than the reference are shown to outnumber those that are better by as much: where runs of one
-    /// scenario scatter by more than the margin, they are as many.
+    /// Returns true if the runs that are worse than the reference are shown to outnumber those that are better by as
+    /// much: where runs of one scenario scatter by more than the margin, they are as many.
     fn is_worse_than_chance(self, tests: f64) -> bool {
         let discordant = self.beyond.saturating_add(self.better);
         let evidence = mixture(0.5, WORSE, discordant, self.beyond);
@@ -163,7 +163,7 @@ impl RunCount {
         self.evidence_within().max(self.evidence_beyond())
     }
 
-    /// Whether more speaks for "broken" than for "holds".
+    /// Returns true if there is more evidence for "broken" than for "holds".
     pub(super) fn leans_to_broken(self) -> bool {
         self.evidence_beyond() > self.evidence_within()
     }

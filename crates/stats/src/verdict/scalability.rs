@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct ScalabilityVerdict {
     /// Most slices.
     pub limit: SliceLimit,
-    /// What limits it.
+    /// Limiting resource.
     pub limited_by: String,
     /// Where the limit is stated.
     pub source: String,

@@ -1,4 +1,4 @@
-//! What an objective that is met in all repetitions may lack to be shown to be met: packets, or an end of growing delay.
+//! Evidence that an objective which is met in all repetitions may lack: packets, or an end of growing delay.
 
 use super::SampleKind;
 use super::objectives::{ObjectiveIndicator, ObjectiveTest};
@@ -27,7 +27,8 @@ impl ObjectiveTest {
         (allowed > 0.0).then_some(allowed)
     }
 
-    /// Whether the packets of all repetitions are too few, or too many of them lost or late, to show that no more than allowed are.
+    /// Returns true if the packets of all repetitions are too few, or too many of them lost or late, to show that no
+    /// more than allowed are.
     #[must_use]
     pub fn lacks_packets(&self) -> bool {
         let Some(allowed) = self.allowed_share() else {
@@ -41,8 +42,8 @@ impl ObjectiveTest {
         }
     }
 
-    /// Whether a run has so few packets that one of them lost or late is too many, and all runs together have no more than allowed:
-    /// runs beyond the limit then say how short they are.
+    /// Returns true if a run has so few packets that one of them lost or late is too many, and all runs together have
+    /// no more than allowed: runs beyond the limit then say how short they are.
     pub(super) fn is_beyond_by_being_short(&self) -> bool {
         let shares = self.allowed_share().zip(self.packets);
         shares.is_some_and(|(allowed, packets)| {
@@ -51,7 +52,8 @@ impl ObjectiveTest {
         })
     }
 
-    /// Whether it cannot be shown to be met, whatever the runs at hand say: for want of packets, or of an end of growing delay.
+    /// Returns true if it cannot be shown to be met, whatever the runs at hand say: for want of packets, or of an end
+    /// of growing delay.
     pub(super) fn is_short(&self) -> bool {
         // Of a capture it is known what every packet had.
         self.runs.sample != SampleKind::Census

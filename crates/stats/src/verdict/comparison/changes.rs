@@ -1,4 +1,4 @@
-//! What changed besides figures: verdicts, published figures, what only one of the results has.
+//! Changes besides figures: verdicts, published figures, and parts that only one of the results has.
 
 use super::{Change, Place, PublishedChange, Results, VerdictChange, common};
 use crate::description::StudyDescription;
@@ -41,7 +41,7 @@ pub(super) fn verdict_changes(a: Results<'_>, b: Results<'_>) -> Vec<VerdictChan
     changes
 }
 
-/// What becomes of a verdict that is not the same.
+/// Returns the change of a verdict that is not the same.
 fn verdict_change(a: Outcome, b: Outcome) -> Change {
     let rank = |outcome| match outcome {
         Outcome::Broken => Some(0),
