@@ -28,11 +28,11 @@ pub(crate) struct BinnedRun {
     pub(crate) scenario: usize,
     pub(crate) repetition: u32,
     pub(crate) bin_ns: u64,
-    /// What is not measured of it: the initial transient, or how long phases settle; ns.
+    /// Parts that are not measured: the initial transient, or how long phases settle; ns.
     pub(crate) left_out: Vec<LeftOut>,
     /// The policy as the run names it, whatever its phases are called.
     pub(crate) policy_name: String,
-    /// What one unit of `delay` is, ns.
+    /// Unit of `delay`, ns.
     pub(crate) delay_unit_ns: u64,
     pub(crate) slices: Vec<BinnedSlice>,
     /// Series of sources with an application, by name: drawn as figures only.
@@ -69,8 +69,8 @@ pub(crate) struct Arrivals {
 /// Frames lost, by policy, where and why; in all runs of each scenario.
 pub(crate) type ByScenario = BTreeMap<(usize, String, String), BTreeMap<usize, u64>>;
 
-/// What is drawn beside estimates. Records must come cell by cell; what is kept of a cell's
-/// repetitions is merged when the next cell begins.
+/// Curves that are drawn beside estimates. Records must come cell by cell; the state of a cell's repetitions is merged
+/// when the next cell begins.
 #[derive(Debug, Default)]
 pub(crate) struct Curves {
     /// Policy and scenario of the runs that are being gathered.
@@ -115,7 +115,7 @@ impl Curves {
         }
     }
 
-    /// What is drawn of a run without its phases, in the place of the first of them.
+    /// Adds the curves of a run without its phases, in the place of the first of them.
     fn on_whole_run(
         &mut self,
         record: &RunRecord,
@@ -184,7 +184,7 @@ impl Curves {
 pub(crate) struct LeftOut {
     pub(crate) from_ns: u64,
     pub(crate) to_ns: u64,
-    /// What comes after it.
+    /// Label of the part after it.
     pub(crate) label: String,
 }
 

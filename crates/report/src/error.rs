@@ -59,7 +59,7 @@ pub enum ReportError {
         a: PathBuf,
         /// The other one.
         b: PathBuf,
-        /// What each of them has alone.
+        /// Parts that each of them has alone.
         only: String,
     },
     /// A table could not be written as Parquet.
@@ -67,7 +67,7 @@ pub enum ReportError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// Cause of the failure.
         source: parquet::errors::ParquetError,
     },
     /// A figure could not be drawn.
@@ -75,7 +75,7 @@ pub enum ReportError {
     Figure {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// Cause of the failure.
         reason: String,
     },
 }

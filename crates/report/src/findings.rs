@@ -18,7 +18,7 @@ use slicewise_stats::summary::{CellSummary, SummaryBuilder};
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
-/// What a report says.
+/// Findings of a report.
 #[derive(Debug)]
 pub struct Findings {
     /// The folder of the report and those beside it, each judged on its own.
@@ -31,9 +31,9 @@ pub struct Findings {
     pub populations: Vec<PopulationFinding>,
     /// Flows and hops, and how runs were measured; empty where nothing was captured.
     pub captured: CapturedFindings,
-    /// What impaired links lost.
+    /// Losses on impaired links.
     pub link_losses: LinkLosses,
-    /// What the changes of a timeline did to frames.
+    /// Effects of a timeline's changes on frames.
     pub changes: Changes,
     /// Lengths of queues, and elephants.
     pub(crate) queues: Queues,

@@ -24,7 +24,7 @@ pub(crate) struct Delays {
     pub(crate) resolution_ns: u64,
 }
 
-/// What the page shows.
+/// Columns on the page.
 pub(crate) const ON_PAGE: Columns = Columns {
     packets: &[
         ("Sent", sent),
@@ -45,7 +45,7 @@ pub(crate) const ON_PAGE: Columns = Columns {
     ],
 };
 
-/// What a terminal has room for.
+/// Columns that fit in a terminal.
 pub(crate) const IN_TERMINAL: Columns = Columns {
     packets: &[("Sent", sent), ("Lost", lost), ("Throughput", throughput)],
     delay: &[("Delay: median", median), ("99 %", percentile_99)],

@@ -54,7 +54,7 @@ pub struct Report {
     pub data: PathBuf,
     /// The folder of SVG figures.
     pub figures: PathBuf,
-    /// What it says.
+    /// Its findings.
     pub findings: Findings,
 }
 
@@ -99,7 +99,7 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     })
 }
 
-/// What a report of `folder` with those `beside` it says, without writing anything.
+/// Returns the findings of a report of `folder` with those `beside` it, without writing anything.
 ///
 /// # Errors
 /// As [`write_beside`], except for what cannot be written.

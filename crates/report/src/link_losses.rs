@@ -23,7 +23,7 @@ impl LinkLosses {
         }
     }
 
-    /// What they come to, in a line; `None` where links lost nothing.
+    /// Summarises the losses in a line; `None` where links lost nothing.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         if self.lost.is_empty() {

@@ -26,8 +26,8 @@ pub struct PopulationFinding {
     pub backlogged: bool,
     /// The largest delay of any frame in any repetition, ns; `None` where nothing arrived.
     pub delay_max_ns: Option<u64>,
-    /// What the policy proves of that, ns, where it does: not of a backlog, whose frames wait for
-    /// one another.
+    /// Bound that the policy proves for that delay, ns, where it does: not for a backlog, whose frames wait for one
+    /// another.
     pub delay_bound_ns: Option<u64>,
     /// Of the repetition where they differ most: the least and most bytes that a slice sent for
     /// each unit of weight. `None` for slices that send less than they may.
@@ -146,8 +146,8 @@ fn bound(study: &StudyDescription, policy: usize, population: &PopulationRecord)
     (!population.backlogged).then(|| bound.end_to_end_ns())
 }
 
-/// What the populations come to: who keeps to a bound however many slices there are, and who does
-/// not. Empty where there is nothing to compare.
+/// Summarises the populations: which keep to a bound however many slices there are, and which do not. Empty where there
+/// is nothing to compare.
 pub(crate) fn finding(study: &StudyDescription, populations: &[PopulationFinding]) -> Vec<String> {
     let mut sentences = Vec::new();
     for (slice, description) in study.slices.iter().enumerate() {

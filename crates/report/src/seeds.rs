@@ -19,7 +19,7 @@ pub const PARQUET: &str = "seed_verdicts.parquet";
 /// Seeds that are named where verdicts contradict.
 const SEEDS_NAMED: usize = 5;
 
-/// Whether a file at `path`, which has one of these names, is such a table: with the columns that this program
+/// Returns true if a file at `path`, which has one of these names, is such a table: with the columns that this program
 /// writes, or Parquet.
 #[must_use]
 pub fn is_seed_table(path: &Path) -> bool {
@@ -83,7 +83,7 @@ fn tally(row: &SeedRow, outcome: Outcome) -> String {
     }
 }
 
-/// What was published, and under how many seeds ours is the same.
+/// Describes the published verdict, and under how many seeds ours is the same.
 fn published(row: &SeedRow) -> String {
     let said = match row.published {
         Some(true) => "yes",

@@ -16,18 +16,17 @@ use std::path::{Path, PathBuf};
 /// A results folder, judged on its own.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// What carried the runs out: "simulator", "gateway", "Linux tc". No two sides of a report have
-    /// the same name.
+    /// Name of the back end: "simulator", "gateway", "Linux tc". No two sides of a report have the same name.
     pub name: String,
     /// True for the folder that the report is made of.
     pub is_main: bool,
-    /// What was run.
+    /// Study that was run.
     pub study: StudyDescription,
     /// The estimates.
     pub summary: Summary,
     /// The verdicts.
     pub verdicts: VerdictTable,
-    /// What was measured beside what was predicted of it; empty where nothing was.
+    /// Measured figures beside their predictions; empty where there are none.
     pub prediction: Vec<PredictedFigure>,
     /// How the runs went, where they were on real packets.
     pub testbed: Testbed,
@@ -35,7 +34,7 @@ pub struct Side {
     pub expected_runs: u64,
     /// Runs that the verdicts are made from.
     pub finished_runs: u64,
-    /// What was left out because it cannot be trusted, and why; without the folder's path.
+    /// Runs that were left out because they cannot be trusted, and why; without the folder's path.
     pub damaged_runs: Vec<String>,
 }
 
@@ -292,7 +291,7 @@ fn expected_runs(folder: &ResultsFolder, verdicts: &VerdictTable) -> u64 {
     supported * study.scenarios.len() as u64 * u64::from(study.repetitions)
 }
 
-/// What was measured in `folder` beside what was predicted of it. What cannot be read is left out with a
+/// Returns the figures measured in `folder` beside their predictions. Those that cannot be read are left out with a
 /// word.
 fn predicted_figures(
     measured: &SummaryBuilder<'_>,

@@ -1,4 +1,4 @@
-//! What a policy, slice or back end is drawn with: a colour, a marker and a dash, on the page and in figures.
+//! Signs of a policy, slice or back end: a colour, a marker and a dash, on the page and in figures.
 //!
 //! A colour is the same on light and dark backgrounds. The palettes were found by search; the tests below state how
 //! far apart their colours are, also under simulated colour blindness.

@@ -9,21 +9,21 @@ use slicewise_stats::record::RunRecord;
 use slicewise_stats::words::{count, time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What changes did, by the phase that each began.
+/// Effects of changes, by the phase that each began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// By the name of the policy in the phase.
     by_policy: BTreeMap<String, Effect>,
 }
 
-/// What the change at the beginning of a phase did, in all runs.
+/// Effect of the change at the beginning of a phase, in all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Effect {
     /// Runs in which the device was changed.
     runs: u64,
     /// Frames that waited in it, in all of them.
     waiting_frames: u64,
-    /// Those of them that the changes dropped.
+    /// Waiting frames that the changes dropped.
     lost_frames: u64,
     /// Frames received after one that their flow sent later, in the whole phase.
     reordered_frames: u64,

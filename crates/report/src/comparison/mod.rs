@@ -24,7 +24,7 @@ pub struct ComparedFolder {
     pub study_digest: String,
     /// Version of the program that ran it.
     pub program_version: String,
-    /// What executed the runs.
+    /// Back end that executed the runs.
     pub backend: String,
     /// The seed that the seeds of all runs are derived from.
     pub seed: u64,
@@ -39,13 +39,13 @@ pub struct ComparedFolder {
 /// Folder B compared with folder A.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FolderComparison {
-    /// What B is compared with.
+    /// Reference of the comparison.
     pub a: ComparedFolder,
-    /// What is compared.
+    /// Results that are compared with it.
     pub b: ComparedFolder,
     /// The margins of A, which apply to both.
     pub margins: Margins,
-    /// Those of B are others.
+    /// True if the margins of B are others.
     pub margins_differ: bool,
     /// The tests and what they come to.
     #[serde(flatten)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use slicewise_stats::record::RunKey;
 use std::borrow::Cow;
 
-/// What a column holds.
+/// Type of the values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// UTF-8 text.
@@ -200,7 +200,7 @@ columns! {
     }
 }
 
-/// What a series has for a bin.
+/// Value of a series for a bin.
 pub(super) fn at<T: Copy>(values: &[T], bin: usize) -> Option<T> {
     values.get(bin).copied()
 }

@@ -32,7 +32,7 @@ columns! {
 /// Rows of a file: some 100 MB.
 const ROWS_IN_A_FILE: u64 = 8 << 20;
 
-/// What became of one packet.
+/// Fate of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketRow<'a> {
     /// Its slice.
@@ -90,7 +90,7 @@ impl PacketTable {
         })
     }
 
-    /// Whether packets of run `key` are there, below `folder`.
+    /// Returns true if packets of run `key` are there, below `folder`.
     #[must_use]
     pub fn is_there(folder: &Path, key: &RunKey) -> bool {
         let path = Self::folder_of_run(folder, key);

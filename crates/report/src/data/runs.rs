@@ -191,7 +191,7 @@ columns! {
 }
 
 columns! {
-    /// What is known of a TCP flow alone.
+    /// Figures of TCP flows only.
     Tcp<'a>(tcp: Option<&TcpFigures>) {
         tcp_data_bytes: Option<u64> = tcp.map(|tcp| tcp.data_bytes),
         tcp_throughput_bits_per_second: Option<f64> = tcp.map(|tcp| tcp.throughput_bits_per_second),
@@ -308,7 +308,7 @@ impl RunTables {
     }
 }
 
-/// What is measured of each phase, or of a run without phases.
+/// Writes the figures of each phase, or of a run without phases.
 fn on_phase(tables: &mut Tables, record: &RunRecord) -> Result<(), ReportError> {
     let key = &record.key;
     for slice in &record.slices {

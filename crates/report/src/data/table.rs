@@ -173,7 +173,7 @@ impl Tables {
     }
 }
 
-/// Whether a spreadsheet would take the text for a formula, quotes or not. An apostrophe before it, which
+/// Returns true if a spreadsheet would take the text for a formula, quotes or not. An apostrophe before it, which
 /// spreadsheets do not show, makes it text.
 fn is_formula(text: &str) -> bool {
     text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])

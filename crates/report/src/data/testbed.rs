@@ -9,7 +9,7 @@ use crate::testbed::TestbedRun;
 use slicewise_stats::testbed::{SenderRecord, TestbedRecord};
 
 columns! {
-    /// What a back end ran.
+    /// Device and study that a back end ran.
     BackEnds<'a> = "back_ends" (side: &'a Side) {
         back_end: &str = &side.name,
         device: &str = &side.study.dut,

@@ -105,7 +105,7 @@ impl Axis {
         }
     }
 
-    /// Whether lengths along the axis mean anything.
+    /// Returns true if the axis is logarithmic: lengths along it mean nothing.
     pub(crate) fn is_logarithmic(&self) -> bool {
         self.logarithmic
     }

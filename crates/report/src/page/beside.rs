@@ -174,7 +174,7 @@ fn published(policy: &str, sides: &[Side]) -> Vec<String> {
         .collect()
 }
 
-/// What is not supported is written once, over both columns.
+/// Cells of one side: "not supported" is written once, over both columns.
 fn side_cells(verdict: Option<&PolicyVerdict>) -> Markup {
     let Some([isolation, reallocation, _]) = verdict.map(attributes) else {
         return html! { td.begins-side { "–" } td { "–" } };

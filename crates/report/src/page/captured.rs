@@ -117,7 +117,7 @@ fn points(runs: &[CapturedRun]) -> TextTable {
     TextTable::new(head, 3, rows.collect())
 }
 
-/// What the frames are that were not looked into.
+/// Table of the kinds of frames that were not looked into.
 fn unread(runs: &[CapturedRun]) -> Option<TextTable> {
     let rows = runs.iter().flat_map(|run| {
         run.capture.points.iter().flat_map(|point| {

@@ -74,7 +74,7 @@ pub(crate) fn write_page(
     Ok(())
 }
 
-/// What is above the sections of a page.
+/// Part of a page above its sections.
 struct Head<'a> {
     version: &'a str,
     title: &'a str,
@@ -82,7 +82,7 @@ struct Head<'a> {
     contents: String,
     /// Identity of the first section.
     first: &'a str,
-    /// What the page may load and run (Content Security Policy).
+    /// Sources that the page may load and run (Content Security Policy).
     policy: &'a str,
 }
 

@@ -81,7 +81,7 @@ pub(super) fn section(findings: &Findings, figures: &Figures) -> Option<Section>
     Some(Section::new("scale", "Slices at scale", body))
 }
 
-/// What the times are of, and what they are not.
+/// Describes what the times cover, and what they do not.
 fn cost(findings: &Findings) -> String {
     let timed = findings.populations.iter().any(|f| f.ns_a_frame.is_some());
     let Some(host) = findings.host.as_ref().filter(|_| timed) else {

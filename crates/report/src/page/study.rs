@@ -1,4 +1,4 @@
-//! What the page says of the study itself: title, notices and method.
+//! Part of the page about the study itself: title, notices and method.
 
 use super::wording;
 use crate::findings::Findings;

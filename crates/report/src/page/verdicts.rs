@@ -91,7 +91,7 @@ fn cell(attribute: &AttributeText) -> Markup {
 struct TestRow {
     /// Slice, indicator, scenario, mean, worst run, limit, runs within it.
     texts: [String; 7],
-    /// What the outcome is drawn as, and its word: none where it has none of its own.
+    /// Sign of the outcome, and its word: none where it has none of its own.
     outcome: (&'static str, String),
     /// True for the test that the verdict names.
     decides: bool,

@@ -9,7 +9,7 @@ use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, percent, time};
 
-/// What the verdicts come to, and how they and the figures compare with published ones.
+/// Summarises the verdicts, and how they and the figures compare with published ones.
 pub(crate) fn finding(
     study: &StudyDescription,
     verdicts: &VerdictTable,
@@ -46,7 +46,7 @@ pub(crate) fn finding(
     sentences.join(" ")
 }
 
-/// What the verdicts of policies that have runs come to: each outcome is counted, as only "broken" says that something
+/// Summarises the verdicts of policies that have runs: each outcome is counted, as only "broken" says that something
 /// does not hold.
 fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
     let mut names: Vec<&str> = policies
@@ -83,7 +83,7 @@ fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
     sentences.join(" ")
 }
 
-/// What the verdicts of a policy in each phase come to. It holds where it does in every phase.
+/// Combines the verdicts of a policy in each phase. It holds where it does in every phase.
 fn in_all_phases(phases: &[Outcome]) -> Outcome {
     use Outcome::{Broken, Inconclusive, NotTested, Partial};
     let mut from_worst = [Broken, Partial, Inconclusive, NotTested].into_iter();
@@ -287,7 +287,7 @@ pub(crate) fn method(study: &StudyDescription, summary: &Summary) -> Vec<String>
     ]
 }
 
-/// What to type to run the study again.
+/// Returns the command that runs the study again.
 pub(crate) fn command(study: &StudyDescription) -> String {
     let (sudo, on) = if study.is_on_testbed() {
         ("sudo ", format!(" --on {}", study.backend))
