@@ -1,4 +1,4 @@
-//! What handlers take from a request, with problem documents where it is wrong.
+//! Reads the parts of requests for handlers, with problem documents where they are wrong.
 
 use super::Shared;
 use super::limits::Place;

@@ -268,7 +268,7 @@ mod tests {
         prop_oneof![1 => any, 3 => single, 2 => range, 2 => short]
     }
 
-    /// Whether the lookup of `ports` finds the block of another.
+    /// Returns true if the lookup of `ports` finds the block of another.
     fn finds(ports: Ports, other: i64) -> bool {
         let Some(lookup) = ports.lookup("", "p") else {
             return true;

@@ -1,4 +1,4 @@
-//! What time it is, for people and for waiting.
+//! Time, for people and for waiting.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};

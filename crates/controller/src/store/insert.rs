@@ -43,7 +43,7 @@ impl From<&str> for Value {
 pub(crate) struct Insert<const COLUMNS: usize> {
     /// `INSERT INTO table (columns)`.
     head: &'static str,
-    /// What follows the rows.
+    /// Text after the rows.
     tail: &'static str,
     rows: Vec<[Value; COLUMNS]>,
 }

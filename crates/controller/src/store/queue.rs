@@ -32,7 +32,7 @@ struct Party<J> {
     jobs: VecDeque<(u64, J)>,
     /// Start tag of its next request.
     start: Duration,
-    /// What its last request took.
+    /// Duration of its last request.
     last: Duration,
 }
 

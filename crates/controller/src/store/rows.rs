@@ -3,7 +3,7 @@
 use super::Row;
 use sqlx::Row as _;
 
-/// What a row has, converted.
+/// Converted values of a row.
 pub(crate) trait RowExt {
     /// A text.
     fn text(&self, column: &str) -> Result<String, sqlx::Error>;

@@ -9,7 +9,7 @@ use sqlx::{Any, AnyConnection, Transaction};
 /// The longest text of an entry of the audit log, characters; no honest request comes near.
 const AUDIT_CHARS_MAX: usize = 1_000;
 
-/// What a request is answered with after the commit.
+/// Answer to a request after the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// HTTP status.
