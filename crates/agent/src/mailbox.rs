@@ -1,4 +1,4 @@
-//! What is to be told to the controller: the newest acknowledgement and the newest counters, for the thread that sends them.
+//! Messages to the controller: the newest acknowledgement and the newest counters, for the thread that sends them.
 
 use slicewise_api::{Acknowledgement, CounterReport};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) struct Mailbox {
     is_there: Condvar,
 }
 
-/// What waits to be told.
+/// Messages that wait to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Letters {
     pub(crate) acknowledgement: Option<Acknowledgement>,

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 pub(crate) struct RefusalLog(BTreeMap<String, String>);
 
 impl RefusalLog {
-    /// Those of the slices refused now that were not refused before, or for another reason. How often the controller is told, and whether it can
-    /// be, does not matter.
+    /// Returns those of the slices refused now that were not refused before, or for another reason. How often the
+    /// controller is told, and whether it can be, does not matter.
     pub(crate) fn news<'a>(&mut self, refused: &'a [RefusedSlice]) -> Vec<&'a RefusedSlice> {
         let before = std::mem::take(&mut self.0);
         let now = refused

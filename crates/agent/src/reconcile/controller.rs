@@ -1,4 +1,4 @@
-//! What the controller says, and what the agent reports to it.
+//! Messages of the controller, and reports of the agent to it.
 
 use super::Reconciler;
 use super::slice::SliceState;
@@ -139,7 +139,7 @@ impl Reconciler {
         vec![Record::Gone(known)]
     }
 
-    /// What the controller may know.
+    /// Returns what the controller may know.
     pub(crate) fn acknowledgement(&self) -> Acknowledgement {
         let first_open = self.open.values().next();
         let generation = first_open.map_or(self.reached, |open| open.before);

@@ -45,7 +45,7 @@ const MOST_TRIES: u32 = 20;
 /// When slices that were refused for good are tried again, if nothing else happens.
 const REFUSED_AGAIN: Duration = Duration::from_secs(10);
 
-/// What is wanted, what is in force, and what lies between.
+/// State of all slices: wanted, in force, and the changes between.
 #[derive(Debug)]
 pub(crate) struct Reconciler {
     link: String,
@@ -125,7 +125,7 @@ impl Reconciler {
         new
     }
 
-    /// What is wanted, as it is to be kept.
+    /// Returns the wanted state, as it is to be kept.
     pub(crate) fn kept(&self) -> Kept {
         let wanted = self.slices.iter().filter_map(|(name, state)| {
             let wanted = state.wanted.as_ref()?;
@@ -162,7 +162,7 @@ impl Reconciler {
         self.look_at(name);
     }
 
-    /// What a slice has, or is to have, has changed.
+    /// Notes that the present or wanted terms of a slice have changed.
     fn note_giving(&mut self, name: &str) {
         let Some(state) = self.slices.get_mut(name) else {
             return;
@@ -204,7 +204,7 @@ impl Reconciler {
         }
     }
 
-    /// Whether others have packets that a slice may be to have.
+    /// Returns true if others have packets that a slice may be to have.
     fn others_give(&self, name: &str, wanted_in: u64) -> bool {
         let earlier = self.giving.iter().take(2);
         let mut earlier = earlier.take_while(|(since, _)| *since <= wanted_in);
@@ -308,7 +308,7 @@ impl Reconciler {
         None
     }
 
-    /// What is wanted of a slice is in force.
+    /// Notes that the wanted state of a slice is in force.
     fn finish(&mut self, name: &str) {
         self.refused.remove(name);
         let was_refused = self.was_refused.remove(name);
@@ -330,7 +330,7 @@ impl Reconciler {
         }
     }
 
-    /// What is wanted of a slice cannot be put in force.
+    /// Notes that the wanted state of a slice cannot be put in force.
     fn refuse(&mut self, name: &str, (reason, waits_for): Reason, now: Instant) {
         if let Some(state) = self.slices.get_mut(name) {
             state.tries = 0;
@@ -432,7 +432,7 @@ impl Reconciler {
         }
     }
 
-    /// Whether no other slice changes or leaves.
+    /// Returns true if no other slice changes or leaves.
     fn is_alone(&self, name: &str) -> bool {
         let others = self.later.values().filter(|other| *other != name);
         let is_quiet = self.asked.is_empty() && self.queue.is_empty() && self.taking.is_empty();
@@ -483,13 +483,13 @@ impl Reconciler {
         here.contains(&true).then_some(here)
     }
 
-    /// What is done about the flows of a slice in a direction.
+    /// Returns the treatment of a slice's flows in a direction.
     pub(crate) fn flows_in_force(&self, name: &str, direction: usize) -> Option<&FlowTerms> {
         let here = self.slices.get(name)?.here.get(direction)?;
         here.as_ref().map(|terms| &terms.flows)
     }
 
-    /// Whether nothing is left to do.
+    /// Returns true if nothing is left to do.
     #[cfg(test)]
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.is_empty() && self.later.is_empty() && self.asked.is_empty()

@@ -1,4 +1,4 @@
-//! What a gateway keeps on its disk, to start from it without the controller.
+//! State that a gateway keeps on its disk, to start from it without the controller.
 //!
 //! A log to which changes are appended, each in a line with a checksum, and which is written anew once it is much longer
 //! than what it states. A generation is complete when its record is there; what follows the last one is ignored, so that
@@ -35,9 +35,9 @@ pub enum StateError {
     System {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// Operation that was tried.
         doing: &'static str,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// Another process uses it.
@@ -77,7 +77,7 @@ pub enum StateError {
     },
 }
 
-/// What a state file states.
+/// Contents of a state file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// The last complete generation.
@@ -130,7 +130,7 @@ pub(crate) struct Store {
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) kept: Kept,
-    /// What is worth saying about it.
+    /// Warning about it.
     pub(crate) warning: Option<String>,
 }
 
@@ -192,7 +192,7 @@ impl Store {
         })
     }
 
-    /// What the file states, up to its last complete generation.
+    /// Reads the contents of the file, up to its last complete generation.
     fn read(&mut self, bytes: &[u8]) -> Result<(Kept, Option<String>), StateError> {
         let path = self.path.clone();
         if bytes.is_empty() {
@@ -332,7 +332,7 @@ impl Store {
         self.is_behind = true;
     }
 
-    /// Whether what was appended last is on the disk.
+    /// Returns true if the file on the disk is behind.
     pub(crate) const fn is_behind(&self) -> bool {
         self.is_behind
     }

@@ -7,7 +7,7 @@ use slicewise_api::GatewaySlice;
 /// Hexadecimal digits of a checksum.
 const DIGITS: usize = 16;
 
-/// What a state file is of; its first record.
+/// Identity of a state file; its first record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// The version of the format.

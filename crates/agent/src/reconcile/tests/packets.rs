@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::ClassCounters;
 
-/// What a slice has counted in the first direction.
+/// Returns the counters of a slice in the first direction.
 fn counted(world: &World, name: &str) -> Option<ClassCounters> {
     let mut classes = world.engine.classes(0);
     let found = classes.find(|(class, _)| class.class == name);
