@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 /// The largest VLAN id of a frame (IEEE 802.1Q; 4095 is reserved).
 const VLAN_MAX: u16 = 4094;
 
-/// Whether a class map needs one of its conditions, or all of them.
+/// Mode of a class map: one of its conditions is enough, or all are needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum MatchMode {
     /// One matching condition is enough.
@@ -29,7 +29,7 @@ pub struct ClassMap {
 }
 
 impl ClassMap {
-    /// Whether a frame with these headers belongs to it.
+    /// Returns true if a frame with these headers belongs to it.
     #[must_use]
     pub fn matches(&self, headers: &Headers) -> bool {
         let mut conditions = self.conditions.iter();
@@ -87,8 +87,8 @@ impl Condition {
         Self::Dscp(0xffu64 << (u32::from(precedence & 7) * 8))
     }
 
-    /// Whether it holds for a frame with these headers. A condition on a field that the frame does not have does
-    /// not hold.
+    /// Returns true if it holds for a frame with these headers. A condition on a field that the frame does not have
+    /// does not hold.
     #[must_use]
     pub fn matches(&self, h: &Headers) -> bool {
         let is_ip = h.ip_version != IpVersion::None;
@@ -218,7 +218,7 @@ impl IpPrefix {
         Some(Self { address, length })
     }
 
-    /// Whether an address of this IP version lies within; IPv4 in the low 32 bits, as in [`Headers`].
+    /// Returns true if an address of this IP version lies within; IPv4 in the low 32 bits, as in [`Headers`].
     #[must_use]
     pub fn contains(self, version: IpVersion, address: u128) -> bool {
         let (own_version, own, bits) = match self.address {

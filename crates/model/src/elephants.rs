@@ -15,7 +15,7 @@ pub enum Detector {
     HeavyHitters,
 }
 
-/// What becomes of elephants, as written.
+/// Treatment of elephants, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElephantsSpec {
     /// The named queue that they wait in.

@@ -1,4 +1,4 @@
-//! What would be accepted: each number of a request pushed as far as it goes, the others unchanged.
+//! Offers that would be accepted: each number of a request pushed as far as it goes, the others unchanged.
 //!
 //! The conditions are linear in each number, so that with one delay the limit is a division.
 //! A request that states no delay is accepted if it is with the latest deadline, so that this decides; only where a buffer is

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Refusal {
     /// The first condition that fails.
     pub problem: Problem,
-    /// What would be accepted.
+    /// Offer that would be accepted.
     pub offer: Box<Offer>,
     /// Rate of the link that no other guarantee has.
     pub free: Free,
@@ -210,8 +210,8 @@ impl fmt::Display for Problem {
 }
 
 impl Offer {
-    /// What to write, for people: rounded so that what is said to be accepted is. `layers` are named where the link counts another one
-    /// than guarantees.
+    /// Describes the offer for people: rounded so that the numbers named as accepted are. `layers` are named where the
+    /// link counts another one than guarantees.
     fn text(&self, problem: &Problem, layers: Option<Free>) -> String {
         // A longer delay needs less of the link but more of the buffer.
         let at_least = match problem {

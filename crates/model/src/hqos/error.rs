@@ -11,7 +11,7 @@ pub struct HqosError {
     pub key: String,
     /// Which of its values is wrong, from 0 on, where the key has several.
     pub position: Option<usize>,
-    /// What is wrong and what to do.
+    /// Description of the problem, and its remedy.
     pub problem: String,
 }
 

@@ -54,7 +54,7 @@ mod tests {
     use super::{share_of_port, simplest_between};
     use proptest::prelude::*;
 
-    /// What `rte_approx_64` of the library (22.11) answers for a port of 1.25 GB/s.
+    /// Compares with the answers of the library's `rte_approx_64` (22.11) for a port of 1.25 GB/s.
     #[test]
     fn rates_are_rounded_as_by_the_library() {
         for (rate, expected) in [

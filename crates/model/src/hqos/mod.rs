@@ -103,7 +103,7 @@ pub struct HqosPipeRange {
     pub profile: u32,
 }
 
-/// What subport profiles and pipe profiles have in common: a token bucket, and credits of each traffic class.
+/// Settings that subport profiles and pipe profiles have in common: a token bucket, and credits of each traffic class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HqosRates {
     /// `tb rate`: rate of the token bucket, byte/s.
