@@ -51,7 +51,7 @@ pub const FIGURE_KINDS: [&str; 16] = [
 ];
 
 pub(crate) const STUDY_FILE: &str = "study.json";
-/// Folders that a study writes at the top of its folder. The marker is the last one.
+/// Folders that a study writes at the top of its folder.
 pub(crate) const FOLDERS: [&str; 6] = [
     "runs",
     "data",
@@ -60,6 +60,7 @@ pub(crate) const FOLDERS: [&str; 6] = [
     PREDICTION_FOLDER,
     REPLAY_FOLDER,
 ];
+/// Files that a study writes there. The marker is the last one.
 pub(crate) const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
 pub(crate) const UNSUPPORTED_FILE: &str = "unsupported.json";
 pub(crate) const PREDICTION_FOLDER: &str = "prediction";

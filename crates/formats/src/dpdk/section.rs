@@ -227,7 +227,7 @@ fn keys(section: HqosSection) -> Vec<String> {
     keys
 }
 
-/// Name of the key that a section has for each number of a range.
+/// Returns the name of the keys that a section has for each number of a range.
 const fn numbered(section: HqosSection) -> Option<&'static str> {
     match section {
         HqosSection::Port => Some("subport"),
