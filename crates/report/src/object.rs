@@ -1,6 +1,5 @@
 //! Objects of the page's script, and estimates as it reads them.
 
-use crate::data::quantities;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::summary::SliceSummary;
 use std::collections::BTreeMap;
@@ -28,21 +27,13 @@ pub(crate) use object;
 /// Mean and interval.
 pub(crate) type EstimateView = (f64, Option<f64>, Option<f64>);
 
-/// Estimates by what the script calls them: `throughput`, `loss`, and all of delay and its variation under
-/// their columns' names without the unit.
-pub(crate) type SliceFigures = BTreeMap<&'static str, Option<EstimateView>>;
+/// Estimates of the quantities over a span, by name.
+pub(crate) type SliceFigures = BTreeMap<&'static str, EstimateView>;
 
 pub(crate) fn slice_figures(slice: &SliceSummary) -> SliceFigures {
-    let figures = quantities(&slice.steady).into_iter();
-    let figures = figures.filter_map(|(column, value)| {
-        let name = match column {
-            "throughput_bits_per_second" => "throughput",
-            "loss_ratio" => "loss",
-            time => time.strip_suffix("_ns")?,
-        };
-        Some((name, estimate(value)))
-    });
-    figures.collect()
+    let estimates = slice.steady.iter();
+    let figures = estimates.map(|(quantity, of)| Some((quantity.name(), estimate(Some(of))?)));
+    figures.flatten().collect()
 }
 
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Option<EstimateView> {

@@ -6,9 +6,10 @@ use crate::side::Side;
 use maud::html;
 use serde::Serialize;
 use slicewise_stats::prediction::{
-    DELAY_WITHIN_NS, OfferedTraffic, PredictedFigure, PredictionOutcome, Quantity,
+    DELAY_WITHIN_NS, OfferedTraffic, PREDICTED, PredictedFigure, PredictionOutcome,
 };
-use slicewise_stats::words::{percent, points, rate, time};
+use slicewise_stats::quantity::Unit;
+use slicewise_stats::words::{points, time};
 
 /// How many figures of a side were predicted, a line for each traffic that was simulated: "40 of 48 figures
 /// of gateway were predicted: throughput 16 of 16, …".
@@ -24,14 +25,14 @@ fn finding(side: &Side, traffic: OfferedTraffic) -> Option<String> {
         return None;
     }
     let met = all().filter(|f| f.outcome.is_met()).count();
-    let parts = Quantity::ALL.map(|quantity| {
+    let parts = PREDICTED.map(|quantity| {
         let of_it = || all().filter(|f| f.quantity == quantity);
         let met = of_it().filter(|f| f.outcome.is_met()).count();
-        let within = match quantity {
-            Quantity::DelayP50 => format!(" within {}", delay_within()),
-            Quantity::Throughput | Quantity::LossRatio => String::new(),
+        let within = match quantity.unit() {
+            Unit::Time => format!(" within {}", delay_within()),
+            _ => String::new(),
         };
-        format!("{quantity}{within} {met} of {}", of_it().count())
+        format!("{}{within} {met} of {}", quantity.words(), of_it().count())
     });
     let undecided = all()
         .filter(|f| f.outcome == PredictionOutcome::NotDecided)
@@ -56,20 +57,11 @@ fn delay_within() -> String {
     time(DELAY_WITHIN_NS as f64)
 }
 
-/// A value of the figure's quantity.
-fn value(quantity: Quantity, value: f64) -> String {
-    match quantity {
-        Quantity::Throughput => rate(value),
-        Quantity::LossRatio => percent(value),
-        Quantity::DelayP50 => time(value),
-    }
-}
-
 /// What the outcome was decided by.
 fn decided_by(figure: &PredictedFigure) -> String {
-    let tolerance = match figure.quantity {
-        Quantity::LossRatio => points(figure.tolerance),
-        quantity => value(quantity, figure.tolerance),
+    let tolerance = match figure.quantity.unit() {
+        Unit::Ratio => points(figure.tolerance),
+        unit => unit.text(figure.tolerance, 4),
     };
     match figure.outcome {
         PredictionOutcome::Met => format!("shown to be within {tolerance}"),
@@ -92,7 +84,7 @@ object! {
             first.slice.clone(),
             first.traffic.to_string(),
         ],
-        figures: [Option<Figure<'a>>; 3] = Quantity::ALL.map(|quantity| {
+        figures: [Option<Figure<'a>>; 3] = PREDICTED.map(|quantity| {
             figures.iter().find(|f| f.quantity == quantity).map(Figure::of)
         }),
     }

@@ -2,53 +2,9 @@
 
 use crate::markup::{Prose, Section, cards, outcome};
 use maud::{Markup, html};
-use slicewise_stats::description::{Basis, Expected, Metric, PublishedFigure};
+use slicewise_stats::description::{Basis, Expected, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
-use slicewise_stats::words::{digits, percent, rate, signed, time};
-
-/// A metric's unit in files, and the metric in words.
-const fn described(metric: Metric) -> (&'static str, &'static str) {
-    match metric {
-        Metric::Throughput => ("bit/s", "throughput"),
-        Metric::LossRatio => ("ratio", "loss"),
-        Metric::LossEpisodeLength => ("ns", "length of a loss episode"),
-        Metric::LossEpisodeFrames => ("frames", "frames lost in an episode"),
-        Metric::LossEpisodeRatio => ("ratio", "loss in episodes"),
-        Metric::QueueLength => ("frames", "mean queue length"),
-        Metric::DelayMean => ("ns", "mean delay"),
-        Metric::DelayMeanWhole => ("ns", "mean delay, transient included"),
-        Metric::DelayP50Whole => ("ns", "median delay, transient included"),
-        Metric::ThroughputWhole => ("bit/s", "throughput, transient included"),
-        Metric::LossRatioWhole => ("ratio", "loss, transient included"),
-        Metric::AggregateThroughputWhole => ("bit/s", "rate of all slices, transient included"),
-        Metric::DelayMin => ("ns", "smallest delay"),
-        Metric::DelayP50 => ("ns", "median delay"),
-        Metric::DelayP99 => ("ns", "99th percentile of delay"),
-        Metric::DelayMax => ("ns", "largest delay"),
-        Metric::IatSamples => ("intervals", "number of inter-arrival times"),
-        Metric::IatMean => ("ns", "mean inter-arrival time"),
-        Metric::IatVariance => ("ns2", "variance of the inter-arrival time"),
-        Metric::IatKolmogorovSmirnov => (
-            "ratio",
-            "Kolmogorov–Smirnov statistic of inter-arrival times",
-        ),
-        Metric::TransientEnd => ("ns", "end of the transient"),
-        Metric::TransientThroughput => ("bit/s", "rate before the transient ends"),
-        Metric::AggregateThroughput => ("bit/s", "rate of all slices"),
-        Metric::Goodput => ("bit/s", "goodput"),
-        Metric::RttMean => ("ns", "mean round-trip time"),
-        Metric::RequestsAchieved => ("responses/s", "responses a second"),
-        Metric::RequestLatencyMean => ("ns", "mean request latency"),
-        Metric::RequestLatencyP99 => ("ns", "99th percentile of request latency"),
-        Metric::CompletionTimeMean => ("ns", "mean completion time of flows"),
-        Metric::QualityMean => ("quality", "mean quality of video"),
-    }
-}
-
-/// A metric's unit in files.
-pub(crate) const fn metric_unit(metric: Metric) -> &'static str {
-    described(metric).0
-}
+use slicewise_stats::words::{percent, signed};
 
 /// Whether ours agrees, in words.
 pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
@@ -133,7 +89,7 @@ pub fn headline<'a>(figures: impl IntoIterator<Item = &'a PublishedComparison>) 
 
 /// What a figure is of: metric, slice, cells, and what it is relative to.
 fn subject(figure: &PublishedFigure) -> String {
-    let mut parts = vec![described(figure.metric).1.to_owned()];
+    let mut parts = vec![figure.metric.words()];
     if let Some(slice) = &figure.slice {
         parts.push(format!("slice {slice}"));
     }
@@ -231,14 +187,7 @@ fn quantity(figure: &PublishedFigure, value: f64) -> String {
     if figure.relative_to.is_some() {
         return signed(&percent(value));
     }
-    match metric_unit(figure.metric) {
-        "bit/s" => rate(value),
-        "ns" => time(value),
-        "ns2" => format!("{} ms²", digits(value / 1e12, 5)),
-        "ratio" if figure.metric != Metric::IatKolmogorovSmirnov => percent(value),
-        "ratio" => digits(value, 3),
-        _ => digits(value, 6),
-    }
+    figure.metric.quantity.unit().text(value, 6)
 }
 
 pub(crate) fn section(figures: &[PublishedComparison]) -> Option<Section> {
@@ -312,12 +261,13 @@ mod tests {
     use super::*;
     use crate::terminal::{Colours, published_table_text};
     use slicewise_stats::description::{Basis, Cell};
+    use slicewise_stats::quantity::Quantity;
 
     fn figure() -> PublishedFigure {
         PublishedFigure {
             claim: String::new(),
             source: String::new(),
-            metric: Metric::DelayMean,
+            metric: Quantity::DelayMean.into(),
             policies: vec!["bandwidth".to_owned()],
             scenarios: vec!["5".to_owned(), "6".to_owned()],
             phase: None,
@@ -361,7 +311,7 @@ mod tests {
         assert_eq!(expected(&relative), "+90 % to +110 %");
 
         let nothing = PublishedFigure {
-            metric: Metric::LossRatio,
+            metric: Quantity::LossRatio.into(),
             expected: Expected::About {
                 value: 0.0,
                 tolerance: 0.001,

@@ -15,9 +15,9 @@ use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, TableStyle,
     Width,
 };
-use slicewise_stats::application_summary::ApplicationQuantity;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::published::PublishedComparison;
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::RunKey;
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
@@ -306,12 +306,12 @@ pub(crate) fn coloured(text: &str, colours: Colours) -> String {
 /// more rows than a summary has room for: the report shows them.
 #[must_use]
 pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
-    const COLUMNS: [(&str, ApplicationQuantity); 5] = [
-        ("Goodput", ApplicationQuantity::Goodput),
-        ("RTT", ApplicationQuantity::RttMean),
-        ("Latency: 99 %", ApplicationQuantity::RequestLatencyP99),
-        ("Flow time", ApplicationQuantity::CompletionTimeMean),
-        ("Quality", ApplicationQuantity::QualityMean),
+    const COLUMNS: [(&str, Quantity); 5] = [
+        ("Goodput", Quantity::Goodput),
+        ("RTT", Quantity::RttMean),
+        ("Latency: 99 %", Quantity::RequestLatencyP99),
+        ("Flow time", Quantity::CompletionTimeMean),
+        ("Quality", Quantity::QualityMean),
     ];
     let cells = summary.cells.iter();
     let rows: Vec<_> = cells
@@ -321,8 +321,9 @@ pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
     if rows.is_empty() || rows.len() > MOST_APPLICATION_ROWS {
         return None;
     }
-    let is_there = |(_, quantity): &&(_, ApplicationQuantity)| {
-        rows.iter().any(|(_, of, _)| of.of(*quantity).is_some())
+    let is_there = |(_, quantity): &&(_, Quantity)| {
+        rows.iter()
+            .any(|(_, of, _)| of.estimates.of(*quantity).is_some())
     };
     let columns: Vec<_> = COLUMNS.iter().filter(is_there).collect();
     let mut header = vec!["Policy", "Scenario", "Source"];
@@ -335,8 +336,8 @@ pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
             (*source).clone(),
         ];
         row.extend(columns.iter().map(|(_, quantity)| {
-            or_dash(of.of(*quantity), |estimate| {
-                one_word(&quantity.text(estimate.mean))
+            or_dash(of.estimates.of(*quantity), |estimate| {
+                one_word(&quantity.unit().text(estimate.mean, 4))
             })
         }));
         table.add_row(row);

@@ -3,10 +3,10 @@
 //! Written once into the results folder (`study.json`), so that verdicts and report can be regenerated
 //! from the folder alone.
 
-use crate::application_summary::ApplicationQuantity;
 use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
 use crate::phase::PhaseDescription;
+use crate::quantity::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -332,89 +332,6 @@ impl Default for Margins {
             rare_runs: 0.09,
             reallocation_holds: 0.95,
             reallocation_broken: 0.05,
-        }
-    }
-}
-
-/// A quantity that a publication reports and we measure too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Received rate after the transient, bit/s.
-    Throughput,
-    /// Loss ratio after the transient.
-    LossRatio,
-    /// Mean length of the times in which frames are lost without a break, over the whole run, ns.
-    LossEpisodeLength,
-    /// Frames lost in such a time, on average.
-    LossEpisodeFrames,
-    /// Loss ratio in these times.
-    LossEpisodeRatio,
-    /// Frames that wait in a queue, on average over the looks at it.
-    QueueLength,
-    /// Mean one-way delay after the transient, ns.
-    DelayMean,
-    /// Mean one-way delay over the whole run, transient included, ns.
-    DelayMeanWhole,
-    /// Median one-way delay over the whole run, ns.
-    DelayP50Whole,
-    /// Rate received over the whole run, bit/s.
-    ThroughputWhole,
-    /// Lost / sent frames over the whole run.
-    LossRatioWhole,
-    /// Rate received of all slices over the whole run, bit/s.
-    AggregateThroughputWhole,
-    /// Smallest one-way delay, ns.
-    DelayMin,
-    /// Median one-way delay after the transient, ns.
-    DelayP50,
-    /// 99th percentile of one-way delay after the transient, ns.
-    DelayP99,
-    /// Largest one-way delay after the transient, ns.
-    DelayMax,
-    /// Number of inter-arrival times of a run.
-    IatSamples,
-    /// Mean inter-arrival time as sent, ns.
-    IatMean,
-    /// Variance of the inter-arrival time as sent, ns².
-    IatVariance,
-    /// Kolmogorov–Smirnov statistic between the inter-arrival times of two repetitions, largest pair.
-    IatKolmogorovSmirnov,
-    /// End of the initial transient, ns.
-    TransientEnd,
-    /// Received rate of all slices together before the end of the transient, bit/s.
-    TransientThroughput,
-    /// Received rate of all slices together after the transient, bit/s.
-    AggregateThroughput,
-    /// Rate of bytes that reached applications in order, bit/s.
-    Goodput,
-    /// Mean round-trip time that applications' connections measured, ns.
-    RttMean,
-    /// Responses a second.
-    RequestsAchieved,
-    /// Mean latency of requests, from when they were due, ns.
-    RequestLatencyMean,
-    /// Its 99th percentile, ns.
-    RequestLatencyP99,
-    /// Mean completion time of flows, ns.
-    CompletionTimeMean,
-    /// Mean place of a video segment's quality in the ladder, from 0.
-    QualityMean,
-}
-
-impl Metric {
-    /// What applications of a slice got, where it is that.
-    #[must_use]
-    pub const fn of_applications(self) -> Option<ApplicationQuantity> {
-        match self {
-            Self::Goodput => Some(ApplicationQuantity::Goodput),
-            Self::RttMean => Some(ApplicationQuantity::RttMean),
-            Self::RequestsAchieved => Some(ApplicationQuantity::RequestsAchieved),
-            Self::RequestLatencyMean => Some(ApplicationQuantity::RequestLatencyMean),
-            Self::RequestLatencyP99 => Some(ApplicationQuantity::RequestLatencyP99),
-            Self::CompletionTimeMean => Some(ApplicationQuantity::CompletionTimeMean),
-            Self::QualityMean => Some(ApplicationQuantity::QualityMean),
-            _ => None,
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod pooled;
 pub mod prediction;
 pub mod projection;
 pub mod published;
+pub mod quantity;
 pub mod queues;
 pub mod record;
 pub mod seeds;

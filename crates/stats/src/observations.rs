@@ -5,16 +5,17 @@
 //! and repetition.
 
 use crate::application::{ApplicationRecord, ApplicationSeries};
-use crate::application_summary::{ApplicationQuantity, SliceApplications};
+use crate::application_summary::SliceApplications;
 use crate::availability::{self, Intervals};
 use crate::backend::BackendKind;
-use crate::description::{Metric, SliceDescription, StudyDescription};
+use crate::description::{SliceDescription, StudyDescription};
 use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
 use crate::mser;
 use crate::objective::DelayLimit;
 use crate::opportunity::{self, Opportunity};
 use crate::projection::Projection;
+use crate::quantity::Quantity;
 use crate::queues::QueueRecord;
 use crate::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
@@ -491,7 +492,7 @@ fn served(slice: &SliceRecord, from: usize, span_ns: u64) -> f64 {
 fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
     let names = |list: &[String], name: &String| list.is_empty() || list.contains(name);
     study.published.iter().any(|figure| {
-        figure.metric == Metric::IatKolmogorovSmirnov
+        figure.metric.quantity == Quantity::IatKolmogorovSmirnov
             && names(&figure.policies, &key.policy)
             && names(&figure.scenarios, &key.scenario)
     })
@@ -572,8 +573,7 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
         transient.throughput_after_bits_per_second,
     ];
     let of_applications = record.applications.iter().flat_map(|source| {
-        let all = ApplicationQuantity::ALL.into_iter();
-        all.filter_map(move |quantity| quantity.of([source]))
+        Quantity::of_applications().filter_map(move |quantity| quantity.of([source]))
     });
     if figures
         .chain(iat)

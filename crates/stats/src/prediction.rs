@@ -8,6 +8,7 @@ use crate::compare;
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, Interval, Sample, valid_confidence};
 use crate::observations::{Observations, RunObservation, SliceObservation};
+use crate::quantity::{Quantity, Unit};
 use crate::tail::Tail;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,49 +21,19 @@ use std::fmt;
 /// measurement in software, whose own noise is tens of microseconds.
 pub const DELAY_WITHIN_NS: u64 = 100_000;
 
-/// A predicted quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// Received rate, bit/s.
-    Throughput,
-    /// Lost frames / sent frames.
-    LossRatio,
-    /// Median one-way delay, ns.
-    DelayP50,
-}
+/// Quantities that are predicted, in output order.
+pub const PREDICTED: [Quantity; 3] = [
+    Quantity::Throughput,
+    Quantity::LossRatio,
+    Quantity::DelayP50,
+];
 
-impl Quantity {
-    /// All of them, in output order.
-    pub const ALL: [Self; 3] = [Self::Throughput, Self::LossRatio, Self::DelayP50];
-
-    /// Its value from a moment on, or after the transient where it is not known from there; `None` where no frame was sent, or none
-    /// received.
-    fn of(self, slice: &SliceObservation, from_ns: Option<u64>) -> Option<f64> {
-        let is_from = |tail: &&Tail| Some(tail.from_ns) == from_ns;
-        if let Some(tail) = slice.tails.iter().find(is_from) {
-            return match self {
-                Self::Throughput => Some(tail.throughput_bits_per_second),
-                Self::LossRatio => tail.loss_ratio,
-                Self::DelayP50 => tail.delay_p50_ns.map(|ns| ns as f64),
-            };
-        }
-        let figures = &slice.steady;
-        match self {
-            Self::Throughput => Some(figures.throughput_bits_per_second),
-            Self::LossRatio => (figures.sent_frames > 0).then_some(figures.loss_ratio),
-            Self::DelayP50 => (figures.delay.samples > 0).then_some(figures.delay.p50_ns as f64),
-        }
-    }
-}
-
-impl fmt::Display for Quantity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Throughput => "throughput",
-            Self::LossRatio => "loss ratio",
-            Self::DelayP50 => "median delay",
-        })
+/// Value from a moment on, or after the transient where it is not known from there; `None` without samples.
+fn value(quantity: Quantity, slice: &SliceObservation, from_ns: Option<u64>) -> Option<f64> {
+    let is_from = |tail: &&Tail| Some(tail.from_ns) == from_ns;
+    match slice.tails.iter().find(is_from) {
+        Some(tail) => quantity.over(&tail.figures),
+        None => quantity.over(&slice.steady),
     }
 }
 
@@ -177,7 +148,7 @@ pub fn compare_with_prediction(
             for (slice, slice_description) in measured.slices.iter().enumerate() {
                 let name = &slice_description.name;
                 let predicted_slice = predicted.slices.iter().position(|s| s.name == *name);
-                for quantity in Quantity::ALL {
+                for quantity in PREDICTED {
                     let mut sides = Sides {
                         measured: values(&runs, Some(slice), quantity, &starts),
                         predicted: values(&predicted_runs, predicted_slice, quantity, &starts),
@@ -280,7 +251,7 @@ fn values(
     figures
         .filter_map(|(repetition, slice)| {
             let from_ns = starts.get(&repetition).copied();
-            Some((repetition, quantity.of(slice, from_ns)?))
+            Some((repetition, value(quantity, slice, from_ns)?))
         })
         .collect()
 }
@@ -328,10 +299,10 @@ fn figure(
 
 /// The tolerance of the study; for delay, [`DELAY_WITHIN_NS`].
 fn tolerance(study: &StudyDescription, quantity: Quantity, predicted: f64) -> f64 {
-    match quantity {
-        Quantity::Throughput => study.margins.throughput_relative * predicted.abs(),
-        Quantity::LossRatio => study.margins.loss_absolute,
-        Quantity::DelayP50 => DELAY_WITHIN_NS as f64,
+    match quantity.unit() {
+        Unit::Ratio => study.margins.loss_absolute,
+        Unit::Time => DELAY_WITHIN_NS as f64,
+        _ => study.margins.throughput_relative * predicted.abs(),
     }
 }
 
@@ -471,7 +442,7 @@ mod tests {
         fn equal_values_count_as_predicted(
             value in 0.0f64..1e9,
         ) {
-            for quantity in Quantity::ALL {
+            for quantity in PREDICTED {
                 let values = [value; 3];
                 let figure = judged(quantity, &values, &values);
                 prop_assert!(figure.outcome.is_met());

@@ -2,10 +2,11 @@
 //! agree.
 
 use crate::compare::{self, Comparison};
-use crate::description::{Expected, Metric, PublishedFigure, StudyDescription};
+use crate::description::{Expected, PublishedFigure, StudyDescription};
 use crate::estimate::{Interval, Sample};
 use crate::ks::{self, KolmogorovSmirnov};
 use crate::observations::{Observations, RunObservation};
+use crate::quantity::{Quantity, Subject};
 use serde::{Deserialize, Serialize};
 
 /// A published figure and ours.
@@ -96,21 +97,24 @@ fn cells_of(
     observations: &Observations,
     figure: &PublishedFigure,
 ) -> Vec<MeasuredCell> {
+    let mut slices = study.slices.iter();
+    let slice = (figure.slice.as_ref()).map(|name| slices.position(|slice| slice.name == *name));
+    if slice == Some(None) {
+        return Vec::new();
+    }
+    let measure = Measure {
+        study,
+        observations,
+        figure,
+        slice: slice.flatten(),
+    };
     let mut cells = Vec::new();
-    for slice in slices_of(study, figure) {
-        let measure = Measure {
-            study,
-            observations,
-            figure,
-            slice,
-        };
-        for policy in places(&study.policies, &figure.policies, |p| &p.name) {
-            for scenario in places(&study.scenarios, &figure.scenarios, |s| &s.name) {
-                cells.extend(measure.cell(policy, scenario));
-            }
+    for policy in places(&study.policies, &figure.policies, |p| &p.name) {
+        for scenario in places(&study.scenarios, &figure.scenarios, |s| &s.name) {
+            cells.extend(measure.cell(policy, scenario));
         }
     }
-    if figure.metric == Metric::DelayMin && figure.relative_to.is_none() {
+    if figure.metric.quantity == Quantity::DelayMin && figure.relative_to.is_none() {
         // The smallest of all packets is one value, wherever it was seen.
         cells = cells
             .into_iter()
@@ -208,27 +212,6 @@ fn places<T>(all: &[T], named: &[String], name: impl Fn(&T) -> &String) -> Vec<u
         .collect()
 }
 
-/// The slices a figure is measured in; `None` is all slices together. A source belongs to a
-/// slice: without one named, inter-arrival times are those of every slice.
-fn slices_of(study: &StudyDescription, figure: &PublishedFigure) -> Vec<Option<usize>> {
-    use Metric::{IatKolmogorovSmirnov, IatMean, IatSamples, IatVariance};
-    let of_source = matches!(
-        figure.metric,
-        IatKolmogorovSmirnov | IatMean | IatSamples | IatVariance
-    );
-    match &figure.slice {
-        Some(name) => study
-            .slices
-            .iter()
-            .position(|s| &s.name == name)
-            .map(Some)
-            .into_iter()
-            .collect(),
-        None if of_source => (0..study.slices.len()).map(Some).collect(),
-        None => vec![None],
-    }
-}
-
 /// Our figure in one cell, and its distribution over repetitions.
 struct MeasuredCell {
     ours: OurFigure,
@@ -286,13 +269,13 @@ struct Measure<'a> {
 impl Measure<'_> {
     fn cell(&self, policy: usize, scenario: usize) -> Option<MeasuredCell> {
         let mut p_value = None;
-        let (value, spread, repetitions) = match self.figure.metric {
-            Metric::IatKolmogorovSmirnov => {
+        let (value, spread, repetitions) = match self.figure.metric.quantity {
+            Quantity::IatKolmogorovSmirnov => {
                 let (test, repetitions) = self.largest_distance(policy, scenario)?;
                 p_value = Some(test.p_value);
                 (test.statistic, Spread::Unknown, repetitions)
             }
-            Metric::DelayMin => {
+            Quantity::DelayMin => {
                 let (value, repetitions) = self.smallest(policy, scenario)?;
                 (value, Spread::Unknown, repetitions)
             }
@@ -302,10 +285,7 @@ impl Measure<'_> {
         let ours = OurFigure {
             policy: self.study.policies.get(policy)?.name.clone(),
             scenario: self.study.scenarios.get(scenario)?.name.clone(),
-            slice: self
-                .slice
-                .and_then(|s| self.study.slices.get(s))
-                .map(|s| s.name.clone()),
+            slice: self.figure.slice.clone(),
             value,
             interval: interval.unwrap_or(Interval::UNBOUNDED),
             repetitions,
@@ -331,9 +311,13 @@ impl Measure<'_> {
     }
 
     fn values(&self, policy: usize, scenario: usize) -> Vec<f64> {
-        self.observations.values(policy, scenario, |run| {
-            value(self.study, self.figure, run, self.slice)
-        })
+        let subject = Subject {
+            slice: self.slice.zip(self.figure.slice.as_deref()),
+            queue: self.figure.queue.as_deref(),
+        };
+        let metric = self.figure.metric;
+        let value = |run: &RunObservation| metric.of(run, subject);
+        self.observations.values(policy, scenario, value)
     }
 
     fn mean(&self, policy: usize, scenario: usize) -> Option<(f64, Spread, u32)> {
@@ -388,101 +372,4 @@ impl Measure<'_> {
         let largest = pairs.reduce(|a, b| if b.statistic > a.statistic { b } else { a })?;
         Some((largest, u32::try_from(sources.len()).unwrap_or(u32::MAX)))
     }
-}
-
-/// The value of a metric in one run, of one slice or of all together; `None` where the run has
-/// none.
-fn value(
-    study: &StudyDescription,
-    figure: &PublishedFigure,
-    run: &RunObservation,
-    slice: Option<usize>,
-) -> Option<f64> {
-    let observed = match slice {
-        Some(slice) => Some(run.slices.get(slice)?),
-        None => None,
-    };
-    let steady = observed.map_or(&run.aggregate, |slice| &slice.steady);
-    let delay = &steady.delay;
-    let of_delay = |value: f64| (delay.samples > 0).then_some(value);
-    let transient = &run.transient;
-    match figure.metric {
-        Metric::Throughput => Some(steady.throughput_bits_per_second),
-        Metric::LossRatio => (steady.sent_frames > 0).then_some(steady.loss_ratio),
-        Metric::LossEpisodeLength => observed?.loss_episodes.mean_length_ns(),
-        Metric::LossEpisodeFrames => observed?.loss_episodes.mean_lost_frames(),
-        Metric::LossEpisodeRatio => observed?.loss_episodes.loss_ratio(),
-        Metric::QueueLength => {
-            let mut queues = run.queues.iter();
-            let queue = queues.find(|queue| Some(&queue.queue) == figure.queue.as_ref())?;
-            Some(queue.mean_frames)
-        }
-        Metric::DelayMean => of_delay(delay.mean_ns),
-        Metric::DelayMeanWhole => whole_delay_mean(run, slice),
-        Metric::DelayP50Whole => observed
-            .filter(|of| of.whole.delay.samples > 0)
-            .map(|of| of.whole.delay.p50_ns as f64),
-        Metric::ThroughputWhole | Metric::AggregateThroughputWhole => Some(
-            whole(run, slice)
-                .map(|of| of.throughput_bits_per_second)
-                .sum(),
-        ),
-        Metric::LossRatioWhole => observed
-            .filter(|of| of.whole.sent_frames > 0)
-            .map(|of| of.whole.loss_ratio),
-        Metric::DelayMin => whole(run, slice)
-            .filter(|f| f.delay.samples > 0)
-            .map(|f| f.delay.min_ns as f64)
-            .reduce(f64::min),
-        Metric::DelayP50 => of_delay(delay.p50_ns as f64),
-        Metric::DelayP99 => of_delay(delay.p99_ns as f64),
-        Metric::DelayMax => of_delay(delay.max_ns as f64),
-        Metric::IatSamples => observed.map(|slice| slice.iat_samples as f64),
-        Metric::IatMean => observed
-            .filter(|s| s.iat_samples > 0)
-            .map(|s| s.iat_mean_ns),
-        Metric::IatVariance => observed
-            .filter(|s| s.iat_samples > 1)
-            .map(|s| s.iat_variance_ns2),
-        // A distance between two runs is not a value of one.
-        Metric::IatKolmogorovSmirnov => None,
-        Metric::TransientEnd => transient
-            .steady_state_reached
-            .then_some(transient.end_ns as f64),
-        Metric::TransientThroughput => {
-            (transient.end_ns > 0).then_some(transient.throughput_before_bits_per_second)
-        }
-        Metric::AggregateThroughput => Some(transient.throughput_after_bits_per_second),
-        Metric::Goodput
-        | Metric::RttMean
-        | Metric::RequestsAchieved
-        | Metric::RequestLatencyMean
-        | Metric::RequestLatencyP99
-        | Metric::CompletionTimeMean
-        | Metric::QualityMean => {
-            let name = &study.slices.get(slice?)?.name;
-            let own = run.applications.iter().filter(|of| &of.slice == name);
-            figure.metric.of_applications()?.of(own)
-        }
-    }
-}
-
-/// Figures over the whole run, of one slice or of each.
-fn whole(
-    run: &RunObservation,
-    slice: Option<usize>,
-) -> impl Iterator<Item = &crate::record::Figures> {
-    let slices = match slice {
-        Some(slice) => run.slices.get(slice..=slice).unwrap_or_default(),
-        None => &run.slices,
-    };
-    slices.iter().map(|observed| &observed.whole)
-}
-
-fn whole_delay_mean(run: &RunObservation, slice: Option<usize>) -> Option<f64> {
-    let samples: u64 = whole(run, slice).map(|f| f.delay.samples).sum();
-    let sum: f64 = whole(run, slice)
-        .map(|f| f.delay.mean_ns * f.delay.samples as f64)
-        .sum();
-    (samples > 0).then(|| sum / samples as f64)
 }

@@ -4,12 +4,11 @@ use crate::application_summary::{self, ApplicationSummary};
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RecordError, RunObservation};
-use crate::record::{Figures, RunRecord, VariationFigures};
-use serde::{Deserialize, Serialize};
+use crate::quantity::Quantity;
+use crate::record::{Figures, RunRecord};
 
 /// All cells of a study that have runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Name of the study.
     pub study: String,
@@ -22,8 +21,7 @@ pub struct Summary {
 }
 
 /// One policy under one scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CellSummary {
     /// Policy name.
     pub policy: String,
@@ -36,15 +34,13 @@ pub struct CellSummary {
     /// In the order of the study.
     pub slices: Vec<SliceSummary>,
     /// Sources with an application, after the transient.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationSummary>,
     /// All slices together, after the transient.
-    pub aggregate: FiguresSummary,
+    pub aggregate: Estimates,
 }
 
 /// The transients of a cell's runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TransientSummary {
     /// Runs with a transient.
     pub found: u32,
@@ -59,70 +55,45 @@ pub struct TransientSummary {
 }
 
 /// One slice in one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SliceSummary {
     /// Slice name.
     pub slice: String,
     /// After the transient.
-    pub steady: FiguresSummary,
+    pub steady: Estimates,
     /// Over the whole run.
-    pub whole: FiguresSummary,
+    pub whole: Estimates,
 }
 
-/// Estimates over repetitions. An estimate is `None` where no run has the quantity: no frame was
-/// sent, or none received.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FiguresSummary {
-    /// Rate sent, bit/s.
-    pub offered_bits_per_second: Option<Estimate>,
-    /// Rate received, bit/s.
-    pub throughput_bits_per_second: Option<Estimate>,
-    /// Lost frames / sent frames.
-    pub loss_ratio: Option<Estimate>,
-    /// Mean one-way delay, ns.
-    pub delay_mean_ns: Option<Estimate>,
-    /// Median one-way delay, ns.
-    pub delay_p50_ns: Option<Estimate>,
-    /// 90th percentile of one-way delay, ns.
-    pub delay_p90_ns: Option<Estimate>,
-    /// 95th percentile of one-way delay, ns.
-    pub delay_p95_ns: Option<Estimate>,
-    /// 99th percentile of one-way delay, ns.
-    pub delay_p99_ns: Option<Estimate>,
-    /// 99.9th percentile of one-way delay, ns.
-    pub delay_p999_ns: Option<Estimate>,
-    /// 99.99th percentile of one-way delay, ns.
-    pub delay_p9999_ns: Option<Estimate>,
-    /// 99.999th percentile of one-way delay, ns.
-    pub delay_p99999_ns: Option<Estimate>,
-    /// Largest one-way delay of a run, ns.
-    pub delay_max_ns: Option<Estimate>,
-    /// Mean delay above the smallest of the run (PDV), ns.
-    pub pdv_mean_ns: Option<Estimate>,
-    /// Median of PDV, ns.
-    pub pdv_p50_ns: Option<Estimate>,
-    /// 95th percentile of PDV, ns.
-    pub pdv_p95_ns: Option<Estimate>,
-    /// 99th percentile of PDV, ns.
-    pub pdv_p99_ns: Option<Estimate>,
-    /// 99.9th percentile of PDV, ns.
-    pub pdv_p999_ns: Option<Estimate>,
-    /// Largest PDV of a run, ns.
-    pub pdv_max_ns: Option<Estimate>,
-    /// Mean absolute difference between the delays of consecutive packets (IPDV), ns.
-    pub ipdv_mean_ns: Option<Estimate>,
-    /// 95th percentile of absolute IPDV, ns.
-    pub ipdv_p95_ns: Option<Estimate>,
-    /// 99th percentile of absolute IPDV, ns.
-    pub ipdv_p99_ns: Option<Estimate>,
-    /// 99.9th percentile of absolute IPDV, ns.
-    pub ipdv_p999_ns: Option<Estimate>,
-    /// Largest absolute IPDV of a run, ns.
-    pub ipdv_max_ns: Option<Estimate>,
-    /// Smallest one-way delay of all runs, ns.
-    pub delay_min_ns: Option<u64>,
+/// Estimates over repetitions of the quantities that some run has, in output order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Estimates(Vec<(Quantity, Estimate)>);
+
+impl Estimates {
+    /// Estimates each quantity from its values, one of a run; quantities without values are left out.
+    pub(crate) fn new(
+        quantities: impl Iterator<Item = Quantity>,
+        values: impl Fn(Quantity) -> Vec<f64>,
+        confidence: f64,
+    ) -> Self {
+        let estimate = |quantity| Some((quantity, Estimate::of(&values(quantity), confidence)?));
+        Self(quantities.filter_map(estimate).collect())
+    }
+
+    /// Estimate of a quantity; `None` if no run has it.
+    #[must_use]
+    pub fn of(&self, quantity: Quantity) -> Option<&Estimate> {
+        self.iter()
+            .find(|(of, _)| *of == quantity)
+            .map(|(_, estimate)| estimate)
+    }
+
+    /// Quantities with their estimates.
+    pub fn iter(&self) -> impl Iterator<Item = (Quantity, &Estimate)> {
+        self.0
+            .iter()
+            .map(|(quantity, estimate)| (*quantity, estimate))
+    }
 }
 
 /// Accepts records one by one, and keeps only their scalars.
@@ -222,7 +193,11 @@ fn summarise_cell(
 ) -> CellSummary {
     let figures = |of: &dyn Fn(&RunObservation) -> Option<Figures>| {
         let figures: Vec<Figures> = runs.iter().filter_map(|run| of(run)).collect();
-        summarise_figures(&figures, confidence)
+        let values = |quantity: Quantity| {
+            let values = figures.iter().filter_map(|figures| quantity.over(figures));
+            values.collect()
+        };
+        Estimates::new(Quantity::of_spans(), values, confidence)
     };
     let slices = study
         .slices
@@ -263,48 +238,6 @@ fn summarise_transients(runs: &[&RunObservation], confidence: f64) -> TransientS
                 .map(|t| t.throughput_after_bits_per_second)
                 .collect(),
         ),
-    }
-}
-
-fn summarise_figures(figures: &[Figures], confidence: f64) -> FiguresSummary {
-    let estimate = |value: &dyn Fn(&Figures) -> Option<f64>| {
-        let values: Vec<f64> = figures.iter().filter_map(value).collect();
-        Estimate::of(&values, confidence)
-    };
-    let delay =
-        |value: &dyn Fn(&Figures) -> f64| estimate(&|f| (f.delay.samples > 0).then(|| value(f)));
-    let ipdv = |value: &dyn Fn(&VariationFigures) -> f64| {
-        estimate(&|f| (f.variation.ipdv_samples > 0).then(|| value(&f.variation)))
-    };
-    FiguresSummary {
-        offered_bits_per_second: estimate(&|f| Some(f.offered_bits_per_second)),
-        throughput_bits_per_second: estimate(&|f| Some(f.throughput_bits_per_second)),
-        loss_ratio: estimate(&|f| (f.sent_frames > 0).then_some(f.loss_ratio)),
-        delay_mean_ns: delay(&|f| f.delay.mean_ns),
-        delay_p50_ns: delay(&|f| f.delay.p50_ns as f64),
-        delay_p90_ns: delay(&|f| f.delay.p90_ns as f64),
-        delay_p95_ns: delay(&|f| f.delay.p95_ns as f64),
-        delay_p99_ns: delay(&|f| f.delay.p99_ns as f64),
-        delay_p999_ns: delay(&|f| f.delay.p999_ns as f64),
-        delay_p9999_ns: delay(&|f| f.delay.p9999_ns as f64),
-        delay_p99999_ns: delay(&|f| f.delay.p99999_ns as f64),
-        delay_max_ns: delay(&|f| f.delay.max_ns as f64),
-        pdv_mean_ns: delay(&|f| f.variation.pdv_mean_ns),
-        pdv_p50_ns: delay(&|f| f.variation.pdv_p50_ns as f64),
-        pdv_p95_ns: delay(&|f| f.variation.pdv_p95_ns as f64),
-        pdv_p99_ns: delay(&|f| f.variation.pdv_p99_ns as f64),
-        pdv_p999_ns: delay(&|f| f.variation.pdv_p999_ns as f64),
-        pdv_max_ns: delay(&|f| f.variation.pdv_max_ns as f64),
-        ipdv_mean_ns: ipdv(&|v| v.ipdv_mean_ns),
-        ipdv_p95_ns: ipdv(&|v| v.ipdv_p95_ns as f64),
-        ipdv_p99_ns: ipdv(&|v| v.ipdv_p99_ns as f64),
-        ipdv_p999_ns: ipdv(&|v| v.ipdv_p999_ns as f64),
-        ipdv_max_ns: ipdv(&|v| v.ipdv_max_ns as f64),
-        delay_min_ns: figures
-            .iter()
-            .filter(|f| f.delay.samples > 0)
-            .map(|f| f.delay.min_ns)
-            .min(),
     }
 }
 

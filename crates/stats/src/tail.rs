@@ -1,6 +1,6 @@
 //! Figures of a slice from a moment of its run to the end, for two runs whose transients differ.
 
-use crate::record::SliceRecord;
+use crate::record::{DelayFigures, Figures, SliceRecord};
 use serde::{Deserialize, Serialize};
 
 /// The median delay of frames sent from a moment on.
@@ -13,17 +13,13 @@ pub struct DelayFrom {
     pub p50_ns: Option<u64>,
 }
 
-/// Figures from a moment on.
+/// Figures from a moment on: rate received, loss ratio and median delay; all else is 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tail {
     /// The moment, from the start of the run, ns.
     pub from_ns: u64,
-    /// Rate received, bit/s.
-    pub throughput_bits_per_second: f64,
-    /// Lost frames / sent frames; `None` where none was sent.
-    pub loss_ratio: Option<f64>,
-    /// Median one-way delay, ns.
-    pub delay_p50_ns: Option<u64>,
+    /// The figures.
+    pub figures: Figures,
 }
 
 /// Figures from each moment of which a record has the median delay.
@@ -35,11 +31,20 @@ pub(crate) fn of_slice(record: &SliceRecord, bin_ns: u64) -> Vec<Tail> {
         let received: u64 = series.received_bytes.iter().skip(from).sum();
         let frames = |of: &[u32]| of.iter().skip(from).map(|&n| u64::from(n)).sum::<u64>();
         let (sent, lost) = (frames(&series.sent_frames), frames(&series.lost_frames));
+        let ratio = |sent: u64| lost as f64 / sent as f64;
         Tail {
             from_ns: delay.from_ns,
-            throughput_bits_per_second: received as f64 * 8e9 / (bins * bin_ns).max(1) as f64,
-            loss_ratio: (sent > 0).then(|| lost as f64 / sent as f64),
-            delay_p50_ns: delay.p50_ns,
+            figures: Figures {
+                sent_frames: sent,
+                throughput_bits_per_second: received as f64 * 8e9 / (bins * bin_ns).max(1) as f64,
+                loss_ratio: if sent > 0 { ratio(sent) } else { 0.0 },
+                delay: DelayFigures {
+                    samples: u64::from(delay.p50_ns.is_some()),
+                    p50_ns: delay.p50_ns.unwrap_or(0),
+                    ..DelayFigures::default()
+                },
+                ..Figures::default()
+            },
         }
     };
     record.delay_from.iter().map(tail).collect()

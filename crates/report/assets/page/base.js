@@ -83,31 +83,15 @@ function estimateIn(estimate, factor) {
 
 const PERCENTS = [["%", 0.01]];
 
-/** How each measured quantity is written and drawn. */
-const METRICS = {
-  throughput: { title: "throughput", units: RATES, text: rate },
-  loss: { title: "loss", units: PERCENTS, text: percent },
-  delay_mean: { title: "mean delay", units: TIMES, text: time },
-  delay_p50: { title: "median delay", units: TIMES, text: time },
-  delay_p90: { title: "90th percentile of delay", units: TIMES, text: time },
-  delay_p95: { title: "95th percentile of delay", units: TIMES, text: time },
-  delay_p99: { title: "99th percentile of delay", units: TIMES, text: time },
-  delay_p999: { title: "99.9th percentile of delay", units: TIMES, text: time },
-  delay_p9999: { title: "99.99th percentile of delay", units: TIMES, text: time },
-  delay_p99999: { title: "99.999th percentile of delay", units: TIMES, text: time },
-  delay_max: { title: "largest delay of a run", units: TIMES, text: time },
-  pdv_mean: { title: "PDV: mean delay above the smallest", units: TIMES, text: time },
-  pdv_p50: { title: "PDV: median", units: TIMES, text: time },
-  pdv_p95: { title: "PDV: 95th percentile", units: TIMES, text: time },
-  pdv_p99: { title: "PDV: 99th percentile", units: TIMES, text: time },
-  pdv_p999: { title: "PDV: 99.9th percentile", units: TIMES, text: time },
-  pdv_max: { title: "PDV: largest of a run", units: TIMES, text: time },
-  ipdv_mean: { title: "IPDV: mean absolute difference between consecutive packets", units: TIMES, text: time },
-  ipdv_p95: { title: "IPDV: 95th percentile", units: TIMES, text: time },
-  ipdv_p99: { title: "IPDV: 99th percentile", units: TIMES, text: time },
-  ipdv_p999: { title: "IPDV: 99.9th percentile", units: TIMES, text: time },
-  ipdv_max: { title: "IPDV: largest of a run", units: TIMES, text: time },
+const UNITS = {
+  "bit/s": { units: RATES, text: rate },
+  ns: { units: TIMES, text: time },
+  ratio: { units: PERCENTS, text: percent },
 };
+
+/** How each measured quantity is written and drawn. */
+const METRICS = Object.fromEntries(results.quantities
+  .map(({ name, title, unit }) => [name, { title, ...(UNITS[unit] ?? { units: [[unit, 1]], text: significant }) }]));
 
 const scenarioLabel = (scenario) =>
   scenario.title && scenario.title !== scenario.name ? `${scenario.name}: ${scenario.title}` : scenario.name;

@@ -77,9 +77,9 @@ function besideOption(shown, rows, metric) {
 
 function besideCharts(beside, scenarioOf, delayOf) {
   const height = beside.verdicts.length * (beside.sides.length + 1) * BESIDE_ROW_HEIGHT + BESIDE_MARGIN.top + BESIDE_MARGIN.bottom;
-  return results.slices.flatMap((slice, index) => (slice.guaranteed ? [delayOf, () => "loss"] : []).map((metricOf) => {
+  return results.slices.flatMap((slice, index) => (slice.guaranteed ? [delayOf, () => "loss_ratio"] : []).map((metricOf) => {
     const node = element("div", { class: "chart", style: `height:${height}px`, "data-height": height });
-    byId("beside-charts").append(element("figure", {}, element("figcaption", {}, `Slice ${slice.name}: ${metricOf() === "loss" ? "loss" : "one-way delay"}`), node));
+    byId("beside-charts").append(element("figure", {}, element("figcaption", {}, `Slice ${slice.name}: ${metricOf() === "loss_ratio" ? "loss" : "one-way delay"}`), node));
     return addChart(node, () => `Slice ${slice.name}, one marker per policy and back end; the numbers are in the table below`,
       (shown) => besideOption(shown, besideRows(beside, scenarioOf(), index, metricOf()), metricOf()));
   }));
@@ -91,7 +91,7 @@ function besideNumbers({ sides, verdicts, figures }, scenario) {
     const measured = cell?.slices[index];
     if (!measured) return [];
     const text = (metric) => estimateText(measured[metric], METRICS[metric].units);
-    return [[row.policy, slice.name, side, String(cell.repetitions), ...["throughput", "loss", "delay_mean", "delay_p50", "delay_p99"].map(text)]];
+    return [[row.policy, slice.name, side, String(cell.repetitions), ...["throughput", "loss_ratio", "delay_mean", "delay_p50", "delay_p99"].map(text)]];
   })));
   byId("beside-figures").replaceChildren(groupedTable(
     ["Policy", "Slice", "Back end", "Runs", "Throughput", "Loss", "Delay: mean", "median", "99 %"], rows, 3));

@@ -47,7 +47,7 @@ function showPage() {
   showPrediction();
   showScale();
   showThroughput();
-  showEstimates("loss", () => "loss", () => "zero");
+  showEstimates("loss_ratio", () => "loss_ratio", () => "zero");
   showDrops();
   showDelay();
   showDelayDistributions();

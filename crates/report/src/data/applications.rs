@@ -8,7 +8,9 @@ use crate::error::ReportError;
 use slicewise_stats::application::{
     ApplicationRecord, FlowFigures, RequestFigures, TransportFigures, VideoFigures,
 };
-use slicewise_stats::application_summary::{ApplicationEstimate, ApplicationSummary};
+use slicewise_stats::application_summary::ApplicationSummary;
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::{DelayFigures, RunKey, RunRecord};
 use slicewise_stats::summary::{CellSummary, Summary};
 
@@ -102,13 +104,13 @@ columns! {
 columns! {
     /// A figure of an application over repetitions.
     Cells<'a> = "application_cells" (
-        cell: &'a CellSummary, of: &'a ApplicationSummary, figure: &'a ApplicationEstimate, confidence: f64
+        cell: &'a CellSummary, of: &'a ApplicationSummary, (quantity, estimate): (Quantity, &'a Estimate), confidence: f64
     ) {
         policy: &str = &cell.policy,
         scenario: &str = &cell.scenario,
         source: Option<&str> = of.source.as_deref(),
         slice: &str = &of.slice,
-        ..Estimated(figure.quantity.name(), &figure.estimate, confidence),
+        ..Estimated(quantity.column(), estimate, confidence),
     }
 }
 
@@ -142,8 +144,8 @@ pub(super) fn write_cells(folder: &DataFolder, summary: &Summary) -> Result<(), 
         let figures = cell
             .applications
             .iter()
-            .flat_map(|of| of.figures.iter().map(move |f| (of, f)));
-        figures.map(move |(of, figure)| Cells::row(cell, of, figure, summary.confidence))
+            .flat_map(|of| of.estimates.iter().map(move |estimate| (of, estimate)));
+        figures.map(move |(of, estimate)| Cells::row(cell, of, estimate, summary.confidence))
     });
     let has_some = summary
         .cells

@@ -6,13 +6,13 @@ use super::table::{write_or_remove, write_table};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::populations::PopulationFinding;
-use crate::published::metric_unit;
 use crate::side::Side;
 use slicewise_stats::description::{Expected, PublishedFigure};
 use slicewise_stats::estimate::Estimate;
-use slicewise_stats::prediction::{PredictedFigure, Quantity};
+use slicewise_stats::prediction::PredictedFigure;
 use slicewise_stats::published::{OurFigure, PublishedComparison};
-use slicewise_stats::summary::{CellSummary, FiguresSummary, Summary};
+use slicewise_stats::quantity::Quantity;
+use slicewise_stats::summary::{CellSummary, Estimates, Summary};
 
 columns! {
     /// An estimate of a quantity.
@@ -63,7 +63,7 @@ columns! {
         scenario: &str = &figure.scenario,
         slice: &str = &figure.slice,
         traffic: String = variant(figure.traffic),
-        quantity: &str = quantity_name(figure.quantity),
+        quantity: &str = figure.quantity.column(),
         from_ns: Option<u64> = figure.from_ns,
         measured: Option<f64> = figure.measured.map(|e| e.mean),
         measured_low: Option<f64> = figure.measured.and_then(|e| e.interval.low),
@@ -90,7 +90,7 @@ columns! {
         metric: String = variant(figure.metric),
         unit: &str = match figure.relative_to {
             Some(_) => "relative",
-            None => metric_unit(figure.metric),
+            None => figure.metric.quantity.unit().name(),
         },
         relative_to_policy: Option<&str> = figure.relative_to.as_ref().and_then(|to| to.policy.as_deref()),
         relative_to_scenario: Option<&str> = figure.relative_to.as_ref().and_then(|to| to.scenario.as_deref()),
@@ -157,27 +157,26 @@ pub(super) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
 fn cells(summary: &Summary) -> Vec<Vec<Value<'_>>> {
     let mut rows = Vec::new();
     for cell in &summary.cells {
-        let mut add = |slice, span, estimates: &mut dyn Iterator<Item = _>| {
-            let row = |estimated| Cells::row(cell, slice, span, estimated, summary.confidence);
-            rows.extend(estimates.map(row));
+        let mut add = |slice, span, estimate| {
+            rows.push(Cells::row(cell, slice, span, estimate, summary.confidence));
         };
         for slice in &cell.slices {
-            for (span, figures) in [("steady", &slice.steady), ("whole", &slice.whole)] {
-                add(Some(&slice.slice), span, &mut estimated(figures));
+            for (span, estimates) in [("steady", &slice.steady), ("whole", &slice.whole)] {
+                named(estimates).for_each(|estimate| add(Some(&slice.slice), span, estimate));
             }
         }
-        add(None, "steady", &mut estimated(&cell.aggregate));
+        named(&cell.aggregate).for_each(|estimate| add(None, "steady", estimate));
         let transient = &cell.transient;
-        let throughput = transient.throughput_before_bits_per_second.as_ref();
-        let transient = [
-            ("end_ns", transient.end_ns.as_ref()),
-            ("throughput_bits_per_second", throughput),
-        ];
-        add(
-            None,
-            "transient",
-            &mut transient.into_iter().filter_map(known),
-        );
+        let throughput = &transient.throughput_before_bits_per_second;
+        for (name, estimate) in [
+            ("end_ns", &transient.end_ns),
+            (Quantity::Throughput.column(), throughput),
+        ] {
+            let estimate = estimate.as_ref().map(|estimate| (name, estimate));
+            estimate
+                .into_iter()
+                .for_each(|estimate| add(None, "transient", estimate));
+        }
     }
     rows
 }
@@ -185,43 +184,16 @@ fn cells(summary: &Summary) -> Vec<Vec<Value<'_>>> {
 fn beside_cells(side: &Side) -> impl Iterator<Item = Vec<Value<'_>>> {
     side.summary.cells.iter().flat_map(move |cell| {
         cell.slices.iter().flat_map(move |slice| {
-            let row = move |estimated| BesideCells::row(side, cell, &slice.slice, estimated);
-            estimated(&slice.steady).map(row)
+            let row = move |estimate| BesideCells::row(side, cell, &slice.slice, estimate);
+            named(&slice.steady).map(row)
         })
     })
 }
 
-fn estimated(figures: &FiguresSummary) -> impl Iterator<Item = (&'static str, &Estimate)> {
-    quantities(figures).into_iter().filter_map(known)
-}
-
-fn known<'a>(
-    (name, estimate): (&'static str, Option<&'a Estimate>),
-) -> Option<(&'static str, &'a Estimate)> {
-    Some((name, estimate?))
-}
-
-macro_rules! named {
-    ($of:ident: $($field:ident)*) => { [$((stringify!($field), $of.$field.as_ref())),*] };
-}
-
-/// The estimates of a summary under the names of the `runs` table's columns.
-#[rustfmt::skip]
-pub(crate) fn quantities(figures: &FiguresSummary) -> [(&'static str, Option<&Estimate>); 23] {
-    named!(figures: offered_bits_per_second throughput_bits_per_second loss_ratio
-        delay_mean_ns delay_p50_ns delay_p90_ns delay_p95_ns delay_p99_ns delay_p999_ns delay_p9999_ns
-        delay_p99999_ns delay_max_ns
-        pdv_mean_ns pdv_p50_ns pdv_p95_ns pdv_p99_ns pdv_p999_ns pdv_max_ns
-        ipdv_mean_ns ipdv_p95_ns ipdv_p99_ns ipdv_p999_ns ipdv_max_ns)
-}
-
-/// As the `runs` table calls it.
-const fn quantity_name(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::Throughput => "throughput_bits_per_second",
-        Quantity::LossRatio => "loss_ratio",
-        Quantity::DelayP50 => "delay_p50_ns",
-    }
+fn named(estimates: &Estimates) -> impl Iterator<Item = (&'static str, &Estimate)> {
+    estimates
+        .iter()
+        .map(|(quantity, estimate)| (quantity.column(), estimate))
 }
 
 /// The published value, where it is one.

@@ -12,7 +12,6 @@ mod table;
 mod testbed;
 mod verdicts;
 
-pub(crate) use estimates::quantities;
 pub(crate) use folder::DataFolder;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use runs::RunTables;

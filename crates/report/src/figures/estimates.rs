@@ -7,74 +7,100 @@ use crate::findings::Findings;
 use crate::side::Side;
 use crate::signs;
 use slicewise_stats::estimate::Estimate;
-use slicewise_stats::summary::SliceSummary;
+use slicewise_stats::quantity::{Quantity, Unit};
+use slicewise_stats::summary::CellSummary;
 use slicewise_stats::words::time;
 
-/// What a figure of estimates shows.
+/// A figure of estimates.
 #[derive(Clone, Copy)]
-pub(super) struct Quantity {
-    pub(super) file_name: &'static str,
-    title: &'static str,
-    of: fn(&SliceSummary) -> Option<&Estimate>,
-    /// Name and factor of the unit; `None` for times on a logarithmic axis.
-    unit: Option<(&'static str, f64)>,
+pub(crate) struct Drawn {
+    /// Beginning of its file name.
+    pub(crate) kind: &'static str,
+    pub(crate) title: &'static str,
+    axis: &'static str,
+    quantity: Quantity,
 }
 
-pub(super) const QUANTITIES: [Quantity; 4] = [
-    Quantity {
-        file_name: "throughput",
-        title: "Throughput",
-        of: |slice| slice.steady.throughput_bits_per_second.as_ref(),
-        unit: Some(("Mbit/s", 1e6)),
-    },
-    Quantity {
-        file_name: "loss",
-        title: "Loss",
-        of: |slice| slice.steady.loss_ratio.as_ref(),
-        unit: Some(("%", 0.01)),
-    },
-    Quantity {
-        file_name: "delay-mean",
-        title: "Mean one-way delay",
-        of: |slice| slice.steady.delay_mean_ns.as_ref(),
-        unit: None,
-    },
-    Quantity {
-        file_name: "delay-p99",
-        title: "99th percentile of one-way delay",
-        of: |slice| slice.steady.delay_p99_ns.as_ref(),
-        unit: None,
-    },
-];
-
-impl Quantity {
-    /// An axis that has room for all of `marks`, and for `level` if there is one.
-    fn axis(self, marks: &[Mark<'_>], level: Option<f64>) -> Axis {
-        let Some((unit, factor)) = self.unit else {
-            return Axis::logarithmic("one-way delay", marks.iter().flat_map(Mark::values), time);
-        };
-        let highest = marks.iter().map(Mark::highest);
-        let largest = highest.chain(level).fold(0.0, f64::max);
-        let name = format!("{}, {unit}", self.title.to_lowercase());
-        Axis::from_zero(&name, largest, factor)
+const fn drawn(
+    kind: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    quantity: Quantity,
+) -> Drawn {
+    Drawn {
+        kind,
+        title,
+        axis,
+        quantity,
     }
 }
 
+/// Figures of every slice.
+#[rustfmt::skip]
+const OF_SLICES: [Drawn; 4] = [
+    drawn("throughput", "Throughput", "throughput", Quantity::Throughput),
+    drawn("loss", "Loss", "loss", Quantity::LossRatio),
+    drawn("delay-mean", "Mean one-way delay", "one-way delay", Quantity::DelayMean),
+    drawn("delay-p99", "99th percentile of one-way delay", "one-way delay", Quantity::DelayP99),
+];
+
+/// Figures of slices that have applications with these quantities.
+#[rustfmt::skip]
+pub(crate) const OF_APPLICATIONS: [Drawn; 5] = [
+    drawn("application-goodput", "Goodput", "goodput", Quantity::Goodput),
+    drawn("application-rtt", "Mean round-trip time", "mean round-trip time", Quantity::RttMean),
+    drawn("request-latency", "99th percentile of request latency", "99th percentile of request latency", Quantity::RequestLatencyP99),
+    drawn("completion-time", "Mean completion time", "mean completion time", Quantity::CompletionTimeMean),
+    drawn("quality", "Mean quality of video", "mean quality of video", Quantity::QualityMean),
+];
+
+impl Drawn {
+    /// An axis that has room for all of `marks`, and for `level` if there is one.
+    fn axis(self, marks: &[Mark<'_>], level: Option<f64>) -> Axis {
+        let (unit, factor) = match self.quantity.unit() {
+            Unit::Time => {
+                return Axis::logarithmic(self.axis, marks.iter().flat_map(Mark::values), time);
+            }
+            Unit::Rate => (", Mbit/s", 1e6),
+            Unit::Ratio => (", %", 0.01),
+            Unit::Bytes => (", kB", 1e3),
+            _ => ("", 1.0),
+        };
+        let highest = marks.iter().map(Mark::highest);
+        let largest = highest.chain(level).fold(0.0, f64::max);
+        Axis::from_zero(&format!("{}{unit}", self.axis), largest, factor)
+    }
+}
+
+/// Estimate of a slice, or of all its applications together.
+fn estimate<'a>(cell: &'a CellSummary, slice: &str, quantity: Quantity) -> Option<&'a Estimate> {
+    let mut slices = cell.slices.iter();
+    let of_slice = slices.find(|of| of.slice == slice)?.steady.of(quantity);
+    let own = || cell.applications.iter().filter(|of| of.slice == slice);
+    // All sources of the slice together stand behind them.
+    let together = || {
+        own()
+            .find(|of| of.source.is_none())
+            .or_else(|| own().next())
+    };
+    of_slice.or_else(|| together()?.estimates.of(quantity))
+}
+
 /// An estimate and where it is drawn: in which group, and as which of its members.
-pub(super) struct Mark<'a> {
-    pub(super) group: usize,
-    pub(super) member: usize,
-    pub(super) estimate: &'a Estimate,
+struct Mark<'a> {
+    group: usize,
+    member: usize,
+    estimate: &'a Estimate,
 }
 
 impl Mark<'_> {
     /// What an axis has room for.
-    pub(super) fn values(&self) -> [f64; 3] {
+    fn values(&self) -> [f64; 3] {
         let low = self.estimate.interval.low.unwrap_or(0.0);
         [low, self.highest(), self.estimate.mean]
     }
 
-    pub(super) fn highest(&self) -> f64 {
+    fn highest(&self) -> f64 {
         self.estimate.interval.high.unwrap_or(self.estimate.mean)
     }
 
@@ -93,47 +119,45 @@ impl Mark<'_> {
     }
 }
 
-fn marks<'a>(findings: &'a Findings, slice: usize, quantity: Quantity) -> Vec<Mark<'a>> {
+fn marks<'a>(findings: &'a Findings, slice: &str, quantity: Quantity) -> Vec<Mark<'a>> {
     let study = findings.study();
     let cells = findings.main().summary.cells.iter();
-    cells
-        .filter_map(|cell| {
-            Some(Mark {
-                group: study.scenario_place(&cell.scenario)?,
-                member: study.policy_place(&cell.policy)?,
-                estimate: cell.slices.get(slice).and_then(quantity.of)?,
-            })
+    let mark = |cell: &'a CellSummary| {
+        Some(Mark {
+            group: study.scenario_place(&cell.scenario)?,
+            member: study.policy_place(&cell.policy)?,
+            estimate: estimate(cell, slice, quantity)?,
         })
-        .collect()
+    };
+    cells.filter_map(mark).collect()
 }
 
-/// What a slice got, by scenario.
-pub(super) fn estimates(
+/// Kinds and drawings of what a slice and its applications got, by scenario.
+pub(super) fn of_slice(
     findings: &Findings,
     slice: usize,
-    quantity: Quantity,
-) -> Result<String, DrawError> {
-    let study = findings.study();
-    let marks = marks(findings, slice, quantity);
-    let share = study
-        .slices
-        .get(slice)
-        .filter(|_| quantity.file_name == "throughput");
-    let share = share
-        .map(|s| s.share_bits_per_second as f64)
-        .filter(|share| *share > 0.0);
-    let y = quantity.axis(&marks, share);
-    let title = format!(
-        "{} of slice {}",
-        quantity.title,
-        slice_name(findings, slice)
-    );
-    bars(findings, &title, &marks, &y, share)
+) -> impl Iterator<Item = (&'static str, Result<String, DrawError>)> {
+    let name = slice_name(findings, slice);
+    let drawing = move |drawn: Drawn| {
+        let marks = marks(findings, name, drawn.quantity);
+        let share = findings.study().slices.get(slice);
+        let share = share
+            .filter(|_| drawn.quantity == Quantity::Throughput)
+            .map(|slice| slice.share_bits_per_second as f64)
+            .filter(|share| *share > 0.0);
+        let y = drawn.axis(&marks, share);
+        let title = format!("{} of slice {name}", drawn.title);
+        (drawn.kind, bars(findings, &title, &marks, &y, share))
+    };
+    let of_applications = OF_APPLICATIONS.into_iter();
+    let of_applications =
+        of_applications.filter(move |drawn| !marks(findings, name, drawn.quantity).is_empty());
+    OF_SLICES.into_iter().chain(of_applications).map(drawing)
 }
 
 /// Bars with whiskers by scenario, and a level; points with whiskers on a logarithmic axis, where the length of
 /// a bar would say nothing.
-pub(super) fn bars(
+fn bars(
     findings: &Findings,
     title: &str,
     marks: &[Mark<'_>],
@@ -191,14 +215,11 @@ pub(crate) fn figures_beside(
     let Some(scenario) = shared.filter(|_| is_guaranteed) else {
         return Vec::new();
     };
-    let drawn = QUANTITIES.iter().filter(|q| q.file_name != "throughput");
+    let drawn = OF_SLICES
+        .into_iter()
+        .filter(|drawn| drawn.quantity != Quantity::Throughput);
     drawn
-        .map(|&quantity| {
-            (
-                quantity.file_name,
-                points(findings, slice, &scenario.name, quantity),
-            )
-        })
+        .map(|drawn| (drawn.kind, points(findings, slice, &scenario.name, drawn)))
         .collect()
 }
 
@@ -206,12 +227,12 @@ fn points(
     findings: &Findings,
     slice: usize,
     scenario: &str,
-    quantity: Quantity,
+    drawn: Drawn,
 ) -> Result<String, DrawError> {
     let sides = &findings.sides;
     let name = slice_name(findings, slice);
-    let marks = beside_marks(findings, name, scenario, quantity);
-    let y = quantity.axis(&marks, None);
+    let marks = beside_marks(findings, name, scenario, drawn.quantity);
+    let y = drawn.axis(&marks, None);
     let policies: Vec<String> = findings
         .study()
         .policies
@@ -219,7 +240,7 @@ fn points(
         .map(|p| p.name.clone())
         .collect();
     let x = Axis::categories("policy", &policies);
-    let title = format!("{} of slice {name}, scenario {scenario}", quantity.title);
+    let title = format!("{} of slice {name}, scenario {scenario}", drawn.title);
     let legend: Vec<_> = sides
         .iter()
         .enumerate()
@@ -253,11 +274,10 @@ fn beside_marks<'a>(
         let marks = cells
             .filter(|cell| cell.scenario == scenario)
             .filter_map(move |cell| {
-                let mut slices = cell.slices.iter();
                 Some(Mark {
                     group: findings.study().policy_place(&cell.policy)?,
                     member: index,
-                    estimate: (quantity.of)(slices.find(|s| s.slice == slice)?)?,
+                    estimate: estimate(cell, slice, quantity)?,
                 })
             });
         marks.collect::<Vec<_>>()

@@ -11,9 +11,9 @@ use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::signs::{self, Sign};
 use axis::Axis;
+pub(crate) use estimates::OF_APPLICATIONS;
 use panel::{DrawError, Panel, Place, Rgb, figure};
 use slicewise_results::write_file;
-use slicewise_stats::application_summary::ApplicationQuantity as Quantity;
 use slicewise_stats::path::path_component;
 use slicewise_stats::words::time;
 use std::collections::BTreeMap;
@@ -65,11 +65,7 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
     let study = findings.study();
     for (index, slice) in study.slices.iter().enumerate() {
         let shown = index < SLICES_ON_PAGE;
-        for quantity in estimates::QUANTITIES {
-            let svg = estimates::estimates(findings, index, quantity);
-            write(slice_figure(quantity.file_name, &slice.name), shown, svg)?;
-        }
-        for (kind, svg) in applications::of_slice(findings, index) {
+        for (kind, svg) in estimates::of_slice(findings, index) {
             write(slice_figure(kind, &slice.name), shown, svg)?;
         }
         for (quantity, svg) in estimates::figures_beside(findings, index) {
@@ -270,22 +266,6 @@ fn count(number: usize) -> f64 {
 
 /// Markers along the line of a distribution.
 const MARKERS_ON_A_LINE: usize = 4;
-/// Figures of the applications of a slice: what their names begin with, their title, and what they show.
-pub(crate) const APPLICATION_FIGURES: [(&str, &str, Quantity); 5] = [
-    ("application-goodput", "Goodput", Quantity::Goodput),
-    ("application-rtt", "Mean round-trip time", Quantity::RttMean),
-    (
-        "request-latency",
-        "99th percentile of request latency",
-        Quantity::RequestLatencyP99,
-    ),
-    (
-        "completion-time",
-        "Mean completion time",
-        Quantity::CompletionTimeMean,
-    ),
-    ("quality", "Mean quality of video", Quantity::QualityMean),
-];
 /// What names of figures of first connections over time begin with.
 pub(crate) const APPLICATION_SERIES: &str = "application-series";
 const HEIGHT: u32 = 880;

@@ -1,12 +1,12 @@
 //! The section of applications: what each source got, and figures of it.
 
 use super::charts::{drawing, estimate_text};
-use crate::figures::{APPLICATION_FIGURES, APPLICATION_SERIES, Figures, SLICES_ON_PAGE};
+use crate::figures::{APPLICATION_SERIES, Figures, OF_APPLICATIONS, SLICES_ON_PAGE};
 use crate::findings::Findings;
 use crate::markup::{Section, list, table};
 use crate::text_table::TextTable;
 use maud::{Markup, html};
-use slicewise_stats::application_summary::{ApplicationQuantity as Quantity, ApplicationSummary};
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::words::{count, percent};
 
 /// What the table of each kind shows: heads, and what stands below them.
@@ -88,21 +88,22 @@ fn of_source(findings: &Findings, source: &str) -> TextTable {
         Some((cell, its))
     });
     let its: Vec<_> = its.collect();
-    let is_there =
-        |(_, quantity): &&(_, Quantity)| its.iter().any(|(_, of)| of.of(*quantity).is_some());
+    let is_there = |(_, quantity): &&(_, Quantity)| {
+        its.iter()
+            .any(|(_, of)| of.estimates.of(*quantity).is_some())
+    };
     let columns: Vec<&(&str, Quantity)> = COLUMNS.iter().filter(is_there).collect();
     let mut head = vec!["Policy", "Scenario"];
     head.extend(columns.iter().map(|(head, _)| head));
     let rows = its.iter().map(|(cell, of)| {
         let mut row = vec![cell.policy.clone(), cell.scenario.clone()];
-        row.extend(columns.iter().map(|(_, quantity)| value(of, *quantity)));
+        let values = columns
+            .iter()
+            .map(|(_, quantity)| estimate_text(&of.estimates, *quantity));
+        row.extend(values);
         row
     });
     TextTable::new(&head.join(" | "), 2, rows.collect())
-}
-
-fn value(of: &ApplicationSummary, quantity: Quantity) -> String {
-    estimate_text(of.of(quantity), |value| quantity.text(value))
 }
 
 /// Figures of the first slices that have applications, then windows and round-trip times over time.
@@ -114,9 +115,9 @@ fn drawings(findings: &Findings, figures: &Figures) -> Markup {
     let scenario = heaviest.map_or("", |scenario| &scenario.name);
     html! {
         @for slice in study.slices.iter().take(SLICES_ON_PAGE) {
-            @for (kind, title, _) in APPLICATION_FIGURES {
-                @if shown(kind, &slice.name, "") {
-                    figure { figcaption { (title) ", slice " (slice.name) } div.chart.drawn { (drawing(figures, kind, &slice.name, "")) } }
+            @for figure in OF_APPLICATIONS {
+                @if shown(figure.kind, &slice.name, "") {
+                    figure { figcaption { (figure.title) ", slice " (slice.name) } div.chart.drawn { (drawing(figures, figure.kind, &slice.name, "")) } }
                 }
             }
         }

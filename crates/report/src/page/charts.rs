@@ -8,6 +8,8 @@ use crate::text_table::TextTable;
 use crate::unbroken::unbroken;
 use maud::{Markup, PreEscaped, html};
 use slicewise_stats::estimate::Estimate;
+use slicewise_stats::quantity::Quantity;
+use slicewise_stats::summary::Estimates;
 use slicewise_stats::words::{percent, rate, time};
 
 pub(super) fn slices(findings: &Findings) -> Section {
@@ -31,33 +33,18 @@ fn slices_table(findings: &Findings) -> TextTable {
         .iter()
         .zip(cell.iter().flat_map(|c| &c.slices));
     let rows = slices.take(SLICES_LISTED).map(|(description, slice)| {
-        let steady = &slice.steady;
-        let mut row = vec![
-            description.name.clone(),
-            estimate_text(steady.throughput_bits_per_second.as_ref(), rate),
-            estimate_text(steady.loss_ratio.as_ref(), percent),
-        ];
-        row.extend(
-            [
-                &steady.delay_mean_ns,
-                &steady.delay_p50_ns,
-                &steady.delay_p99_ns,
-                &steady.delay_max_ns,
-                &steady.pdv_p99_ns,
-                &steady.ipdv_p99_ns,
-            ]
-            .map(|figure| estimate_text(figure.as_ref(), time)),
-        );
-        row
+        let values = SLICES_COLUMNS.map(|quantity| estimate_text(&slice.steady, quantity));
+        [vec![description.name.clone()], values.to_vec()].concat()
     });
     TextTable::new(head, 1, rows.collect())
 }
 
 /// "17.5 Mbit/s ± 20 kbit/s": the mean and half of its interval.
-pub(super) fn estimate_text(estimate: Option<&Estimate>, text: impl Fn(f64) -> String) -> String {
-    let Some(Estimate { mean, interval, .. }) = estimate else {
+pub(super) fn estimate_text(estimates: &Estimates, quantity: Quantity) -> String {
+    let Some(Estimate { mean, interval, .. }) = estimates.of(quantity) else {
         return "–".to_owned();
     };
+    let text = |value| quantity.unit().text(value, 4);
     match (interval.low, interval.high) {
         (Some(low), Some(high)) if high > low => {
             format!("{} ± {}", text(*mean), text((high - low) / 2.0))
@@ -104,7 +91,7 @@ pub(super) fn throughput(findings: &Findings, figures: &Figures) -> Section {
 pub(super) fn loss(findings: &Findings, figures: &Figures) -> Section {
     let body = html! {
         p.note { "Fraction of the frames sent after the transient that never arrived, by send time." }
-        div.charts data-metric="loss" { (still(findings, figures, "loss", "")) }
+        div.charts data-metric="loss_ratio" { (still(findings, figures, "loss", "")) }
         div #drops {}
     };
     Section::new("loss", "Loss", body)
@@ -218,3 +205,14 @@ pub(super) fn arrivals(findings: &Findings) -> Option<Section> {
 
 /// Slices that a table of them holds.
 const SLICES_LISTED: usize = 200;
+/// Quantities of slices in that table.
+const SLICES_COLUMNS: [Quantity; 8] = [
+    Quantity::Throughput,
+    Quantity::LossRatio,
+    Quantity::DelayMean,
+    Quantity::DelayP50,
+    Quantity::DelayP99,
+    Quantity::DelayMax,
+    Quantity::PdvP99,
+    Quantity::IpdvP99,
+];

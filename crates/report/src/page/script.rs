@@ -9,6 +9,7 @@ use crate::prediction;
 use crate::signs;
 use serde::Serialize;
 use slicewise_stats::description::{PolicyDescription, ScenarioDescription, SliceDescription};
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
 
 object! {
@@ -18,6 +19,8 @@ object! {
         policies: Vec<Policy<'a>> = findings.study().policies.iter().map(Policy::of).collect(),
         scenarios: &'a [ScenarioDescription] = &findings.study().scenarios,
         signs: Signs = Signs::of(),
+        /// Quantities of `cells`, in output order.
+        quantities: Vec<QuantityInfo> = Quantity::of_spans().map(QuantityInfo::of).collect(),
         one_cell: bool = findings.has_one_cell(),
         slices_drawn: usize = SLICES_ON_PAGE,
         heaviest_scenario: usize = findings.heaviest_scenario(),
@@ -40,6 +43,14 @@ object! {
 object! {
     Policy<'a>(policy: &'a PolicyDescription) {
         name: &'a str = &policy.name,
+    }
+}
+
+object! {
+    QuantityInfo(quantity: Quantity) {
+        name: &'static str = quantity.name(),
+        title: &'static str = quantity.words(),
+        unit: &'static str = quantity.unit().name(),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::support::changed;
 use slicewise_sim::Simulator;
 use slicewise_stats::application::ApplicationRecord;
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::{DropCount, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome};
@@ -189,10 +190,8 @@ fn each_phase_is_judged_by_its_own_objectives() {
     let upgraded = cells
         .iter()
         .find(|cell| cell.policy == "guaranteed/upgraded" && cell.scenario == "overload");
-    let throughput = &upgraded.unwrap().slices[0]
-        .steady
-        .throughput_bits_per_second;
-    assert!(throughput.as_ref().unwrap().mean > 67e6);
+    let estimates = &upgraded.unwrap().slices[0].steady;
+    assert!(estimates.of(Quantity::Throughput).unwrap().mean > 67e6);
 }
 
 /// TCP in both slices of a switch, and a change of shares in the middle.

@@ -3,10 +3,9 @@
 use crate::synthetic::applications::{Got, SHARE, bulk, flows, requests, run_of};
 use crate::synthetic::{BEST_EFFORT, CRITICAL, Service, run, study};
 use slicewise_stats::application::{ApplicationRecord, FlowFigures, RequestFigures, VideoFigures};
-use slicewise_stats::application_summary::ApplicationQuantity;
-use slicewise_stats::description::Metric;
 use slicewise_stats::observations::Observations;
 use slicewise_stats::phase::PhaseRecord;
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::DelayFigures;
 use slicewise_stats::summary::{SummaryBuilder, summarise};
 use slicewise_stats::verdict::comparison::{Change, Results, compare};
@@ -203,13 +202,10 @@ fn a_summary_has_every_source_and_slices_with_several() {
     ];
     assert_eq!(names, expected);
     let together = &cells[0].applications[3];
-    let mean = |quantity| together.of(quantity).unwrap().mean;
-    assert!((mean(ApplicationQuantity::Goodput) - 5e6).abs() < 1.0);
-    assert!(
-        (mean(ApplicationQuantity::RttMean) - 2e6).abs() < 1.0,
-        "by samples"
-    );
-    assert!(together.of(ApplicationQuantity::QualityMean).is_none());
+    let mean = |quantity| together.estimates.of(quantity).unwrap().mean;
+    assert!((mean(Quantity::Goodput) - 5e6).abs() < 1.0);
+    assert!((mean(Quantity::RttMean) - 2e6).abs() < 1.0, "by samples");
+    assert!(together.estimates.of(Quantity::QualityMean).is_none());
 }
 
 #[test]
@@ -284,15 +280,15 @@ fn every_quantity_of_video_is_its_own_figure_weighted_by_segments() {
         stalled_ratio: Some(1.0),
         ..VideoFigures::default()
     });
-    assert_eq!(ApplicationQuantity::StalledRatio.of(&[stopped]), Some(1.0));
+    assert_eq!(Quantity::StalledRatio.of(&[stopped]), Some(1.0));
     // The mean factor is 1.75.
     let records = [with(10, 1.0), with(30, 2.0), nothing.clone()];
     for (quantity, factor) in [
-        (ApplicationQuantity::QualityMean, 1.0),
-        (ApplicationQuantity::BitRateMean, 2.0),
-        (ApplicationQuantity::SwitchesPerMinute, 3.0),
-        (ApplicationQuantity::StartUpMean, 4.0),
-        (ApplicationQuantity::StalledRatio, 5.0),
+        (Quantity::QualityMean, 1.0),
+        (Quantity::BitRateMean, 2.0),
+        (Quantity::SwitchesPerMinute, 3.0),
+        (Quantity::StartUpMean, 4.0),
+        (Quantity::StalledRatio, 5.0),
     ] {
         let value = quantity.of(&records).unwrap();
         assert!((value - 1.75 * factor).abs() < 1e-9, "{quantity:?} {value}");
@@ -312,34 +308,6 @@ fn a_slice_whose_hosts_were_paused_is_held_back_and_reacts() {
         (slice.is_held_back, slice.reacts)
     };
     assert_eq!((of(0), of(1)), ((false, false), (true, true)));
-}
-
-#[test]
-fn published_figures_of_applications_are_the_quantities_of_summaries() {
-    for (metric, quantity) in [
-        (Metric::Goodput, ApplicationQuantity::Goodput),
-        (Metric::RttMean, ApplicationQuantity::RttMean),
-        (
-            Metric::RequestsAchieved,
-            ApplicationQuantity::RequestsAchieved,
-        ),
-        (
-            Metric::RequestLatencyMean,
-            ApplicationQuantity::RequestLatencyMean,
-        ),
-        (
-            Metric::RequestLatencyP99,
-            ApplicationQuantity::RequestLatencyP99,
-        ),
-        (
-            Metric::CompletionTimeMean,
-            ApplicationQuantity::CompletionTimeMean,
-        ),
-        (Metric::QualityMean, ApplicationQuantity::QualityMean),
-    ] {
-        assert_eq!(metric.of_applications(), Some(quantity));
-    }
-    assert_eq!(Metric::Throughput.of_applications(), None);
 }
 
 #[test]
@@ -378,15 +346,15 @@ fn every_quantity_of_requests_and_flows_is_its_own_figure() {
     let none = with(0, 1);
     // Means count samples (1.75), percentiles are the largest, and rates are added.
     for (quantity, value, without_samples) in [
-        (ApplicationQuantity::RequestLatencyMean, 1.75, None),
-        (ApplicationQuantity::RequestLatencyP50, 4.0, None),
-        (ApplicationQuantity::RequestLatencyP99, 6.0, None),
-        (ApplicationQuantity::RequestLatencyP999, 8.0, None),
-        (ApplicationQuantity::RequestsOffered, 15.0, Some(5.0)),
-        (ApplicationQuantity::RequestsAchieved, 18.0, Some(6.0)),
-        (ApplicationQuantity::CompletionTimeMean, 1.75, None),
-        (ApplicationQuantity::CompletionTimeP50, 4.0, None),
-        (ApplicationQuantity::CompletionTimeP99, 6.0, None),
+        (Quantity::RequestLatencyMean, 1.75, None),
+        (Quantity::RequestLatencyP50, 4.0, None),
+        (Quantity::RequestLatencyP99, 6.0, None),
+        (Quantity::RequestLatencyP999, 8.0, None),
+        (Quantity::RequestsOffered, 15.0, Some(5.0)),
+        (Quantity::RequestsAchieved, 18.0, Some(6.0)),
+        (Quantity::CompletionTimeMean, 1.75, None),
+        (Quantity::CompletionTimeP50, 4.0, None),
+        (Quantity::CompletionTimeP99, 6.0, None),
     ] {
         assert_eq!(quantity.of(&both), Some(value), "{quantity:?}");
         assert_eq!(quantity.of(&none), without_samples, "{quantity:?}");

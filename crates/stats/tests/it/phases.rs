@@ -2,10 +2,11 @@
 
 use crate::synthetic::{CRITICAL, Service, run, study};
 use slicewise_stats::description::{
-    Basis, Cell, DelayBound, Expected, Metric, PublishedFigure, SliceDescription, StudyDescription,
+    Basis, Cell, DelayBound, Expected, PublishedFigure, SliceDescription, StudyDescription,
 };
 use slicewise_stats::objective::Objective;
 use slicewise_stats::phase::{PhaseDescription, PhasePolicy, PhaseRecord, PhaseSliceRecord};
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome};
@@ -120,7 +121,7 @@ fn a_published_figure_is_compared_in_its_phase() {
     let figure = |phase: Option<&str>, policies: &[&str]| PublishedFigure {
         claim: String::new(),
         source: String::new(),
-        metric: Metric::Throughput,
+        metric: Quantity::Throughput.into(),
         policies: policies.iter().map(|p| (*p).to_owned()).collect(),
         scenarios: Vec::new(),
         phase: phase.map(str::to_owned),

@@ -2,10 +2,9 @@
 
 use crate::figures::figure;
 use crate::synthetic::{CRITICAL, Service, run, study};
-use slicewise_stats::description::{
-    Basis, Cell, Expected, Metric, PublishedFigure, StudyDescription,
-};
+use slicewise_stats::description::{Basis, Cell, Expected, PublishedFigure, StudyDescription};
 use slicewise_stats::published::{self, PublishedComparison, PublishedOutcome};
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::comparison::{self, Results};
@@ -33,7 +32,7 @@ fn claim(policies: &[&str], scenarios: &[&str], expected: Expected) -> Published
     PublishedFigure {
         policies: names(policies),
         scenarios: names(scenarios),
-        ..figure(Metric::DelayMean, expected)
+        ..figure(Quantity::DelayMean, expected)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{Checker, StudySpec, Table, timeline};
 use crate::file::Placed;
-use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number, word_for};
+use crate::spec::{At, Figure, List, OneOrMany, Percent, Reference, Scalar, number};
 use crate::{problem, settings};
-use slicewise_stats::description::{Basis, Cell, Expected, Metric, PublishedFigure};
+use slicewise_stats::description::{Basis, Cell, Expected, PublishedFigure};
+use slicewise_stats::quantity::{Metric, Quantity, Unit};
 use slicewise_units::{BitRate, Duration};
 
 settings! {
@@ -97,9 +98,9 @@ impl Checker<'_> {
             problem!(self.problems, cell.span => "`policy` or `scenario` is missing: what is it relative to?");
         }
         let metric = figure.metric?;
-        let word = word_for(metric);
+        let word = metric.name();
         match (
-            is_of_a_slice(metric),
+            metric.quantity.is_of_a_slice(),
             &figure.slice,
             written.place("metric"),
         ) {
@@ -113,8 +114,8 @@ impl Checker<'_> {
         }
         self.check_queue(written, spec);
         let unit = match figure.relative_to {
-            Some(_) => Unit::Percent,
-            None => unit_of(metric),
+            Some(_) => Unit::Ratio,
+            None => metric.quantity.unit(),
         };
         Some(PublishedFigure {
             claim: figure.claim.clone(),
@@ -136,7 +137,7 @@ impl Checker<'_> {
     /// The length of a queue needs a name, and looks at queues.
     fn check_queue(&mut self, written: &Placed<PublishedSpec>, spec: &StudySpec) {
         let figure = &written.value;
-        let is_of_a_queue = figure.metric == Some(Metric::QueueLength);
+        let is_of_a_queue = figure.metric == Some(Quantity::QueueLength.into());
         match (&figure.queue, written.place("metric")) {
             (None, Some(at)) if is_of_a_queue => {
                 problem!(self.problems, at => "`queue` is missing: whose length is it?");
@@ -239,7 +240,7 @@ impl Checker<'_> {
             return None;
         };
         // Relative to the value, except to zero.
-        let tolerance_unit = if value == 0.0 { unit } else { Unit::Percent };
+        let tolerance_unit = if value == 0.0 { unit } else { Unit::Ratio };
         let tolerance = self.figure(within, tolerance_unit)?;
         if tolerance < 0.0 {
             problem!(self.problems, within.span => "a tolerance cannot be negative");
@@ -270,76 +271,22 @@ impl Checker<'_> {
     }
 }
 
-/// How the values of a metric are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Rate,
-    Time,
-    TimeSquared,
-    /// A fraction, written in percent; may be negative.
-    Percent,
-    /// A count, or a statistic without dimension.
-    Number,
-}
-
-fn unit_of(metric: Metric) -> Unit {
-    match metric {
-        Metric::Throughput
-        | Metric::ThroughputWhole
-        | Metric::TransientThroughput
-        | Metric::AggregateThroughput
-        | Metric::AggregateThroughputWhole
-        | Metric::Goodput => Unit::Rate,
-        Metric::LossRatio | Metric::LossRatioWhole | Metric::LossEpisodeRatio => Unit::Percent,
-        Metric::LossEpisodeLength
-        | Metric::DelayMean
-        | Metric::DelayMeanWhole
-        | Metric::DelayMin
-        | Metric::DelayP50
-        | Metric::DelayP50Whole
-        | Metric::DelayP99
-        | Metric::DelayMax
-        | Metric::IatMean
-        | Metric::TransientEnd
-        | Metric::RttMean
-        | Metric::RequestLatencyMean
-        | Metric::RequestLatencyP99
-        | Metric::CompletionTimeMean => Unit::Time,
-        Metric::IatVariance => Unit::TimeSquared,
-        Metric::LossEpisodeFrames
-        | Metric::QueueLength
-        | Metric::IatSamples
-        | Metric::IatKolmogorovSmirnov
-        | Metric::RequestsAchieved
-        | Metric::QualityMean => Unit::Number,
-    }
-}
-
-fn is_of_a_slice(metric: Metric) -> bool {
-    !matches!(
-        metric,
-        Metric::TransientEnd
-            | Metric::TransientThroughput
-            | Metric::AggregateThroughput
-            | Metric::AggregateThroughputWhole
-            | Metric::QueueLength
-    )
-}
-
 fn parse_figure(text: &str, unit: Unit) -> Result<f64, String> {
     let float = |value: u64| value as f64;
     match unit {
         Unit::Rate => BitRate::from_text(text).map(|rate| float(rate.bits_per_second())),
         Unit::Time => Duration::from_text(text).map(|time| float(time.nanos())),
         Unit::TimeSquared => parse_time_squared(text),
-        Unit::Percent => match text.strip_prefix(['-', '−']) {
+        Unit::Ratio => match text.strip_prefix(['-', '−']) {
             Some(rest) => Percent::from_text(rest).map(|percent| -percent.fraction()),
             None => Percent::from_text(text.trim_start_matches('+')).map(Percent::fraction),
         },
-        Unit::Number => match number::<f64>(text, "a number")? {
-            number if number.is_finite() => Ok(number),
-            _ => Err(format!("`{text}` is not a number")),
-        },
+        Unit::Statistic | Unit::Bytes | Unit::PerSecond(_) | Unit::Number(_) => {
+            match number::<f64>(text, "a number")? {
+                number if number.is_finite() => Ok(number),
+                _ => Err(format!("`{text}` is not a number")),
+            }
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use crate::params::{
 use serde_json::{Value, json};
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{Action, ColourMode, Detector, Discipline, QueueLimitSpec, WredKey};
-use slicewise_stats::description::{Basis, ComparedDelay, Metric, SliceLimit};
+use slicewise_stats::description::{Basis, ComparedDelay, SliceLimit};
+use slicewise_stats::quantity::Metric;
 use slicewise_traffic::impairments::DelayDistribution;
 use slicewise_traffic::scenario::{Ecn, Periods};
 use slicewise_units::{Accounting, ByteCount, Duration};
@@ -192,22 +193,19 @@ words! {
     Basis as "Basis", "a basis of a published figure" {
         predicted: Self::Predicted, calibrated: Self::Calibrated, entailed: Self::Entailed,
     }
-    Metric as "Metric", "a measured quantity" {
-        throughput: Self::Throughput, loss_ratio: Self::LossRatio,
-        loss_episode_length: Self::LossEpisodeLength, loss_episode_frames: Self::LossEpisodeFrames,
-        loss_episode_ratio: Self::LossEpisodeRatio, queue_length: Self::QueueLength,
-        delay_mean: Self::DelayMean, delay_mean_whole: Self::DelayMeanWhole, delay_p50_whole: Self::DelayP50Whole,
-        throughput_whole: Self::ThroughputWhole, loss_ratio_whole: Self::LossRatioWhole,
-        aggregate_throughput_whole: Self::AggregateThroughputWhole,
-        delay_min: Self::DelayMin, delay_p50: Self::DelayP50, delay_p99: Self::DelayP99,
-        delay_max: Self::DelayMax,
-        iat_samples: Self::IatSamples, iat_mean: Self::IatMean, iat_variance: Self::IatVariance,
-        iat_kolmogorov_smirnov: Self::IatKolmogorovSmirnov,
-        transient_end: Self::TransientEnd, transient_throughput: Self::TransientThroughput,
-        goodput: Self::Goodput, rtt_mean: Self::RttMean, requests_achieved: Self::RequestsAchieved,
-        request_latency_mean: Self::RequestLatencyMean, request_latency_p99: Self::RequestLatencyP99,
-        completion_time_mean: Self::CompletionTimeMean, quality_mean: Self::QualityMean,
-        aggregate_throughput: Self::AggregateThroughput,
+}
+
+impl Scalar for Metric {
+    const NAME: &'static str = "Metric";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let words: Vec<_> = Self::all().map(|metric| (metric.name(), metric)).collect();
+        word(text, "a measured quantity", &words)
+    }
+
+    fn accepted() -> Value {
+        let words: Vec<&str> = Self::all().map(Self::name).collect();
+        json!({ "enum": words })
     }
 }
 

@@ -1,8 +1,8 @@
 use slicewise_stats::description::{
-    Basis, Capacity, Cell, Expected, Margins, Metric, PolicyDescription, PublishedFigure,
-    PublishedVerdict, Scalability, ScenarioDescription, SliceDescription, SliceLimit,
-    StudyDescription,
+    Basis, Capacity, Cell, Expected, Margins, PolicyDescription, PublishedFigure, PublishedVerdict,
+    Scalability, ScenarioDescription, SliceDescription, SliceLimit, StudyDescription,
 };
+use slicewise_stats::quantity::Quantity;
 use std::collections::BTreeMap;
 
 /// A text that breaks a page written carelessly.
@@ -157,10 +157,10 @@ pub fn study(size: Size) -> StudyDescription {
 }
 
 fn published(size: Size) -> Vec<PublishedFigure> {
-    let figure = |claim: &str, metric, slice: Option<&str>, expected| PublishedFigure {
+    let figure = |claim: &str, metric: Quantity, slice: Option<&str>, expected| PublishedFigure {
         claim: claim.to_owned(),
         source: "section 4.2".to_owned(),
-        metric,
+        metric: metric.into(),
         policies: Vec::new(),
         scenarios: Vec::new(),
         phase: None,
@@ -175,7 +175,7 @@ fn published(size: Size) -> Vec<PublishedFigure> {
     let mut figures = vec![
         figure(
             "inter-arrival time, mean 0.7355 ms",
-            Metric::IatMean,
+            Quantity::IatMean,
             Some("critical"),
             Expected::About {
                 value: 735_500.0,
@@ -184,7 +184,7 @@ fn published(size: Size) -> Vec<PublishedFigure> {
         ),
         figure(
             "smallest delay 0.066 ms",
-            Metric::DelayMin,
+            Quantity::DelayMin,
             Some("critical"),
             Expected::About {
                 value: 66_000.0,
@@ -203,7 +203,7 @@ fn published(size: Size) -> Vec<PublishedFigure> {
             explanation: "A fluid has no packets to wait for.".to_owned(),
             ..figure(
                 "bandwidth's delay about + 100 % in scenario 6",
-                Metric::DelayMean,
+                Quantity::DelayMean,
                 Some("critical"),
                 Expected::About {
                     value: 1.0,
