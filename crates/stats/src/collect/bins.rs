@@ -1,5 +1,8 @@
 //! Time bins of one slice, and finding the bin of a point in time without dividing.
 
+use super::ipdv::Arrival;
+use crate::distribution::Moments;
+use crate::record::Figures;
 use slicewise_units::Instant;
 
 /// Division of a run: bins for the series, segments of several bins for delay histograms.
@@ -145,6 +148,13 @@ impl Bin {
         self.received_bytes = self.received_bytes.saturating_add(bytes);
     }
 
+    /// A frame was received that its flow did not send right after the one received before.
+    pub fn on_arrival(&mut self, arrival: &Arrival) {
+        if arrival.skipped.is_none() {
+            count(&mut self.reordered_frames);
+        }
+    }
+
     /// Frames that were sent in this bin were received.
     fn add_delays(&mut self, of: &Recent) {
         self.delay_samples = self
@@ -187,7 +197,79 @@ impl Bin {
     }
 }
 
-const _: () = assert!(size_of::<Bin>() == 80, "as the documentation says");
+const _: () = assert!(size_of::<Bin>() <= 96, "as the documentation says");
+
+/// Exact sums over a span of bins, of one slice or several.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    bins: u64,
+    sent_frames: u64,
+    sent_bytes: u64,
+    received_frames: u64,
+    received_bytes: u64,
+    pub lost_frames: u64,
+    pub delay: Moments,
+}
+
+impl Totals {
+    pub fn of(bins: &[Bin]) -> Self {
+        let mut totals = Self::default();
+        for bin in bins {
+            totals.add(&Self {
+                sent_frames: bin.sent_frames.into(),
+                sent_bytes: bin.sent_bytes,
+                received_frames: bin.received_frames.into(),
+                received_bytes: bin.received_bytes,
+                lost_frames: bin.lost_frames.into(),
+                delay: Moments {
+                    samples: bin.delay_samples.into(),
+                    sum_ns: bin.delay_sum_ns.into(),
+                    min_ns: bin.delay_min_ns,
+                    max_ns: bin.delay_max_ns,
+                },
+                ..Self::default()
+            });
+        }
+        totals.bins = bins.len() as u64;
+        totals
+    }
+
+    /// Add another slice's totals over the same span.
+    pub fn add(&mut self, other: &Self) {
+        self.bins = other.bins;
+        self.sent_frames += other.sent_frames;
+        self.sent_bytes += other.sent_bytes;
+        self.received_frames += other.received_frames;
+        self.received_bytes += other.received_bytes;
+        self.lost_frames += other.lost_frames;
+        self.delay = self.delay.merged(&other.delay);
+    }
+
+    /// Figures of what was counted; those of delay are 0.
+    pub fn counted(&self, bin_ns: u64) -> Figures {
+        let span_ns = self.bins * bin_ns;
+        let rate = |bytes: u64| match span_ns {
+            0 => 0.0,
+            _ => bytes as f64 * 8e9 / span_ns as f64,
+        };
+        let loss_ratio = match self.sent_frames {
+            0 => 0.0,
+            sent => self.lost_frames as f64 / sent as f64,
+        };
+        Figures {
+            span_ns,
+            sent_frames: self.sent_frames,
+            sent_bytes: self.sent_bytes,
+            received_frames: self.received_frames,
+            received_bytes: self.received_bytes,
+            lost_frames: self.lost_frames,
+            offered_bits_per_second: rate(self.sent_bytes),
+            throughput_bits_per_second: rate(self.received_bytes),
+            loss_ratio,
+            ..Figures::default()
+        }
+    }
+}
 
 /// One more, unless that is too many to count.
 #[inline]

@@ -1,6 +1,6 @@
 //! From the bins of a run to its record.
 
-use super::bins::Bin;
+use super::bins::{Bin, Totals};
 use super::{MAX_CDF_POINTS, MeasuredPhase, RunCollector, SliceState};
 use crate::distribution::{Distribution, Moments};
 use crate::mser;
@@ -242,75 +242,14 @@ impl Samples {
     }
 }
 
-/// Exact sums over a span of bins.
-#[derive(Debug, Clone, Copy, Default)]
-struct Totals {
-    bins: u64,
-    sent_frames: u64,
-    sent_bytes: u64,
-    received_frames: u64,
-    received_bytes: u64,
-    lost_frames: u64,
-    delay: Moments,
-}
-
 impl Totals {
-    fn of(bins: &[Bin]) -> Self {
-        let mut totals = Self {
-            bins: bins.len() as u64,
-            ..Self::default()
-        };
-        for bin in bins {
-            totals.sent_frames += u64::from(bin.sent_frames);
-            totals.sent_bytes += bin.sent_bytes;
-            totals.received_frames += u64::from(bin.received_frames);
-            totals.received_bytes += bin.received_bytes;
-            totals.lost_frames += u64::from(bin.lost_frames);
-            totals.delay = totals.delay.merged(&Moments {
-                samples: bin.delay_samples.into(),
-                sum_ns: bin.delay_sum_ns.into(),
-                min_ns: bin.delay_min_ns,
-                max_ns: bin.delay_max_ns,
-            });
-        }
-        totals
-    }
-
-    /// Add another slice's totals over the same span.
-    fn add(&mut self, other: &Self) {
-        self.bins = other.bins;
-        self.sent_frames += other.sent_frames;
-        self.sent_bytes += other.sent_bytes;
-        self.received_frames += other.received_frames;
-        self.received_bytes += other.received_bytes;
-        self.lost_frames += other.lost_frames;
-        self.delay = self.delay.merged(&other.delay);
-    }
-
     /// `smallest_ns` is the smallest delay of the run, which delay variation is counted from.
     fn figures(&self, bin_ns: u64, samples: &Samples, smallest_ns: u64) -> Figures {
-        let span_ns = self.bins * bin_ns;
-        let rate = |bytes: u64| match span_ns {
-            0 => 0.0,
-            _ => bytes as f64 * 8e9 / span_ns as f64,
-        };
-        let loss_ratio = match self.sent_frames {
-            0 => 0.0,
-            sent => self.lost_frames as f64 / sent as f64,
-        };
         let delay = self.delay.figures(&samples.delays);
         Figures {
-            span_ns,
-            sent_frames: self.sent_frames,
-            sent_bytes: self.sent_bytes,
-            received_frames: self.received_frames,
-            received_bytes: self.received_bytes,
-            lost_frames: self.lost_frames,
-            offered_bits_per_second: rate(self.sent_bytes),
-            throughput_bits_per_second: rate(self.received_bytes),
-            loss_ratio,
             variation: self.variation_figures(&delay, samples, smallest_ns),
             delay,
+            ..self.counted(bin_ns)
         }
     }
 

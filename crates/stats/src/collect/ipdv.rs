@@ -82,9 +82,15 @@ impl Flow {
         [before, after]
     }
 
-    /// Whether a packet that its flow sent later than `packet` was received before.
-    fn is_overtaken(&self, packet: Received) -> bool {
-        (self.newest).is_some_and(|newest| !packet.is_later_than(newest))
+    /// As [`Arrival::skipped`].
+    fn skipped_by(&self, packet: Received) -> Option<u32> {
+        let Some(newest) = self.newest else {
+            return Some(packet.sequence);
+        };
+        let distance = packet.sequence.wrapping_sub(newest.sequence);
+        packet
+            .is_later_than(newest)
+            .then(|| distance.saturating_sub(1))
     }
 }
 
@@ -97,8 +103,9 @@ impl Received {
 /// What the packets received before say about one that its flow did not send right after the one received before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrival {
-    /// A packet that its flow sent later was received before it.
-    pub is_reordered: bool,
+    /// Number of packets that its flow sent between it and the newest one received before; `None` for a reordered
+    /// packet, which was sent before the newest one.
+    pub skipped: Option<u32>,
     /// Its variation relative to the packet before it, if that was received before it, ns.
     pub variation_ns: Option<u64>,
     /// The packet after it, if that was received before it, and its variation relative to this one.
@@ -135,11 +142,11 @@ impl Flows {
             self.0.resize_with(index + 1, Flow::default);
         }
         let flow = &mut self.0[index];
-        let is_reordered = flow.is_overtaken(packet);
+        let skipped = flow.skipped_by(packet);
         let [before, after] = flow.neighbours(packet);
         let variation = |other: Received| other.delay_ns.abs_diff(packet.delay_ns);
         Arrival {
-            is_reordered,
+            skipped,
             variation_ns: before.map(variation),
             next: after.map(|after| (after, variation(after))),
         }

@@ -115,7 +115,7 @@ pub enum CollectorError {
 
 /// Collects one run.
 ///
-/// Where the length of the run is known, memory is set up once: 80 B a bin and slice, 816 B a segment of time and slice, and
+/// Where the length of the run is known, memory is set up once: at most 96 B a bin and slice, 816 B a segment of time and slice, and
 /// of what occurs in a segment 2 KiB for half an octave of delay and 512 B for an octave of delay variation. A flow takes 40 B,
 /// and 2 KiB more once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
 #[derive(Debug, Clone)]
@@ -353,9 +353,7 @@ impl RunCollector {
         };
         let arrival = self.flows.on_out_of_turn(flow, packet);
         let state = &mut self.slices[slice];
-        if arrival.is_reordered {
-            bins::count(&mut state.bins[state.received.bin].reordered_frames);
-        }
+        state.bins[state.received.bin].on_arrival(&arrival);
         let next = arrival.next.map(|(after, variation_ns)| {
             let segment = Cursor::at(&self.grid, after.sent_at).segment;
             (segment, variation_ns)
@@ -558,7 +556,7 @@ impl SliceState {
     }
 }
 
-/// Most bins of a run, of all slices together: 80 MiB, beside what segments take.
+/// Most bins of a run, of all slices together: at most 96 MiB, beside what segments take.
 pub const MAX_BINS: u64 = 1 << 20;
 /// Segments of time with a delay histogram each. The start of the steady state is rounded up to a
 /// segment for percentiles: to 1/64 of the run at most.
