@@ -8,6 +8,7 @@ use crate::observations::{RunObservation, SliceObservation};
 use crate::record::Figures;
 use crate::words;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
 
 /// Unit of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,8 @@ enum Of {
     Queue,
     /// Two repetitions.
     Repetitions,
+    /// A slice beside a reference: only verdicts use it.
+    Reference,
 }
 
 /// Columns of the table, in the order of the entries below.
@@ -135,7 +138,7 @@ macro_rules! quantities {
 quantities! {
     Offered "offered", Rate, "rate sent", Of::Span(|f| Some(f.offered_bits_per_second));
     Throughput "throughput", Rate, "throughput", Of::Span(|f| Some(f.throughput_bits_per_second));
-    LossRatio "loss_ratio", Ratio, "loss", Of::Span(|f| known(f.sent_frames, f.loss_ratio));
+    LossRatio "loss_ratio", Ratio, "loss ratio", Of::Span(|f| known(f.sent_frames, f.loss_ratio));
     DelayMean "delay_mean", Time, "mean delay", Of::Span(|f| known(f.delay.samples, f.delay.mean_ns));
     DelayP50 "delay_p50", Time, "median delay", Of::Span(|f| time(f.delay.samples, f.delay.p50_ns));
     DelayP90 "delay_p90", Time, "90th percentile of delay", Of::Span(|f| time(f.delay.samples, f.delay.p90_ns));
@@ -177,6 +180,11 @@ quantities! {
     AggregateThroughputWhole "aggregate_throughput_whole", Rate, "rate of all slices, transient included",
         Of::Run(|r| Some(r.slices.iter().map(|s| s.whole.throughput_bits_per_second).sum()));
 
+    ReceivedShare "received_share", Ratio, "received share of the rate sent", Of::Reference;
+    QueueingDelayMean "queueing_delay_mean", Time, "mean queueing delay", Of::Reference;
+    QueueingDelayP99 "queueing_delay_p99", Time, "99th percentile of queueing delay", Of::Reference;
+    GoodputWithinShare "goodput_within_share", Rate, "goodput within the share", Of::Reference;
+
     Goodput "goodput", Rate, "goodput", Of::Applications(|a| Some((a.transport.goodput_bits_per_second, Together::Sum)));
     RetransmittedRatio "retransmitted_ratio", Ratio, "retransmitted segments", Of::Applications(|a| {
         mean(a.transport.segments, a.transport.retransmitted_segments as f64 / a.transport.segments as f64)
@@ -198,11 +206,11 @@ quantities! {
         Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p99_ns));
     RequestLatencyP999 "request_latency_p999", Time, "99.9th percentile of request latency",
         Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p999_ns));
-    CompletionTimeMean "completion_time_mean", Time, "mean completion time of flows",
+    CompletionTimeMean "completion_time_mean", Time, "mean completion time",
         Of::Applications(|a| mean(a.flows?.completion_time.samples, a.flows?.completion_time.mean_ns));
-    CompletionTimeP50 "completion_time_p50", Time, "median completion time of flows",
+    CompletionTimeP50 "completion_time_p50", Time, "median completion time",
         Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p50_ns));
-    CompletionTimeP99 "completion_time_p99", Time, "99th percentile of completion time of flows",
+    CompletionTimeP99 "completion_time_p99", Time, "99th percentile of completion time",
         Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p99_ns));
     QualityMean "quality_mean", Number("quality"), "mean quality of video", Of::Applications(|a| of_video(a, a.video?.quality_mean));
     BitRateMean "bit_rate_mean", Rate, "mean bit rate of video", Of::Applications(|a| of_video(a, a.video?.bit_rate_mean));
@@ -259,6 +267,12 @@ impl Quantity {
         self.entry().words
     }
 
+    /// Returns true if more of it is better: rates and the received share.
+    #[must_use]
+    pub const fn is_better_if_more(self) -> bool {
+        matches!(self.unit(), Unit::Rate) || matches!(self, Self::ReceivedShare)
+    }
+
     /// Quantities of figures over a span, in output order.
     pub fn of_spans() -> impl Iterator<Item = Self> {
         let all = Self::ALL.iter().copied();
@@ -308,6 +322,13 @@ impl Quantity {
     }
 }
 
+impl fmt::Display for Quantity {
+    /// Writes its name in verdicts: "p99 delay".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.words().replace("99th percentile of", "p99"))
+    }
+}
+
 /// A quantity that a publication states: over the whole run instead of after the transient, if `whole`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
@@ -333,8 +354,11 @@ impl Metric {
             quantity,
             whole: true,
         };
-        let all = Quantity::ALL.iter().copied().map(Self::from);
-        all.chain(Quantity::of_spans().map(whole))
+        let all = Quantity::ALL.iter().copied();
+        let stated = all.filter(|quantity| !matches!(quantity.entry().of, Of::Reference));
+        stated
+            .map(Self::from)
+            .chain(Quantity::of_spans().map(whole))
     }
 
     /// Metric with this name.
@@ -382,7 +406,7 @@ impl Metric {
                 let queue = queues.find(|queue| Some(queue.queue.as_str()) == subject.queue)?;
                 Some(queue.mean_frames)
             }
-            Of::Repetitions => None,
+            Of::Repetitions | Of::Reference => None,
         }
     }
 }

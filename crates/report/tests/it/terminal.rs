@@ -3,15 +3,16 @@
 use crate::support;
 use slicewise_report::terminal::{Colours, quick_note, verdict_table_text};
 use slicewise_stats::description::{DelayBound, Margins, PublishedVerdict, SliceLimit};
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::verdict::{
-    Agreement, BoundCheck, DecidedBy, Indicator, InfluenceVerdict, IsolationVerdict, Outcome,
-    PolicyVerdict, ReallocationVerdict, RunCount, ScalabilityVerdict, Scale, VerdictTable,
+    Agreement, BoundCheck, DecidedBy, InfluenceVerdict, IsolationVerdict, Outcome, PolicyVerdict,
+    ReallocationVerdict, RunCount, ScalabilityVerdict, Scale, VerdictTable,
 };
 
-fn numbers(indicator: Indicator, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
+fn numbers(indicator: Quantity, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
     let (reference, change) = match indicator {
-        Indicator::Throughput => (17_500_000.0, -17_500_000.0 * statistic),
-        Indicator::LossRatio => (0.0, statistic),
+        Quantity::Throughput => (17_500_000.0, -17_500_000.0 * statistic),
+        Quantity::LossRatio => (0.0, statistic),
         _ => (200_000.0, 200_000.0 * statistic),
     };
     DecidedBy {
@@ -68,7 +69,7 @@ fn policy(
                 scenario: None,
                 reference: Some(5_250_000.0),
                 treatment: Some(5_250_000.0 * fraction),
-                ..numbers(Indicator::Throughput, fraction, Scale::Fraction, threshold)
+                ..numbers(Quantity::Throughput, fraction, Scale::Fraction, threshold)
             }),
             repetitions_needed: None,
             scenarios: Vec::new(),
@@ -100,9 +101,9 @@ fn table() -> VerdictTable {
         reallocation: Some(true),
         scalability: Some(true),
     };
-    let mean = |statistic| numbers(Indicator::DelayMean, statistic, Scale::Relative, 0.25);
-    let loss = numbers(Indicator::LossRatio, 0.000_4, Scale::RatioDifference, 0.001);
-    let rate = numbers(Indicator::Throughput, 0.000_1, Scale::Relative, 0.01);
+    let mean = |statistic| numbers(Quantity::DelayMean, statistic, Scale::Relative, 0.25);
+    let loss = numbers(Quantity::LossRatio, 0.000_4, Scale::RatioDifference, 0.001);
+    let rate = numbers(Quantity::Throughput, 0.000_1, Scale::Relative, 0.01);
     VerdictTable {
         study: "made up".to_owned(),
         confidence: 0.95,

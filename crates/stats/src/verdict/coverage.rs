@@ -1,13 +1,13 @@
 //! How often decisions are wrong, and how many runs they take, by Monte Carlo: of samples in which exactly the tolerated share of runs is
 //! beyond the limit every decision is an error of one kind or the other. Each sample is looked at after every run, until it is decided.
 
-use super::Indicator;
 use super::Outcome;
 use super::influence::{PairOfValues, pairs_of};
 use super::runs::{Run, RunCount};
 use crate::description::Margins;
 use crate::growth::DelayGrowth;
 use crate::pooled::PooledShare;
+use crate::quantity::Quantity;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -124,7 +124,7 @@ fn is_beyond(value: f64) -> bool {
         is_steady: true,
     };
     let none = RunCount::none(&margins);
-    let compared = pairs_of(Indicator::LossRatio, &[pair], &margins, none).unwrap();
+    let compared = pairs_of(Quantity::LossRatio, &[pair], &margins, none).unwrap();
     compared.runs.beyond == 1
 }
 
@@ -159,7 +159,7 @@ fn chance_taken_for_influence(tests: usize, draw: impl Fn(&mut Draws) -> f64) ->
                     is_steady: true,
                 });
                 let is_look = runs < 12 || runs % 4 == 0;
-                let compared = || pairs_of(Indicator::DelayMean, pairs, &margins, none).unwrap();
+                let compared = || pairs_of(Quantity::DelayMean, pairs, &margins, none).unwrap();
                 if is_look && compared().runs.outcome(tests) == Outcome::Broken {
                     return Outcome::Broken;
                 }

@@ -4,10 +4,11 @@
 use super::isolation::Skipped;
 use super::runs::{Run, RunCount, repetitions_to_decide};
 use super::shown;
-use super::{DecidedBy, Indicator, NotJudged, Outcome, Scale};
+use super::{DecidedBy, NotJudged, Outcome, Scale, indicator};
 use crate::description::{Margins, StudyDescription};
 use crate::estimate::Sample;
 use crate::observations::{Observations, RunObservation, SliceObservation};
+use crate::quantity::Quantity;
 use crate::record::Figures;
 use serde::{Deserialize, Serialize};
 
@@ -136,10 +137,10 @@ impl<'a> Comparing<'a> {
         let indicators = if has_applications {
             self.of_applications(&pairs, slice, scenario)
         } else {
-            Indicator::compared(margins.delay_of, throughput).to_vec()
+            indicator::of_packets(margins.delay_of, throughput).to_vec()
         };
-        for indicator in indicators {
-            let of = |run| indicator.of(run, slice, smallest_ns);
+        for quantity in indicators {
+            let of = |run| indicator::value(quantity, run, slice, smallest_ns);
             let values: Vec<PairOfValues> = pairs
                 .iter()
                 .filter_map(|pair| {
@@ -154,11 +155,11 @@ impl<'a> Comparing<'a> {
                 sample,
                 ..RunCount::none(&margins)
             };
-            let Some(numbers) = pairs_of(indicator, &values, &margins, none) else {
+            let Some(numbers) = pairs_of(quantity, &values, &margins, none) else {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator.falls() && numbers.reference <= Some(0.0) {
+            if quantity.is_better_if_more() && numbers.reference <= Some(0.0) {
                 let why = "it received nothing in the reference scenario";
                 return self.skip(slice, scenario, Skipped::missing(why));
             }
@@ -231,20 +232,20 @@ impl<'a> Comparing<'a> {
         pairs: &[Pair<'_>],
         slice: usize,
         scenario: usize,
-    ) -> Vec<Indicator> {
+    ) -> Vec<Quantity> {
         let share = self.study.slices[slice].share_bits_per_second as f64;
         let most = share * (1.0 + self.study.margins.throughput_relative);
         let of_slice = pairs
             .iter()
             .filter_map(|pair| pair.reference.slices.get(slice));
         let served: Vec<f64> = of_slice.map(|slice| slice.served_bits_per_second).collect();
-        let [goodput, times @ ..] = Indicator::of_applications(Indicator::GoodputWithinShare);
+        let goodput = Quantity::GoodputWithinShare;
         if Sample::of(&served).is_none_or(|served| served.mean <= most) {
-            return [goodput].into_iter().chain(times).collect();
+            return [goodput].into_iter().chain(indicator::TIMES).collect();
         }
         let has_times = |pair: &Pair<'_>| {
-            let is_there = |time: &Indicator| time.of(pair.reference, slice, 0).is_some();
-            times.iter().any(is_there)
+            let time = |time| indicator::value(time, pair.reference, slice, 0);
+            indicator::TIMES.map(time).iter().any(Option::is_some)
         };
         if pairs.iter().any(has_times) {
             let why = "the reference leaves it more than its share: times are not compared, only its goodput within the share";
@@ -319,7 +320,7 @@ pub(super) fn sends(run: &RunObservation, slice: usize, span: Span) -> bool {
 /// The received rate where a slice sends the same in both scenarios, within the margin, and else its share of what it
 /// sends: whoever sends less receives less. TCP, and a paused host, send less *because* they
 /// receive less, and are compared by their rate.
-fn throughput_indicator(pairs: &[Pair<'_>], slice: usize, margin: f64) -> Indicator {
+fn throughput_indicator(pairs: &[Pair<'_>], slice: usize, margin: f64) -> Quantity {
     let treatment = mean_offered(pairs.iter().map(|pair| pair.treatment), slice);
     let reference = mean_offered(pairs.iter().map(|pair| pair.reference), slice);
     let reacts = pairs
@@ -330,9 +331,9 @@ fn throughput_indicator(pairs: &[Pair<'_>], slice: usize, margin: f64) -> Indica
         Some((treatment, reference))
             if !reacts && (treatment - reference).abs() > margin * reference =>
         {
-            Indicator::ReceivedShare
+            Quantity::ReceivedShare
         }
-        _ => Indicator::Throughput,
+        _ => Quantity::Throughput,
     }
 }
 
@@ -395,8 +396,8 @@ pub(super) struct PairOfValues {
 
 impl PairOfValues {
     /// How much worse the treatment is; `None` where it is relative to nothing.
-    fn worsening(&self, indicator: Indicator, scale: Scale) -> Option<f64> {
-        let difference = match indicator.falls() {
+    fn worsening(&self, indicator: Quantity, scale: Scale) -> Option<f64> {
+        let difference = match indicator.is_better_if_more() {
             true => self.reference - self.treatment,
             false => self.treatment - self.reference,
         };
@@ -407,7 +408,7 @@ impl PairOfValues {
     }
 
     /// Whether it is worse by more than the margin of this repetition.
-    fn is_beyond(&self, indicator: Indicator, margins: &Margins) -> bool {
+    fn is_beyond(&self, indicator: Quantity, margins: &Margins) -> bool {
         let (scale, margin) = margin(indicator, self.reference, margins);
         let worsening = self.worsening(indicator, scale);
         worsening.is_some_and(|worsening| worsening > margin)
@@ -422,7 +423,7 @@ impl PairOfValues {
         }
     }
 
-    fn run(&self, indicator: Indicator, margins: &Margins) -> Run {
+    fn run(&self, indicator: Quantity, margins: &Margins) -> Run {
         match self.is_beyond(indicator, margins) {
             true => Run::Beyond,
             false if !self.is_steady => Run::Unsettled,
@@ -434,7 +435,7 @@ impl PairOfValues {
 
 /// An indicator in pairs of runs; `None` without any.
 pub(super) fn pairs_of(
-    indicator: Indicator,
+    indicator: Quantity,
     pairs: &[PairOfValues],
     margins: &Margins,
     none: RunCount,
@@ -521,11 +522,11 @@ impl InfluenceTest {
 }
 
 /// The larger of the margins of an indicator whose reference this is, and its unit.
-pub(super) fn margin(indicator: Indicator, reference: f64, margins: &Margins) -> (Scale, f64) {
+pub(super) fn margin(indicator: Quantity, reference: f64, margins: &Margins) -> (Scale, f64) {
     let resolution = margins.delay_resolution_ns as f64;
     match indicator {
-        _ if indicator.falls() => (Scale::Relative, margins.throughput_relative),
-        Indicator::LossRatio => (Scale::RatioDifference, margins.loss_absolute),
+        _ if indicator.is_better_if_more() => (Scale::Relative, margins.throughput_relative),
+        Quantity::LossRatio => (Scale::RatioDifference, margins.loss_absolute),
         // Without delay in the reference there is no relative change.
         _ if reference <= 0.0 || resolution >= margins.delay_relative * reference => {
             (Scale::Nanoseconds, resolution)

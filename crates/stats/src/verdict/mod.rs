@@ -28,6 +28,7 @@ pub use scalability::ScalabilityVerdict;
 
 use crate::description::{PublishedVerdict, SliceLimit, StudyDescription};
 use crate::observations::Observations;
+use crate::quantity::Quantity;
 use serde::{Deserialize, Serialize};
 
 /// The verdicts of a study.
@@ -119,55 +120,6 @@ impl Outcome {
     }
 }
 
-/// Indicators of isolation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Indicator {
-    /// Relative loss of received rate.
-    Throughput,
-    /// Relative loss of received rate / rate sent, where the slice does not send the same in both scenarios.
-    ReceivedShare,
-    /// Absolute increase of the loss ratio.
-    LossRatio,
-    /// Increase of the mean one-way delay.
-    DelayMean,
-    /// Increase of the 99th percentile of one-way delay.
-    DelayP99,
-    /// Increase of the mean queueing delay: one-way delay less the smallest of the slice.
-    QueueingDelayMean,
-    /// Increase of the 99th percentile of queueing delay.
-    QueueingDelayP99,
-    /// Relative loss of goodput of the slice's applications.
-    Goodput,
-    /// The same of the goodput within the slice's share.
-    GoodputWithinShare,
-    /// Increase of the mean completion time of flows.
-    CompletionTimeMean,
-    /// Increase of its 99th percentile.
-    CompletionTimeP99,
-    /// Increase of the mean latency of requests.
-    RequestLatencyMean,
-    /// Increase of its 99th percentile.
-    RequestLatencyP99,
-}
-
-impl Indicator {
-    /// Whether it is a rate, bit/s.
-    #[must_use]
-    pub const fn is_rate(self) -> bool {
-        matches!(
-            self,
-            Self::Throughput | Self::Goodput | Self::GoodputWithinShare
-        )
-    }
-
-    /// Whether more of it is better.
-    #[must_use]
-    pub const fn falls(self) -> bool {
-        self.is_rate() || matches!(self, Self::ReceivedShare)
-    }
-}
-
 /// Unit of a statistic and its margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -191,7 +143,7 @@ pub struct DecidedBy {
     /// Slice, or slices.
     pub slice: String,
     /// What was compared; `None` for reallocation.
-    pub indicator: Option<Indicator>,
+    pub indicator: Option<Quantity>,
     /// Mean of the indicator in the reference scenario, in its own unit; for reallocation, the rate that guaranteed
     /// slices left over, bit/s.
     pub reference: Option<f64>,
@@ -215,10 +167,10 @@ impl DecidedBy {
     fn margin_ns(&self) -> Option<f64> {
         let of_packets = matches!(
             self.indicator?,
-            Indicator::DelayMean
-                | Indicator::DelayP99
-                | Indicator::QueueingDelayMean
-                | Indicator::QueueingDelayP99
+            Quantity::DelayMean
+                | Quantity::DelayP99
+                | Quantity::QueueingDelayMean
+                | Quantity::QueueingDelayP99
         );
         of_packets.then(|| match self.scale {
             Scale::Relative => self.margin * self.reference.unwrap_or(0.0),

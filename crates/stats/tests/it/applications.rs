@@ -9,7 +9,7 @@ use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::DelayFigures;
 use slicewise_stats::summary::{SummaryBuilder, summarise};
 use slicewise_stats::verdict::comparison::{Change, Results, compare};
-use slicewise_stats::verdict::{self, Indicator, Outcome, PolicyVerdict};
+use slicewise_stats::verdict::{self, Outcome, PolicyVerdict};
 
 fn judged(reference: &Got, treatment: &Got, loss_ratio: f64) -> PolicyVerdict {
     let study = study(&[("p", None)], 2);
@@ -28,7 +28,7 @@ fn judged(reference: &Got, treatment: &Got, loss_ratio: f64) -> PolicyVerdict {
         .remove(0)
 }
 
-fn indicators(verdict: &PolicyVerdict) -> Vec<Indicator> {
+fn indicators(verdict: &PolicyVerdict) -> Vec<Quantity> {
     let tests = verdict.isolation.influence.tests.iter();
     tests.filter_map(|test| test.numbers.indicator).collect()
 }
@@ -50,7 +50,7 @@ fn what_a_slice_got_beyond_its_share_in_the_reference_is_not_asked_for() {
     let got = |served: f64| (served, flows(served * 0.9, 17.5e6 / served));
     let verdict = judged(&got(2.0 * SHARE), &got(SHARE), 0.0);
     assert_eq!(verdict.isolation.outcome, Outcome::Holds);
-    assert_eq!(indicators(&verdict), [Indicator::GoodputWithinShare]);
+    assert_eq!(indicators(&verdict), [Quantity::GoodputWithinShare]);
     let not_judged = &verdict.isolation.not_judged[0];
     insta::assert_snapshot!(not_judged.why, @"the reference leaves it more than its share: times are not compared, only its goodput within the share");
     assert!(!not_judged.missing);
@@ -83,7 +83,7 @@ fn losses_of_a_transport_that_answers_to_them_are_no_influence() {
     let got = (10e6, bulk("files", "critical", 9e6));
     let verdict = judged(&got, &got, 0.05);
     assert_eq!(verdict.isolation.outcome, Outcome::Holds);
-    assert_eq!(indicators(&verdict), [Indicator::GoodputWithinShare]);
+    assert_eq!(indicators(&verdict), [Quantity::GoodputWithinShare]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn two_results_are_compared_by_all_of_the_goodput() {
     let outcomes: Vec<_> = of_critical
         .map(|f| (f.numbers.indicator, f.outcome))
         .collect();
-    assert_eq!(outcomes, [(Some(Indicator::Goodput), Change::Worse)]);
+    assert_eq!(outcomes, [(Some(Quantity::Goodput), Change::Worse)]);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use crate::synthetic::{CRITICAL, Service, on_a_machine_with, run, study};
 use proptest::prelude::*;
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::{Figures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::comparison::{
     Change, ComparedFigure, Results, ResultsComparison, compare,
 };
-use slicewise_stats::verdict::{Indicator, Outcome, Scale};
+use slicewise_stats::verdict::{Outcome, Scale};
 
 const RUNS: u32 = 10;
 const POLICY: &str = "gold";
@@ -68,7 +69,7 @@ fn compared(a: &[RunRecord], b: &[RunRecord]) -> ResultsComparison {
     compared_in((&one_cell(), a), (&one_cell(), b))
 }
 
-fn figure(results: &ResultsComparison, indicator: Indicator) -> &ComparedFigure {
+fn figure(results: &ResultsComparison, indicator: Quantity) -> &ComparedFigure {
     let slice = ["critical", "best effort"][CRITICAL];
     let mut figures = results.figures.iter();
     figures
@@ -92,7 +93,7 @@ fn longer_delay_is_worse_and_better_the_other_way_round() {
     let a = runs(slower(1.0), RUNS, 1, 0.1);
     let b = runs(slower(1.6), RUNS, 1, 0.1);
     let results = compared(&a, &b);
-    for indicator in [Indicator::DelayMean, Indicator::DelayP99] {
+    for indicator in [Quantity::DelayMean, Quantity::DelayP99] {
         let worse = figure(&results, indicator);
         assert_eq!(worse.outcome, Change::Worse);
         assert!((worse.numbers.statistic - 0.6).abs() < 1e-3);
@@ -111,7 +112,7 @@ fn a_difference_that_never_varies_needs_no_scatter_to_be_shown() {
     let b = runs(steady(14e6), RUNS, 1, 0.0);
     // Less is offered, too: what it received of that is the same.
     let results = compared(&a, &b);
-    let share = figure(&results, Indicator::ReceivedShare);
+    let share = figure(&results, Quantity::ReceivedShare);
     assert_eq!(share.outcome, Change::Same);
 
     let lossy = |_| Service {
@@ -120,7 +121,7 @@ fn a_difference_that_never_varies_needs_no_scatter_to_be_shown() {
         ..Service::untroubled(15e6)
     };
     let results = compared(&a, &runs(lossy, RUNS, 1, 0.0));
-    for indicator in [Indicator::Throughput, Indicator::LossRatio] {
+    for indicator in [Quantity::Throughput, Quantity::LossRatio] {
         let worse = figure(&results, indicator);
         assert_eq!(worse.outcome, Change::Worse);
     }
@@ -134,10 +135,10 @@ fn what_receives_nothing_any_more_is_worse() {
         ..Service::untroubled(15e6)
     };
     let (a, b) = (runs(steady(15e6), RUNS, 1, 0.0), runs(silent, RUNS, 1, 0.0));
-    let throughput = |results: &ResultsComparison| figure(results, Indicator::Throughput).outcome;
+    let throughput = |results: &ResultsComparison| figure(results, Quantity::Throughput).outcome;
     assert_eq!(throughput(&compared(&a, &b)), Change::Worse);
     let back = compared(&b, &a);
-    assert_eq!(figure(&back, Indicator::LossRatio).outcome, Change::Better);
+    assert_eq!(figure(&back, Quantity::LossRatio).outcome, Change::Better);
     assert_eq!(back.not_compared[0].why, "it received nothing in A");
 }
 
@@ -150,7 +151,7 @@ fn too_few_repetitions_or_too_much_scatter_decide_nothing() {
 
     let by_turns = |repetition: u32| slower([0.7, 1.9][repetition as usize % 2])(repetition);
     let results = compared(&runs(slower(1.0), 4, 1, 0.0), &runs(by_turns, 4, 1, 0.0));
-    let delay = figure(&results, Indicator::DelayMean);
+    let delay = figure(&results, Quantity::DelayMean);
     assert_eq!(delay.outcome, Change::Inconclusive);
 }
 
@@ -163,7 +164,7 @@ fn what_is_not_worse_may_be_better_without_that_being_shown() {
         (&study, &runs(slower(1.0), 6, 1, 0.0)),
         (&study, &runs(improved, 6, 1, 0.0)),
     );
-    let delay = figure(&results, Indicator::DelayMean);
+    let delay = figure(&results, Quantity::DelayMean);
     assert_eq!(delay.outcome, Change::NotWorse);
 }
 
@@ -177,7 +178,7 @@ fn repetitions_of_one_seed_are_compared_in_pairs_and_others_are_not() {
     let a = runs(scattered(1.0), RUNS, 1, 0.0);
     let b = |seed| runs(scattered(1.05), RUNS, seed, 0.0);
     let paired = compared(&a, &b(1));
-    let delay = figure(&paired, Indicator::DelayMean);
+    let delay = figure(&paired, Quantity::DelayMean);
     assert_eq!((delay.outcome, delay.paired), (Change::Same, true));
 
     // Under other seeds they have nothing in common, and scatter hides what there is.
@@ -190,7 +191,7 @@ fn repetitions_of_one_seed_are_compared_in_pairs_and_others_are_not() {
     let mut study = one_cell();
     study.margins.rare_runs = 0.3;
     let independent = compared_in((&study, &a), (&study, &others));
-    let delay = figure(&independent, Indicator::DelayMean);
+    let delay = figure(&independent, Quantity::DelayMean);
     assert_eq!((delay.outcome, delay.paired), (Change::Inconclusive, false));
 
     let other_study = StudyDescription {
@@ -204,14 +205,14 @@ fn repetitions_of_one_seed_are_compared_in_pairs_and_others_are_not() {
         })
         .collect();
     let other = compared_in((&one_cell(), &a), (&other_study, &records));
-    assert!(!figure(&other, Indicator::DelayMean).paired);
+    assert!(!figure(&other, Quantity::DelayMean).paired);
 
     let captured = StudyDescription {
         backend: "captures".to_owned(),
         ..one_cell()
     };
     let captured = compared_in((&captured, &a), (&captured, &b(1)));
-    assert!(!figure(&captured, Indicator::DelayMean).paired);
+    assert!(!figure(&captured, Quantity::DelayMean).paired);
 }
 
 #[test]
@@ -219,10 +220,10 @@ fn independent_samples_of_different_sizes_are_compared_by_all_their_runs() {
     let a = runs(slower(1.0), 20, 1, 0.1);
     let b = runs(slower(1.6), 10, 100, 0.1);
     let results = compared(&a, &b);
-    let delay = figure(&results, Indicator::DelayMean);
+    let delay = figure(&results, Quantity::DelayMean);
     assert_eq!((delay.repetitions_a, delay.repetitions_b), (20, 10));
     assert_eq!(delay.outcome, Change::Worse);
-    assert_eq!(figure(&results, Indicator::LossRatio).outcome, Change::Same);
+    assert_eq!(figure(&results, Quantity::LossRatio).outcome, Change::Same);
     assert_eq!(compared(&b, &a).count(Change::Better), 2);
 }
 
@@ -237,13 +238,13 @@ fn a_rare_failure_of_independent_runs_is_not_the_same() {
     study.margins.rare_runs = 0.3;
     let a = runs(steady(15e6), RUNS, 1, 0.0);
     let results = compared_in((&study, &a), (&study, &runs(rare, RUNS, 100, 0.0)));
-    let loss = figure(&results, Indicator::LossRatio);
+    let loss = figure(&results, Quantity::LossRatio);
     assert_eq!(loss.numbers.runs.beyond, 1);
     assert_eq!(loss.outcome, Change::Inconclusive);
     // What A does as badly is no change.
     let a = runs(rare, RUNS, 1, 0.0);
     let results = compared_in((&study, &a), (&study, &runs(rare, RUNS, 100, 0.0)));
-    let loss = figure(&results, Indicator::LossRatio);
+    let loss = figure(&results, Quantity::LossRatio);
     assert_eq!(loss.numbers.runs.beyond, 0);
 }
 
@@ -264,7 +265,7 @@ fn delay_added_to_every_packet_shows_on_one_back_end_and_not_between_two() {
     let a = runs(slower(1.0), RUNS, 1, 0.0);
     let b = later(a.clone());
     let results = compared_in((&study, &a), (&study, &b));
-    let delay = figure(&results, Indicator::QueueingDelayMean);
+    let delay = figure(&results, Quantity::QueueingDelayMean);
     assert_eq!(delay.outcome, Change::Worse);
 
     let gateway = StudyDescription {
@@ -272,7 +273,7 @@ fn delay_added_to_every_packet_shows_on_one_back_end_and_not_between_two() {
         ..study.clone()
     };
     let results = compared_in((&study, &a), (&gateway, &b));
-    let delay = figure(&results, Indicator::QueueingDelayMean);
+    let delay = figure(&results, Quantity::QueueingDelayMean);
     assert_eq!(delay.outcome, Change::Same);
 }
 
@@ -318,8 +319,8 @@ fn rates_are_compared_where_about_the_same_is_sent_and_shares_of_it_elsewhere() 
             .find(|f| f.numbers.slice == "critical");
         of_critical.unwrap().numbers.indicator.unwrap()
     };
-    assert_eq!(indicators(15.1e6), Indicator::Throughput);
-    assert_eq!(indicators(15.2e6), Indicator::ReceivedShare);
+    assert_eq!(indicators(15.1e6), Quantity::Throughput);
+    assert_eq!(indicators(15.2e6), Quantity::ReceivedShare);
 }
 
 #[test]
@@ -448,7 +449,7 @@ fn what_no_run_has_is_not_compared() {
     assert_eq!(compared_without(|of| of.sent_frames = 0), []);
     assert_eq!(
         compared_without(|of| of.delay.samples = 0),
-        [Indicator::Throughput, Indicator::LossRatio]
+        [Quantity::Throughput, Quantity::LossRatio]
     );
 }
 
@@ -463,7 +464,7 @@ fn a_delay_is_compared_in_time_where_the_resolution_is_the_larger_margin() {
         study.margins.delay_resolution_ns = resolution_ns;
         let a = runs(slower(1.0), RUNS, 1, 0.0);
         let results = compared_in((&study, &a), (&study, &a));
-        let delay = &figure(&results, Indicator::DelayMean).numbers;
+        let delay = &figure(&results, Quantity::DelayMean).numbers;
         assert_eq!((delay.scale, delay.margin), (scale, margin));
     }
 }
@@ -474,7 +475,7 @@ fn a_repetition_without_frames_has_no_share_of_them() {
         let mut a = runs(steady(15e6), RUNS, 1, 0.0);
         offered(&mut a[3].slices[CRITICAL].steady);
         let results = compared(&a, &runs(steady(10e6), RUNS, 1, 0.0));
-        [Indicator::ReceivedShare, Indicator::LossRatio]
+        [Quantity::ReceivedShare, Quantity::LossRatio]
             .map(|indicator| figure(&results, indicator).numbers.runs.runs)
     };
     assert_eq!(without(|of| of.sent_frames = 0), [RUNS, RUNS - 1]);

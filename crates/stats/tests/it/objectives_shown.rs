@@ -6,8 +6,9 @@ use crate::objectives::{
 };
 use crate::synthetic::CRITICAL;
 use slicewise_stats::objective::Objective;
+use slicewise_stats::quantity::Quantity;
 use slicewise_stats::summary::SummaryBuilder;
-use slicewise_stats::verdict::{Indicator, IsolationVerdict, Outcome};
+use slicewise_stats::verdict::{IsolationVerdict, Outcome};
 
 /// Thirty-four runs of a hundred packets cannot show that one in ten thousand is lost at most, and of two thousand they can.
 #[test]
@@ -201,7 +202,7 @@ fn margins_of_influence_are_those_of_the_slice_and_of_the_policy() {
             let test = tests.find(|test| test.numbers.indicator == Some(indicator));
             test.unwrap().outcome
         };
-        [of(Indicator::LossRatio), of(Indicator::DelayMean)]
+        [of(Quantity::LossRatio), of(Quantity::DelayMean)]
     };
     let of_throughput = throughput_of_5_mbit();
     let of_loss = Objective {

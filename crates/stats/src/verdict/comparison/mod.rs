@@ -9,11 +9,12 @@ use super::influence::{
     PairOfValues, Span, has_applications, idle_delay, mean_offered, pairs_of, sends,
 };
 use super::runs::{RunCount, SampleKind};
-use super::{DecidedBy, Indicator, Outcome};
+use super::{DecidedBy, Outcome, indicator};
 use crate::backend::BackendKind;
 use crate::description::{Margins, StudyDescription};
 use crate::observations::{Observations, RunObservation};
 use crate::published::PublishedOutcome;
+use crate::quantity::Quantity;
 use changes::{only_in, published_changes, verdict_changes};
 use serde::Serialize;
 use std::fmt;
@@ -340,24 +341,25 @@ impl<'a> Comparing<'a> {
         };
         let throughput = throughput_indicator(cell, margins.throughput_relative);
         let indicators = if has_applications {
-            Indicator::of_applications(Indicator::Goodput).to_vec()
+            let goodput = [Quantity::Goodput];
+            goodput.into_iter().chain(indicator::TIMES).collect()
         } else {
-            Indicator::compared(margins.delay_of, throughput).to_vec()
+            indicator::of_packets(margins.delay_of, throughput).to_vec()
         };
-        for indicator in indicators {
-            let pairs = cell.pairs(indicator);
+        for quantity in indicators {
+            let pairs = cell.pairs(quantity);
             let none = RunCount {
                 sample: cell.sample,
                 ..RunCount::none(&margins)
             };
             let mirrored: Vec<PairOfValues> = pairs.iter().map(PairOfValues::mirrored).collect();
             let [worse, better] =
-                [&pairs, &mirrored].map(|pairs| pairs_of(indicator, pairs, &margins, none));
+                [&pairs, &mirrored].map(|pairs| pairs_of(quantity, pairs, &margins, none));
             let Some((numbers, better)) = worse.zip(better) else {
                 // Without a packet there is no delay; throughput and loss show that.
                 continue;
             };
-            if indicator.falls() && numbers.reference <= Some(0.0) {
+            if quantity.is_better_if_more() && numbers.reference <= Some(0.0) {
                 self.skip(&names, "it received nothing in A");
                 continue;
             }
@@ -388,9 +390,9 @@ impl<'a> Comparing<'a> {
 
 impl Cell<'_> {
     /// An indicator in runs of both sides. Runs that have nothing in common are as good a pair as any.
-    fn pairs(&self, indicator: Indicator) -> Vec<PairOfValues> {
-        let of_a = |run| indicator.of(run, self.slices.0, self.smallest_ns.0);
-        let of_b = |run| indicator.of(run, self.slices.1, self.smallest_ns.1);
+    fn pairs(&self, quantity: Quantity) -> Vec<PairOfValues> {
+        let of_a = |run| indicator::value(quantity, run, self.slices.0, self.smallest_ns.0);
+        let of_b = |run| indicator::value(quantity, run, self.slices.1, self.smallest_ns.1);
         let pair = |treatment, reference| PairOfValues {
             treatment,
             reference,
@@ -411,7 +413,7 @@ impl Cell<'_> {
 
 /// The received rate where a slice sends the same on both sides, within the margin, and else its share of what it
 /// sends, as in influence.
-fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Indicator {
+fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Quantity {
     let a = mean_offered(cell.a.iter().copied(), cell.slices.0);
     let b = mean_offered(cell.b.iter().copied(), cell.slices.1);
     let reacts = |runs: &[&RunObservation], slice: usize| {
@@ -420,8 +422,8 @@ fn throughput_indicator(cell: &Cell<'_>, margin: f64) -> Indicator {
     };
     let any_tcp = reacts(&cell.a, cell.slices.0) || reacts(&cell.b, cell.slices.1);
     match a.zip(b) {
-        Some((a, b)) if !any_tcp && (a - b).abs() > margin * a.min(b) => Indicator::ReceivedShare,
-        _ => Indicator::Throughput,
+        Some((a, b)) if !any_tcp && (a - b).abs() > margin * a.min(b) => Quantity::ReceivedShare,
+        _ => Quantity::Throughput,
     }
 }
 

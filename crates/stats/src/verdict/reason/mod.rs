@@ -5,11 +5,12 @@ mod objective;
 pub use objective::objective_value;
 
 use super::{
-    BoundCheck, DecidedBy, Deciding, Indicator, InfluenceTest, InfluenceVerdict, IsolationVerdict,
+    BoundCheck, DecidedBy, Deciding, InfluenceTest, InfluenceVerdict, IsolationVerdict,
     ObjectivesVerdict, Outcome, PolicyVerdict, ReallocationVerdict, RunCount, SampleKind,
     ScalabilityVerdict, Scale,
 };
 use crate::description::SliceLimit;
+use crate::quantity::{Quantity, Unit};
 use crate::words::{self, percent, share};
 use std::fmt;
 
@@ -21,26 +22,6 @@ impl fmt::Display for Outcome {
             Self::Partial => "partial",
             Self::Inconclusive => "inconclusive",
             Self::NotTested => "not tested",
-        })
-    }
-}
-
-impl fmt::Display for Indicator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Throughput => "throughput",
-            Self::ReceivedShare => "received share of the rate sent",
-            Self::LossRatio => "loss ratio",
-            Self::DelayMean => "mean delay",
-            Self::DelayP99 => "p99 delay",
-            Self::QueueingDelayMean => "mean queueing delay",
-            Self::QueueingDelayP99 => "p99 queueing delay",
-            Self::Goodput => "goodput",
-            Self::GoodputWithinShare => "goodput within the share",
-            Self::CompletionTimeMean => "mean completion time",
-            Self::CompletionTimeP99 => "p99 completion time",
-            Self::RequestLatencyMean => "mean request latency",
-            Self::RequestLatencyP99 => "p99 request latency",
         })
     }
 }
@@ -404,7 +385,11 @@ impl DecidedBy {
     pub fn absolute(&self) -> Option<String> {
         let indicator = self.indicator?;
         let (reference, treatment) = (self.reference?, self.treatment?);
-        Some(indicator.changes(reference, treatment))
+        let value = |value: f64| match indicator.unit() {
+            Unit::Ratio => share(value),
+            unit => unit.text(value, 4),
+        };
+        Some(format!("{} → {}", value(reference), value(treatment)))
     }
 
     /// A worsening in the direction in which the indicator moves: throughput that worsens falls, delay and loss rise.
@@ -414,24 +399,11 @@ impl DecidedBy {
     }
 }
 
-impl Indicator {
-    /// Two of its values: "200 µs → 408 µs".
-    #[must_use]
-    pub fn changes(self, from: f64, to: f64) -> String {
-        let value = |value: f64| match self {
-            indicator if indicator.is_rate() => words::rate(value),
-            Self::LossRatio | Self::ReceivedShare => share(value),
-            _ => words::time(value),
-        };
-        format!("{} → {}", value(from), value(to))
-    }
-}
-
 impl Scale {
     /// A worsening of an indicator, as its change.
     #[must_use]
-    pub fn change(self, indicator: Option<Indicator>, worsening: f64) -> String {
-        let falls = indicator.is_some_and(Indicator::falls);
+    pub fn change(self, indicator: Option<Quantity>, worsening: f64) -> String {
+        let falls = indicator.is_some_and(Quantity::is_better_if_more);
         signed(self, if falls { -worsening } else { worsening })
     }
 }
