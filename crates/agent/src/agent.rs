@@ -5,7 +5,7 @@ use crate::decisions::Decisions;
 use crate::mailbox::Mailbox;
 use crate::reconcile::Reconciler;
 use crate::refusals::RefusalLog;
-use crate::session::{self, Announcement, Followed};
+use crate::session::{self, AgentParams, Announcement, Event, Followed};
 use crate::store::{Opened, Record, StateError, Store};
 use crate::terms;
 use slicewise_api::{Acknowledgement, CounterReport, Desired, GatewayAnnouncement};
@@ -18,9 +18,8 @@ use slicewise_live::log;
 use slicewise_live::sys::time;
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
 /// How often counters are reported.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
@@ -30,25 +29,6 @@ const WRITE_AGAIN: Duration = Duration::from_secs(1);
 const MOST_TOGETHER: usize = 4096;
 /// Slices whose flows are counted at a time.
 const MOST_FLOWS_WANTED: usize = 8;
-
-/// What an agent does, and for whom.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentParams {
-    /// The address of the controller.
-    pub url: String,
-    /// The gateway's name there.
-    pub name: String,
-    /// The name of its link there.
-    pub link: String,
-    /// The file with the token, if the controller asks for one.
-    pub token_file: Option<PathBuf>,
-    /// Certificates (PEM) of authorities to trust, instead of those of the system.
-    pub certificate_authority: Option<PathBuf>,
-    /// The file in which slices are kept.
-    pub state: PathBuf,
-    /// Memory that what the controller wants may take while it is read, about, bytes: as much as frames have.
-    pub memory_bytes: u64,
-}
 
 /// An agent that has read its state.
 #[derive(Debug)]
@@ -69,27 +49,6 @@ struct Connected {
     events: Sender<Event>,
     incoming: Receiver<Event>,
     status: Arc<ControllerStatus>,
-}
-
-/// What the thread that decides is told.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// By the forwarding thread.
-    Answer(Answer),
-    /// By the controller.
-    Desired {
-        desired: Box<Desired>,
-        /// An operator said that its store is to be followed, whatever was followed before.
-        is_adopted: bool,
-        /// Receives the result: taken, or why not.
-        taken: SyncSender<Result<(), String>>,
-    },
-    /// The controller cannot be reached.
-    Away,
-    /// The controller knows this.
-    Acknowledged(Box<Acknowledgement>),
-    /// The controller wants to know the flows of these slices.
-    FlowsWanted(Vec<String>),
 }
 
 impl Agent {

@@ -18,5 +18,6 @@ mod session;
 mod store;
 mod terms;
 
-pub use agent::{Agent, AgentParams};
+pub use agent::Agent;
+pub use session::AgentParams;
 pub use store::StateError;

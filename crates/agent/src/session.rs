@@ -1,12 +1,14 @@
 //! The threads that talk to the controller.
 
-use crate::agent::{AgentParams, Event};
 use crate::mailbox::Mailbox;
-use slicewise_api::{Client, ClientError, ClientParams, Desired, GatewayAnnouncement, OTHER_STORE};
-use slicewise_live::gateway::ControllerStatus;
+use slicewise_api::{
+    Acknowledgement, Client, ClientError, ClientParams, Desired, GatewayAnnouncement, OTHER_STORE,
+};
+use slicewise_live::gateway::{Answer, ControllerStatus};
 use slicewise_live::log;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,6 +31,46 @@ const TOLD_ANSWER_MAX: u64 = 1 << 20;
 const REASON_CHARS_MAX: usize = 500;
 /// What was refused is announced again after this: slices that were removed may have made room.
 const ANNOUNCE_AGAIN: Duration = Duration::from_secs(10);
+
+/// What an agent does, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentParams {
+    /// The address of the controller.
+    pub url: String,
+    /// The gateway's name there.
+    pub name: String,
+    /// The name of its link there.
+    pub link: String,
+    /// The file with the token, if the controller asks for one.
+    pub token_file: Option<PathBuf>,
+    /// Certificates (PEM) of authorities to trust, instead of those of the system.
+    pub certificate_authority: Option<PathBuf>,
+    /// The file in which slices are kept.
+    pub state: PathBuf,
+    /// Memory that what the controller wants may take while it is read, about, bytes: as much as frames have.
+    pub memory_bytes: u64,
+}
+
+/// What the thread that decides is told.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// By the forwarding thread.
+    Answer(Answer),
+    /// By the controller.
+    Desired {
+        desired: Box<Desired>,
+        /// An operator said that its store is to be followed, whatever was followed before.
+        is_adopted: bool,
+        /// Receives the result: taken, or why not.
+        taken: SyncSender<Result<(), String>>,
+    },
+    /// The controller cannot be reached.
+    Away,
+    /// The controller knows this.
+    Acknowledged(Box<Acknowledgement>),
+    /// The controller wants to know the flows of these slices.
+    FlowsWanted(Vec<String>),
+}
 
 /// What the gateway announces, which a reload may change.
 #[derive(Debug)]
@@ -166,7 +208,7 @@ pub(crate) struct Session {
 impl Session {
     fn client(&self, backoff: &Backoff) -> Result<Client, ClientError> {
         let params = &self.params;
-        let read = |file: &std::path::PathBuf| {
+        let read = |file: &PathBuf| {
             std::fs::read_to_string(file).map_err(|error| {
                 ClientError::Params(format!(
                     "the token cannot be read: {}: {error}",

@@ -1,6 +1,5 @@
 //! TCP connections at the sending point, and pairs of opposite flows.
 
-use crate::pass::FlowObserver;
 use slicewise_capture::TcpSegment;
 use slicewise_capture::tcp::TcpTracker;
 use slicewise_stats::flow::{RoundTripFigures, TcpFigures};
@@ -144,4 +143,13 @@ impl FlowObserver for Connections {
             });
         }
     }
+}
+
+/// Receives what the sending point saw besides sightings.
+pub(crate) trait FlowObserver {
+    /// All flows of the sending point so far, in numeric order.
+    fn on_flows(&mut self, _flows: &[Headers]) {}
+
+    /// TCP segments of the sending point, in the order of its sightings.
+    fn on_segments(&mut self, _segments: &[TcpSegment]) {}
 }

@@ -1,10 +1,10 @@
 //! The packets of two points on one time axis: if a clock was set during the run, its times are
 //! corrected.
 
+use crate::connections::FlowObserver;
 use crate::feed::{Batch, Feed};
-use crate::offload::Segments;
+use crate::offload::{Segments, Side};
 use crate::params::AnalysisError;
-use crate::pass::FlowObserver;
 use slicewise_capture::matching::{Alignment, JumpView, Shift};
 use slicewise_capture::{Jump, MOST_WRONG_STAMPS, PointFacts, SORT_WINDOW_NS, Sighting};
 use slicewise_wire::Headers;
@@ -22,13 +22,6 @@ const MOST_LONG_LOOKS: usize = 1 << 10;
 
 /// Steps and wrong timestamps listed; further ones are only counted.
 pub(crate) const MOST_NAMED: usize = 16;
-
-/// One of the two points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    Sent,
-    Received,
-}
 
 /// A clock step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -345,15 +338,6 @@ impl<'a, B: FlowObserver> Ends<'a, B> {
             back_ns.saturating_add(by_ns).unsigned_abs() <= self.largest_delay_ns
         });
         (stretch <= MOST_WRONG_STAMPS && returns).then_some(stretch)
-    }
-}
-
-impl Side {
-    const fn other(self) -> Self {
-        match self {
-            Self::Sent => Self::Received,
-            Self::Received => Self::Sent,
-        }
     }
 }
 

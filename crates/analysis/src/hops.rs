@@ -1,9 +1,10 @@
 //! Points between the two ends: each hop is measured in a separate pass.
 
+use crate::connections::FlowObserver;
 use crate::connections::FlowPairs;
 use crate::describe;
 use crate::params::{AnalysisError, AnalysisParams};
-use crate::pass::{FlowObserver, Pair, Watch};
+use crate::pass::{Pair, Watch};
 use crate::ways;
 use slicewise_capture::Sighting;
 use slicewise_capture::matching::{MatchObserver, SendOrder};

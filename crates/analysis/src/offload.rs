@@ -2,7 +2,6 @@
 //! merges them (TSO, GSO, GRO, LRO). Such packets never match and would count as lost.
 
 use crate::connections::FlowPairs;
-use crate::ends::Side;
 use crate::slices::FlowName;
 use slicewise_capture::matching::{FlowDirection, MatchObserver};
 use slicewise_capture::{Sighting, TcpSegment};
@@ -271,3 +270,19 @@ const LEAST_SAMPLES: u64 = 4;
 
 /// One in this many of the segments examined must differ.
 const LEAST_SHARE: u64 = 50;
+
+/// One of the two points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sent,
+    Received,
+}
+
+impl Side {
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Sent => Self::Received,
+            Self::Received => Self::Sent,
+        }
+    }
+}

@@ -1,11 +1,12 @@
 //! One pass over the captures of two points: each is read by its own thread, and matched here.
 
-use crate::ends::{Ends, PointTimes, Side};
+use crate::connections::FlowObserver;
+use crate::ends::{Ends, PointTimes};
 use crate::feed::Feed;
-use crate::offload::Segments;
+use crate::offload::{Segments, Side};
 use crate::params::AnalysisError;
 use slicewise_capture::matching::{MatchCounts, MatchObserver, MatchParams, Matcher, drive};
-use slicewise_capture::{CaptureError, Point, PointFacts, Progress, Sighting, TcpSegment};
+use slicewise_capture::{CaptureError, Point, PointFacts, Progress, Sighting};
 use slicewise_wire::Headers;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -26,15 +27,6 @@ pub trait Watch {
     fn is_interrupted(&self) -> bool {
         false
     }
-}
-
-/// Receives what the sending point saw besides sightings.
-pub(crate) trait FlowObserver {
-    /// All flows of the sending point so far, in numeric order.
-    fn on_flows(&mut self, _flows: &[Headers]) {}
-
-    /// TCP segments of the sending point, in the order of its sightings.
-    fn on_segments(&mut self, _segments: &[TcpSegment]) {}
 }
 
 /// The first packets of both points.

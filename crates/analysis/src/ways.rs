@@ -2,11 +2,12 @@
 
 use crate::changed::OneEndedFlows;
 use crate::clocks::Clocks;
+use crate::connections::FlowObserver;
 use crate::connections::FlowPairs;
 use crate::describe;
 use crate::offload::OneEnded;
 use crate::params::AnalysisError;
-use crate::pass::{self, FlowObserver, Pair, PassFacts, Prefix, Watch};
+use crate::pass::{self, Pair, PassFacts, Prefix, Watch};
 use slicewise_capture::Sighting;
 use slicewise_capture::clock::DelayFloor;
 use slicewise_capture::matching::{

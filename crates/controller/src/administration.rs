@@ -3,14 +3,13 @@
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::slices::{Hop, Stored, TenantState, gateway_slice};
-use crate::store::{EventNote, Failed, Row, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, Row, RowExt, Tx, hexadecimal, number};
 use sha2::{Digest, Sha256};
 use slicewise_api::{
     AuditEntry, AuditPage, EventKind, Invalid, NewToken, Scope, Tenant, TenantRecord, TokenCreated,
     TokenRecord, check_name,
 };
 use sqlx::AnyConnection;
-use std::fmt::Write as _;
 
 /// Entries of one part of the audit log.
 const AUDIT_PAGE: i64 = 500;
@@ -295,14 +294,4 @@ pub(crate) async fn audit(
 /// SHA-256, in hexadecimal.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
-}
-
-/// Hexadecimal digits, two for each byte.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

@@ -1,7 +1,7 @@
 //! Events, as lists.
 
 use crate::actor::Actor;
-use crate::store::{Row, RowExt, number};
+use crate::sql::{Row, RowExt, number};
 use slicewise_api::{Event, EventKind, EventPage};
 use sqlx::AnyConnection;
 

@@ -2,8 +2,9 @@
 
 use crate::actor::Actor;
 use crate::refusal::Refusal;
+use crate::rules;
 use crate::slices::{Applied, Guard, apply_any};
-use crate::store::{Failed, Row, RowExt, Tx, number};
+use crate::sql::{Failed, Row, RowExt, Tx, number};
 use futures_util::TryStreamExt;
 use slicewise_api::{Change, GenerationPage, GenerationRecord, Slice, SliceChange};
 use sqlx::AnyConnection;
@@ -53,7 +54,7 @@ pub(crate) async fn get(
     number: u64,
 ) -> Result<Option<GenerationRecord>, sqlx::Error> {
     let select = sqlx::query("SELECT * FROM generations WHERE generation = $1");
-    let select = select.bind(crate::store::number(number));
+    let select = select.bind(crate::sql::number(number));
     let Some(row) = select.fetch_optional(&mut *connection).await? else {
         return Ok(None);
     };
@@ -135,7 +136,9 @@ pub(crate) async fn restore(
     let reason = format!("restore of generation {to}");
     // As many as it takes: it was all there once.
     let mut candidates = u64::from(u32::MAX);
-    apply_any(tx, actor, changes, Some(&reason), None, &mut candidates).await
+    let applied = apply_any(tx, actor, changes, Some(&reason), None, &mut candidates).await?;
+    rules::end_with(tx, &applied.removed).await?;
+    Ok(applied)
 }
 
 /// What to change so that slices are those of generation `to`, in the order of their names. Its memory is that of the slices that differ, however

@@ -19,6 +19,7 @@ mod process;
 mod refusal;
 mod rules;
 mod slices;
+mod sql;
 mod store;
 
 pub use http::{ServeError, ServeParams, TlsParams, description, serve, serve_on};
@@ -26,7 +27,7 @@ pub use process::{
     ControllerError, run, run_adopt, run_backup, run_check, run_restore, run_token_add,
     run_token_list, run_token_remove,
 };
+pub use sql::{Clock, Dialect, SystemClock};
 pub use store::{
-    BackupError, CHECK_ADVICE, Clock, Dialect, Location, LocationError, Store, StoreError,
-    SystemClock, backup, restore,
+    BackupError, CHECK_ADVICE, Location, LocationError, Store, StoreError, backup, restore,
 };

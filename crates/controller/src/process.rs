@@ -4,9 +4,10 @@ use crate::administration;
 use crate::gateways::adopt;
 use crate::http::{ServeError, ServeParams, serve};
 use crate::refusal::Refusal;
+use crate::sql::Answer;
 use crate::store::{
-    Answer, BackupError, Location, Request, Restored, Store, StoreError, backup, check,
-    check_at_start, restore, work,
+    BackupError, Location, Request, Restored, Store, StoreError, backup, check, check_at_start,
+    restore, work,
 };
 use slicewise_api::{NewToken, TokenCreated, TokenRecord};
 use std::io;

@@ -1,6 +1,5 @@
 //! Why a request is refused: problem details (RFC 9457) and the event that it leaves.
 
-use crate::store::EventNote;
 use slicewise_api::{Invalid, OfferAnswer, Problem};
 
 /// A request that is refused.
@@ -166,4 +165,15 @@ impl From<Invalid> for Refusal {
     fn from(invalid: Invalid) -> Self {
         Self::invalid(invalid)
     }
+}
+
+/// An event to be noted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct EventNote {
+    pub(crate) slice: String,
+    pub(crate) tenant: String,
+    pub(crate) gateway: String,
+    pub(crate) generation: Option<u64>,
+    pub(crate) actor: String,
+    pub(crate) reason: String,
 }

@@ -4,7 +4,7 @@
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::slices::{Stored, apply};
-use crate::store::{EventNote, Failed, Row, RowExt, Tx};
+use crate::sql::{EventNote, Failed, Row, RowExt, Tx};
 use serde::{Deserialize, Serialize};
 use slicewise_api::{
     Change, CounterReport, Direction, EventKind, Rule, RuleRecord, Scope, Slice, SliceState, Terms,
@@ -192,12 +192,18 @@ pub(crate) async fn remove(tx: &mut Tx, name: &str, why: &str) -> Result<bool, F
 }
 
 /// Ends the rules of slices that are removed: another slice may get the name, and is none that the rule was made for.
-pub(crate) async fn end_with(tx: &mut Tx, removed: &[&str]) -> Result<(), Failed> {
+pub(crate) async fn end_with(tx: &mut Tx, removed: &[String]) -> Result<(), Failed> {
+    if removed.is_empty() {
+        return Ok(());
+    }
     let rows = sqlx::query("SELECT * FROM rules ORDER BY name");
     for row in rows.fetch_all(tx.connection()).await? {
         let stored = StoredRule::of(&row)?;
         let [from, to] = [&stored.rule.from, &stored.rule.to].map(String::as_str);
-        let Some(gone) = [to, from].into_iter().find(|name| removed.contains(name)) else {
+        let Some(gone) = [to, from]
+            .into_iter()
+            .find(|&name| removed.iter().any(|removed| removed == name))
+        else {
             continue;
         };
         let reason = format!("slice `{gone}` is removed");

@@ -3,9 +3,6 @@
 use crate::frame_memory::{FrameId, FrameMemory};
 use std::io;
 
-/// Maximum number of frames received from a port at a time, so that neither direction waits long for the other.
-pub const BATCH: usize = 64;
-
 /// A frame that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
@@ -71,7 +68,7 @@ impl Unsent {
 
 /// One interface, as the engine sees it.
 pub trait Port {
-    /// Append to `arrivals` frames that have arrived, at most [`BATCH`].
+    /// Append to `arrivals` frames that have arrived, at most [`BATCH`](crate::frame_memory::BATCH).
     ///
     /// # Errors
     /// Where the interface has gone or is down; the port is of no use then.

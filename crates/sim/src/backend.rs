@@ -13,15 +13,17 @@ use crate::measurement::Measurement;
 use crate::network::{self, Network};
 use crate::observer::{FlowId, Observer};
 use crate::population;
+use crate::port::{Node, PortId};
 use crate::queue_lengths::{QueueLengthRecords, QueueLengths};
+use crate::run::{collector, failed, unsupported};
 use crate::scheduler_delay::SchedulerDelays;
 use crate::timeline::{self, Begun};
-use crate::topology::{FlowParams, Node, PortId, Topology};
+use crate::topology::{FlowParams, Topology};
 use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use path::{back, egress_link, flow_control, forwarding, is_as_fast, way_back};
 use slicewise_capture::store::make_folders;
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
-use slicewise_stats::collect::{CollectorMemory, CollectorParams, MeasuredSlice, RunCollector};
+use slicewise_stats::collect::CollectorMemory;
 use slicewise_stats::path::run_components;
 use slicewise_stats::queues::ElephantRecord;
 use slicewise_stats::record::{DropCount, LinkLoss, RunKey, RunRecord};
@@ -490,33 +492,4 @@ fn seeds_of_connections<'a>(
         let flows = u64::from(params.application.connections()) * 2;
         (0..flows).map(move |flow| Random::stream(seed, CONNECTIONS_STREAM + flow).below(u64::MAX))
     })
-}
-
-/// Returns the collector of figures for a run of `study` under a scenario.
-pub(crate) fn collector(study: &Study, scenario: usize) -> Result<RunCollector, RunError> {
-    let slices = study.slices.iter();
-    let slices = slices.map(|slice| MeasuredSlice::new(&slice.name, slice.objective.as_ref()));
-    RunCollector::new(CollectorParams {
-        slices: slices.collect(),
-        duration: study.duration,
-        bin: study.measure.bin,
-        cycle: study.cycle(scenario),
-    })
-    .and_then(|collector| collector.with_phases(study.measured_phases()))
-    .map(|collector| match study.measure.medians {
-        true => collector.with_medians(),
-        false => collector,
-    })
-    .map_err(failed)
-}
-
-pub(crate) fn failed(error: impl std::fmt::Display) -> RunError {
-    RunError::Failed(error.to_string())
-}
-
-pub(crate) fn unsupported(what: &str) -> RunError {
-    RunError::Unsupported {
-        backend: SIMULATOR.id.to_owned(),
-        what: what.to_owned(),
-    }
 }

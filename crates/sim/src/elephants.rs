@@ -3,7 +3,7 @@
 use crate::device::{Forwarding, Plane};
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::topology::PortId;
+use crate::port::PortId;
 use slicewise_dataplane::Pipeline;
 use slicewise_stats::queues::ElephantRecord;
 

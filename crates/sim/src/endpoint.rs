@@ -1,7 +1,6 @@
 //! Endpoints: the network adapter that sends, and the one that receives and raises interrupts.
 
-use crate::flow_control::PRIORITIES;
-use crate::packet::Packet;
+use crate::packet::{PRIORITIES, Packet};
 use slicewise_traffic::Random;
 use slicewise_transport::Segment;
 use slicewise_units::{Duration, Instant};

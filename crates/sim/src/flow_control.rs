@@ -5,20 +5,12 @@
 //! frame back on that link, and again before the pause ends; at the low mark it sends one that ends the pause. Pause frames
 //! wait for the frame that is being sent and for nothing else.
 
-use crate::device::Forwarding;
 use crate::event::Place;
-use crate::network::Network;
-use crate::observer::Observer;
-use crate::packet::{Packet, PacketId};
-use crate::port::{Egress, Port};
-use crate::topology::PortId;
-use crate::wires::Wires;
+use crate::packet::PRIORITIES;
 use slicewise_study::FlowControlParams;
 use slicewise_units::{BitRate, Duration, Instant};
 use std::collections::VecDeque;
 
-/// Priorities of IEEE 802.1Q.
-pub(crate) const PRIORITIES: usize = 8;
 /// Two ports that have paused each other for so many of the longest pauses do not begin again by themselves.
 const STORM_PAUSES: u64 = 3;
 
@@ -114,7 +106,7 @@ impl FlowControl {
 
     /// A frame was dropped because there was no room for it. The sender is paused for it as well: it may be that no whole frame fits
     /// between the high mark and the buffer. Not where so little waits that nothing would let the sender go on.
-    fn on_refused(&self, priority: u8) -> Option<(usize, Wish)> {
+    pub(crate) fn on_refused(&self, priority: u8) -> Option<(usize, Wish)> {
         let priority = self.counted(priority);
         let is_lifted = self.waiting[priority] > self.params.low.bytes();
         (is_lifted && !self.pauses[priority]).then_some((priority, Wish::Pause))
@@ -178,108 +170,6 @@ impl FlowControl {
         self.storm_since = self.storm_since.min(now);
         let lasts = self.longest_pause.nanos().saturating_mul(STORM_PAUSES);
         now >= self.storm_since.saturating_add(Duration::from_nanos(lasts))
-    }
-}
-
-impl<O: Observer> Wires<O> {
-    /// Returns true if flow control lets a packet that has arrived at a device wait for `port`.
-    #[inline(always)]
-    pub(crate) fn has_room<F>(&self, port: &Port<F>, packet: &Packet) -> bool {
-        // Most networks have no flow control.
-        self.flow_controls.is_empty()
-            || port.control_of(packet.flow).is_none_or(|control| {
-                self.flow_controls[control].has_room(packet.priority(), packet.l2_bytes)
-            })
-    }
-
-    /// A packet waits for `port`.
-    #[inline(always)]
-    pub(crate) fn on_waiting<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
-        self.count(port, id, now, FlowControl::on_queued);
-    }
-
-    /// There was no room for a packet to `port`.
-    pub(crate) fn on_refused<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
-        self.count(port, id, now, |control, priority, _| {
-            control.on_refused(priority)
-        });
-    }
-
-    /// A packet no longer waits for `port`: it is sent, or was dropped.
-    #[inline(always)]
-    pub(crate) fn on_gone<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
-        self.count(port, id, now, FlowControl::on_left);
-    }
-
-    #[inline(always)]
-    fn count<F>(
-        &mut self,
-        port: &Port<F>,
-        id: PacketId,
-        now: Instant,
-        counted: fn(&mut FlowControl, u8, u32) -> Option<(usize, Wish)>,
-    ) {
-        if !self.flow_controls.is_empty() {
-            let flow = self.packets.get(id).flow;
-            if let Some(control) = port.control_of(flow) {
-                self.count_under(control, id, now, counted);
-            }
-        }
-    }
-
-    /// Count a packet under a flow control, and send the pause frame that follows from it.
-    #[inline(never)]
-    fn count_under(
-        &mut self,
-        control: usize,
-        id: PacketId,
-        now: Instant,
-        counted: fn(&mut FlowControl, u8, u32) -> Option<(usize, Wish)>,
-    ) {
-        let packet = self.packets.get(id);
-        let counting = &mut self.flow_controls[control];
-        if let Some((priority, wish)) = counted(counting, packet.priority(), packet.l2_bytes) {
-            self.tell(control, priority, wish, now);
-        }
-    }
-
-    /// Send a pause frame.
-    #[cold]
-    fn tell(&mut self, control: usize, priority: usize, wish: Wish, now: Instant) {
-        let arrival = self.transmit_pause(self.flow_controls[control].back, now);
-        let control = &mut self.flow_controls[control];
-        control.on_sent(priority, wish, now, arrival);
-        self.events.schedule(control.next_event(), control.place);
-    }
-}
-
-impl<F: Forwarding, O: Observer> Network<F, O> {
-    /// Senders heed pause frames, and pause frames are sent again. Returns the ends of the link if they have paused each
-    /// other for good.
-    pub(crate) fn on_flow_control(&mut self, index: u32, now: Instant) -> Option<[PortId; 2]> {
-        let mut is_storm = false;
-        let index = index as usize;
-        let FlowControl { sender, back, .. } = self.wires.flow_controls[index];
-        while let Some(pause) = self.wires.flow_controls[index].next_heeded(now) {
-            let of_priority = match &mut self.ports[sender as usize].egress {
-                Egress::Adapter(ring) => ring.pause(pause.priority, pause.until),
-                Egress::Ahead | Egress::Forwarding(_) => false,
-            };
-            if !of_priority {
-                self.wires.pause(sender, pause.until);
-            }
-            let mutual =
-                self.wires.link(sender).is_paused(now) && self.wires.link(back).is_paused(now);
-            is_storm |= self.wires.flow_controls[index].on_paused(mutual, now);
-            self.transmit(sender, now);
-        }
-        while let Some(priority) = self.wires.flow_controls[index].next_repeated(now) {
-            self.wires.tell(index, priority, Wish::Pause, now);
-        }
-        let control = &self.wires.flow_controls[index];
-        let (at, place) = (control.next_event(), control.place);
-        self.wires.events.schedule(at, place);
-        is_storm.then_some([PortId::of(sender), PortId::of(back)])
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod backend;
 pub mod capture;
+mod carry;
 pub mod device;
 mod elephants;
 pub mod endpoint;
@@ -26,6 +27,7 @@ pub mod packet;
 mod population;
 mod port;
 mod queue_lengths;
+mod run;
 mod scheduler_delay;
 mod sources;
 mod timeline;
@@ -37,6 +39,7 @@ pub use backend::Simulator;
 pub use measurement::Measurement;
 pub use network::{Network, Outcome};
 pub use observer::{FlowId, Observer};
+pub use port::{Node, PortId};
 pub use scheduler_delay::SchedulerDelays;
-pub use topology::{FlowParams, Node, PortId, Topology, TopologyError};
+pub use topology::{FlowParams, Topology, TopologyError};
 pub use transport::{ApplicationFlows, SeriesParams, Transports};

@@ -4,7 +4,7 @@ use crate::device::{Forwarding, Plane};
 use crate::impairment::Lost;
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::topology::PortId;
+use crate::port::PortId;
 use slicewise_dataplane::hqos::{Hqos, HqosCounters, HqosPlace};
 use slicewise_dataplane::{ClassCounters, DropReason, Pipeline};
 use slicewise_model::hqos::queue_name;

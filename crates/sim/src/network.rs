@@ -7,12 +7,12 @@
 
 use crate::device::{Forwarding, Offered};
 use crate::event::Event;
+use crate::flow_control::{FlowControl, Wish};
 use crate::impairment::Impairments;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId};
-use crate::port::{Classes, Egress, Port};
+use crate::port::{Classes, Egress, Port, PortId};
 use crate::sources::{Chain, Sending};
-use crate::topology::PortId;
 use crate::transport::Transports;
 use crate::wires::{Delivered, Wires};
 use slicewise_dataplane::{Frame, Verdict};
@@ -33,15 +33,6 @@ pub struct Network<F, O> {
     chains: Vec<Chain>,
     pub(crate) transports: Transports,
     storm: Option<[PortId; 2]>,
-}
-
-/// A device: its ports are among those of the network.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Device {
-    /// The port that sends each flow's packets to it.
-    pub(crate) ingress_of_flow: Vec<u32>,
-    /// The egress port of each flow's packets.
-    pub(crate) egress_of_flow: Vec<u32>,
 }
 
 /// A flow in a running network.
@@ -193,6 +184,34 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             now = next_at;
             wires.events.handled += 1;
         }
+    }
+
+    /// Senders heed pause frames, and pause frames are sent again. Returns the ends of the link if they have paused each
+    /// other for good.
+    fn on_flow_control(&mut self, index: u32, now: Instant) -> Option<[PortId; 2]> {
+        let mut is_storm = false;
+        let index = index as usize;
+        let FlowControl { sender, back, .. } = self.wires.flow_controls[index];
+        while let Some(pause) = self.wires.flow_controls[index].next_heeded(now) {
+            let of_priority = match &mut self.ports[sender as usize].egress {
+                Egress::Adapter(ring) => ring.pause(pause.priority, pause.until),
+                Egress::Ahead | Egress::Forwarding(_) => false,
+            };
+            if !of_priority {
+                self.wires.pause(sender, pause.until);
+            }
+            let mutual =
+                self.wires.link(sender).is_paused(now) && self.wires.link(back).is_paused(now);
+            is_storm |= self.wires.flow_controls[index].on_paused(mutual, now);
+            self.transmit(sender, now);
+        }
+        while let Some(priority) = self.wires.flow_controls[index].next_repeated(now) {
+            self.wires.tell(index, priority, Wish::Pause, now);
+        }
+        let control = &self.wires.flow_controls[index];
+        let (at, place) = (control.next_event(), control.place);
+        self.wires.events.schedule(at, place);
+        is_storm.then_some([PortId::of(sender), PortId::of(back)])
     }
 
     /// Events that few networks have, or few of their packets.
@@ -494,11 +513,4 @@ fn offer<F: Forwarding, O: Observer>(
             wires.lose_id(id, now);
         }
     }
-}
-
-/// The packet that a frame of the data plane stands for.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "it was made of one")]
-pub(crate) const fn packet_of(frame: &Frame) -> PacketId {
-    frame.handle as PacketId
 }

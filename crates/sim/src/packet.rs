@@ -1,9 +1,13 @@
 //! Packets in transit, in a slab: no allocation per packet once the network has filled.
 
 use prefetch_index::prefetch_index;
+use slicewise_dataplane::Frame;
 use slicewise_transport::Segment;
 use slicewise_units::{FrameLengths, Instant};
 use slicewise_wire::TrafficClass;
+
+/// Priorities of IEEE 802.1Q.
+pub(crate) const PRIORITIES: usize = 8;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +193,13 @@ impl PacketStore {
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
+}
+
+/// The packet that a frame of the data plane stands for.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "it was made of one")]
+pub(crate) const fn packet_of(frame: &Frame) -> PacketId {
+    frame.handle as PacketId
 }
 
 #[cfg(test)]

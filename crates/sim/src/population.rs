@@ -5,8 +5,8 @@
 //! only the scheduler is studied. Delay is from the moment a frame arrives at the scheduler
 //! to its last bit on the link. The offered traffic does not depend on the policy.
 
-use crate::backend::{collector, failed, unsupported};
 use crate::link::Transmitter;
+use crate::run::{collector, failed, unsupported};
 use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_dataplane::{DropReason, Frame};

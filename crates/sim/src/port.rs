@@ -3,12 +3,36 @@
 use crate::device::Forwarding;
 use crate::endpoint::TransmitRing;
 use crate::event::{EventQueue, Place};
-use crate::network::packet_of;
+use crate::flow_control::{FlowControl, Wish};
 use crate::observer::Observer;
+use crate::packet::{Packet, PacketId, packet_of};
 use crate::wires::Wires;
 use slicewise_dataplane::Classifier;
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
+
+/// A node of a [`Topology`](crate::Topology), identified by the topology that created it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// An endpoint: it sends and captures, and forwards nothing.
+    Endpoint(u32),
+    /// A device: it forwards.
+    Device(u32),
+}
+
+/// A port of a node, identified by the topology that created it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub(crate) u32);
+
+impl PortId {
+    pub(crate) const fn of(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// A port of a node in a running network. Its number is also that of the link it sends on.
 #[derive(Debug, Clone)]
@@ -126,6 +150,78 @@ impl<F> Port<F> {
         } else {
             events.schedule(at, self.timer);
         }
+    }
+}
+
+impl<O: Observer> Wires<O> {
+    /// Returns true if flow control lets a packet that has arrived at a device wait for `port`.
+    #[inline(always)]
+    pub(crate) fn has_room<F>(&self, port: &Port<F>, packet: &Packet) -> bool {
+        // Most networks have no flow control.
+        self.flow_controls.is_empty()
+            || port.control_of(packet.flow).is_none_or(|control| {
+                self.flow_controls[control].has_room(packet.priority(), packet.l2_bytes)
+            })
+    }
+
+    /// A packet waits for `port`.
+    #[inline(always)]
+    pub(crate) fn on_waiting<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
+        self.count(port, id, now, FlowControl::on_queued);
+    }
+
+    /// There was no room for a packet to `port`.
+    pub(crate) fn on_refused<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
+        self.count(port, id, now, |control, priority, _| {
+            control.on_refused(priority)
+        });
+    }
+
+    /// A packet no longer waits for `port`: it is sent, or was dropped.
+    #[inline(always)]
+    pub(crate) fn on_gone<F>(&mut self, port: &Port<F>, id: PacketId, now: Instant) {
+        self.count(port, id, now, FlowControl::on_left);
+    }
+
+    #[inline(always)]
+    fn count<F>(
+        &mut self,
+        port: &Port<F>,
+        id: PacketId,
+        now: Instant,
+        counted: fn(&mut FlowControl, u8, u32) -> Option<(usize, Wish)>,
+    ) {
+        if !self.flow_controls.is_empty() {
+            let flow = self.packets.get(id).flow;
+            if let Some(control) = port.control_of(flow) {
+                self.count_under(control, id, now, counted);
+            }
+        }
+    }
+
+    /// Count a packet under a flow control, and send the pause frame that follows from it.
+    #[inline(never)]
+    fn count_under(
+        &mut self,
+        control: usize,
+        id: PacketId,
+        now: Instant,
+        counted: fn(&mut FlowControl, u8, u32) -> Option<(usize, Wish)>,
+    ) {
+        let packet = self.packets.get(id);
+        let counting = &mut self.flow_controls[control];
+        if let Some((priority, wish)) = counted(counting, packet.priority(), packet.l2_bytes) {
+            self.tell(control, priority, wish, now);
+        }
+    }
+
+    /// Send a pause frame.
+    #[cold]
+    pub(crate) fn tell(&mut self, control: usize, priority: usize, wish: Wish, now: Instant) {
+        let arrival = self.transmit_pause(self.flow_controls[control].back, now);
+        let control = &mut self.flow_controls[control];
+        control.on_sent(priority, wish, now, arrival);
+        self.events.schedule(control.next_event(), control.place);
     }
 }
 

@@ -6,7 +6,6 @@ use crate::event::{EventQueue, Place};
 use crate::flow_control::FlowControl;
 use crate::impairment::Impairments;
 use crate::link::Link;
-use crate::network::Device;
 use crate::observer::{FlowId, Observer};
 use crate::packet::{Packet, PacketId, PacketStore};
 use crate::sources::Chain;
@@ -287,4 +286,13 @@ impl<O: Observer> Wires<O> {
             self.observer.on_lost(flow, packet, now);
         }
     }
+}
+
+/// A device: its ports are among those of the network.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Device {
+    /// The port that sends each flow's packets to it.
+    pub(crate) ingress_of_flow: Vec<u32>,
+    /// The egress port of each flow's packets.
+    pub(crate) egress_of_flow: Vec<u32>,
 }

@@ -20,7 +20,7 @@ use crate::machine::ProcessorTime;
 use crate::offered::Offered;
 use crate::send_times::SendTimes;
 use crate::sender::{Sender, SendingFlow, TimeZero};
-use crate::suitability::{self, Offering};
+use crate::suitability::{Offering, sending_flow};
 use crate::tcpdump::{Captured, Capturing, Way};
 use crate::udp_sink::UdpSink;
 use crate::workspace::{CAPTURE_NAMES, Workspace};
@@ -499,34 +499,6 @@ fn failed(error: AnalysisError) -> AttemptError {
         // Analysing the same captures again would fail again; another attempt makes new ones.
         other => AttemptError::Retryable(format!("cannot analyse the captures: {other}")),
     }
-}
-
-/// A flow for our own sender, of what a source sends in order of time; `None` where it sends nothing.
-pub(crate) fn sending_flow(
-    study: &Study,
-    sources: &Sources,
-    sent: &[SourceParams],
-    seed: u64,
-) -> Result<Option<SendingFlow>, AttemptError> {
-    // Of packets of several sizes the sender needs the longest.
-    let longest = sent.iter().max_by_key(|source| source.largest.l2_bytes);
-    let departures = sources
-        .sequence(sent, &study.hosts, seed)
-        .map_err(|error| AttemptError::Failed(error.to_string()))?;
-    let Some((source, departures)) = longest.zip(departures) else {
-        return Ok(None);
-    };
-    suitability::sent_by_us(source)?;
-    let headers = &source.headers;
-    Ok(Some(SendingFlow {
-        name: source.name.clone(),
-        source: departures,
-        local: SocketAddr::new(headers.source, headers.source_port),
-        remote: SocketAddr::new(headers.destination, headers.destination_port),
-        dscp: headers.dscp,
-        header_bytes: source.largest.l2_bytes - source.largest.payload_bytes,
-        payload_bytes: source.largest.payload_bytes,
-    }))
 }
 
 #[cfg(test)]

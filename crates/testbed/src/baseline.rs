@@ -3,10 +3,10 @@
 //! Before the load, a few packets of each slice pass the device, far enough apart never to queue behind
 //! each other. Their delays are those of the machine: scheduling, timers, captures.
 
-use crate::attempt::sending_flow;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::sender::{Sender, SendingFlow, TimeZero};
+use crate::suitability::sending_flow;
 use crate::udp_sink::UdpSink;
 use slicewise_live::sys::time;
 use slicewise_stats::record::RunRecord;

@@ -5,7 +5,6 @@
 //! tags are added and removed at the ends. A second link between generator and sink bypasses the device:
 //! it carries the control connection of iperf3 during a UDP test.
 
-use crate::applications::hosts::RouteSettings;
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
 use crate::lease::{self, Lease, PREFIX, delete_namespace};
@@ -14,7 +13,8 @@ use slicewise_live::sys::namespace;
 use slicewise_live::tagging::{self, TagRule};
 use slicewise_study::ScenarioParams;
 use slicewise_traffic::application::ApplicationSourceParams;
-use slicewise_traffic::transport::CongestionControl;
+use slicewise_traffic::transport::{CongestionControl, TransportParams};
+use slicewise_units::Duration as Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
@@ -348,12 +348,51 @@ impl Plan {
     }
 }
 
+/// Linux's least time-out where nothing else is said.
+const USUAL_MIN_RTO: Span = Span::from_millis(200);
+
+/// Settings for each address that packets go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RouteSettings {
+    mtu_bytes: u32,
+    ecn: bool,
+    min_rto: Span,
+}
+
+impl RouteSettings {
+    const fn of(transport: &TransportParams) -> Self {
+        Self {
+            mtu_bytes: transport.mtu_bytes,
+            ecn: transport.ecn,
+            min_rto: transport.min_rto,
+        }
+    }
+
+    /// As `ip route` takes them, on a link with this MTU.
+    fn words(settings: Option<&Self>, link_mtu_bytes: u32) -> String {
+        let Some(settings) = settings else {
+            return format!("mtu {link_mtu_bytes}");
+        };
+        let mut words = format!("mtu {}", settings.mtu_bytes.min(link_mtu_bytes));
+        if settings.ecn {
+            words.push_str(" features ecn");
+        }
+        if settings.min_rto != USUAL_MIN_RTO {
+            // Writing to a string cannot fail.
+            let millis = settings.min_rto.nanos().div_ceil(1_000_000).max(1);
+            let _ = write!(words, " rto_min {millis}ms");
+        }
+        words
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::example;
     use insta::assert_snapshot;
     use slicewise_study::SourceParams;
+    use slicewise_traffic::transport::TcpProfile;
 
     fn scenario(change: impl FnOnce(&mut Vec<SourceParams>)) -> ScenarioParams {
         let mut scenario = example::study().scenarios.swap_remove(0);
@@ -474,5 +513,31 @@ route add 10.0.30.3 dev eth0 mtu 1500 features ecn congctl cubic");
         10.0.10.2 to 10.0.10.3: 10 Some(7)
         2001:db8::2 to 2001:db8::3: 20 None
         ");
+    }
+
+    #[test]
+    fn routes_carry_what_differs_from_a_linux_host() {
+        let usual = TransportParams::of(TcpProfile::Linux);
+        let words = |transport: TransportParams| {
+            RouteSettings::words(Some(&RouteSettings::of(&transport)), 1_500)
+        };
+        assert_eq!(words(usual), "mtu 1500");
+        assert_eq!(RouteSettings::words(None, 9_000), "mtu 9000");
+        let other = TransportParams {
+            ecn: true,
+            mtu_bytes: 1_280,
+            min_rto: Span::from_micros(4_500),
+            ..usual
+        };
+        assert_eq!(words(other), "mtu 1280 features ecn rto_min 5ms");
+        let large = TransportParams {
+            mtu_bytes: 9_000,
+            ..usual
+        };
+        assert_eq!(
+            words(large),
+            "mtu 1500",
+            "longer packets are no packets of this link"
+        );
     }
 }

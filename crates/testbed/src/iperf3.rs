@@ -1,7 +1,8 @@
 //! Sources that iperf3 can send: constant rate for the whole run, over UDP or TCP.
 
-use crate::applications::{Ends, congestion};
 use crate::command::Tool;
+use crate::congestion;
+use crate::ends::Ends;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::process::Process;

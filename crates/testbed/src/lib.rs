@@ -12,8 +12,10 @@ mod attempt;
 mod backend;
 mod baseline;
 mod command;
+mod congestion;
 mod device;
 pub mod doctor;
+mod ends;
 mod error;
 #[cfg(test)]
 mod example;

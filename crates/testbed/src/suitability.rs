@@ -4,10 +4,12 @@ use crate::applications;
 use crate::error::AttemptError;
 use crate::hosts::Plan;
 use crate::iperf3;
+use crate::sender::SendingFlow;
 use slicewise_study::{SourceParams, Study};
+use slicewise_traffic::Sources;
 use slicewise_wire::PROTOCOL_UDP;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Why a testbed cannot send the sources of a scenario: a message for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,6 +112,34 @@ fn ports_are_free(constant: &[&SourceParams], own: &[&SourceParams]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// A flow for our own sender, of what a source sends in order of time; `None` where it sends nothing.
+pub(crate) fn sending_flow(
+    study: &Study,
+    sources: &Sources,
+    sent: &[SourceParams],
+    seed: u64,
+) -> Result<Option<SendingFlow>, AttemptError> {
+    // Of packets of several sizes the sender needs the longest.
+    let longest = sent.iter().max_by_key(|source| source.largest.l2_bytes);
+    let departures = sources
+        .sequence(sent, &study.hosts, seed)
+        .map_err(|error| AttemptError::Failed(error.to_string()))?;
+    let Some((source, departures)) = longest.zip(departures) else {
+        return Ok(None);
+    };
+    sent_by_us(source)?;
+    let headers = &source.headers;
+    Ok(Some(SendingFlow {
+        name: source.name.clone(),
+        source: departures,
+        local: SocketAddr::new(headers.source, headers.source_port),
+        remote: SocketAddr::new(headers.destination, headers.destination_port),
+        dscp: headers.dscp,
+        header_bytes: source.largest.l2_bytes - source.largest.payload_bytes,
+        payload_bytes: source.largest.payload_bytes,
+    }))
 }
 
 #[cfg(test)]

@@ -574,7 +574,7 @@ impl Matcher {
 fn of_flow(positions: &mut Vec<u32>, flow: u32) -> Option<&mut u32> {
     let flow = flow as usize;
     if flow >= positions.len() {
-        if flow >= MOST_THREADED_FLOWS {
+        if flow >= super::sent_flows::MOST_THREADED_FLOWS {
             return None;
         }
         positions.resize((flow + 1).next_power_of_two(), u32::MAX);
@@ -584,9 +584,6 @@ fn of_flow(positions: &mut Vec<u32>, flow: u32) -> Option<&mut u32> {
 
 /// Packets followed in a flow before searching: the longest gap bridged.
 const FOLLOWED_IN_FLOW: u32 = 4;
-
-/// Flows with a list of their own; packets of further flows are searched for.
-pub(super) const MOST_THREADED_FLOWS: usize = 1 << 20;
 
 /// Upper limit of the window: 32 GB.
 const MOST_ENTRIES: u32 = 1 << 30;

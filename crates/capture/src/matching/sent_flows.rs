@@ -64,7 +64,7 @@ impl SentFlows {
     pub(super) fn flow(&mut self, flow: u32) -> Option<&mut SentFlow> {
         let flow = flow as usize;
         if flow >= self.0.len() {
-            if flow >= super::matcher::MOST_THREADED_FLOWS {
+            if flow >= MOST_THREADED_FLOWS {
                 return None;
             }
             let length = (flow + 1).next_power_of_two();
@@ -94,6 +94,9 @@ impl SentFlows {
         self.0.capacity() * size_of::<SentFlow>()
     }
 }
+
+/// Flows with a list of their own; packets of further flows are searched for.
+pub(super) const MOST_THREADED_FLOWS: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,10 @@
 //! A gateway says what it has in force, what it refused, and what is gone.
 
 use super::instance::Instance;
-use super::presence::require;
+use super::instance::require;
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, Hops, Stored, TenantState};
-use crate::store::{EventNote, Failed, NAMES_TOGETHER, RowExt, Tx, named, number};
+use crate::sql::{EventNote, Failed, NAMES_TOGETHER, RowExt, Tx, named, number};
 use slicewise_api::{Acknowledgement, EventKind, RefusedSlice, Slice, SliceState};
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use super::desired::is_recent;
 use super::instance::{Instance, note_refusal};
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, Stored, bounds, requests};
-use crate::store::{EventNote, Failed, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement, Problem};
 use slicewise_units::Duration;
 use std::collections::BTreeMap;

@@ -2,7 +2,8 @@
 
 use crate::actor::Actor;
 use crate::slices::{Hop, Stored};
-use crate::store::{EventNote, Failed, RowExt, Store, Tx, number};
+use crate::sql::{EventNote, Failed, RowExt, Tx, number};
+use crate::store::Store;
 use slicewise_api::{
     CounterAnswer, CounterReport, DirectionCounters, EventKind, GatewayEvent, HopCounters,
     LinkCounters, LinkCountersRecord, SliceCountersRecord, check_name,

@@ -3,7 +3,8 @@
 use super::instance::Instance;
 use crate::refusal::Refusal;
 use crate::slices::{Hop, Stored, gateway_slice};
-use crate::store::{CHANGES_KEPT, Failed, RowExt, Store, number};
+use crate::sql::{Failed, RowExt, number};
+use crate::store::{CHANGES_KEPT, Store};
 use slicewise_api::{Desired, GatewayChange, GatewaySlice, SliceState};
 use sqlx::AnyConnection;
 

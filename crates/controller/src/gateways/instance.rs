@@ -2,7 +2,7 @@
 
 use crate::log;
 use crate::refusal::Refusal;
-use crate::store::{EventNote, Failed, Row, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, Row, RowExt, Tx, number};
 use slicewise_api::{EventKind, OTHER_STORE, Problem};
 use sqlx::AnyConnection;
 
@@ -193,4 +193,15 @@ fn older_store(gateway: &str, reached: u64) -> Refusal {
         "The gateway has seen more than this store has",
         detail,
     )
+}
+
+/// Refuses unless the gateway has announced itself, is the process that asks, and follows this store.
+pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> Result<(), Failed> {
+    let select = sqlx::query("SELECT instance FROM gateways WHERE name = $1");
+    let known = select
+        .bind(gateway.to_owned())
+        .fetch_optional(tx.connection())
+        .await?;
+    let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
+    instance.check(gateway, &known, &tx.store)
 }

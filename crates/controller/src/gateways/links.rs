@@ -1,7 +1,7 @@
 //! Links as clients see them.
 
 use crate::slices::{Capacity, DirectionState};
-use crate::store::RowExt;
+use crate::sql::RowExt;
 use slicewise_api::{
     DelayClassUse, Left, LinkAnnouncement, LinkDirection, LinkDirectionRecord, LinkRecord, Promised,
 };

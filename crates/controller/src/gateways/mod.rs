@@ -15,8 +15,6 @@ pub(crate) use counters::{
     tell_interest,
 };
 pub(crate) use desired::{desired, is_news};
-pub(crate) use instance::{Instance, adopt};
+pub(crate) use instance::{Instance, adopt, require};
 pub(crate) use links::{link, links};
-pub(crate) use presence::{
-    CONNECTED, Presence, forget_gateway, gateways, mark_absent, require, touch,
-};
+pub(crate) use presence::{CONNECTED, Presence, forget_gateway, gateways, mark_absent, touch};

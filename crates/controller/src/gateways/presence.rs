@@ -1,9 +1,8 @@
 //! Which gateways are there.
 
 use super::acknowledge::finish;
-use super::instance::Instance;
 use crate::refusal::Refusal;
-use crate::store::{EventNote, Failed, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{EventKind, GatewayRecord};
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, HashMap};
@@ -70,7 +69,7 @@ pub(crate) async fn gateways(
     }
     let select = sqlx::query("SELECT * FROM gateways ORDER BY name");
     let rows = select.fetch_all(connection).await?;
-    let record = |row: &crate::store::Row| {
+    let record = |row: &crate::sql::Row| {
         let name = row.text("name")?;
         Ok(GatewayRecord {
             links: links.remove(&name).unwrap_or_default(),
@@ -182,17 +181,6 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
     let drained = rows.iter().map(|row| row.text("slice"));
     let drained: Vec<String> = drained.collect::<Result<_, _>>()?;
     finish(tx, &drained).await
-}
-
-/// Refuses unless the gateway has announced itself, is the process that asks, and follows this store.
-pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT instance FROM gateways WHERE name = $1");
-    let known = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
-    let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
-    instance.check(gateway, &known, &tx.store)
 }
 
 #[cfg(test)]

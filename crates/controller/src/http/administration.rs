@@ -2,12 +2,13 @@
 
 use super::Shared;
 use super::answer::{Replied, carry_out, json, of_store};
+use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named, Parameters};
-use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Administrator, Reader};
 use crate::administration as store;
 use crate::refusal::Refusal;
-use crate::store::{Answer, work};
+use crate::sql::Answer;
+use crate::store::work;
 use axum::extract::State;
 use serde::Deserialize;
 use slicewise_api::{

@@ -3,7 +3,8 @@
 use super::Shared;
 use crate::log;
 use crate::refusal::Refusal;
-use crate::store::{Answer, Failed, Request, Work};
+use crate::sql::{Answer, Failed};
+use crate::store::{Request, Work};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -2,10 +2,10 @@
 
 use super::Shared;
 use super::answer::{Replied, json, of_store};
+use super::described::Problems;
 use super::extract::Parameters;
-use super::guard::Proof;
+use super::guard::{Proof, is_stream};
 use super::limits::Place;
-use super::openapi::Problems;
 use super::permit::Reader;
 use super::slices::page;
 use crate::actor::Actor;
@@ -77,13 +77,6 @@ pub(super) async fn events(
         None => events::list(&mut connection, &actor, asked.after.unwrap_or(0), limit).await,
     };
     json(&page.map_err(|error| of_store(&error))?)
-}
-
-/// Whether events are asked for as a stream.
-pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT);
-    let accept = accept.and_then(|accept| accept.to_str().ok());
-    accept.is_some_and(|accept| accept.contains("text/event-stream"))
 }
 
 struct Streaming {

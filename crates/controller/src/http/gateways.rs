@@ -2,9 +2,9 @@
 
 use super::Shared;
 use super::answer::{Replied, carry_out, failed, json, of_store};
+use super::described::{GatewayHeaders, IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::guard::Proof;
-use super::openapi::{GatewayHeaders, IdempotencyKey, Problems};
 use super::permit::{Gateway, Operator, Reader, WholeReader};
 use super::slices::visible;
 use crate::gateways::{self as known, CONNECTED, Instance};
@@ -12,7 +12,8 @@ use crate::log;
 use crate::refusal::Refusal;
 use crate::rules;
 use crate::slices::Hop;
-use crate::store::{Answer, Request, work};
+use crate::sql::Answer;
+use crate::store::{Request, work};
 use axum::Extension;
 use axum::extract::State;
 use axum::response::IntoResponse;

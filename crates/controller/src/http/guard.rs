@@ -11,7 +11,8 @@ use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
-use crate::store::{Failed, cut, work};
+use crate::sql::{Failed, cut};
+use crate::store::work;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -159,9 +160,16 @@ async fn note_refusal(
 fn waits(request: &Request) -> bool {
     let path = request.uri().path();
     match path {
-        "/v1/events" => super::events::is_stream(request.headers()),
+        "/v1/events" => is_stream(request.headers()),
         _ => path.starts_with("/v1/gateways/") && path.ends_with("/desired"),
     }
+}
+
+/// Whether events are asked for as a stream.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT);
+    let accept = accept.and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/event-stream"))
 }
 
 async fn in_time(

@@ -1,6 +1,7 @@
 //! What the controller counts of itself, as OpenMetrics.
 
-use crate::store::{RowExt, Store, Totals};
+use crate::sql::RowExt;
+use crate::store::{Store, Totals};
 use slicewise_api::LinkRecord;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

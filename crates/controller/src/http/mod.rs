@@ -4,6 +4,7 @@ mod administration;
 mod answer;
 mod assets;
 mod connections;
+mod described;
 mod events;
 mod extract;
 mod gateways;

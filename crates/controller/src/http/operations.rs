@@ -23,13 +23,13 @@ fn text(kind: &'static str, body: String) -> Response {
 }
 
 /// Whether the process answers. No token is needed.
-#[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
+#[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::described::Problems))]
 pub(super) async fn healthy() -> Response {
     text("text/plain", "ok\n".to_owned())
 }
 
 /// Whether the store answers, and changes are carried out. No token is needed.
-#[utoipa::path(get, path = "/readyz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::openapi::Problems))]
+#[utoipa::path(get, path = "/readyz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::described::Problems))]
 pub(super) async fn ready(State(app): State<Shared>) -> Replied {
     if !app.store.writer().is_working() {
         return Err(Refusal::defect());
@@ -42,7 +42,7 @@ pub(super) async fn ready(State(app): State<Shared>) -> Replied {
 }
 
 /// Metrics of the controller, its links and gateways (OpenMetrics).
-#[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::openapi::Problems))]
+#[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::described::Problems))]
 pub(super) async fn metrics(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
     let store = |error: sqlx::Error| -> Refusal { of_store(&error) };
     let mut connection = app.store.pool().acquire().await.map_err(store)?;
@@ -55,7 +55,7 @@ pub(super) async fn metrics(State(app): State<Shared>, WholeReader(_): WholeRead
 }
 
 /// Guarantee and bound of each slice, and what gateways counted last of it (OpenMetrics); for a tenant, its slices only.
-#[utoipa::path(get, path = "/metrics/slices", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::openapi::Problems))]
+#[utoipa::path(get, path = "/metrics/slices", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::described::Problems))]
 pub(super) async fn slice_metrics(State(app): State<Shared>, Reader(actor): Reader) -> Replied {
     let slices = counters_of_all(&app.store, &app.counters, &actor).await;
     let slices = slices.map_err(|error| of_store(&error))?;

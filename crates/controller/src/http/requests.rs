@@ -2,14 +2,15 @@
 
 use super::Shared;
 use super::answer::{Replied, carry_out};
+use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Parameters, body};
-use super::openapi::{IdempotencyKey, Problems};
 use super::permit::Changer;
 use super::slices::apply_batch;
 use crate::administration::hash;
 use crate::refusal::Refusal;
 use crate::slices;
-use crate::store::{Tx, work};
+use crate::sql::Tx;
+use crate::store::work;
 use axum::extract::State;
 use serde::Deserialize;
 use slicewise_api::{

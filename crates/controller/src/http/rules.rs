@@ -2,12 +2,13 @@
 
 use super::Shared;
 use super::answer::{Replied, carry_out, json, of_store};
+use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named};
-use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Operator, WholeReader};
 use crate::refusal::Refusal;
 use crate::rules as store;
-use crate::store::{Answer, work};
+use crate::sql::Answer;
+use crate::store::work;
 use axum::extract::State;
 use slicewise_api::{Rule, RuleRecord, check_name};
 

@@ -2,14 +2,16 @@
 
 use super::Shared;
 use super::answer::{Replied, carry_out, failed, json, of_store, set_etag};
+use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named, Numbered, Parameters};
-use super::openapi::{IdempotencyKey, Problems};
 use super::permit::{Changer, Operator, Reader};
 use crate::actor::Actor;
 use crate::history;
 use crate::refusal::Refusal;
+use crate::rules;
 use crate::slices::{self, ListQuery, PAGE_MAX};
-use crate::store::{Answer, Failed, Tx, work};
+use crate::sql::{Answer, Failed, Tx};
+use crate::store::work;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
@@ -218,7 +220,8 @@ pub(super) async fn remove(
     let work = work(move |tx| {
         Box::pin(async move {
             let changes = vec![Change::Remove(name.clone())];
-            slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
+            let applied = slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
+            rules::end_with(tx, &applied.removed).await?;
             one(tx, &name, 202).await
         })
     });
@@ -278,6 +281,7 @@ pub(super) async fn apply_batch(
     let names: Vec<String> = names.collect();
     let reason = batch.reason.as_deref();
     let applied = slices::apply(tx, actor, batch.changes, reason, None).await?;
+    rules::end_with(tx, &applied.removed).await?;
     batch_answer(tx, applied.generation, applied.changed, &names).await
 }
 

@@ -3,13 +3,12 @@
 use super::capacity::{Capacity, bounds};
 use super::overlap;
 use super::stored::{Hop, Hops, Stored, TenantState, guaranteed};
-use super::write::{Writing, write};
+use super::write::{Planned, Writing, write};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::rules;
-use crate::store::{Failed, RowExt, Tx};
+use crate::sql::{Failed, RowExt, Tx};
 use slicewise_api::{Bounds, Change, Slice, SliceState, check_name};
-use slicewise_units::{BitRate, Duration};
+use slicewise_units::BitRate;
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,6 +60,8 @@ pub(crate) struct Applied {
     pub(crate) changed: u64,
     /// Slices that did not exist before.
     pub(crate) created: BTreeSet<String>,
+    /// Slices that are removed, whose rules end.
+    pub(crate) removed: Vec<String>,
 }
 
 impl Applied {
@@ -70,36 +71,7 @@ impl Applied {
             generation,
             changed: 0,
             created: BTreeSet::new(),
-        }
-    }
-}
-
-/// One change that is to be written down.
-pub(super) struct Planned {
-    pub(super) before: Option<Stored>,
-    pub(super) hops: Vec<Hop>,
-    /// `None`: it is removed.
-    pub(super) after: Option<Slice>,
-    pub(super) delays: Vec<[Option<Duration>; 2]>,
-    pub(super) bounds: Bounds,
-}
-
-impl Planned {
-    pub(super) fn name(&self) -> &str {
-        match (&self.after, &self.before) {
-            (Some(slice), _) => &slice.name,
-            (None, Some(stored)) => &stored.slice.name,
-            (None, None) => "",
-        }
-    }
-
-    /// Where it comes among the changes of its generation: a gateway that carries them out in order never needs more
-    /// capacity than there is, as far as single changes allow that.
-    fn order(&self) -> u8 {
-        match (&self.before, &self.after) {
-            (_, None) => 0,
-            (Some(stored), Some(after)) if guaranteed(after) <= guaranteed(&stored.slice) => 1,
-            _ => 2,
+            removed: Vec::new(),
         }
     }
 }
@@ -174,16 +146,13 @@ pub(crate) async fn apply_any(
     };
     write(tx, &writing, &planned).await?;
     let removed = planned.iter().filter(|one| one.after.is_none());
-    let removed: Vec<&str> = removed.map(Planned::name).collect();
-    if !removed.is_empty() {
-        // What it takes back is a change of its own.
-        Box::pin(rules::end_with(tx, &removed)).await?;
-    }
+    let removed = removed.map(|one| one.name().to_owned()).collect();
     let created = planned.iter().filter(|one| one.before.is_none());
     Ok(Applied {
         generation,
         changed: u64::try_from(planned.len()).unwrap_or(u64::MAX),
         created: created.map(|one| one.name().to_owned()).collect(),
+        removed,
     })
 }
 

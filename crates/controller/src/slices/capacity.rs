@@ -1,9 +1,8 @@
 //! The capacity of links: sums for each direction and delay, and the admission test on them.
 
-use super::delay_choice::delay_choices;
-use super::recount::Sums;
-use super::stored::Hop;
-use crate::store::{RowExt, number};
+use super::delay_choice::{delay_choices, requests};
+use super::stored::{Hop, wrong_sums};
+use crate::sql::{RowExt, number};
 use slicewise_api::{
     Bounds, DelayChoices, Direction, Invalid, LinkAnnouncement, LinkDirection, OfferAnswer,
     RefusedOn, Slice, Terms,
@@ -545,25 +544,11 @@ fn disputed(on: RefusedOn, gateway: &str) -> OfferAnswer {
     }
 }
 
-/// The store has less than what is to be given back.
-pub(super) fn wrong_sums(what: &str, name: &str, slice: &str) -> sqlx::Error {
-    sqlx::Error::Protocol(format!(
-        "the sums of {what} `{name}` are less than what slice `{slice}` has of them: the store was changed by something else; \
-         restore a backup"
-    ))
-}
-
 pub(crate) const fn direction(index: usize) -> Direction {
     match index {
         0 => Direction::Forward,
         _ => Direction::Backward,
     }
-}
-
-/// What is requested of each link, forward and backward.
-pub(crate) fn requests(slice: &Slice) -> [Option<GuaranteeRequest>; 2] {
-    let request = |terms: &Option<Terms>| terms.as_ref()?.request(slice.path.len());
-    [request(&slice.forward), request(&slice.backward)]
 }
 
 /// The refusal of one link, with what would be accepted on all.
@@ -594,3 +579,6 @@ fn on(slice: &Slice, link: &str, index: usize) -> RefusedOn {
 
 #[cfg(test)]
 mod tests;
+
+/// Sums by link, direction and delay in nanoseconds: slices, bit/s and bytes as the slices count, and as the link counts.
+pub(super) type Sums = BTreeMap<(String, usize, u64), [u64; 5]>;

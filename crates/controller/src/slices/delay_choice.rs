@@ -1,8 +1,7 @@
 //! Why a slice has its delays.
 
-use super::capacity::requests;
-use slicewise_api::{DelayChoice, DelayChoices, DelayOrigin, Slice};
-use slicewise_model::{DelayRange, DelayReason};
+use slicewise_api::{DelayChoice, DelayChoices, DelayOrigin, Slice, Terms};
+use slicewise_model::{DelayRange, DelayReason, GuaranteeRequest};
 use slicewise_units::Duration;
 
 /// Returns why a slice has its delays; `ranges` are those of the links of its path, forward and backward.
@@ -36,4 +35,10 @@ pub(crate) fn delay_choices(
         forward: choice(0),
         backward: choice(1),
     }
+}
+
+/// What is requested of each link, forward and backward.
+pub(crate) fn requests(slice: &Slice) -> [Option<GuaranteeRequest>; 2] {
+    let request = |terms: &Option<Terms>| terms.as_ref()?.request(slice.path.len());
+    [request(&slice.forward), request(&slice.backward)]
 }

@@ -1,7 +1,7 @@
 //! Lists of slices, part by part in the order of their names.
 
 use super::stored::{Hop, Hops, Stored};
-use crate::store::RowExt;
+use crate::sql::RowExt;
 use slicewise_api::{SlicePage, SliceState};
 use sqlx::{AnyConnection, AssertSqlSafe};
 

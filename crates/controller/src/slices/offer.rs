@@ -3,12 +3,13 @@
 use super::apply::{
     check_change, check_gateways, check_quota, overlapping, resolve_path, settle_tenant, tenant_of,
 };
-use super::capacity::{Capacity, bounds, requests};
+use super::capacity::{Capacity, bounds};
+use super::delay_choice::requests;
 use super::overlap::CANDIDATES_MAX;
 use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::store::Failed;
+use crate::sql::Failed;
 use slicewise_api::{OfferAnswer, Slice};
 use sqlx::AnyConnection;
 

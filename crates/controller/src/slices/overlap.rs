@@ -2,7 +2,7 @@
 
 use super::ranges::{Lookup, Ranges};
 use crate::refusal::Refusal;
-use crate::store::{Failed, NAMES_TOGETHER, RowExt, named};
+use crate::sql::{Failed, NAMES_TOGETHER, RowExt, named};
 use slicewise_api::Slice;
 use sqlx::{AnyConnection, AssertSqlSafe};
 

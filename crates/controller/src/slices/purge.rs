@@ -4,7 +4,7 @@ use super::apply::Guard;
 use super::stored::{Hop, Stored};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::store::{EventNote, Failed, Tx, number};
+use crate::sql::{EventNote, Failed, Tx, number};
 use slicewise_api::{EventKind, SliceState};
 
 /// Have the gateways that have not said that a slice is gone drop its frames. They are told by its removal, repeated in a generation

@@ -1,8 +1,9 @@
 //! The sums of all links and tenants, counted anew from the slices.
 
-use super::capacity::{Capacity, requests};
+use super::capacity::{Capacity, Sums};
+use super::delay_choice::requests;
 use super::stored::{Hop, Stored, TenantState, guaranteed};
-use crate::store::{RowExt, number};
+use crate::sql::{RowExt, number};
 use futures_util::TryStreamExt;
 use slicewise_model::DelayRange;
 use slicewise_units::Duration;
@@ -180,9 +181,6 @@ fn difference(what: &str, stored: &str, counted: &str) -> Option<String> {
     let text = || format!("{what}: the store has {stored}, and its slices need {counted}");
     (stored != counted).then(text)
 }
-
-/// Sums by link, direction and delay in nanoseconds: slices, bit/s and bytes as the slices count, and as the link counts.
-pub(super) type Sums = BTreeMap<(String, usize, u64), [u64; 5]>;
 
 async fn tenants(connection: &mut AnyConnection) -> Result<Vec<TenantState>, sqlx::Error> {
     let select = sqlx::query("SELECT * FROM tenants ORDER BY name");

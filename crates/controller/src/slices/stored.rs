@@ -1,8 +1,7 @@
 //! Slices and tenants as the store has them.
 
-use super::capacity::wrong_sums;
 use super::delay_choice::delay_choices;
-use crate::store::{NAMES_TOGETHER, Row, RowExt, named, number};
+use crate::sql::{NAMES_TOGETHER, Row, RowExt, named, number};
 use slicewise_api::{
     Bounds, LinkAnnouncement, LinkDirection, Slice, SliceProblem, SliceRecord, SliceState,
 };
@@ -332,4 +331,12 @@ pub(crate) fn guaranteed(slice: &Slice) -> u64 {
     guarantees
         .map(|guarantee| guarantee.rate_bps)
         .fold(0, u64::saturating_add)
+}
+
+/// The store has less than what is to be given back.
+pub(super) fn wrong_sums(what: &str, name: &str, slice: &str) -> sqlx::Error {
+    sqlx::Error::Protocol(format!(
+        "the sums of {what} `{name}` are less than what slice `{slice}` has of them: the store was changed by something else; \
+         restore a backup"
+    ))
 }

@@ -1,10 +1,11 @@
 //! What a batch leaves in the store: slices, hops, history, what gateways have to do, and events.
 
-use super::apply::Planned;
 use super::capacity::Capacity;
 use super::for_gateway::gateway_slice;
-use crate::store::{EventNote, Failed, Insert, NAMES_TOGETHER, Tx, named, number};
-use slicewise_api::{EventKind, Slice};
+use super::stored::{Hop, Stored, guaranteed};
+use crate::sql::{EventNote, Failed, Insert, NAMES_TOGETHER, Tx, named, number};
+use slicewise_api::{Bounds, EventKind, Slice};
+use slicewise_units::Duration;
 use sqlx::AssertSqlSafe;
 use std::collections::BTreeMap;
 
@@ -205,4 +206,34 @@ async fn drain(tx: &mut Tx, names: &[String], generation: u64) -> Result<(), sql
         update.execute(tx.connection()).await?;
     }
     Ok(())
+}
+
+/// One change that is to be written down.
+pub(super) struct Planned {
+    pub(super) before: Option<Stored>,
+    pub(super) hops: Vec<Hop>,
+    /// `None`: it is removed.
+    pub(super) after: Option<Slice>,
+    pub(super) delays: Vec<[Option<Duration>; 2]>,
+    pub(super) bounds: Bounds,
+}
+
+impl Planned {
+    pub(super) fn name(&self) -> &str {
+        match (&self.after, &self.before) {
+            (Some(slice), _) => &slice.name,
+            (None, Some(stored)) => &stored.slice.name,
+            (None, None) => "",
+        }
+    }
+
+    /// Where it comes among the changes of its generation: a gateway that carries them out in order never needs more
+    /// capacity than there is, as far as single changes allow that.
+    pub(super) fn order(&self) -> u8 {
+        match (&self.before, &self.after) {
+            (_, None) => 0,
+            (Some(stored), Some(after)) if guaranteed(after) <= guaranteed(&stored.slice) => 1,
+            _ => 2,
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Backup and restore: a file of JSON lines that does not depend on the kind of store.
 
 use super::migrate::NEWEST;
-use super::{Row, RowExt, Store, StoreError, Tx, number};
-use crate::administration::hexadecimal;
+use super::{Store, StoreError};
 use crate::slices::Recount;
+use crate::sql::hexadecimal;
+use crate::sql::{Row, RowExt, Tx, number};
 use futures_util::TryStreamExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,8 +1,9 @@
 //! Whether a store contradicts itself: after a fault of a disk, or of whatever else has changed it.
 
-use super::{Dialect, Store, StoreError};
+use super::{Store, StoreError};
 use crate::log;
 use crate::slices::Recount;
+use crate::sql::Dialect;
 use sqlx::{AnyConnection, Row};
 
 /// Findings that are logged.

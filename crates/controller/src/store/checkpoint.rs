@@ -51,8 +51,9 @@ pub(super) async fn run(pool: AnyPool, mut commits: watch::Receiver<()>, wanted:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::EventNote;
+    use crate::store::Store;
     use crate::store::testing::{change, with_store};
-    use crate::store::{EventNote, Store};
     use slicewise_api::EventKind;
 
     async fn commit(store: &Store, events: u32) {

@@ -1,9 +1,9 @@
 //! Requests on their way to the writer.
 
 use super::queue::FairQueue;
-use super::transaction::{Answer, Failed, Tx};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
+use crate::sql::{Answer, Failed, Tx};
 use futures_util::future::BoxFuture;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Where a store is.
 
-use super::{Dialect, StoreError, wal};
-use crate::administration::hexadecimal;
+use super::{StoreError, wal};
+use crate::sql::Dialect;
+use crate::sql::hexadecimal;
 use sqlx::{AnyConnection, Connection, Executor};
 use std::fmt;
 use std::fs::{self, OpenOptions};

@@ -1,8 +1,9 @@
 //! The schema goes forward on its own: numbered files, each carried out once.
 
-use super::{Dialect, Location, RowExt, StoreError};
-use crate::administration::hexadecimal;
+use super::{Location, StoreError};
 use crate::slices::Recount;
+use crate::sql::hexadecimal;
+use crate::sql::{Dialect, RowExt};
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Executor};
 
 /// One step of the schema.

@@ -7,33 +7,25 @@
 mod backup;
 mod check;
 mod checkpoint;
-mod clock;
-mod insert;
 mod jobs;
 mod location;
 mod migrate;
 mod queue;
-mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tidy;
-mod transaction;
 mod wal;
 mod writer;
 
 pub use backup::{BackupError, Restored, backup, restore};
 pub(crate) use check::check_at_start;
 pub use check::{CHECK_ADVICE, check};
-pub(crate) use clock::StoreClock;
-pub use clock::{Clock, SystemClock};
-pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
 pub(crate) use jobs::{Request, Work, work};
 pub use location::{Location, LocationError};
-pub(crate) use rows::{RowExt, number};
-pub(crate) use transaction::{Answer, EventNote, Failed, Tx, cut};
 pub(crate) use writer::{CHANGES_KEPT, Totals, Writer};
 
-use sqlx::any::{AnyPoolOptions, AnyRow};
+use crate::sql::{Clock, Dialect, RowExt, StoreClock, SystemClock};
+use sqlx::any::AnyPoolOptions;
 use sqlx::{AnyConnection, AnyPool, Connection, Executor};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -45,15 +37,6 @@ const READERS: u32 = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// SQLite's code for a file that is none of its own (`SQLITE_NOTADB`).
 const NOT_A_DATABASE: &str = "26";
-
-/// Which SQL is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-}
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -385,9 +368,6 @@ fn reason_of(error: &sqlx::Error) -> String {
         other => other.to_string(),
     }
 }
-
-/// A row of any query.
-pub(crate) type Row = AnyRow;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! A store of SQLite for tests of this crate, and how its statements are carried out.
 
-use super::{Answer, Failed, Location, Request, RowExt, Store, Tx, work};
+use super::{Location, Request, Store, work};
+use crate::sql::{Answer, Failed, RowExt, Tx};
 use futures_util::future::BoxFuture;
 use sqlx::AssertSqlSafe;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,9 @@
 //! Forgetting what is no longer needed, a little with every few transactions: no request waits for more than a few milliseconds for it, however
 //! much there is to forget.
 
-use super::transaction::{Numbers, Tx};
-use super::{RowExt, number};
+use crate::sql::Numbers;
+use crate::sql::Tx;
+use crate::sql::{RowExt, number};
 
 /// Transactions between two times.
 const EVERY: u64 = 16;
@@ -104,8 +105,9 @@ async fn forget_changes(tx: &mut Tx, kept: u64, most: u64) -> Result<(), sqlx::E
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::EventNote;
+    use crate::store::Store;
     use crate::store::testing::{change, number, with_store};
-    use crate::store::{EventNote, Store};
     use slicewise_api::EventKind;
 
     const KEPT: Kept = Kept {
@@ -122,7 +124,7 @@ mod tests {
                     tx.note(EventKind::Decision, EventNote::default()).await?;
                     let generation = tx.next_generation("a", None).await?;
                     let insert = sqlx::query("INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ('g', $1, 0, 's', '')");
-                    let insert = insert.bind(crate::store::number(generation));
+                    let insert = insert.bind(crate::sql::number(generation));
                     insert.execute(tx.connection()).await?;
                 }
                 Ok(())
@@ -194,7 +196,7 @@ mod tests {
                     for (key, age) in [("old", 1_001), ("older", 5_000), ("new", 900)] {
                         let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_age_ms, status, version, body) \
                                       VALUES ('a', $1, '', $2, 200, -1, '')";
-                        let at = crate::store::number(tx.age_ms - age);
+                        let at = crate::sql::number(tx.age_ms - age);
                         sqlx::query(insert).bind(key).bind(at).execute(tx.connection()).await?;
                     }
                     Tidy::new(KEPT).on_transaction(tx).await?;

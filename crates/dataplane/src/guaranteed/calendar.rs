@@ -6,25 +6,9 @@
 //! and is checked again there.
 
 use super::bitmap::BucketSet;
-use super::slice::{NIL, SliceState};
+use super::slice::{Links, NIL, SliceState};
 use crate::slots::Slots;
 use std::marker::PhantomData;
-
-/// A slice's neighbours in a bucket, and which bucket that is.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Links {
-    pub(super) next: u32,
-    pub(super) previous: u32,
-    pub(super) bucket: u32,
-}
-
-impl Links {
-    pub(super) const NONE: Self = Self {
-        next: NIL,
-        previous: NIL,
-        bucket: NIL,
-    };
-}
 
 /// Chooses one of a slice's links: a slice can be in one calendar for each.
 pub(super) trait Chain {

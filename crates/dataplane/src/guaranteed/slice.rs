@@ -1,12 +1,27 @@
 //! State of one slice: two cache lines.
 
-use super::calendar::Links;
 use crate::queue::{FrameList, FramePool, QueuedFrame};
 use slicewise_model::{QueueLimitParams, SliceParams};
 use slicewise_units::{BitRate, ByteCount, NANOS_PER_SECOND};
 
 /// No slice, no frame.
 pub(super) const NIL: u32 = u32::MAX;
+
+/// A slice's neighbours in a bucket, and which bucket that is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Links {
+    pub(super) next: u32,
+    pub(super) previous: u32,
+    pub(super) bucket: u32,
+}
+
+impl Links {
+    pub(super) const NONE: Self = Self {
+        next: NIL,
+        previous: NIL,
+        bucket: NIL,
+    };
+}
 
 /// What one byte costs, in nanobits.
 const NANOBITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;

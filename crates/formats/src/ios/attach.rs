@@ -1,6 +1,6 @@
 //! `service-policy` on an interface: which policy map a configuration is about.
 
-use super::link::Reference;
+use super::definition::Reference;
 use slicewise_units::BitRate;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! `class-map` and the `match` lines in it.
 
 use super::code_point;
+use super::definition::Reference;
 use super::definition::Source;
 use super::lexer;
-use super::link::Reference;
 use super::port_name::{TCP, UDP};
 use super::words::Words;
 use crate::error::Span;

@@ -3,84 +3,14 @@
 
 use super::class_map::{ClassMapText, MatchLine};
 use super::config::IosConfig;
-use super::definition::UnmodelledLine;
-use super::lexer::{Line, Word};
+use super::definition::{Definitions, Reference, UnmodelledLine};
+use super::lexer::Line;
 use super::policy_map::{ClassText, LeftOut, PolicyMapText};
 use super::rules::{self, Command, Given};
 use super::shares;
 use crate::error::Span;
-use crate::error::{Report, TextError, closest, quoted};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// A name that stands for a definition elsewhere in the text.
-#[derive(Debug, Clone)]
-pub(super) struct Reference {
-    pub name: String,
-    pub span: Span,
-    /// Which definition, once it is known.
-    pub index: Option<usize>,
-}
-
-impl Reference {
-    pub fn new(word: Word<'_>) -> Self {
-        Self {
-            name: word.text.to_owned(),
-            span: word.span,
-            index: None,
-        }
-    }
-}
-
-/// The definitions of one kind by name.
-#[derive(Debug)]
-pub(super) struct Definitions {
-    kind: &'static str,
-    /// Index among its kind, and line.
-    by_name: BTreeMap<String, (usize, usize)>,
-}
-
-impl Definitions {
-    pub const fn new(kind: &'static str) -> Self {
-        Self {
-            kind,
-            by_name: BTreeMap::new(),
-        }
-    }
-
-    pub fn index(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).map(|&(index, _)| index)
-    }
-
-    /// Enter a name, once.
-    pub fn define(&mut self, name: &str, span: Span, index: usize) -> Result<(), TextError> {
-        if let Some((_, line)) = self.by_name.get(name) {
-            let message = format!("{} {} is defined twice", self.kind, quoted(name));
-            return Err(TextError::at(span, message)
-                .expected("another name")
-                .help(format!("the first is on line {line}")));
-        }
-        self.by_name.insert(name.to_owned(), (index, span.line));
-        Ok(())
-    }
-
-    fn resolve(&self, reference: &mut Reference, report: &mut Report) {
-        reference.index = self.index(&reference.name);
-        if reference.index.is_none() {
-            report.add(|| self.undefined(&reference.name, reference.span));
-        }
-    }
-
-    pub fn undefined(&self, name: &str, span: Span) -> TextError {
-        let help = closest(name, self.by_name.keys().map(String::as_str))
-            .map(|known| format!("did you mean {}?", quoted(known)));
-        TextError::at(
-            span,
-            format!("{} {} is not defined", self.kind, quoted(name)),
-        )
-        .expected("the name of one defined in this text")
-        .maybe_help(help)
-    }
-}
+use crate::error::{Report, TextError, quoted};
+use std::collections::BTreeSet;
 
 /// Where each name is defined.
 #[derive(Debug)]

@@ -24,6 +24,7 @@ mod notes;
 mod number;
 mod parser;
 mod police;
+mod policy;
 mod policy_map;
 mod port_name;
 mod queueing;

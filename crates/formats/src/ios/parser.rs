@@ -4,14 +4,14 @@ use super::access_list::{self, AccessListText, kind_of_number, number_of_name};
 use super::attach::{Attachment, Direction};
 use super::class_map::{self, ClassMapText};
 use super::config::IosConfig;
-use super::definition::Source;
+use super::definition::{Definitions, Reference, Source};
 use super::lexer::{self, Line, Word};
-use super::link::{self, Definitions, Names, Reference};
+use super::link::{self, Names};
 use super::mode::{LEAVING, Mode, PLACES, SECTIONS, is_interface, misspelt};
-use super::police;
-use super::policy_map::{self, ClassText, PolicyMapText, class_command, without_effect};
+use super::policy_map::{self, ClassText, PolicyMapText, without_effect};
 use super::sections::{self, Section};
 use super::words::Words;
+use super::{fair_queue, police, queueing};
 use crate::error::Span;
 use crate::error::{TextError, closest, quoted, suggestion};
 use slicewise_units::BitRate;
@@ -525,4 +525,40 @@ impl Parser {
         self.mode = mode;
         let _ = self.command(command, words);
     }
+}
+
+/// One command of a class; `command` is the first word, taken already.
+fn class_command(
+    command: &str,
+    words: &mut Words<'_, '_>,
+    class: &mut ClassText,
+) -> Result<(), TextError> {
+    match command {
+        "bandwidth" => queueing::bandwidth(words, class),
+        "drop" => police::drop_all(words, class),
+        "fair-queue" => fair_queue::fair_queue(words, class),
+        "police" => police::police(words, class),
+        "priority" => queueing::priority(words, class),
+        "queue-limit" => queueing::queue_limit(words, class),
+        "random-detect" => queueing::random_detect(words, class),
+        "set" => queueing::set(words, class),
+        "shape" => queueing::shape(words, class),
+        _ => service_policy(words, class),
+    }
+}
+
+/// Reads the rest of a line after `service-policy` in a class.
+fn service_policy(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
+    let span = words.last_span();
+    let name = words.name("the name of the policy map that divides this class")?;
+    if words.peek().is_some() && (name.is("input") || name.is("output")) {
+        return Err(
+            TextError::at(name.span, "a direction stands only under an interface")
+                .expected("the name of the policy map that divides this class"),
+        );
+    }
+    words.end()?;
+    class.once("service-policy", span)?;
+    class.child = Some(Reference::new(name));
+    Ok(())
 }

@@ -1,14 +1,19 @@
 //! `policy-map`, `class`, and the commands of a class.
 
-use super::definition::{Source, UnmodelledLine, WithoutEffect};
-use super::link::Reference;
+use super::definition::{Reference, Source, UnmodelledLine, WithoutEffect};
 use super::rules::Command;
-use super::shares::Share;
 use super::words::Words;
-use super::{fair_queue, police, queueing};
 use crate::error::Span;
 use crate::error::{TextError, quoted};
 use slicewise_model::{CLASS_DEFAULT, ClassSpec};
+
+/// A share of what is left after priority and minimums.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Share {
+    Percent(u32),
+    /// Relative to the other classes.
+    Ratio(u32),
+}
 
 /// A policy map as read.
 #[derive(Debug, Clone)]
@@ -245,40 +250,4 @@ pub(super) fn required(command: &str, error: TextError) -> TextError {
         },
         _ => error,
     }
-}
-
-/// One command of a class; `command` is the first word, taken already.
-pub(super) fn class_command(
-    command: &str,
-    words: &mut Words<'_, '_>,
-    class: &mut ClassText,
-) -> Result<(), TextError> {
-    match command {
-        "bandwidth" => queueing::bandwidth(words, class),
-        "drop" => police::drop_all(words, class),
-        "fair-queue" => fair_queue::fair_queue(words, class),
-        "police" => police::police(words, class),
-        "priority" => queueing::priority(words, class),
-        "queue-limit" => queueing::queue_limit(words, class),
-        "random-detect" => queueing::random_detect(words, class),
-        "set" => queueing::set(words, class),
-        "shape" => queueing::shape(words, class),
-        _ => service_policy(words, class),
-    }
-}
-
-/// Reads the rest of a line after `service-policy` in a class.
-fn service_policy(words: &mut Words<'_, '_>, class: &mut ClassText) -> Result<(), TextError> {
-    let span = words.last_span();
-    let name = words.name("the name of the policy map that divides this class")?;
-    if words.peek().is_some() && (name.is("input") || name.is("output")) {
-        return Err(
-            TextError::at(name.span, "a direction stands only under an interface")
-                .expected("the name of the policy map that divides this class"),
-        );
-    }
-    words.end()?;
-    class.once("service-policy", span)?;
-    class.child = Some(Reference::new(name));
-    Ok(())
 }

@@ -2,9 +2,8 @@
 
 use super::code_point;
 use super::number::{self, AMOUNT_UNITS, BYTES_MAX, Burst, Unit};
-use super::policy_map::ClassText;
+use super::policy_map::{ClassText, Share};
 use super::rules::Command;
-use super::shares::Share;
 use super::words::Words;
 use crate::error::TextError;
 use slicewise_model::{

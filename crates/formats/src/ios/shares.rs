@@ -1,18 +1,10 @@
 //! `bandwidth remaining`: from percentages and ratios to weights.
 
-use super::policy_map::{ClassText, PolicyMapText};
+use super::policy_map::{ClassText, PolicyMapText, Share};
 use super::queueing::RATIO_MAX;
 use crate::error::Span;
 use crate::error::{TextError, quoted};
 use slicewise_model::{CLASS_DEFAULT, ClassSpec};
-
-/// A share of what is left after priority and minimums.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Share {
-    Percent(u32),
-    /// Relative to the other classes.
-    Ratio(u32),
-}
 
 /// Set the weight of every class of `policy`, whose shares are all of one kind.
 ///

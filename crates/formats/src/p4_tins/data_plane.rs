@@ -2,7 +2,7 @@
 
 use super::COUNTS;
 use super::flows::UDP;
-use super::request::{Slice, SliceRequests};
+use super::request::{Slice, SliceRequests, UDP_CLASS};
 use crate::error::{Span, TextNote};
 use crate::flow::{Flow, class_map};
 use slicewise_model::{
@@ -10,9 +10,6 @@ use slicewise_model::{
     PolicerSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec,
 };
 use slicewise_units::Duration;
-
-/// The class of UDP that belongs to no slice.
-pub(super) const UDP_CLASS: &str = "udp";
 
 const HIGH: &str = "high";
 const LOW: &str = "low";

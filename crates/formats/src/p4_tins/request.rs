@@ -20,8 +20,11 @@ const KNOWN: [&str; 6] = [
     "peakBurst",
     "flows",
 ];
+/// The class of UDP that belongs to no slice.
+pub(super) const UDP_CLASS: &str = "udp";
+
 /// Classes of the data planes themselves.
-pub(super) const RESERVED: [&str; 2] = [CLASS_DEFAULT, super::data_plane::UDP_CLASS];
+pub(super) const RESERVED: [&str; 2] = [CLASS_DEFAULT, UDP_CLASS];
 
 /// Requests for slices that do not contradict each other, in the order written.
 #[derive(Debug, Clone, PartialEq, Eq)]

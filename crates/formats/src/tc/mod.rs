@@ -22,11 +22,12 @@ pub use filter::{FilterError, INSTRUCTIONS_MAX, compile as compile_class_map};
 use crate::export::ExportError;
 use crate::script::{self, comment};
 use counting::Counting;
+use queue::Place;
 use slicewise_model::{PolicyParams, Rate};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::fmt;
-use tree::{Place, Writer};
+use tree::Writer;
 
 /// Time that a link can make up for: a timer of the kernel is late by some tens of microseconds, and what is not sent
 /// meanwhile would be lost.

@@ -2,9 +2,8 @@
 
 use super::Feature;
 use super::counting::Counting;
-use super::tree::Place;
 use slicewise_model::{ClassParams, FlowQueueParams, QueueLimitParams, RedCurve, WredParams};
-use slicewise_units::{Accounting, ByteCount, Duration};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The shortest Ethernet frame without FCS, in bytes.
 const SHORTEST_FRAME_BYTES: u64 = 60;
@@ -235,4 +234,17 @@ fn red_burst(min_packets: u32, exponent: u8) -> Option<u32> {
         }
     }
     derives(low, exponent).then_some(low)
+}
+
+/// Where a policy goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The class that holds it.
+    pub(super) parent: &'a str,
+    /// Highest rate of that class.
+    pub(super) rate: BitRate,
+    /// Prefix of the names of its classes.
+    pub(super) path: &'a str,
+    /// The code points that its packets may have: bit `n` stands for code point `n`.
+    pub(super) code_points: u64,
 }

@@ -10,7 +10,7 @@ mod filters;
 mod remarks;
 
 use super::counting::Counting;
-use super::queue;
+use super::queue::{self, Place};
 use super::{Feature, TcCommand, link_burst};
 use crate::export::Inexpressible;
 use crate::flow::{Flow, flows_of};
@@ -46,19 +46,6 @@ pub(super) struct Writer<'a> {
     pub(super) problems: Vec<Inexpressible>,
     /// Major number of the next HTB.
     pub(super) next_handle: u32,
-}
-
-/// Where a policy goes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    /// The class that holds it.
-    pub(super) parent: &'a str,
-    /// Highest rate of that class.
-    pub(super) rate: BitRate,
-    /// Prefix of the names of its classes.
-    pub(super) path: &'a str,
-    /// The code points that its packets may have: bit `n` stands for code point `n`.
-    pub(super) code_points: u64,
 }
 
 /// One class of an HTB.

@@ -1,8 +1,9 @@
 //! Receiving.
 
 use super::ring::Ring;
+use crate::frame_memory::BATCH;
 use crate::frame_memory::FrameMemory;
-use crate::port::{Arrival, BATCH, ETHERNET_BYTES, ETHERTYPE_VLAN, PortCounters, TAG_BYTES};
+use crate::port::{Arrival, ETHERNET_BYTES, ETHERTYPE_VLAN, PortCounters, TAG_BYTES};
 use crate::sys::socket::{self, Plain};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,8 +1,9 @@
 //! An AF_XDP socket: one receive queue of an interface, with its four rings.
 
 use super::ring::{Descriptor, Offsets, Ring};
+use crate::frame_memory::BATCH;
 use crate::frame_memory::{CHUNK_BYTES, FrameId, FrameMemory};
-use crate::port::{Arrival, BATCH, PortCounters};
+use crate::port::{Arrival, PortCounters};
 use crate::sys::socket::{self, Plain};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -8,9 +8,10 @@ use super::flows::Watched;
 use super::inspect::{self, Discard};
 use super::per_class::PerClass;
 use super::rewrite;
+use crate::frame_memory::BATCH;
 use crate::frame_memory::{FrameId, FrameMemory, Wanted};
 use crate::histogram::Histogram;
-use crate::port::{Arrival, BATCH, Port, Unsent};
+use crate::port::{Arrival, Port, Unsent};
 use slicewise_dataplane::{
     Basis, BuildError, ClassCounters, Departure, DropReason, ElephantCounters, Frame, FrameOwner,
     LinkClock, Pipeline, PipelineParams, Prepared, Replaced, Stale,

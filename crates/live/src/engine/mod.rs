@@ -27,11 +27,12 @@ use slices::NAMES;
 pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
 pub use stepwise::{Progress, StepwiseChange};
 
+use crate::frame_memory::BATCH;
 use crate::frame_memory::{
     Budget, CHUNK_BYTES, FrameMemory, Needs, PortBudget, TooLittle, bytes_of, chunks_of,
 };
 use crate::histogram::Histogram;
-use crate::port::{Arrival, BATCH, Port};
+use crate::port::{Arrival, Port};
 use slicewise_dataplane::{
     Basis, BuildError, Change, ClassCounters, ElephantCounters, Prepared, Replaced, Stale,
 };

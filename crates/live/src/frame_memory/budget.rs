@@ -1,7 +1,7 @@
 //! How frame memory is divided between the rings of interfaces and the queues of slices.
 
+use super::BATCH;
 use super::{CHUNK_BYTES, FRAME_BYTES_PER_CHUNK};
-use crate::port::BATCH;
 
 /// Maximum number of chunks in a ring of the kernel: there is one ring for each receive queue, and one for
 /// sending.

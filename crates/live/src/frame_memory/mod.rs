@@ -307,6 +307,9 @@ fn short(bytes: usize) -> u16 {
     u16::try_from(bytes).unwrap_or(u16::MAX)
 }
 
+/// Maximum number of frames received from a port at a time, so that neither direction waits long for the other.
+pub const BATCH: usize = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! A port in memory: frames that are put in arrive, and sent frames can be inspected.
 
+use crate::frame_memory::BATCH;
 use crate::frame_memory::{FrameId, FrameMemory};
-use crate::port::{Arrival, BATCH, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES, Unsent};
+use crate::port::{Arrival, ETHERNET_BYTES, Port, PortCounters, TAG_BYTES, Unsent};
 use std::collections::VecDeque;
 use std::io;
 

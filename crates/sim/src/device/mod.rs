@@ -11,8 +11,7 @@ pub mod qos_sched;
 pub mod switch;
 pub mod tc;
 
-use crate::network::packet_of;
-use crate::packet::PacketId;
+use crate::packet::{PacketId, packet_of};
 use qos_sched::QosSched;
 use slicewise_dataplane::{Frame, Pipeline, Verdict};
 use slicewise_study::FlowControlParams;

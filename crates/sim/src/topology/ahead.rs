@@ -21,7 +21,8 @@
 use super::{Node, PortId, Topology};
 use crate::device::Forwarding;
 use crate::link::{Handover, LinkParams};
-use crate::network::{Device, Flow};
+use crate::network::Flow;
+use crate::wires::Device;
 use slicewise_units::{BitRate, Duration};
 
 /// The shortest frame of Ethernet lasts a nanosecond at this rate. A shorter one could arrive in the nanosecond in which it is

@@ -10,12 +10,12 @@ use crate::event::{Event, Place};
 use crate::flow_control::FlowControl;
 use crate::impairment::Impairments;
 use crate::link::{Link, LinkParams};
-use crate::network::{Device, Flow, Network};
+use crate::network::{Flow, Network};
 use crate::observer::{FlowId, Observer};
-use crate::port::{Egress, Port};
+use crate::port::{Egress, Node, Port, PortId};
 use crate::sources::{Chain, Sending};
 use crate::transport::{ApplicationFlows, Direction, Transports, directions};
-use crate::wires::{End, Wire, Wires};
+use crate::wires::{Device, End, Wire, Wires};
 use ahead::Ahead;
 use events::{Actors, Places};
 use routes::Routes;
@@ -24,29 +24,6 @@ use slicewise_traffic::{Random, Source};
 use slicewise_units::BitRate;
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
-
-/// A node of a [`Topology`], identified by the topology that created it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Node {
-    /// An endpoint: it sends and captures, and forwards nothing.
-    Endpoint(u32),
-    /// A device: it forwards.
-    Device(u32),
-}
-
-/// A port of a node, identified by the topology that created it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(u32);
-
-impl PortId {
-    pub(crate) const fn of(number: u32) -> Self {
-        Self(number)
-    }
-
-    pub(crate) const fn number(self) -> u32 {
-        self.0
-    }
-}
 
 /// A network being described: nodes with ports, and duplex links, each between two ports. Links form no loop, so
 /// that there is one way between any two nodes.

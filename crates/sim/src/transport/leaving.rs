@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// Data that an end of a connection has handed over and that has not been counted as sent.
 #[derive(Debug, Default)]
-pub(super) struct Leaving {
+pub(crate) struct Leaving {
     /// By frame: when it leaves, and all bytes handed over up to its last one.
     frames: VecDeque<(Instant, u64)>,
     handed_over: u64,
@@ -18,19 +18,19 @@ pub(super) struct Leaving {
 impl Leaving {
     /// A frame with `bytes` of data leaves at `at`, after those before it.
     #[inline]
-    pub(super) fn push(&mut self, at: Instant, bytes: u64) {
+    pub(crate) fn push(&mut self, at: Instant, bytes: u64) {
         self.handed_over += bytes;
         self.frames.push_back((at, self.handed_over));
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
     /// The bytes that leave before `before` and were not taken yet.
     #[inline]
-    pub(super) fn take_before(&mut self, before: Instant) -> u64 {
+    pub(crate) fn take_before(&mut self, before: Instant) -> u64 {
         let counted = self.counted;
         while let Some((at, handed_over)) = self.frames.front()
             && *at < before
@@ -43,7 +43,7 @@ impl Leaving {
 
     /// When the next `bytes` have left; [`Instant::MAX`] if there are not so many.
     #[inline]
-    pub(super) fn left_at(&self, bytes: u64) -> Instant {
+    pub(crate) fn left_at(&self, bytes: u64) -> Instant {
         let wanted = self.counted + bytes;
         let before = |(_, handed_over): &(Instant, u64)| *handed_over < wanted;
         let frame = self.frames.get(self.frames.partition_point(before));

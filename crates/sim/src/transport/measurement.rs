@@ -31,7 +31,7 @@ struct Bin {
 
 /// The connections of an application.
 #[derive(Debug)]
-pub(super) struct TransportMeasurement {
+pub(crate) struct TransportMeasurement {
     bin_ns: u64,
     connections: usize,
     /// One more than the run has, for what comes after its end.
@@ -49,14 +49,14 @@ pub(super) struct TransportMeasurement {
 
 /// Losses counted by one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Losses {
+pub(crate) struct Losses {
     timeouts: u64,
     recoveries: u64,
 }
 
 impl Losses {
     #[inline]
-    pub(super) const fn of(figures: &SendFigures) -> Self {
+    pub(crate) const fn of(figures: &SendFigures) -> Self {
         Self {
             timeouts: figures.timeouts,
             recoveries: figures.recoveries,
@@ -65,7 +65,7 @@ impl Losses {
 }
 
 impl TransportMeasurement {
-    pub(super) fn new(series: SeriesParams, connections: u32) -> Self {
+    pub(crate) fn new(series: SeriesParams, connections: u32) -> Self {
         let connections = connections as usize;
         let bins = series.bins + 1;
         let shares = if bins.saturating_mul(connections) <= MAX_SHARES && connections > 1 {
@@ -101,7 +101,7 @@ impl TransportMeasurement {
     }
 
     #[inline]
-    pub(super) fn on_goodput(&mut self, connection: usize, bytes: u64, now: Instant) {
+    pub(crate) fn on_goodput(&mut self, connection: usize, bytes: u64, now: Instant) {
         self.bin(now).goodput_bytes += bytes;
         let place = self.current * self.connections + connection;
         if let Some(share) = self.shares.get_mut(place) {
@@ -110,7 +110,7 @@ impl TransportMeasurement {
     }
 
     #[inline]
-    pub(super) fn on_sent(&mut self, segments: u32, is_resent: bool, now: Instant) {
+    pub(crate) fn on_sent(&mut self, segments: u32, is_resent: bool, now: Instant) {
         let bin = self.bin(now);
         bin.segments += segments;
         if is_resent {
@@ -119,7 +119,7 @@ impl TransportMeasurement {
     }
 
     #[inline]
-    pub(super) fn on_sample(&mut self, connection: usize, rtt: Duration, now: Instant) {
+    pub(crate) fn on_sample(&mut self, connection: usize, rtt: Duration, now: Instant) {
         let bin = self.bin(now);
         let rtt_ns = rtt.nanos();
         bin.rtt_min_ns = if bin.rtt_samples == 0 {
@@ -137,13 +137,13 @@ impl TransportMeasurement {
 
     /// Returns true if a bin has ended since the windows were looked at.
     #[inline]
-    pub(super) const fn is_look_due(&self, now: Instant) -> bool {
+    pub(crate) const fn is_look_due(&self, now: Instant) -> bool {
         now.nanos() >= self.current_ends_ns
     }
 
     /// The windows of the connections, `None` where one is not open. They have not changed since the end of the bin of what
     /// happened last: means over acknowledgements would count a large window more often than a small one.
-    pub(super) fn look(&mut self, windows: impl Iterator<Item = Option<u64>>, now: Instant) {
+    pub(crate) fn look(&mut self, windows: impl Iterator<Item = Option<u64>>, now: Instant) {
         let (mut count, mut sum, mut first) = (0, 0, None);
         for (connection, window_bytes) in windows.enumerate() {
             let Some(window_bytes) = window_bytes else {
@@ -164,7 +164,7 @@ impl TransportMeasurement {
 
     /// Adds the losses that the sender of a connection has counted since `before`.
     #[inline]
-    pub(super) fn on_losses(&mut self, before: Losses, after: Losses, now: Instant) {
+    pub(crate) fn on_losses(&mut self, before: Losses, after: Losses, now: Instant) {
         if before != after {
             let bin = self.bin(now);
             let difference = |one: u64, other: u64| u32::try_from(other - one).unwrap_or(u32::MAX);
@@ -173,13 +173,13 @@ impl TransportMeasurement {
         }
     }
 
-    pub(super) fn on_opened(&mut self, connection: usize, now: Instant) {
+    pub(crate) fn on_opened(&mut self, connection: usize, now: Instant) {
         if let Some(life) = self.lives.get_mut(connection) {
             life.get_or_insert((now, Instant::MAX)).1 = Instant::MAX;
         }
     }
 
-    pub(super) fn on_ended(&mut self, connection: usize, has_failed: bool, now: Instant) {
+    pub(crate) fn on_ended(&mut self, connection: usize, has_failed: bool, now: Instant) {
         if let Some(Some(life)) = self.lives.get_mut(connection) {
             life.1 = now;
         }
@@ -197,7 +197,7 @@ impl TransportMeasurement {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "for people, not for arithmetic")]
-    pub(super) fn figures(&self, from: Instant, to: Instant) -> TransportFigures {
+    pub(crate) fn figures(&self, from: Instant, to: Instant) -> TransportFigures {
         let range = self.span(from, to);
         let bins = &self.bins[range.clone()];
         let sum = |of: fn(&Bin) -> u32| bins.iter().map(|bin| u64::from(of(bin))).sum::<u64>();
@@ -263,7 +263,7 @@ impl TransportMeasurement {
         (count > 1 && squares > 0.0).then(|| sum * sum / (f64::from(count) * squares))
     }
 
-    pub(super) fn failures(&self, from: Instant, to: Instant) -> Vec<FailureCount> {
+    pub(crate) fn failures(&self, from: Instant, to: Instant) -> Vec<FailureCount> {
         let bins = self.bins[self.span(from, to)].iter();
         let failed: u64 = bins.map(|bin| u64::from(bin.failures)).sum();
         if failed == 0 {
@@ -275,7 +275,7 @@ impl TransportMeasurement {
         }]
     }
 
-    pub(super) fn series(&self) -> ApplicationSeries {
+    pub(crate) fn series(&self) -> ApplicationSeries {
         let bins = &self.bins[..self.bins.len() - 1];
         ApplicationSeries {
             goodput_bytes: bins.iter().map(|bin| bin.goodput_bytes).collect(),

@@ -3,14 +3,15 @@
 //! The data of an application flows from its sender to its receiver, the ends of the study's path. Each connection is two
 //! flows of the network, one for each direction: so devices classify and route what comes back as anything else.
 
-mod carry;
 mod leaving;
 mod measurement;
 
 use crate::event::Place;
 use crate::observer::FlowId;
-use crate::topology::Node;
-use leaving::Leaving;
+use crate::packet::Packet;
+use crate::port::Node;
+pub(crate) use leaving::Leaving;
+pub(crate) use measurement::Losses;
 use measurement::TransportMeasurement;
 use slicewise_applications::{Application, Server, Start};
 use slicewise_stats::application::ApplicationRecord;
@@ -67,23 +68,23 @@ pub(crate) struct Direction {
 /// The applications of a network, their connections, and what is measured of them.
 #[derive(Debug, Default)]
 pub struct Transports {
-    applications: Vec<Host>,
-    connections: Vec<Carried>,
+    pub(crate) applications: Vec<Host>,
+    pub(crate) connections: Vec<Carried>,
     /// The application of each connection, and by flow the first packet that is of the present connection: of those before
     /// it, some may still be on their way. Looked at for every packet, and therefore apart from the connections, of which
     /// there may be more than the processor's caches hold.
-    applications_of: Vec<u32>,
-    first_packets: Vec<u64>,
+    pub(crate) applications_of: Vec<u32>,
+    pub(crate) first_packets: Vec<u64>,
     /// The number of the flow that is the first direction of the first connection.
-    first_flow: u32,
-    first_places: FirstPlaces,
+    pub(crate) first_flow: u32,
+    pub(crate) first_places: FirstPlaces,
     /// Packets that leave an adapter earlier than this have left it. In one nanosecond, packets arrive before ports
     /// send, and timers expire after that.
-    left_before: Instant,
+    pub(crate) left_before: Instant,
     /// The hosts have stopped: see [`Network::stop_hosts`](crate::network::Network::stop_hosts).
-    have_stopped: bool,
+    pub(crate) have_stopped: bool,
     /// Segments that an interrupt brought, until all of them are known.
-    batch: Vec<Received>,
+    pub(crate) batch: Vec<Received>,
 }
 
 /// The first places of what connections and applications have in the event queue.
@@ -99,47 +100,47 @@ pub(crate) struct FirstPlaces {
 
 /// A segment that was received, and more that was joined to it.
 #[derive(Debug, Clone, Copy)]
-struct Received {
-    flow: u32,
-    is_marked: bool,
-    segment: Segment,
+pub(crate) struct Received {
+    pub(crate) flow: u32,
+    pub(crate) is_marked: bool,
+    pub(crate) segment: Segment,
 }
 
 /// An application and its server.
 #[derive(Debug)]
-struct Host {
-    name: String,
-    slice_name: String,
-    limit_bits_per_second: Option<u64>,
-    behaviour: Behaviour,
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) slice_name: String,
+    pub(crate) limit_bits_per_second: Option<u64>,
+    pub(crate) behaviour: Behaviour,
     /// Bytes of a frame before its data.
-    header_bytes: u32,
-    application: Application,
-    server: Server,
+    pub(crate) header_bytes: u32,
+    pub(crate) application: Application,
+    pub(crate) server: Server,
     /// The end that opens connections.
-    opener: usize,
+    pub(crate) opener: usize,
     /// Number of its first connection.
-    first_connection: u32,
-    ports: Ports,
+    pub(crate) first_connection: u32,
+    pub(crate) ports: Ports,
     /// True if an arrival decides what it does next.
-    is_asking: bool,
-    wake_at: Instant,
-    measurement: TransportMeasurement,
+    pub(crate) is_asking: bool,
+    pub(crate) wake_at: Instant,
+    pub(crate) measurement: TransportMeasurement,
 }
 
 /// The ports of an application's connections.
 #[derive(Debug, Clone, Copy)]
-struct Ports {
-    first: u16,
+pub(crate) struct Ports {
+    pub(crate) first: u16,
     /// Connections that are open at once.
-    connections: u32,
+    pub(crate) connections: u32,
     /// Ports that these use in turn, from the first on.
-    all: u32,
+    pub(crate) all: u32,
 }
 
 impl Ports {
     /// The port of connection `own`, which had `port`, when it is opened again: the next that no other connection has.
-    fn after(self, port: u16, own: u32) -> u16 {
+    pub(crate) fn after(self, port: u16, own: u32) -> u16 {
         let first = u32::from(self.first);
         let next = u32::from(port) + self.connections;
         let is_there = next < first + self.all;
@@ -149,30 +150,30 @@ impl Ports {
 
 /// A connection and how it is used.
 #[derive(Debug)]
-struct Carried {
-    ends: [End; 2],
-    is_open: bool,
-    is_connected: bool,
+pub(crate) struct Carried {
+    pub(crate) ends: [End; 2],
+    pub(crate) is_open: bool,
+    pub(crate) is_connected: bool,
     /// Of a request under way: bytes that its server waits for, and bytes of the response.
-    asked: Option<(u64, u64)>,
+    pub(crate) asked: Option<(u64, u64)>,
 }
 
 /// An end of a connection.
 #[derive(Debug)]
-struct End {
-    connection: Connection,
+pub(crate) struct End {
+    pub(crate) connection: Connection,
     /// The port of its endpoint.
-    port: u32,
+    pub(crate) port: u32,
     /// Its data in an adapter that sends ahead.
-    leaving: Leaving,
+    pub(crate) leaving: Leaving,
     /// When so much of that has left that it may send more; [`Instant::MAX`] if that is not what it waits for.
-    room_at: Instant,
+    pub(crate) room_at: Instant,
     /// When its timer is set for.
-    wake_at: Instant,
+    pub(crate) wake_at: Instant,
     /// Packets sent, those of earlier connections of this number included.
-    sent_packets: u64,
+    pub(crate) sent_packets: u64,
     /// Behind the last position sent.
-    highest: u64,
+    pub(crate) highest: u64,
 }
 
 impl End {
@@ -385,6 +386,125 @@ fn server_of(application: &ApplicationParams) -> ServerParams {
         ApplicationParams::Requests(requests) => requests.server,
         ApplicationParams::ShortFlows(flows) => flows.server,
         ApplicationParams::Video(video) => video.server,
+    }
+}
+
+impl Transports {
+    /// The connection of a flow, and the end that the flow leads to.
+    #[inline]
+    pub(crate) fn place(&self, flow: u32) -> (usize, usize) {
+        let index = (flow - self.first_flow) as usize;
+        (index / 2, 1 - index % 2)
+    }
+
+    /// The position of a connection's application.
+    #[inline]
+    pub(crate) fn application_of(&self, number: usize) -> usize {
+        self.applications_of[number] as usize
+    }
+
+    /// Packets of a flow from this number on are of its present connection.
+    #[inline]
+    pub(crate) fn first_packet(&self, flow: u32) -> u64 {
+        self.first_packets[(flow - self.first_flow) as usize]
+    }
+
+    /// The connection and end that sent a packet, and the bytes of data in it.
+    #[inline]
+    pub(crate) fn data_of(&self, packet: &Packet) -> (usize, usize, u64) {
+        let (number, to) = self.place(packet.flow.into());
+        let host = &self.applications[self.application_of(number)];
+        let bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
+        (number, 1 - to, bytes.into())
+    }
+
+    /// A frame of a connection has left its adapter: the connection and end that waited for it to send more, if one did.
+    #[inline]
+    pub(crate) fn on_left(&mut self, packet: &Packet) -> Option<(usize, usize)> {
+        let (number, end, bytes) = self.data_of(packet);
+        if bytes == 0 {
+            return None;
+        }
+        let host = &self.applications[self.applications_of[number] as usize];
+        let connection = &mut self.connections[number].ends[end].connection;
+        let has_room = connection.on_left(bytes, &host.behaviour);
+        has_room.then_some((number, end))
+    }
+
+    /// A frame of a connection, handed over to an adapter at `now`, leaves it at `at`.
+    #[inline(never)]
+    pub(crate) fn leaves(&mut self, packet: &Packet, at: Instant, now: Instant) {
+        if at <= now {
+            // Whoever hands it over goes on as long as there is room.
+            let _ = self.on_left(packet);
+            return;
+        }
+        let (number, end, bytes) = self.data_of(packet);
+        if bytes > 0 {
+            self.connections[number].ends[end].leaving.push(at, bytes);
+        }
+    }
+
+    /// Ports have sent what leaves at `now`.
+    pub(crate) fn after_ports(&mut self, now: Instant) {
+        self.left_before = now.saturating_add(Duration::from_nanos(1));
+    }
+
+    /// Tell an end of a connection what has left an adapter that sends ahead.
+    #[inline]
+    pub(crate) fn note_left(&mut self, number: usize, end: usize) {
+        let at_end = &mut self.connections[number].ends[end];
+        let bytes = at_end.leaving.take_before(self.left_before);
+        if bytes > 0 {
+            let host = &self.applications[self.applications_of[number] as usize];
+            let _ = at_end.connection.on_left(bytes, &host.behaviour);
+        }
+    }
+
+    /// When so much will have left an adapter that sends ahead that an end may send more; `Instant::MAX` if that is not what it
+    /// waits for.
+    #[inline]
+    pub(crate) fn room_at(&mut self, number: usize, end: usize) -> Instant {
+        let at_end = &mut self.connections[number].ends[end];
+        if at_end.leaving.is_empty() {
+            return Instant::MAX;
+        }
+        let host = &self.applications[self.applications_of[number] as usize];
+        match at_end.connection.excess_below_socket(&host.behaviour) {
+            0 => Instant::MAX,
+            excess => at_end.leaving.left_at(excess),
+        }
+    }
+
+    /// The next segment that an end sends.
+    #[inline]
+    pub(crate) fn poll_transmit(
+        &mut self,
+        number: usize,
+        end: usize,
+        now: Instant,
+    ) -> Option<Segment> {
+        let index = self.application_of(number);
+        let host = &mut self.applications[index];
+        let at_end = &mut self.connections[number].ends[end];
+        let segment = at_end.connection.poll_transmit(&host.behaviour, now)?;
+        if end == SENDER && segment.bytes > 0 {
+            let is_resent = segment.sequence < at_end.highest;
+            let segments = segment.bytes.div_ceil(host.behaviour.mss_bytes);
+            host.measurement.on_sent(segments, is_resent, now);
+        }
+        at_end.highest = at_end.highest.max(segment.end());
+        Some(segment)
+    }
+
+    /// When each application begins, and its place in the event queue.
+    pub(crate) fn beginnings(&mut self) -> impl Iterator<Item = (Instant, u32)> {
+        let first = self.first_places.application;
+        let begin = move |(host, index): (&mut Host, u32)| {
+            host.wake_at = host.application.poll_at()?;
+            Some((host.wake_at, first + index))
+        };
+        self.applications.iter_mut().zip(0u32..).filter_map(begin)
     }
 }
 

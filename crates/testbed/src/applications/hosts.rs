@@ -1,52 +1,11 @@
 //! Settings of the hosts' TCP that an application needs: of a namespace, and of routes.
 
-use super::Ends;
+use crate::ends::Ends;
 use crate::error::AttemptError;
 use crate::hosts::{Hosts, within};
 use slicewise_traffic::application::ApplicationSourceParams;
-use slicewise_traffic::transport::TransportParams;
-use slicewise_units::Duration as Span;
-use std::fmt::Write;
 use std::fs;
 use std::io;
-
-/// Linux's least time-out where nothing else is said.
-const USUAL_MIN_RTO: Span = Span::from_millis(200);
-
-/// Settings for each address that packets go to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RouteSettings {
-    mtu_bytes: u32,
-    ecn: bool,
-    min_rto: Span,
-}
-
-impl RouteSettings {
-    pub(crate) const fn of(transport: &TransportParams) -> Self {
-        Self {
-            mtu_bytes: transport.mtu_bytes,
-            ecn: transport.ecn,
-            min_rto: transport.min_rto,
-        }
-    }
-
-    /// As `ip route` takes them, on a link with this MTU.
-    pub(crate) fn words(settings: Option<&Self>, link_mtu_bytes: u32) -> String {
-        let Some(settings) = settings else {
-            return format!("mtu {link_mtu_bytes}");
-        };
-        let mut words = format!("mtu {}", settings.mtu_bytes.min(link_mtu_bytes));
-        if settings.ecn {
-            words.push_str(" features ecn");
-        }
-        if settings.min_rto != USUAL_MIN_RTO {
-            // Writing to a string cannot fail.
-            let millis = settings.min_rto.nanos().div_ceil(1_000_000).max(1);
-            let _ = write!(words, " rto_min {millis}ms");
-        }
-        words
-    }
-}
 
 /// Returns the settings that a host has once: largest buffers.
 fn buffers(source: &ApplicationSourceParams) -> (u64, u64) {
@@ -118,32 +77,9 @@ fn grown_to(most: u64, usual: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slicewise_traffic::transport::TcpProfile;
 
     #[test]
-    fn routes_carry_what_differs_from_a_linux_host() {
-        let usual = TransportParams::of(TcpProfile::Linux);
-        let words = |transport: TransportParams| {
-            RouteSettings::words(Some(&RouteSettings::of(&transport)), 1_500)
-        };
-        assert_eq!(words(usual), "mtu 1500");
-        assert_eq!(RouteSettings::words(None, 9_000), "mtu 9000");
-        let other = TransportParams {
-            ecn: true,
-            mtu_bytes: 1_280,
-            min_rto: Span::from_micros(4_500),
-            ..usual
-        };
-        assert_eq!(words(other), "mtu 1280 features ecn rto_min 5ms");
-        let large = TransportParams {
-            mtu_bytes: 9_000,
-            ..usual
-        };
-        assert_eq!(
-            words(large),
-            "mtu 1500",
-            "longer packets are no packets of this link"
-        );
+    fn a_buffer_grows_to_no_more_than_its_largest_size() {
         assert_eq!(grown_to(2_000, 16_384), "2000 2000 2000");
     }
 }

@@ -4,21 +4,22 @@
 //! ([`exchange`]), answered by nginx or a server of ours. What TCP did is not taken from the programs but from the
 //! sending kernel ([`sampling`]), in the same way for all of them.
 
-pub(crate) mod congestion;
 mod exchange;
 mod figures;
-pub(crate) mod hosts;
+mod hosts;
 mod nginx;
 mod operation;
 mod sampling;
 
+use crate::congestion;
+use crate::ends::Ends;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::sender::TimeZero;
 use crate::workspace::Workspace;
 use exchange::Ended;
 use operation::Operation;
-pub(crate) use sampling::History;
+use sampling::History;
 use sampling::Sampling;
 use slicewise_applications::Figures;
 use slicewise_stats::application::{ApplicationRecord, ApplicationSeries};
@@ -28,81 +29,12 @@ use slicewise_traffic::application::ApplicationSourceParams;
 use slicewise_units::Duration as Span;
 use slicewise_wire::PROTOCOL_TCP;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-/// Ports where a study names none, of the end that opens connections and of the other: below those that the system
-/// gives out.
-const OPENING_PORT: u16 = 20_000;
-const LISTENING_PORT: u16 = 5_201;
-
 /// How long the kernel is given to report connections that have ended.
 const FINAL_REPORTS: Duration = Duration::from_millis(200);
-
-/// The ends of a source's connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends {
-    /// The end that opens the first connection; the others have the ports above.
-    pub(crate) opening: SocketAddr,
-    /// Its last port.
-    pub(crate) last_port: u16,
-    /// The end that all are opened to.
-    pub(crate) listening: SocketAddr,
-    /// True if the sender of data opens connections.
-    sender_opens: bool,
-}
-
-impl Ends {
-    pub(crate) fn of(source: &ApplicationSourceParams) -> Self {
-        let headers = &source.headers;
-        let sender = (headers.source, headers.source_port);
-        let receiver = (headers.destination, headers.destination_port);
-        let sender_opens = source.application.sender_opens();
-        let (opening, listening) = if sender_opens {
-            (sender, receiver)
-        } else {
-            (receiver, sender)
-        };
-        let or = |port, usual| if port == 0 { usual } else { port };
-        let opening = SocketAddr::new(opening.0, or(opening.1, OPENING_PORT));
-        let more = source.application.connections().saturating_sub(1);
-        let more = u16::try_from(more).unwrap_or(u16::MAX);
-        Self {
-            opening,
-            last_port: opening.port().saturating_add(more),
-            listening: SocketAddr::new(listening.0, or(listening.1, LISTENING_PORT)),
-            sender_opens,
-        }
-    }
-
-    /// Returns true if this connection of the sender of data belongs to a source of these ends.
-    fn has(&self, history: &History) -> bool {
-        let (opening, listening) = if self.sender_opens {
-            (history.local, history.remote)
-        } else {
-            (history.remote, history.local)
-        };
-        listening == self.listening && self.opens_from(opening)
-    }
-
-    fn opens_from(&self, address: SocketAddr) -> bool {
-        address.ip() == self.opening.ip()
-            && (self.opening.port()..=self.last_port).contains(&address.port())
-    }
-
-    /// Why sources with these ends and others cannot be told apart, if they cannot: the address and port.
-    fn clash(&self, other: &Self) -> Option<SocketAddr> {
-        if self.listening == other.listening {
-            return Some(self.listening);
-        }
-        let starts = [self.opening, other.opening];
-        starts
-            .into_iter()
-            .find(|&at| self.opens_from(at) && other.opens_from(at))
-    }
-}
 
 /// Why a testbed cannot carry out the applications of a scenario, if it cannot.
 pub(crate) fn check(scenario: &ScenarioParams) -> Result<(), AttemptError> {
@@ -280,6 +212,18 @@ impl Observed {
 
 fn place(time_ns: u64, bin_ns: u64) -> usize {
     usize::try_from(time_ns / bin_ns).unwrap_or(usize::MAX)
+}
+
+impl Ends {
+    /// Returns true if this connection of the sender of data belongs to a source of these ends.
+    fn has(&self, history: &History) -> bool {
+        let (opening, listening) = if self.sender_opens {
+            (history.local, history.remote)
+        } else {
+            (history.remote, history.local)
+        };
+        listening == self.listening && self.opens_from(opening)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! How one source is carried out, and by which programs.
 
 use super::exchange::{Ended, Exchange, Exchanging, Places};
-use super::{Ends, congestion, nginx};
+use super::nginx;
 use crate::command::Tool;
+use crate::congestion;
+use crate::ends::Ends;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::iperf3::{Iperf3, MOST_FLOWS};

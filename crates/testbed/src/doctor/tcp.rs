@@ -1,7 +1,7 @@
 //! The kernel's TCP, for applications.
 
 use super::finding::{Check, Finding, Fix, Group};
-use crate::applications::congestion;
+use crate::congestion;
 use crate::hosts::within;
 use crate::scratch::Scratch;
 use slicewise_live::sys::diag::TcpDiagnostics;

@@ -38,7 +38,13 @@ pub(super) fn parse(
         ETHERTYPE_IPV6 => v6(frame, captured, offset, on_wire),
         _ => {
             frame.headers.ethertype = other(frame.ethertype, captured, offset);
-            shim::parse(frame, captured, offset, on_wire)
+            let packet = shim::parse(frame, captured, offset, on_wire)?;
+            let offset = offset + packet.header_bytes as usize;
+            if packet.version == IpVersion::V4 {
+                v4(frame, captured, offset, packet.on_wire)
+            } else {
+                v6(frame, captured, offset, packet.on_wire)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! the loopback of BSD. Numbers: <https://www.tcpdump.org/linktypes.html>; Ethernet and its types:
 //! IEEE 802.3, RFC 9542.
 
-use super::shim::{ETHERTYPE_PPPOE_SESSION, ppp_version};
+use super::shim::{ETHERTYPE_PPPOE_SESSION, TRUNCATED, ppp_version};
 use super::{Layer, ParseEnd, ParsedFrame, bytes_at};
 use crate::IpVersion;
 
@@ -246,5 +246,3 @@ fn tags(frame: &mut ParsedFrame, captured: &[u8], mut offset: usize) -> Result<u
     }
     Ok(offset)
 }
-
-pub(super) const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Link);

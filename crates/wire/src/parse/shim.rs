@@ -4,8 +4,7 @@
 //! Frames of these types that hold no IP packet, or may not, are left alone: they are not IP, and never malformed
 //! or truncated while they are complete.
 
-use super::link::TRUNCATED;
-use super::{ParseEnd, ParsedFrame, bytes_at, ip};
+use super::{Layer, ParseEnd, ParsedFrame, bytes_at};
 use crate::IpVersion;
 
 /// `EtherType` of a PPPoE session (RFC 2516, section 4).
@@ -14,6 +13,8 @@ pub const ETHERTYPE_PPPOE_SESSION: u16 = 0x8864;
 pub const ETHERTYPE_MPLS: u16 = 0x8847;
 /// `EtherType` of MPLS with an upstream-assigned label (RFC 5332, section 3).
 pub const ETHERTYPE_MPLS_UPSTREAM: u16 = 0x8848;
+
+pub(super) const TRUNCATED: ParseEnd = ParseEnd::Truncated(Layer::Link);
 
 /// A PPPoE header and the protocol field of PPP.
 const PPPOE_BYTES: u32 = 8;
@@ -25,16 +26,16 @@ const MAX_LABELS: u32 = 16;
 const MAX_TRAILER: u32 = 46 + 4;
 
 /// An IP packet in a frame.
-struct Packet {
-    version: IpVersion,
+pub(super) struct Packet {
+    pub(super) version: IpVersion,
     /// Bytes of the headers before it.
-    header_bytes: u32,
+    pub(super) header_bytes: u32,
     /// Bytes of the frame that can be the packet's.
-    on_wire: u32,
+    pub(super) on_wire: u32,
 }
 
-/// Parses the headers at `offset` by the `EtherType` of the frame, and the IP packet behind them; `on_wire` bytes of the
-/// frame follow from there.
+/// Parses the headers at `offset` by the `EtherType` of the frame. Returns the IP packet behind them; `on_wire` bytes of the
+/// frame follow from `offset`.
 #[cold]
 #[inline(never)]
 pub(super) fn parse(
@@ -42,7 +43,7 @@ pub(super) fn parse(
     captured: &[u8],
     offset: usize,
     on_wire: u32,
-) -> Result<(), ParseEnd> {
+) -> Result<Packet, ParseEnd> {
     let packet = match frame.ethertype {
         ETHERTYPE_PPPOE_SESSION => pppoe(captured, offset, on_wire)?,
         ETHERTYPE_MPLS | ETHERTYPE_MPLS_UPSTREAM => mpls(captured, offset, on_wire)?,
@@ -54,12 +55,7 @@ pub(super) fn parse(
     let header_bytes = u8::try_from(packet.header_bytes).unwrap_or(u8::MAX);
     let l3_offset = &mut frame.headers.l3_offset;
     *l3_offset = l3_offset.saturating_add(header_bytes);
-    let offset = offset + packet.header_bytes as usize;
-    if packet.version == IpVersion::V4 {
-        ip::v4(frame, captured, offset, packet.on_wire)
-    } else {
-        ip::v6(frame, captured, offset, packet.on_wire)
-    }
+    Ok(packet)
 }
 
 fn pppoe(captured: &[u8], offset: usize, on_wire: u32) -> Result<Option<Packet>, ParseEnd> {

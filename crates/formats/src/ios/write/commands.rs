@@ -6,11 +6,11 @@ use crate::ios::fair_queue;
 use crate::ios::number::BURST_MILLIS_MAX;
 use crate::ios::number::BYTES_MAX;
 use crate::ios::police::QOS_GROUP_MAX;
+use crate::ios::policy_map::Share;
 use crate::ios::queueing::{
     MARK_DENOMINATOR_MAX, PRIORITY_LEVEL_MAX, QUEUE_LIMIT_MAX, RATIO_MAX, WRED_EXPONENT_MAX,
 };
 use crate::ios::rules::Command;
-use crate::ios::shares::Share;
 use slicewise_model::{
     Action, BurstBits, BurstSpec, ClassSpec, ColourMode, PolicerSpec, PrioritySpec, QueueLimitSpec,
     RateSpec, ShaperSpec, WredKey, WredSpec,

@@ -4,8 +4,9 @@ mod commands;
 mod matches;
 
 use super::parser::TEXT_BYTES_MAX;
+use super::policy_map::Share;
 use super::rules::{Command, Given, above_all, conflicts};
-use super::shares::{Share, percentages};
+use super::shares::percentages;
 use super::words::valid_name;
 use commands::Form;
 use slicewise_model::{CLASS_DEFAULT, ClassSpec, Discipline, PolicySpec};

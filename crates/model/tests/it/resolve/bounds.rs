@@ -3,8 +3,8 @@
 use super::support::*;
 use proptest::prelude::*;
 use slicewise_model::{
-    BurstBits,
-    ClassSpec, PolicerSpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    BurstBits, ClassSpec, PolicerSpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey,
+    WredSpec,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 

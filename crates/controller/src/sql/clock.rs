@@ -55,7 +55,7 @@ pub(crate) struct StoreClock {
 }
 
 impl StoreClock {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let known = Arc::default();
         Self { clock, known }
     }
@@ -71,7 +71,7 @@ impl StoreClock {
     }
 
     /// The age now of a store that has `stored` as its age, milliseconds.
-    pub(super) fn age_ms(&self, stored: u64) -> u64 {
+    pub(crate) fn age_ms(&self, stored: u64) -> u64 {
         let (at, stored) = (self.clock.elapsed(), Duration::from_millis(stored));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = known.map(|known| known.age + at.saturating_sub(known.at));

@@ -2,6 +2,7 @@
 
 use super::insert::Insert;
 use super::{Dialect, RowExt, StoreClock, number};
+use crate::refusal::EventNote;
 use crate::refusal::Refusal;
 use slicewise_api::EventKind;
 use sqlx::{Any, AnyConnection, Transaction};
@@ -67,22 +68,11 @@ impl From<Refusal> for Failed {
     }
 }
 
-/// An event to be noted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct EventNote {
-    pub(crate) slice: String,
-    pub(crate) tenant: String,
-    pub(crate) gateway: String,
-    pub(crate) generation: Option<u64>,
-    pub(crate) actor: String,
-    pub(crate) reason: String,
-}
-
 /// The last numbers given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Numbers {
-    pub(super) generation: u64,
-    pub(super) event: u64,
+pub(crate) struct Numbers {
+    pub(crate) generation: u64,
+    pub(crate) event: u64,
     audit: u64,
 }
 
@@ -95,7 +85,7 @@ pub(crate) struct Tx {
     pub(crate) store: String,
     /// The age of the store, which only grows.
     pub(crate) age_ms: u64,
-    pub(super) numbers: Numbers,
+    pub(crate) numbers: Numbers,
     /// Nothing of the transaction reads these two: they are written at its end, together.
     events: Insert<9>,
     audit: Insert<6>,
@@ -103,14 +93,14 @@ pub(crate) struct Tx {
 
 /// Where a request began.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     numbers: Numbers,
     events: usize,
     audit: usize,
 }
 
 impl Tx {
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         pool: &sqlx::AnyPool,
         dialect: Dialect,
         clock: &StoreClock,
@@ -174,7 +164,7 @@ impl Tx {
     }
 
     /// Where the next request begins.
-    pub(super) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark {
             numbers: self.numbers,
             events: self.events.len(),
@@ -183,19 +173,19 @@ impl Tx {
     }
 
     /// Forget what was numbered and noted since `mark`.
-    pub(super) fn return_to(&mut self, mark: Mark) {
+    pub(crate) fn return_to(&mut self, mark: Mark) {
         self.numbers = mark.numbers;
         self.events.truncate(mark.events);
         self.audit.truncate(mark.audit);
     }
 
     /// Continue with this generation, where the history of the gateways may be another one.
-    pub(super) fn skip_to_generation(&mut self, generation: u64) {
+    pub(crate) fn skip_to_generation(&mut self, generation: u64) {
         self.numbers.generation = generation;
     }
 
     /// Continue with the numbers of this row of `state`.
-    pub(super) fn resume(&mut self, row: &super::Row) -> Result<(), sqlx::Error> {
+    pub(crate) fn resume(&mut self, row: &super::Row) -> Result<(), sqlx::Error> {
         self.numbers = Numbers {
             generation: row.natural("generation")?,
             event: row.natural("event")?,
@@ -228,7 +218,7 @@ impl Tx {
     }
 
     /// Note who asked for what, and the answer.
-    pub(super) fn audit(&mut self, actor: &str, request: &str, status: u16, detail: &str) {
+    pub(crate) fn audit(&mut self, actor: &str, request: &str, status: u16, detail: &str) {
         self.numbers.audit += 1;
         self.audit.push([
             self.numbers.audit.into(),
@@ -242,7 +232,7 @@ impl Tx {
     }
 
     /// Write what was noted and the numbers given.
-    pub(super) async fn write_down(&mut self) -> Result<(), sqlx::Error> {
+    pub(crate) async fn write_down(&mut self) -> Result<(), sqlx::Error> {
         let numbers = self.numbers;
         self.events.save(&mut self.transaction).await?;
         self.audit.save(&mut self.transaction).await?;
@@ -257,7 +247,7 @@ impl Tx {
     }
 
     /// Commit what is written down.
-    pub(super) async fn commit(self) -> Result<Numbers, sqlx::Error> {
+    pub(crate) async fn commit(self) -> Result<Numbers, sqlx::Error> {
         let numbers = self.numbers;
         self.transaction.commit().await?;
         Ok(numbers)

@@ -1,16 +1,14 @@
 //! Connections in a running network: segments become packets, packets become segments.
 
-use super::leaving::Leaving;
-use super::measurement::Losses;
-use super::{FirstPlaces, Host, RECEIVER, Received, SENDER, Transports};
 use crate::device::Forwarding;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::packet::{Packet, PacketId};
+use crate::transport::{FirstPlaces, Leaving, Losses, RECEIVER, Received, SENDER};
 use crate::wires::Delivered;
 use slicewise_applications::Action;
 use slicewise_transport::{Connection, Flags, Segment, State};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::Instant;
 use slicewise_wire::{Ecn, TrafficClass};
 
 /// Most data that receive offload joins to one segment (Linux: 64 KiB of an IP packet).
@@ -325,119 +323,5 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
             *sequence += 1;
             self.hand_over(port, packet, Some(&part), now);
         }
-    }
-}
-
-impl Transports {
-    /// The connection of a flow, and the end that the flow leads to.
-    #[inline]
-    fn place(&self, flow: u32) -> (usize, usize) {
-        let index = (flow - self.first_flow) as usize;
-        (index / 2, 1 - index % 2)
-    }
-
-    /// The position of a connection's application.
-    #[inline]
-    pub(crate) fn application_of(&self, number: usize) -> usize {
-        self.applications_of[number] as usize
-    }
-
-    /// Packets of a flow from this number on are of its present connection.
-    #[inline]
-    fn first_packet(&self, flow: u32) -> u64 {
-        self.first_packets[(flow - self.first_flow) as usize]
-    }
-
-    /// The connection and end that sent a packet, and the bytes of data in it.
-    #[inline]
-    fn data_of(&self, packet: &Packet) -> (usize, usize, u64) {
-        let (number, to) = self.place(packet.flow.into());
-        let host = &self.applications[self.application_of(number)];
-        let bytes = packet.l2_bytes.saturating_sub(host.header_bytes);
-        (number, 1 - to, bytes.into())
-    }
-
-    /// A frame of a connection has left its adapter: the connection and end that waited for it to send more, if one did.
-    #[inline]
-    pub(crate) fn on_left(&mut self, packet: &Packet) -> Option<(usize, usize)> {
-        let (number, end, bytes) = self.data_of(packet);
-        if bytes == 0 {
-            return None;
-        }
-        let host = &self.applications[self.applications_of[number] as usize];
-        let connection = &mut self.connections[number].ends[end].connection;
-        let has_room = connection.on_left(bytes, &host.behaviour);
-        has_room.then_some((number, end))
-    }
-
-    /// A frame of a connection, handed over to an adapter at `now`, leaves it at `at`.
-    #[inline(never)]
-    pub(crate) fn leaves(&mut self, packet: &Packet, at: Instant, now: Instant) {
-        if at <= now {
-            // Whoever hands it over goes on as long as there is room.
-            let _ = self.on_left(packet);
-            return;
-        }
-        let (number, end, bytes) = self.data_of(packet);
-        if bytes > 0 {
-            self.connections[number].ends[end].leaving.push(at, bytes);
-        }
-    }
-
-    /// Ports have sent what leaves at `now`.
-    fn after_ports(&mut self, now: Instant) {
-        self.left_before = now.saturating_add(Duration::from_nanos(1));
-    }
-
-    /// Tell an end of a connection what has left an adapter that sends ahead.
-    #[inline]
-    fn note_left(&mut self, number: usize, end: usize) {
-        let at_end = &mut self.connections[number].ends[end];
-        let bytes = at_end.leaving.take_before(self.left_before);
-        if bytes > 0 {
-            let host = &self.applications[self.applications_of[number] as usize];
-            let _ = at_end.connection.on_left(bytes, &host.behaviour);
-        }
-    }
-
-    /// When so much will have left an adapter that sends ahead that an end may send more; `Instant::MAX` if that is not what it
-    /// waits for.
-    #[inline]
-    fn room_at(&mut self, number: usize, end: usize) -> Instant {
-        let at_end = &mut self.connections[number].ends[end];
-        if at_end.leaving.is_empty() {
-            return Instant::MAX;
-        }
-        let host = &self.applications[self.applications_of[number] as usize];
-        match at_end.connection.excess_below_socket(&host.behaviour) {
-            0 => Instant::MAX,
-            excess => at_end.leaving.left_at(excess),
-        }
-    }
-
-    /// The next segment that an end sends.
-    #[inline]
-    fn poll_transmit(&mut self, number: usize, end: usize, now: Instant) -> Option<Segment> {
-        let index = self.application_of(number);
-        let host = &mut self.applications[index];
-        let at_end = &mut self.connections[number].ends[end];
-        let segment = at_end.connection.poll_transmit(&host.behaviour, now)?;
-        if end == SENDER && segment.bytes > 0 {
-            let is_resent = segment.sequence < at_end.highest;
-            let segments = segment.bytes.div_ceil(host.behaviour.mss_bytes);
-            host.measurement.on_sent(segments, is_resent, now);
-        }
-        at_end.highest = at_end.highest.max(segment.end());
-        Some(segment)
-    }
-
-    /// When each application begins, and its place in the event queue.
-    pub(crate) fn beginnings(&mut self) -> impl Iterator<Item = (Instant, u32)> {
-        let first = self.first_places.application;
-        let begin = move |(host, index): (&mut Host, u32)| {
-            host.wake_at = host.application.poll_at()?;
-            Some((host.wake_at, first + index))
-        };
-        self.applications.iter_mut().zip(0u32..).filter_map(begin)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Row;
 use sqlx::Row as _;
+use std::fmt::Write;
 
 /// Converted values of a row.
 pub(crate) trait RowExt {
@@ -58,4 +59,14 @@ impl RowExt for Row {
 /// A number for the store, which has 63 bits. What is validated never has more.
 pub(crate) fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Hexadecimal digits, two for each byte.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
