@@ -236,6 +236,20 @@ pub enum BackendName {
     Dpdk,
 }
 
+#[cfg(feature = "linux")]
+impl BackendName {
+    /// How the port of the device is paced; `None` for the simulator, whose study says so.
+    pub const fn pacing(self) -> Option<slicewise_study::Pacing> {
+        use slicewise_study::Pacing;
+        match self {
+            Self::Tc => Some(Pacing::TokenBucket),
+            Self::Dpdk => Some(Pacing::Bursts),
+            Self::Gateway => Some(Pacing::Departures),
+            Self::Sim => None,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("captures").required(true).args(["study", "runs", "sent"]))]
 pub struct AnalyseOptions {

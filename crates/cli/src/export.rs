@@ -2,8 +2,8 @@
 
 use crate::Failure;
 use crate::arguments::{ExportOptions, Language};
-use crate::check::{load_study, policy_named};
 use crate::exit::Exit;
+use crate::load::{load_study, policy_named};
 use crate::noteln;
 use crate::output;
 use slicewise_formats::{dpdk, ios, ovs, p4_tins, tc};

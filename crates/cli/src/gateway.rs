@@ -2,21 +2,18 @@
 
 use crate::Failure;
 use crate::arguments::GatewayOptions;
-use crate::check::{load_gateway, load_study, policy_named, warn};
 use crate::exit::Exit;
+use crate::fit::{SEED, direction, load_gateway};
+use crate::load::{load_study, policy_named, warn};
 use crate::{noteln, outln};
 use slicewise_agent::{Agent, AgentParams};
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
 use slicewise_live::{DirectionParams, EngineParams};
 use slicewise_study::{
-    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
-    GatewayPacketIo, Pacing,
+    DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayPacketIo, Pacing,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Seed of random early detection: which packets it picks need not be unforeseeable.
-const SEED: u64 = 1;
 
 pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
     // Of a study with a timeline, each load is of the phase after that of the last one.
@@ -146,19 +143,6 @@ fn params(config: GatewayConfig) -> GatewayParams {
         memory_bytes: config.memory.bytes(),
         metrics_port: config.metrics_port,
     }
-}
-
-fn direction(direction: GatewayDirection) -> DirectionParams {
-    DirectionParams {
-        link: direction.link,
-        policy: direction.policy.into(),
-        seed: SEED,
-    }
-}
-
-/// Returns the parameters of the engine, for any interfaces.
-pub fn engine_params(config: GatewayConfig) -> EngineParams {
-    EngineParams::at_least(config.directions.map(direction), config.memory.bytes())
 }
 
 /// Returns true if the user can fix the error.

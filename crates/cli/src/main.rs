@@ -9,14 +9,24 @@ mod arguments;
 mod captures;
 mod check;
 mod compare;
+#[cfg(feature = "controller")]
 mod controller;
+#[cfg(feature = "linux")]
 mod doctor;
+mod execution;
 mod executor;
 mod exit;
 mod export;
+#[cfg(feature = "linux")]
+mod fit;
+#[cfg(not(feature = "linux"))]
+#[path = "fit_without_linux.rs"]
+mod fit;
+#[cfg(feature = "linux")]
 mod gateway;
 mod init;
 mod judgement;
+mod load;
 mod manual;
 mod output;
 mod plan;
@@ -28,10 +38,14 @@ mod seeds;
 mod series;
 mod slice;
 mod tenant;
+#[cfg(feature = "linux")]
 mod testbed_run;
+#[cfg(feature = "linux")]
 mod top;
 
 use arguments::{Arguments, Command};
+#[cfg(not(feature = "linux"))]
+use arguments::{BackendName, CheckOptions, RunOptions};
 use clap::Parser;
 use exit::Exit;
 use slicewise_stats::words;
@@ -50,23 +64,39 @@ fn main() -> ExitCode {
     };
     output::set_verbosity(arguments.verbosity());
     let result = match &arguments.command {
-        Command::Run(options) => run::run(options),
+        #[cfg(not(feature = "linux"))]
+        Command::Run(RunOptions { on, .. }) | Command::Check(CheckOptions { on, .. })
+            if *on != BackendName::Sim =>
+        {
+            Err(Failure::left_out("linux"))
+        }
+        Command::Run(options) => series::run(options),
         Command::Check(options) => check::check(options),
         Command::Plan(options) => plan::plan(options),
         Command::Analyse(options) => analyse::analyse(options),
         Command::Schema(options) => check::schema(options),
-        Command::Report(options) => report::report(options),
+        Command::Report(options) => series::report(options),
         Command::Compare(options) => compare::compare(options),
         Command::Export(options) => export::export(options),
+        #[cfg(feature = "linux")]
         Command::Gateway(options) => gateway::gateway(options),
         Command::Slice(options) => slice::slice(options),
         Command::Tenant(options) => tenant::tenant(options),
+        #[cfg(feature = "controller")]
         Command::Controller(options) => controller::controller(options),
+        #[cfg(feature = "linux")]
         Command::Top(options) => top::top(options),
+        #[cfg(feature = "linux")]
         Command::Doctor(options) => doctor::doctor(options),
         Command::Init(options) => init::init(options),
         Command::Completions(options) => manual::completions(options),
         Command::Man(options) => manual::man(options),
+        #[cfg(not(feature = "controller"))]
+        Command::Controller(_) => Err(Failure::left_out("controller")),
+        #[cfg(not(feature = "linux"))]
+        Command::Gateway(_) | Command::Top(_) | Command::Doctor(_) => {
+            Err(Failure::left_out("linux"))
+        }
     };
     output::conclude(result.unwrap_or_else(|failure| {
         failure.print();
@@ -106,6 +136,15 @@ impl Failure {
             what: What::Message(message.to_string()),
             exit: Exit::Mistake,
         }
+    }
+
+    /// This build has no such part: exit code 2.
+    #[cfg(not(all(feature = "controller", feature = "linux")))]
+    fn left_out(feature: &str) -> Self {
+        Self::mistake(format!(
+            "this `slicewise` was built without its feature `{feature}`; to install it with that: \
+             cargo install --path crates/cli --features {feature}"
+        ))
     }
 
     /// Everything that is wrong with the file at `path`.

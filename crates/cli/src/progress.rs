@@ -61,6 +61,7 @@ impl Progress {
     }
 
     /// Prints lines without tearing the bar, from any thread.
+    #[cfg(feature = "linux")]
     pub fn printer(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let bar = self.bar.clone();
         move |line| bar.suspend(|| noteln!("{line}"))

@@ -1,33 +1,18 @@
 //! `slicewise report`: the report again, from a results folder alone.
 
 use crate::Failure;
-use crate::arguments::{JudgementOptions, ReportOptions};
+use crate::arguments::JudgementOptions;
 use crate::exit::Exit;
 use crate::judgement::{as_json, gate, selected};
 use crate::output::{self, columns};
-use crate::results::results_failure;
-use crate::series;
 use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::side::Side;
 use slicewise_report::terminal::Colours;
 use slicewise_report::{Findings, ReportError, prediction, published_headline, terminal};
-use slicewise_results::{ResultsError, ResultsFolder, SeriesFolder};
+use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
 use std::path::{Path, PathBuf};
-
-pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
-    if let Some(series) = SeriesFolder::open(&options.results).map_err(results_failure)? {
-        if !options.beside.is_empty() {
-            return Err(Failure::mistake(
-                "this folder holds several cases: `--beside` is for the folder of one",
-            ));
-        }
-        return series::write_reports(&series, &options.judgement, &[], false);
-    }
-    let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
-    write_report(&folder, &options.beside, &options.judgement, &[])
-}
 
 /// Judge what is in the folder and in those `beside` it, write the report, and print the verdicts.
 /// [`Exit::Verdict`] where one of them is what `judgement` fails on: of `policies`, or of all where none is named.

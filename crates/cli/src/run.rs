@@ -1,67 +1,29 @@
 //! `slicewise run`: every policy under every load, then verdicts and a report.
 
 use crate::Failure;
-use crate::arguments::{BackendName, RunOptions};
+use crate::arguments::RunOptions;
 use crate::captures;
-use crate::check::{has_no_cases, load_study_file, note_before_runs, warn};
-use crate::executor::{self, Outcome, RunEvent, Work};
+use crate::execution::{Execution, on_interrupt, processors, report_of, wanted_runs};
+use crate::executor::Work;
 use crate::exit::Exit;
+use crate::load::note_before_runs;
 use crate::progress::Progress;
-use crate::report::{beside_default, write_report};
-use crate::results::{open_results, results_failure, results_path};
+use crate::results::{open_results, results_path};
 use crate::seeds;
-use crate::series;
-use crate::testbed_run;
-use crate::{errln, noteln};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use slicewise_results::host::HostFacts;
-use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_sim::{Simulator, capture};
-use slicewise_stats::record::RunKey;
-use slicewise_stats::words;
-use slicewise_study::{RunFilter, RunSpec, Study, StudyFile};
+use slicewise_study::Study;
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Instant;
 
-/// Failed runs whose reasons are printed; the rest are only counted.
-const FAILURES_PRINTED: usize = 10;
-
-pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
-    match load_study_file(&options.study)? {
-        StudyFile::Series(series) => series::run(options, series),
-        StudyFile::Study(study) => {
-            if !options.cases.is_empty() {
-                return Err(has_no_cases(&options.study));
-            }
-            warn(study.warnings());
-            run_study(options, as_asked(options, *study))
-        }
-    }
-}
-
-/// A study, or one case of a series.
-pub fn run_study(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
+/// Runs a study, or one case of a series.
+pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     if let Some(count) = options.seeds {
         return seeds::run(options, &study, count);
     }
-    match options.on {
-        BackendName::Sim => simulate(options, &study),
-        _ => testbed_run::run(options, study),
+    #[cfg(feature = "linux")]
+    if options.on != crate::arguments::BackendName::Sim {
+        return crate::testbed_run::run(options, study);
     }
-}
-
-/// The study with what the command line says instead.
-pub fn as_asked(options: &RunOptions, mut study: Study) -> Study {
-    if options.quick {
-        study = study.into_quick();
-    }
-    study.repetitions = options.repetitions.unwrap_or(study.repetitions);
-    study.seed = options.seed.unwrap_or(study.seed);
-    study
+    simulate(options, &study)
 }
 
 fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
@@ -108,16 +70,6 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     report_of(options, &folder, &outcomes, exit)
 }
 
-/// The runs that the command line asks for.
-pub fn wanted_runs(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, Failure> {
-    let filter = RunFilter {
-        policies: options.policies.clone(),
-        scenarios: options.scenarios.clone(),
-        ..RunFilter::default()
-    };
-    study.runs(&filter).map_err(Failure::mistake)
-}
-
 /// The simulator, with captures where they are asked for.
 fn simulator(options: &RunOptions, study: &Study) -> Result<Simulator, Failure> {
     let simulator = Simulator::default();
@@ -138,190 +90,4 @@ fn simulator(options: &RunOptions, study: &Study) -> Result<Simulator, Failure> 
     }
     let snap_bytes = options.snap_length.unwrap_or(capture::DEFAULT_SNAP_BYTES);
     Ok(simulator.with_captures(root.clone(), snap_bytes))
-}
-
-/// Runs to carry out.
-pub struct Execution<'a> {
-    pub works: &'a [Work<'a>],
-    pub jobs: u32,
-    pub interrupt: &'a AtomicBool,
-    /// Noun for the runs, for messages.
-    pub what: &'static str,
-}
-
-impl Execution<'_> {
-    /// Carry them out, write down what the host took for it, and say what became of them. `after` is called after each
-    /// run, with the number of its work and its repetition.
-    pub fn carry_out(
-        &self,
-        mut progress: Progress,
-        mut after: impl FnMut(&Progress, usize, u32),
-    ) -> Result<(Vec<Outcome>, Exit), Failure> {
-        let started = Instant::now();
-        let jobs = self.jobs as usize;
-        let outcomes = executor::execute(self.works, jobs, self.interrupt, |number, event| {
-            let key = match event {
-                RunEvent::Finished(key, time) => {
-                    let took = words::time(time.elapsed_ns as f64);
-                    progress.detail(&format!("{}: done in {took}", self.run_name(number, key)));
-                    key
-                }
-                RunEvent::Resumed(key) => {
-                    progress.detail(&format!("{}: kept from before", self.run_name(number, key)));
-                    key
-                }
-                RunEvent::Failed(key, reason) => {
-                    progress.detail(&format!("{}: failed: {reason}", self.run_name(number, key)));
-                    key
-                }
-                RunEvent::Damaged(what) => {
-                    progress.warn(&format!("warning: {what}: this run is repeated"));
-                    return;
-                }
-                RunEvent::NotWritten(_) => return,
-            };
-            progress.on_run(&self.policy_name(number, &key.policy), &key.scenario);
-            after(&progress, number, key.repetition);
-        });
-        progress.finish();
-        for (outcome, work) in outcomes.iter().zip(self.works) {
-            if let Some(error) = &outcome.stopped_by {
-                self.print_failed(&outcomes);
-                return Err(not_written(error, work.folder));
-            }
-        }
-        let elapsed = started.elapsed();
-        for (outcome, work) in outcomes.iter().zip(self.works) {
-            let host = HostFacts {
-                jobs: self.jobs,
-                runs_done: outcome.finished as u64,
-                elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-                simulated: outcome.times.clone(),
-                ..HostFacts::of_this_host()
-            };
-            let host = host.with_times_of(work.folder.read_host());
-            work.folder.write_host(&host).map_err(results_failure)?;
-        }
-        let exit = self.conclude(&outcomes);
-        Ok((outcomes, exit))
-    }
-
-    /// A policy, and of which study where there are several.
-    fn policy_name(&self, work: usize, policy: &str) -> String {
-        match self.works.get(work) {
-            Some(work) if self.works.len() > 1 => format!("{}: {policy}", work.study.name),
-            _ => policy.to_owned(),
-        }
-    }
-
-    fn run_name(&self, work: usize, key: &RunKey) -> String {
-        let policy = self.policy_name(work, &key.policy);
-        format!("{policy} / {} / {:03}", key.scenario, key.repetition)
-    }
-
-    /// Say what became of the runs, on standard error.
-    fn conclude(&self, outcomes: &[Outcome]) -> Exit {
-        let total: usize = self.works.iter().map(|work| work.runs.len()).sum();
-        let resumed: usize = outcomes.iter().map(|outcome| outcome.resumed).sum();
-        let finished: usize = outcomes.iter().map(|outcome| outcome.finished).sum();
-        let what = self.what;
-        if resumed > 0 {
-            noteln!("{resumed} of {total} {what} were finished before and are kept");
-        }
-        self.print_failed(outcomes);
-        if outcomes.iter().any(|outcome| outcome.interrupted) {
-            let done = finished + resumed;
-            errln!(
-                "stopped: {done} of {total} {what} are on disk; the same command continues with the rest"
-            );
-            Exit::Interrupted
-        } else if outcomes.iter().all(|outcome| outcome.failed.is_empty()) {
-            Exit::Success
-        } else {
-            Exit::Failure
-        }
-    }
-
-    fn print_failed(&self, outcomes: &[Outcome]) {
-        let failed = outcomes.iter().enumerate();
-        let failed = failed.flat_map(|(number, outcome)| {
-            let failed = outcome.failed.iter();
-            failed.map(move |(key, reason)| (number, key, reason))
-        });
-        for (number, key, reason) in failed.clone().take(FAILURES_PRINTED) {
-            errln!(
-                "error: policy {}, scenario {}, repetition {}: {reason}",
-                self.policy_name(number, &key.policy),
-                key.scenario,
-                key.repetition
-            );
-        }
-        let count = failed.count();
-        if count > FAILURES_PRINTED {
-            errln!("error: and {} more runs failed", count - FAILURES_PRINTED);
-        }
-    }
-}
-
-/// The report of what is there, unless the user stopped it.
-pub fn report_of(
-    options: &RunOptions,
-    folder: &ResultsFolder,
-    outcomes: &[Outcome],
-    exit: Exit,
-) -> Result<Exit, Failure> {
-    let has_runs = outcomes.iter().any(Outcome::has_runs);
-    if has_runs && exit != Exit::Interrupted {
-        let beside = beside_default(options.out.as_deref(), folder.path());
-        let judged = write_report(folder, &beside, &options.judgement, &options.policies)?;
-        if exit == Exit::Success {
-            return Ok(judged);
-        }
-    }
-    Ok(exit)
-}
-
-/// Reports the error that stopped the study, and how many finished runs are on disk.
-fn not_written(error: &ResultsError, folder: &ResultsFolder) -> Failure {
-    let kept = folder.runs_on_disk();
-    let what_next = match (error, kept) {
-        (ResultsError::Gone { .. }, 0) => {
-            "no finished run is left there: restore the folder to continue, or run the study \
-             again"
-                .to_owned()
-        }
-        (ResultsError::Gone { .. }, _) => format!(
-            "{kept} finished runs are left there, but not the file that identifies their study: \
-             restore it to continue, or run the study again into another folder"
-        ),
-        _ => format!(
-            "the study has stopped; {kept} finished runs are on disk, and the same command continues \
-             with the rest once the folder can be written"
-        ),
-    };
-    Failure::system(format!("{error}; {what_next}"))
-}
-
-pub fn processors() -> u32 {
-    thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
-}
-
-/// A flag that the first Ctrl-C or SIGTERM sets; the second ends the process at once.
-///
-/// `meanwhile` says what happens after the first.
-pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&flag);
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::system(format!("cannot listen for Ctrl-C: {error}")))?;
-    thread::spawn(move || {
-        for signal in signals.forever() {
-            if handler.swap(true, Ordering::Relaxed) {
-                // The exit code that shells give a process that a signal ended.
-                std::process::exit(128 + signal);
-            }
-            errln!("\n{meanwhile}; press Ctrl-C again to stop at once");
-        }
-    });
-    Ok(flag)
 }

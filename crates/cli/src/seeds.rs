@@ -2,11 +2,11 @@
 
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
+use crate::execution::{on_interrupt, processors};
 use crate::executor::{in_parallel, record_of};
 use crate::exit::Exit;
 use crate::output::columns;
 use crate::progress::Progress;
-use crate::run::{on_interrupt, processors};
 use crate::{errln, outln};
 use slicewise_report::seeds::{CSV, PARQUET, is_seed_table, seed_table_text, write_seed_table};
 use slicewise_sim::Simulator;

@@ -1,27 +1,58 @@
-//! `slicewise run` of a file with cases: all of them in turns, a report for each and a page over them.
+//! `slicewise run` and `report`, of one study or of a file with cases: all of them in turns, a report for each and a page
+//! over them.
+
+#[cfg(feature = "linux")]
+mod testbed;
 
 use crate::Failure;
-use crate::arguments::{BackendName, JudgementOptions, RunOptions};
-use crate::check::warn;
+#[cfg(feature = "linux")]
+use crate::arguments::BackendName;
+use crate::arguments::{JudgementOptions, ReportOptions, RunOptions};
+use crate::execution::{Execution, as_asked, on_interrupt, processors, wanted_runs};
 use crate::executor::Work;
 use crate::exit::Exit;
 use crate::judgement::{as_json, gate, selected};
+use crate::load::{has_no_cases, load_study_file, warn};
+use crate::outln;
 use crate::output::{self, columns};
 use crate::progress::Progress;
-use crate::report::{colours, report_failure, siblings};
+use crate::report::{colours, report_failure, siblings, write_report};
 use crate::results::{named_path, open_results, results_failure, results_path};
-use crate::run::{Execution, as_asked, on_interrupt, processors, run_study, wanted_runs};
-use crate::testbed_run::{pacing, runs_to_send};
-use crate::{noteln, outln};
-use clap::ValueEnum;
+use crate::run;
 use slicewise_report::{CaseReport, published_headline, terminal, write_series};
 use slicewise_results::{LeftOut, ResultsFolder, SeriesDescription, SeriesFolder};
 use slicewise_sim::Simulator;
-use slicewise_study::{RunSpec, Series, Study};
+use slicewise_study::{RunSpec, Series, Study, StudyFile};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
+pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
+    match load_study_file(&options.study)? {
+        StudyFile::Series(series) => run_cases(options, series),
+        StudyFile::Study(study) => {
+            if !options.cases.is_empty() {
+                return Err(has_no_cases(&options.study));
+            }
+            warn(study.warnings());
+            run::run(options, as_asked(options, *study))
+        }
+    }
+}
+
+pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
+    if let Some(series) = SeriesFolder::open(&options.results).map_err(results_failure)? {
+        if !options.beside.is_empty() {
+            return Err(Failure::mistake(
+                "this folder holds several cases: `--beside` is for the folder of one",
+            ));
+        }
+        return write_reports(&series, &options.judgement, &[], false);
+    }
+    let folder = ResultsFolder::open(&options.results).map_err(results_failure)?;
+    write_report(&folder, &options.beside, &options.judgement, &[])
+}
+
+fn run_cases(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
     warn(series.warnings());
     for name in &options.cases {
         series.case(name).map_err(Failure::mistake)?;
@@ -46,21 +77,22 @@ pub fn run(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
             "`{option}` is for one study: choose a case (`--case NAME`)"
         )));
     }
-    match options.on {
-        BackendName::Sim => simulate(options, &series, &studies),
-        _ => on_testbed(options, &series, &studies),
+    #[cfg(feature = "linux")]
+    if options.on != BackendName::Sim {
+        return testbed::run(options, &series, &studies);
     }
+    simulate(options, &series, &studies)
 }
 
 /// One case, in the folder that it has among the others, and the page over those that were run.
 fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exit, Failure> {
     if options.seeds.is_some() {
-        return run_study(options, study.clone());
+        return run::run(options, study.clone());
     }
     // What is wrong with the command line is said before a folder is made.
     wanted_runs(options, study)?;
     let folder = series_folder(options, series, std::slice::from_ref(study), Vec::new())?;
-    let exit = run_study(&of_case(options, study), study.clone())?;
+    let exit = run::run(&of_case(options, study), study.clone())?;
     let has_runs = ResultsFolder::open(path_of(options, study))
         .is_ok_and(|results| results.runs_on_disk() > 0);
     if exit != Exit::Interrupted && has_runs {
@@ -70,57 +102,6 @@ fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exi
         }
     }
     Ok(exit)
-}
-
-/// One case after the other: a testbed carries out one run at a time.
-fn on_testbed(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
-    let (studies, left_out) = those_for_testbed(options, studies)?;
-    let folder = series_folder(options, series, &studies, left_out)?;
-    let mut worst = Exit::Success;
-    for study in &studies {
-        noteln!("{}", headline(&study.name, &study.title));
-        match run_study(&of_case(options, study), study.clone())? {
-            Exit::Success => {}
-            Exit::Interrupted => return Ok(Exit::Interrupted),
-            other => worst = other,
-        }
-    }
-    reported(options, &folder, worst)
-}
-
-/// The cases that a testbed can carry out, and the others: what is wrong with the last one is said before the first is
-/// measured.
-fn those_for_testbed(
-    options: &RunOptions,
-    studies: &[Study],
-) -> Result<(Vec<Study>, Vec<LeftOut>), Failure> {
-    let (mut suited, mut left_out) = (Vec::new(), Vec::new());
-    let mut reason = None;
-    for study in studies {
-        let case = study.case.as_deref().unwrap_or_default();
-        match study.clone().into_testbed(pacing(options)) {
-            Ok(on_testbed) => {
-                let runs = runs_to_send(options, &on_testbed);
-                runs.map_err(|failure| Failure::mistake(format!("case {case}: {failure}")))?;
-                suited.push(study.clone());
-            }
-            Err(error) => {
-                noteln!("case {case} is left out: {error}");
-                let names = folder_name(options, study).zip(options.on.to_possible_value());
-                left_out.extend(names.map(|(folder, on)| LeftOut {
-                    case: folder,
-                    title: study.title.clone(),
-                    backend: on.get_name().to_owned(),
-                    reason: error.to_string(),
-                }));
-                reason = Some(error);
-            }
-        }
-    }
-    match reason {
-        Some(error) if suited.is_empty() => Err(Failure::mistake(error)),
-        _ => Ok((suited, left_out)),
-    }
 }
 
 fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
@@ -235,7 +216,7 @@ fn series_folder(
 
 /// The report of every case and the page over them; prints what each case came to. [`Exit::Verdict`] where a verdict of
 /// one of them is what `judgement` fails on: of `policies`, or of all where none is named.
-pub fn write_reports(
+fn write_reports(
     folder: &SeriesFolder,
     judgement: &JudgementOptions,
     policies: &[String],

@@ -4,12 +4,12 @@
 use crate::Failure;
 use crate::arguments::{BackendName, RunOptions};
 use crate::captures;
-use crate::check::note_before_runs;
+use crate::execution::{Execution, on_interrupt, processors, report_of, wanted_runs};
 use crate::executor::Work;
 use crate::exit::Exit;
+use crate::load::note_before_runs;
 use crate::progress::Progress;
 use crate::results::{open_results, results_failure, results_path};
-use crate::run::{Execution, on_interrupt, processors, report_of, wanted_runs};
 use crate::{errln, noteln};
 use indicatif::HumanDuration;
 use slicewise_model::policy::PolicyParams;
@@ -41,7 +41,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     tools_are_there()?;
     let as_written = study.clone();
     let study = study
-        .into_testbed(pacing(options))
+        .into_testbed(options.on.pacing().unwrap_or(Pacing::Departures))
         .map_err(Failure::mistake)?;
     let wanted = runs_to_send(options, &study)?;
     let device = device(options, &study)?;
@@ -95,21 +95,6 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         Exit::Success => predicted,
         other => other,
     })
-}
-
-/// How the device under test paces its port.
-pub fn pacing(options: &RunOptions) -> Pacing {
-    pacing_of(options.on).unwrap_or(Pacing::Departures)
-}
-
-/// The same of a back end that sends real packets.
-pub const fn pacing_of(on: BackendName) -> Option<Pacing> {
-    match on {
-        BackendName::Tc => Some(Pacing::TokenBucket),
-        BackendName::Dpdk => Some(Pacing::Bursts),
-        BackendName::Gateway => Some(Pacing::Departures),
-        BackendName::Sim => None,
-    }
 }
 
 /// The runs that are wanted of a study for a testbed: its hosts can send all of them.

@@ -7,10 +7,10 @@ mod progress;
 use crate::Failure;
 use crate::arguments::AnalyseOptions;
 use crate::errln;
+use crate::execution::on_interrupt;
 use crate::exit::Exit;
 use crate::report::write_report;
 use crate::results::{named_path, open_results, results_failure};
-use crate::run::on_interrupt;
 use plan::{Plan, PlannedRun};
 use progress::Bytes;
 use slicewise_analysis::{

@@ -4,9 +4,9 @@ mod text;
 
 use crate::Failure;
 use crate::arguments::DoctorOptions;
+use crate::execution::on_interrupt;
 use crate::exit::Exit;
 use crate::output;
-use crate::run::on_interrupt;
 use console::Term;
 use serde_json::{Map, Value, json};
 use slicewise_testbed::doctor::{Examination, Purpose, Readiness, examine};

@@ -82,63 +82,129 @@ fn dependencies_between_crates_are_those_that_are_drawn() {
     assert_eq!(found, drawn());
 }
 
+/// Folders whose modules import each other in circles.
+const CIRCLES: [&str; 5] = [
+    "dataplane",
+    "dataplane/change",
+    "dataplane/queue/fq_codel",
+    "stats",
+    "stats/verdict",
+];
+
 #[test]
-fn no_modules_of_results_and_report_import_each_other_in_circles() {
-    for name in ["results", "report", "study"] {
-        let source = root().join("crates").join(name).join("src");
-        let found = circle(imports(&source, "crate::"));
-        assert!(found.is_empty(), "{name}: {found:?}");
-        for entry in std::fs::read_dir(&source).unwrap() {
-            let folder = entry.unwrap().path();
-            if folder.is_dir() {
-                let found = circle(imports(&folder, "super::"));
-                assert!(found.is_empty(), "{}: {found:?}", folder.display());
+fn no_modules_of_a_folder_import_each_other_in_circles() {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let krate = entry.unwrap();
+        let imports = imports(&krate.path().join("src"));
+        let folders: BTreeSet<&[String]> = imports
+            .keys()
+            .filter_map(|module| Some(module.split_last()?.1))
+            .collect();
+        for folder in folders {
+            let circle = circle(imports_within(&imports, folder));
+            if !circle.is_empty() {
+                let name = krate.file_name().into_string().unwrap();
+                found.insert([&[name], folder].concat().join("/"), circle);
             }
         }
     }
+    assert!(found.keys().eq(CIRCLES), "{found:#?}");
 }
 
-/// By module of a folder: those beside it that it imports by `prefix`, tests left out.
-fn imports(folder: &Path, prefix: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let entries = std::fs::read_dir(folder).unwrap();
-    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let names: BTreeSet<String> = paths.iter().map(|path| name(path)).collect();
+/// Paths of the modules of a crate, and of the items that each imports or names; tests left out.
+fn imports(source: &Path) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
     let mut found = BTreeMap::new();
-    for path in &paths {
-        let of_module: BTreeSet<String> = code(path)
-            .split(prefix)
-            .skip(1)
-            .flat_map(imported)
-            .filter(|module| names.contains(module) && *module != name(path))
+    for file in rust_files(source) {
+        let path = file.strip_prefix(source).unwrap().with_extension("");
+        let names = path.iter().map(|name| name.to_str().unwrap().to_owned());
+        let mut module: Vec<String> = names.collect();
+        module.pop_if(|name| ["lib", "main", "mod"].contains(&name.as_str()));
+        if module.iter().any(|name| name == "tests") {
+            continue;
+        }
+        let code = code(&file);
+        let code: Vec<&str> = code
+            .lines()
+            .filter_map(|line| line.split("//").next())
             .collect();
-        found.insert(name(path), of_module);
-    }
-    // They import what they are made of.
-    for root in ["lib", "mod"] {
-        found.remove(root);
+        let code = code.join("\n");
+        let mut items = BTreeSet::new();
+        for start in ["crate::", "self::", "super::"] {
+            let is_whole = |at: usize| {
+                !code[..at].ends_with(|c: char| c == ':' || c == '_' || c.is_alphanumeric())
+            };
+            for (at, _) in code.match_indices(start).filter(|(at, _)| is_whole(*at)) {
+                items.extend(
+                    paths(&code[at..])
+                        .iter()
+                        .map(|path| resolved(&module, path)),
+                );
+            }
+        }
+        found.insert(module, items);
     }
     found
 }
 
-/// The first name of a path, or those of a group of paths.
-fn imported(path: &str) -> Vec<String> {
-    let first = |path: &str| {
-        let letters = path.trim().chars();
-        letters
-            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-            .collect()
-    };
-    match path.strip_prefix('{') {
-        Some(group) => group
-            .split('}')
-            .next()
-            .unwrap()
-            .split(',')
-            .map(first)
-            .collect(),
-        None => vec![first(path)],
+/// The path at the beginning of a text, or those of its group.
+fn paths(text: &str) -> Vec<Vec<String>> {
+    let text = text.trim_start();
+    if let Some(group) = text.strip_prefix('{') {
+        let (mut depth, mut parts) = (0, vec![String::new()]);
+        for character in group.chars() {
+            match character {
+                '}' if depth == 0 => break,
+                ',' if depth == 0 => parts.push(String::new()),
+                _ => parts.last_mut().unwrap().push(character),
+            }
+            depth += i32::from(character == '{') - i32::from(character == '}');
+        }
+        return parts.iter().flat_map(|part| paths(part)).collect();
     }
+    let is_letter = |c: char| c == '_' || c.is_alphanumeric();
+    let name = text.split(|c| !is_letter(c)).next().unwrap();
+    let behind = match text[name.len()..].strip_prefix("::") {
+        Some(rest) if !name.is_empty() => paths(rest),
+        _ => vec![Vec::new()],
+    };
+    let whole = behind
+        .into_iter()
+        .map(|rest| [vec![name.to_owned()], rest].concat());
+    whole.collect()
+}
+
+/// A path as written in a module, from the root of the crate.
+fn resolved(module: &[String], path: &[String]) -> Vec<String> {
+    let mut found = module.to_vec();
+    for name in path {
+        match name.as_str() {
+            "crate" => found.clear(),
+            "super" => drop(found.pop()),
+            "self" => {}
+            name => found.push(name.to_owned()),
+        }
+    }
+    found
+}
+
+/// By module of a folder: those beside it that it, or a module in it, imports.
+fn imports_within(
+    imports: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>,
+    folder: &[String],
+) -> BTreeMap<String, BTreeSet<String>> {
+    let child = |path: &[String]| path.strip_prefix(folder)?.first().cloned();
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, items) in imports {
+        if let Some(name) = child(module) {
+            let others = items
+                .iter()
+                .filter_map(|item| child(item))
+                .filter(|other| *other != name);
+            found.entry(name.clone()).or_default().extend(others);
+        }
+    }
+    found
 }
 
 /// Modules in circles, and those between circles: what remains when those that import none of the others are taken
@@ -258,6 +324,55 @@ fn pure_crates_stay_free_of_clocks_input_output_and_async_runtimes() {
         for file in rust_files(&root().join("crates").join(name).join("src")) {
             let text = std::fs::read_to_string(&file).unwrap();
             for word in forbidden {
+                assert!(!text.contains(word), "{}: `{word}`", file.display());
+            }
+        }
+    }
+}
+
+/// Crates in the build of `slicewise` with these features.
+fn built_with(features: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(
+            "tree --package slicewise --edges normal,build --prefix none --locked --offline"
+                .split(' '),
+        )
+        .args(features)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn studies_and_slices_are_built_without_database_http_server_and_async_runtime() {
+    let built = built_with(&[]);
+    for name in ["axum", "hyper", "sqlx", "tokio", "slicewise-controller"] {
+        assert!(!built.contains(name), "{name}");
+    }
+    assert!(built_with(&["--features", "controller"]).contains("sqlx"));
+}
+
+#[test]
+fn simulator_captures_studies_and_report_name_no_interface_of_linux() {
+    let built = built_with(&["--no-default-features"]);
+    let ours: Vec<&str> = built.iter().filter_map(|name| ours(name)).collect();
+    for name in ["agent", "controller", "live", "testbed"] {
+        assert!(!ours.contains(&name), "{name}");
+    }
+    // POSIX has these, and a processor without this file has no name.
+    let portable = ["libc::O_NONBLOCK", "libc::O_NOFOLLOW", "\"/proc/cpuinfo\""];
+    let of_linux = ["libc::", "os::linux", "\"/proc/", "\"/sys/", "target_os"];
+    for name in ours {
+        for file in rust_files(&root().join("crates").join(name).join("src")) {
+            let text = portable
+                .iter()
+                .fold(code(&file), |text, word| text.replace(word, ""));
+            for word in of_linux {
                 assert!(!text.contains(word), "{}: `{word}`", file.display());
             }
         }

@@ -11,16 +11,21 @@ mod architecture;
 mod beside;
 mod cases;
 mod check;
+#[cfg(feature = "linux")]
 mod check_on;
 mod command;
 mod compare;
+#[cfg(feature = "controller")]
 mod controlled;
+#[cfg(feature = "controller")]
 mod dashboard;
+#[cfg(feature = "linux")]
 mod doctor;
 mod export;
 mod files_of_others;
 mod ios;
 mod libreqos;
+#[cfg(feature = "linux")]
 mod network_control;
 mod output;
 mod pages;
@@ -28,8 +33,22 @@ mod plan;
 mod round_trip;
 mod scripts;
 mod seeds;
+#[cfg(feature = "controller")]
 mod service;
 mod slice;
 mod support;
+#[cfg(feature = "controller")]
 mod tenant;
 mod timeline;
+
+#[cfg(not(feature = "controller"))]
+#[test]
+#[ignore = "built without `controller`: `./test`, or `--all-features`, tests the controller"]
+fn the_controller() {}
+
+#[cfg(not(feature = "controller"))]
+#[test]
+fn a_part_that_was_left_out_of_the_build_is_told_with_how_to_get_it() {
+    let refused = support::Sandbox::new().refused(2, &["controller"]);
+    assert!(refused.contains("--features controller"), "{refused}");
+}

@@ -1,7 +1,7 @@
 //! Integration tests of the command on real packets, and what it refuses before it sends any.
 //!
 //! A binary of its own: other tests would compete with the packets for the processors.
-#![cfg(target_os = "linux")]
+#![cfg(feature = "linux")]
 #![allow(clippy::unwrap_used)]
 
 mod bench;

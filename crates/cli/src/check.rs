@@ -1,78 +1,17 @@
 //! `slicewise check` and `slicewise schema`.
 
-mod fit;
-
 use crate::Failure;
 use crate::arguments::{BackendName, CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
+use crate::fit;
+use crate::load::warn;
+use crate::outln;
 use crate::output;
-use crate::{noteln, outln};
 use slicewise_stats::words::count;
 use slicewise_study::{
-    Diagnostics, FileKind, Folder, GatewayConfig, MeasuredStudy, Plan, Study, StudyFile,
-    StudyPolicy, ios_text, study_of_ios,
+    Diagnostics, FileKind, Folder, MeasuredStudy, Plan, Study, StudyFile, ios_text, study_of_ios,
 };
 use std::path::Path;
-
-/// Load a study file, or say everything that is wrong with it.
-pub fn load_study_file(path: &Path) -> Result<StudyFile, Failure> {
-    StudyFile::load(path).map_err(|found| Failure::mistakes(found, path))
-}
-
-/// Load a study, or the case of that name.
-pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
-    match (load_study_file(path)?, case) {
-        (StudyFile::Study(study), None) => Ok(*study),
-        (StudyFile::Study(_), Some(_)) => Err(has_no_cases(path)),
-        (StudyFile::Series(series), Some(case)) => {
-            series.case(case).cloned().map_err(Failure::mistake)
-        }
-        (StudyFile::Series(series), None) => {
-            let names: Vec<&str> = series.case_names().collect();
-            Err(Failure::mistake(format!(
-                "{} holds cases: choose one of {} (`--case NAME`)",
-                path.display(),
-                names.join(", ")
-            )))
-        }
-    }
-}
-
-/// A case was named, of a file that holds one study.
-pub fn has_no_cases(path: &Path) -> Failure {
-    Failure::mistake(format!(
-        "{} holds one study and no cases: leave out `--case`",
-        path.display()
-    ))
-}
-
-/// Print what a file says that is worth knowing and no mistake.
-pub fn warn(warnings: &Diagnostics) {
-    if warnings.count() > 0 {
-        let text = warnings.render(output::error_colours());
-        output::styled_error(&format!("{text}\n\n"));
-    }
-}
-
-/// Say before the runs that nothing will be shown to hold. Of a single scenario there are no verdicts to say the rest.
-pub fn note_before_runs(study: &Study) {
-    let is_compared = study.scenarios.len() > 1;
-    let rest = (!is_compared).then(|| study.notes());
-    let notes = study.too_few_repetitions().into_iter();
-    for note in notes.chain(rest.into_iter().flatten()) {
-        noteln!("note: {note}");
-    }
-}
-
-/// A policy of the study, or which there are.
-pub fn policy_named<'a>(study: &'a Study, name: &str) -> Result<&'a StudyPolicy, Failure> {
-    let found = study.policies.iter().find(|policy| policy.name == name);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = study.policies.iter().map(|p| p.name.as_str()).collect();
-        let names = names.join(", ");
-        Failure::mistake(format!("the study has no policy `{name}`: it has {names}"))
-    })
-}
 
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     let path = &options.study;
@@ -109,7 +48,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
             )
         }
         FileKind::Gateway => {
-            let config = load_gateway(path)?;
+            let config = fit::load_gateway(path)?;
             warn(&config.warnings);
             format!("a gateway between {}", config.interfaces.join(" and "))
         }
@@ -151,12 +90,6 @@ fn check_ios(path: &Path, text: &str) -> Result<String, Failure> {
         ));
     }
     Ok(summary)
-}
-
-/// Load a gateway's configuration, which some gateway can run, or say everything that is wrong with it.
-pub fn load_gateway(path: &Path) -> Result<GatewayConfig, Failure> {
-    let config = GatewayConfig::load_for(path, &fit::misfits_of_gateway);
-    config.map_err(|found| Failure::mistakes(found, path))
 }
 
 fn check_study(file: StudyFile) -> String {

@@ -1,17 +1,21 @@
 //! Settings of a valid file that a back end, or the gateway, cannot carry out.
 
+use crate::Failure;
 use crate::arguments::BackendName;
-use crate::gateway::engine_params;
-use crate::testbed_run::pacing_of;
-use slicewise_live::EngineError;
-use slicewise_study::{Diagnostics, GatewayConfig, Misfit, Pacing, Study, StudyFile};
+use slicewise_live::{DirectionParams, EngineError, EngineParams};
+use slicewise_study::{
+    Diagnostics, GatewayConfig, GatewayDirection, Misfit, Pacing, Study, StudyFile,
+};
 use slicewise_testbed::{Unsendable, check_sources, supports};
 use std::cell::Cell;
 use std::path::Path;
 
+/// Seed of random early detection: which packets it picks need not be unforeseeable.
+pub const SEED: u64 = 1;
+
 /// Load a study file whose runs the back end can carry out, or say everything that is wrong with it.
 pub fn load_study_file(path: &Path, on: BackendName) -> Result<StudyFile, Diagnostics> {
-    let Some(pacing) = pacing_of(on) else {
+    let Some(pacing) = on.pacing() else {
         return StudyFile::load(path);
     };
     let fitting = Cell::new(0);
@@ -71,8 +75,14 @@ fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
     (misfits.into_iter().chain(policies).collect(), true)
 }
 
+/// Load a gateway's configuration, which some gateway can run, or say everything that is wrong with it.
+pub fn load_gateway(path: &Path) -> Result<GatewayConfig, Failure> {
+    let config = GatewayConfig::load_for(path, &misfits_of_gateway);
+    config.map_err(|found| Failure::mistakes(found, path))
+}
+
 /// Returns the settings that no gateway can carry out, whatever its interfaces.
-pub fn misfits_of_gateway(config: &GatewayConfig) -> Vec<Misfit> {
+fn misfits_of_gateway(config: &GatewayConfig) -> Vec<Misfit> {
     let checked = engine_params(config.clone()).check();
     let misfit = checked.err().map(|error| match error {
         EngineError::TooLittleMemory {
@@ -90,4 +100,17 @@ pub fn misfits_of_gateway(config: &GatewayConfig) -> Vec<Misfit> {
         EngineError::Build(_) => Misfit::at(&["policy"], error.to_string()),
     });
     misfit.into_iter().collect()
+}
+
+pub fn direction(direction: GatewayDirection) -> DirectionParams {
+    DirectionParams {
+        link: direction.link,
+        policy: direction.policy.into(),
+        seed: SEED,
+    }
+}
+
+/// Returns the parameters of the engine, for any interfaces.
+fn engine_params(config: GatewayConfig) -> EngineParams {
+    EngineParams::at_least(config.directions.map(direction), config.memory.bytes())
 }

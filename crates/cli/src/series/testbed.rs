@@ -1,0 +1,66 @@
+//! Cases of a file on real packets.
+
+use super::{folder_name, headline, of_case, reported, series_folder};
+use crate::Failure;
+use crate::arguments::RunOptions;
+use crate::exit::Exit;
+use crate::noteln;
+use crate::run;
+use crate::testbed_run::runs_to_send;
+use clap::ValueEnum;
+use slicewise_results::LeftOut;
+use slicewise_study::{Pacing, Series, Study};
+
+/// One case after the other: a testbed carries out one run at a time.
+pub fn run(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
+    let (studies, left_out) = those_for_testbed(options, studies)?;
+    let folder = series_folder(options, series, &studies, left_out)?;
+    let mut worst = Exit::Success;
+    for study in &studies {
+        noteln!("{}", headline(&study.name, &study.title));
+        match run::run(&of_case(options, study), study.clone())? {
+            Exit::Success => {}
+            Exit::Interrupted => return Ok(Exit::Interrupted),
+            other => worst = other,
+        }
+    }
+    reported(options, &folder, worst)
+}
+
+/// The cases that a testbed can carry out, and the others: what is wrong with the last one is said before the first is
+/// measured.
+fn those_for_testbed(
+    options: &RunOptions,
+    studies: &[Study],
+) -> Result<(Vec<Study>, Vec<LeftOut>), Failure> {
+    let (mut suited, mut left_out) = (Vec::new(), Vec::new());
+    let mut reason = None;
+    for study in studies {
+        let case = study.case.as_deref().unwrap_or_default();
+        match study
+            .clone()
+            .into_testbed(options.on.pacing().unwrap_or(Pacing::Departures))
+        {
+            Ok(on_testbed) => {
+                let runs = runs_to_send(options, &on_testbed);
+                runs.map_err(|failure| Failure::mistake(format!("case {case}: {failure}")))?;
+                suited.push(study.clone());
+            }
+            Err(error) => {
+                noteln!("case {case} is left out: {error}");
+                let names = folder_name(options, study).zip(options.on.to_possible_value());
+                left_out.extend(names.map(|(folder, on)| LeftOut {
+                    case: folder,
+                    title: study.title.clone(),
+                    backend: on.get_name().to_owned(),
+                    reason: error.to_string(),
+                }));
+                reason = Some(error);
+            }
+        }
+    }
+    match reason {
+        Some(error) if suited.is_empty() => Err(Failure::mistake(error)),
+        _ => Ok((suited, left_out)),
+    }
+}
