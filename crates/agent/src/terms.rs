@@ -94,7 +94,7 @@ fn common(params: &DirectionParams) -> Result<&GuaranteedParams, &'static str> {
 /// A slice that is to be added to a direction.
 ///
 /// # Errors
-/// What is wrong with the terms.
+/// If the terms are not valid.
 pub(crate) fn new_slice(
     name: &str,
     terms: &GatewayTerms,
@@ -113,7 +113,7 @@ pub(crate) fn new_slice(
 /// The class map of a slice.
 ///
 /// # Errors
-/// What is wrong with the matches.
+/// If the matches are not valid.
 pub(crate) fn matches(name: &str, matches: &[Match]) -> Result<ClassMap, String> {
     if matches.is_empty() {
         return Err("it matches no packet: `matches` is empty".to_owned());
@@ -132,7 +132,7 @@ pub(crate) fn matches(name: &str, matches: &[Match]) -> Result<ClassMap, String>
 /// The class map of a slice that is in force, which may have no packets for a while.
 ///
 /// # Errors
-/// What is wrong with the matches.
+/// If the matches are not valid.
 pub(crate) fn matches_or_none(name: &str, packets: &[Match]) -> Result<ClassMap, String> {
     if packets.is_empty() {
         return Ok(ClassMap {
@@ -147,7 +147,7 @@ pub(crate) fn matches_or_none(name: &str, packets: &[Match]) -> Result<ClassMap,
 /// The parameters of a slice of a direction.
 ///
 /// # Errors
-/// What is wrong with the terms.
+/// If the terms are not valid.
 pub(crate) fn slice_params(
     terms: &GatewayTerms,
     params: &DirectionParams,
@@ -171,7 +171,7 @@ pub(crate) fn slice_params(
     )
 }
 
-/// What is done about the flows of a slice of a direction.
+/// Returns what is done about the flows of a slice of a direction.
 ///
 /// # Errors
 /// If they are not valid, or more flows can be above the rate of elephants than can be followed.
@@ -197,29 +197,6 @@ pub(crate) fn flows_params(
         weigh: terms.weight_per_flow,
         queue: terms.flow_queueing.then_some(FLOW_QUEUE),
         elephants: terms.elephants.as_ref().map(elephants).transpose()?,
-    })
-}
-
-/// Terms that are within both: the lower rate, the smaller burst, the longer delay. `None` if one of them has no guarantee.
-pub(crate) fn lesser(here: &GatewayTerms, wanted: &GatewayTerms) -> Option<GatewayTerms> {
-    let (here, other) = (here.guarantee?, wanted.guarantee?);
-    Some(GatewayTerms {
-        guarantee: Some(Guarantee {
-            rate_bps: here.rate_bps.min(other.rate_bps),
-            burst_bytes: here.burst_bytes.min(other.burst_bytes),
-            delay_ns: Some(delay_ns(&here).max(delay_ns(&other))),
-            smallest_frame_bytes: here.smallest_frame_bytes.max(other.smallest_frame_bytes),
-        }),
-        ..wanted.clone()
-    })
-}
-
-/// The delay that is asked for: unless it is stated, the time that the rate takes to send the burst.
-fn delay_ns(guarantee: &Guarantee) -> u64 {
-    guarantee.delay_ns.unwrap_or_else(|| {
-        let bits = u128::from(guarantee.burst_bytes) * 8;
-        let nanos = bits * 1_000_000_000 / u128::from(guarantee.rate_bps.max(1));
-        u64::try_from(nanos).unwrap_or(u64::MAX)
     })
 }
 

@@ -7,7 +7,7 @@ pub(crate) use class_state::{Choice, ClassState, Ingress, Special};
 
 use crate::TokenBucket;
 use crate::active_flows::ActiveFlows;
-use crate::elephants::{self, Elephants};
+use crate::elephants::Elephants;
 use crate::guaranteed::{Guaranteed, SliceError};
 use crate::hqos::{Hqos, HqosPlaces};
 use crate::meter::policer::PolicerState;
@@ -101,6 +101,8 @@ pub(crate) struct Built {
     pub(crate) with_elephants: Box<[u32]>,
     /// Frames of a class have places in a hierarchy.
     pub(crate) has_places: bool,
+    /// Leaf of the slices of a guaranteed policy.
+    pub(crate) slices_leaf: Option<u32>,
 }
 
 /// Locations of token-bucket credit in a tree.
@@ -141,6 +143,7 @@ pub(crate) fn build_policy(
             capacity: 0,
             with_elephants: Box::default(),
             has_places: false,
+            slices_leaf: None,
         },
         seed,
         now,
@@ -150,8 +153,12 @@ pub(crate) fn build_policy(
     debug_assert_eq!(root, builder.built.tree.root(), "the root is added last");
     let mut built = builder.built;
     built.active_flows.apply(&mut built.tree);
-    built.with_elephants = elephants::classes_of(&built.classes);
+    let classes = built.classes.iter().zip(0..);
+    let moving = classes.filter(|(class, _)| class.elephants().is_some());
+    built.with_elephants = moving.map(|(_, position)| position).collect();
     built.has_places = built.classes.iter().any(|class| class.places().is_some());
+    let first = built.classes.get(0).filter(|_| policy.guaranteed.is_some());
+    built.slices_leaf = first.map(|class| class.queue.leaf);
     Ok(built)
 }
 

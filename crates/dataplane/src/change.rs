@@ -9,6 +9,7 @@
 mod beside;
 mod carry;
 mod diff;
+mod elephants;
 mod ledger;
 mod queues;
 mod reserved;
@@ -20,20 +21,19 @@ pub use diff::Step;
 pub(crate) use ledger::Ledger;
 pub use slice::{Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
 
-use crate::build::{self, BuildError, Built, ClassState, PipelineParams};
+use crate::build::{self, BuildError, Built, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
-use crate::elephants::{self, change::Matched};
-use crate::pipeline::{Pipeline, buffer_frames};
+use crate::datapath::{DataPath, buffer_frames};
 use crate::queue::{FifoQueue, QueuedFrame};
 use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
-use crate::slots::Slots;
+use elephants::Matched;
 use ledger::Slices;
 use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, ShaperParams};
 use slicewise_units::{ByteCount, Instant};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, LinkedList};
 use std::sync::Arc;
 use successors::{Successor, successors};
 
@@ -49,8 +49,7 @@ pub enum Change {
     PortShaper(Option<ShaperParams>),
 }
 
-/// What a pipeline runs, as the base of a change. It may be sent to another thread, to prepare the change
-/// there.
+/// Base of a change: the configuration of a pipeline. It may be sent to another thread, to prepare the change there.
 #[derive(Debug, Clone)]
 pub struct Basis {
     /// Without the classes of a guaranteed policy.
@@ -97,7 +96,7 @@ impl Names {
 }
 
 impl Prepared {
-    /// That of its basis: it can be committed while the [pipeline](Pipeline::version) has it.
+    /// Version of its basis: it can be committed while the [pipeline](crate::Pipeline::version) has it.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
@@ -111,7 +110,7 @@ impl Prepared {
     }
 }
 
-/// What a commit replaced. Dropping it frees memory, which takes time: do it elsewhere.
+/// Configuration that a commit replaced. Dropping it frees memory, which takes time: do it elsewhere.
 #[derive(Debug)]
 #[must_use]
 pub struct Replaced {
@@ -189,7 +188,7 @@ impl Basis {
             port_shaper,
             seed: self.params.seed,
         };
-        let mut ledger = ledger_of(&mut params.policy, &built.classes);
+        let mut ledger = Ledger::new(&mut params.policy, built.slices_leaf);
         if let Some(ledger) = &mut ledger {
             ledger.mark_added(added.iter().map(String::as_str));
         }
@@ -220,15 +219,50 @@ impl Basis {
     }
 }
 
-/// The ledger of a guaranteed policy, to which its classes move.
-pub(crate) fn ledger_of(
-    policy: &mut PolicyParams,
-    classes: &Slots<ClassState>,
-) -> Option<Box<Ledger>> {
-    Ledger::new(policy, classes.get(0)?.queue.leaf)
+/// Changes of a data path.
+#[derive(Debug)]
+pub(crate) struct Reconfigurator {
+    /// Parameters in force, without the classes of a guaranteed policy, which `ledger` keeps.
+    pub(crate) params: Arc<PipelineParams>,
+    /// Changes committed so far.
+    pub(crate) version: u64,
+    /// State of changes of single slices, in a guaranteed policy.
+    pub(crate) ledger: Option<Box<Ledger>>,
+    /// Counters of slices that were removed one by one, until they are read. A list, because growing moves nothing.
+    #[expect(clippy::linkedlist, reason = "a change takes a bounded time")]
+    pub(crate) removed: LinkedList<ClassCounters>,
+    /// Classes that a change of the whole policy removed while frames of them wait, by name.
+    pub(crate) retired: BTreeMap<String, u32>,
+    /// Where frames wait that a change took out of their queues.
+    drain: Option<QueueId>,
 }
 
-pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) -> Replaced {
+impl Reconfigurator {
+    pub(crate) fn new(mut params: PipelineParams, slices_leaf: Option<u32>) -> Self {
+        Self {
+            ledger: Ledger::new(&mut params.policy, slices_leaf),
+            params: Arc::new(params),
+            version: 0,
+            removed: LinkedList::new(),
+            retired: BTreeMap::new(),
+            drain: None,
+        }
+    }
+
+    pub(crate) fn basis(&self) -> Basis {
+        Basis {
+            params: Arc::clone(&self.params),
+            slices: self.ledger.as_ref().map(|ledger| ledger.slices.clone()),
+            version: self.version,
+        }
+    }
+}
+
+pub(crate) fn commit(
+    (path, own): (&mut DataPath, &mut Reconfigurator),
+    prepared: Prepared,
+    now: Instant,
+) -> Replaced {
     let Prepared {
         params,
         version: _,
@@ -239,38 +273,35 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         mut ledger,
         successors,
     } = prepared;
-    if let Some(ledger) = ledger.as_mut().filter(|_| pipeline.backlog() > 0) {
+    if let Some(ledger) = ledger.as_mut().filter(|_| path.backlog() > 0) {
         ledger.reserved.on_committed();
     }
-    let (moving, mut ahead) = slice::end_all(pipeline, now);
-    ahead.extend(awaited(pipeline));
-    let (kept, drained) = queues::matched(pipeline, (&built, &shared), &successors, &ahead);
+    let (moving, ahead) = own.end_all(path, now);
+    let (kept, drained) = queues::matched(path, (&built, &shared), &successors, &ahead);
     let successor_of = |class: usize| {
         let successor = successors.get(class).copied().flatten();
         successor.map(|successor| successor.class as usize)
     };
     let mut matched = Matched { kept, drained };
     matched.keep_together(
-        &pipeline.tree,
-        (&pipeline.classes, &built.classes),
-        &pipeline.with_elephants,
+        &path.built.tree,
+        (&path.built.classes, &built.classes),
+        &path.built.with_elephants,
         successor_of,
     );
-    let waiting = u64::from(pipeline.backlog());
-    pipeline
-        .pool
-        .grow_to(buffer_frames(built.capacity + waiting));
-    let tree = &pipeline.tree;
-    let draining = pipeline.drain.filter(|&drain| tree.packets(drain) > 0);
+    let waiting = u64::from(path.backlog());
+    path.pool.grow_to(buffer_frames(built.capacity + waiting));
+    let tree = &path.built.tree;
+    let draining = own.drain.filter(|&drain| tree.packets(drain) > 0);
     let is_draining = draining.is_some() || !matched.drained.is_empty() || !moving.is_empty();
     let drain = is_draining.then(|| add_drain(&mut built));
     let shaper = params.port_shaper.as_ref();
     build::add_port_shaper(&mut built, shaper, now);
-    carry::resume_credit(pipeline, &mut built, &successors, &names, now);
-    let old = &mut pipeline.active_flows;
+    carry::resume_credit(path, &mut built, &successors, &names, now);
+    let old = &mut path.built.active_flows;
     built.active_flows.resume_from(old, &mut built.tree);
     let (numbers, removed) = carry::carry_classes(
-        pipeline,
+        (&mut *path, &mut *own),
         &mut built.classes,
         &successors,
         &names,
@@ -278,21 +309,29 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
         now,
     );
     let drain = drain.map(|drain| (drain, draining, moving));
-    move_frames(pipeline, &mut built, &mut matched, &numbers, drain, now);
-    pipeline.aside = elephants::change::resume(
-        (&mut pipeline.classes, &mut built.classes),
-        &pipeline.with_elephants,
+    move_frames(
+        (&mut *path, &mut *own),
+        &mut built,
+        &mut matched,
+        &numbers,
+        drain,
+        now,
+    );
+    path.aside = elephants::resume(
+        (&mut path.built.classes, &mut built.classes),
+        &path.built.with_elephants,
         &matched.kept,
         successor_of,
         &mut built.tree,
     );
-    let classifier = replace(pipeline, &mut built, classifier, now);
+    let classifier = replace(path, &mut built, classifier, now);
+    own.version += 1;
     Replaced {
         _built: built,
         _names: names,
         _classifier: classifier,
-        _ledger: std::mem::replace(&mut pipeline.ledger, ledger),
-        _params: std::mem::replace(&mut pipeline.params, params),
+        _ledger: std::mem::replace(&mut own.ledger, ledger),
+        _params: std::mem::replace(&mut own.params, params),
         removed,
         numbers,
     }
@@ -301,7 +340,7 @@ pub(crate) fn commit(pipeline: &mut Pipeline, prepared: Prepared, now: Instant) 
 /// Move frames from the tree in force to the one that replaces it: those of queues that are kept, and to its queue for them those
 /// that are drained, behind those that are drained already.
 fn move_frames(
-    pipeline: &mut Pipeline,
+    (path, own): (&mut DataPath, &mut Reconfigurator),
     built: &mut Built,
     matched: &mut Matched,
     numbers: &[u32],
@@ -310,11 +349,11 @@ fn move_frames(
 ) {
     // Of frames that arrived at the same moment, those of class-default come first: slices wait for it, and what waits for
     // slices is in no queue.
-    let default = queue_of_default(pipeline);
+    let default = queue_of_default(path, own);
     let Matched { kept, drained } = matched;
     drained.sort_by_key(|&queue| Some(queue) != default);
     let renamed = |class: u32| numbers.get(class as usize).copied().unwrap_or(u32::MAX);
-    let (tree, pool) = (&mut pipeline.tree, &mut pipeline.pool);
+    let (tree, pool) = (&mut path.built.tree, &mut path.pool);
     for &(old, new) in &*kept {
         built.tree.take_over(new, tree, old, pool, renamed, now);
     }
@@ -323,65 +362,44 @@ fn move_frames(
         let mut drained = tree.pop_by_arrival(drained, pool);
         drained.extend(moving);
         // Behind those of their flow that arrived at the same time.
-        drained.extend(elephants::change::take_drained(
-            &mut pipeline.classes,
-            &pipeline.with_elephants,
+        drained.extend(elephants::take_drained(
+            &mut path.built.classes,
+            &path.built.with_elephants,
             kept,
             pool,
         ));
         drained.sort_by_key(QueuedFrame::arrival);
         frames.extend(drained);
         built.tree.append(drain, &frames, pool, renamed);
-        pipeline.drain = Some(drain);
+        own.drain = Some(drain);
     } else {
-        pipeline.drain = None;
+        own.drain = None;
     }
 }
 
-/// What was built is in force, and has what it replaces; returns the classifier that was.
+/// Put in force what was built; returns the classifier that it replaces.
 fn replace(
-    pipeline: &mut Pipeline,
+    path: &mut DataPath,
     built: &mut Built,
     mut classifier: Classifier,
     now: Instant,
 ) -> Classifier {
-    std::mem::swap(&mut pipeline.tree, &mut built.tree);
-    std::mem::swap(&mut pipeline.classes, &mut built.classes);
-    std::mem::swap(&mut pipeline.policers, &mut built.policers);
-    std::mem::swap(&mut pipeline.credits, &mut built.credits);
-    std::mem::swap(&mut pipeline.named, &mut built.named);
-    std::mem::swap(&mut pipeline.active_flows, &mut built.active_flows);
-    std::mem::swap(&mut pipeline.with_elephants, &mut built.with_elephants);
-    pipeline.has_places = built.has_places;
-    classifier.succeed(&pipeline.classifier);
-    pipeline.version += 1;
-    pipeline.room = built.capacity;
-    pipeline.next_poll = if pipeline.tree.backlog() > 0 {
+    std::mem::swap(&mut path.built, built);
+    classifier.succeed(&path.classifier);
+    path.next_poll = if path.built.tree.backlog() > 0 {
         now
     } else {
         Instant::MAX
     };
     // CoDel may have dropped frames that were about to be next in their new queue.
-    pipeline.count_dropped();
-    std::mem::replace(&mut pipeline.classifier, classifier)
+    path.count_dropped();
+    std::mem::replace(&mut path.classifier, classifier)
 }
 
 /// The queue of class-default of a guaranteed policy.
-fn queue_of_default(pipeline: &Pipeline) -> Option<QueueId> {
-    let default = pipeline.ledger.as_ref()?.default;
-    Some(pipeline.classes.get(default as usize)?.queue)
-}
-
-/// The queue whose frames have to leave before those of slices that were added, if there are such.
-fn awaited(pipeline: &mut Pipeline) -> Option<QueueId> {
-    let leaf = pipeline.ledger.as_ref()?.leaf;
-    match pipeline.tree.leaf_mut(leaf)? {
-        Leaf::Guaranteed(scheduler) => {
-            let slice = scheduler.ahead_of_held()?;
-            Some(QueueId::of_slice(leaf, slice))
-        }
-        _ => None,
-    }
+fn queue_of_default(path: &DataPath, own: &Reconfigurator) -> Option<QueueId> {
+    let default = own.ledger.as_ref()?.default;
+    Some(path.built.classes.get(default as usize)?.queue)
 }
 
 /// A queue before everything else under the root; returns it.

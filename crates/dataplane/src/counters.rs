@@ -47,11 +47,10 @@ impl ClassCounters {
         self.dropped_frames[reason as usize] += 1;
     }
 
-    /// A frame that was counted as dropped was not dropped.
-    pub(crate) fn uncount_dropped(&mut self, frame: &Frame, reason: DropReason) {
+    /// A frame that was offered belongs to another class.
+    pub(crate) fn uncount_offered(&mut self, frame: &Frame) {
         self.offered_frames -= 1;
         self.offered_bytes -= u64::from(frame.lengths.l2_bytes);
-        self.dropped_frames[reason as usize] -= 1;
     }
 
     /// Count what `other` has counted, too.

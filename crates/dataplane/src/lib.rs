@@ -13,6 +13,7 @@ mod build;
 mod change;
 mod classifier;
 mod counters;
+mod datapath;
 mod elephants;
 mod frame;
 pub mod guaranteed;

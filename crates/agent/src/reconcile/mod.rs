@@ -40,12 +40,12 @@ const MOST_ASKED: usize = 128;
 const RETRY: Duration = Duration::from_millis(5);
 /// Something that is refused only for now is refused for good after so long.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a refusal is tried again while other changes are under way.
+/// Most times that a refusal is tried again while other changes are under way.
 const MOST_TRIES: u32 = 20;
 /// When slices that were refused for good are tried again, if nothing else happens.
 const REFUSED_AGAIN: Duration = Duration::from_secs(10);
 
-/// State of all slices: wanted, in force, and the changes between.
+/// State of what is wanted, what is in force, and what lies between.
 #[derive(Debug)]
 pub(crate) struct Reconciler {
     link: String,
@@ -125,7 +125,7 @@ impl Reconciler {
         new
     }
 
-    /// Returns the wanted state, as it is to be kept.
+    /// Returns what is wanted, as it is to be kept.
     pub(crate) fn kept(&self) -> Kept {
         let wanted = self.slices.iter().filter_map(|(name, state)| {
             let wanted = state.wanted.as_ref()?;
@@ -162,7 +162,7 @@ impl Reconciler {
         self.look_at(name);
     }
 
-    /// Notes that the present or wanted terms of a slice have changed.
+    /// Notes that what a slice has, or is to have, has changed.
     fn note_giving(&mut self, name: &str) {
         let Some(state) = self.slices.get_mut(name) else {
             return;
@@ -204,8 +204,8 @@ impl Reconciler {
         }
     }
 
-    /// Returns true if others have packets that a slice may be to have.
-    fn others_give(&self, name: &str, wanted_in: u64) -> bool {
+    /// Returns whether others have packets that a slice may be to have.
+    fn blocked_by_release(&self, name: &str, wanted_in: u64) -> bool {
         let earlier = self.giving.iter().take(2);
         let mut earlier = earlier.take_while(|(since, _)| *since <= wanted_in);
         earlier.any(|(_, giver)| giver != name)
@@ -275,13 +275,13 @@ impl Reconciler {
             let Some(wanted_in) = self.slices.get(&name).map(|state| state.wanted_in) else {
                 continue;
             };
-            let others_give = self.others_give(&name, wanted_in);
+            let blocked_by_release = self.blocked_by_release(&name, wanted_in);
             let Some(state) = self.slices.get_mut(&name) else {
                 continue;
             };
             state.is_queued = false;
             // Others may wait for what it gives while it waits for what it takes.
-            let gives_first = others_give || state.tries > 0 && state.gives();
+            let gives_first = blocked_by_release || state.tries > 0 && state.gives();
             let give = gives_first && state.takes();
             if give && !state.gives() {
                 self.taking.insert((wanted_in, name));
@@ -308,7 +308,7 @@ impl Reconciler {
         None
     }
 
-    /// Notes that the wanted state of a slice is in force.
+    /// Notes that what is wanted of a slice is in force.
     fn finish(&mut self, name: &str) {
         self.refused.remove(name);
         let was_refused = self.was_refused.remove(name);
@@ -330,7 +330,7 @@ impl Reconciler {
         }
     }
 
-    /// Notes that the wanted state of a slice cannot be put in force.
+    /// Notes that what is wanted of a slice cannot be put in force.
     fn refuse(&mut self, name: &str, (reason, waits_for): Reason, now: Instant) {
         if let Some(state) = self.slices.get_mut(name) {
             state.tries = 0;
@@ -400,6 +400,7 @@ impl Reconciler {
             | SliceChangeError::Committed { .. }
             | SliceChangeError::Moving { .. }
             | SliceChangeError::NotByFlow { .. }
+            | SliceChangeError::InTransition { .. }
             | SliceChangeError::Refused {
                 still_reserved: true,
                 ..
@@ -407,10 +408,6 @@ impl Reconciler {
             // Changes before it may make room.
             SliceChangeError::Refused { .. } if !is_alone && state.tries < MOST_TRIES => {
                 Some(RETRY)
-            }
-            SliceChangeError::InTransition { .. } if is_patient => {
-                let is_stepped = state.step_down(*direction);
-                Some(if is_stepped { Duration::ZERO } else { RETRY })
             }
             SliceChangeError::NotInPlace { .. } => {
                 state.on_not_in_place(*direction);
@@ -432,7 +429,7 @@ impl Reconciler {
         }
     }
 
-    /// Returns true if no other slice changes or leaves.
+    /// Returns whether no other slice changes or leaves.
     fn is_alone(&self, name: &str) -> bool {
         let others = self.later.values().filter(|other| *other != name);
         let is_quiet = self.asked.is_empty() && self.queue.is_empty() && self.taking.is_empty();
@@ -454,9 +451,6 @@ impl Reconciler {
         // Queue limits follow the rate of the link.
         let names: Vec<String> = self.slices.keys().cloned().collect();
         for name in names {
-            if let Some(state) = self.slices.get_mut(&name) {
-                state.is_outdated = true;
-            }
             self.look_at(&name);
         }
     }
@@ -483,13 +477,13 @@ impl Reconciler {
         here.contains(&true).then_some(here)
     }
 
-    /// Returns the treatment of a slice's flows in a direction.
+    /// Terms in force for the flows of a slice in a direction.
     pub(crate) fn flows_in_force(&self, name: &str, direction: usize) -> Option<&FlowTerms> {
         let here = self.slices.get(name)?.here.get(direction)?;
-        here.as_ref().map(|terms| &terms.flows)
+        here.as_ref().map(|here| &here.flows)
     }
 
-    /// Returns true if nothing is left to do.
+    /// Returns whether nothing is left to do.
     #[cfg(test)]
     pub(crate) fn is_settled(&self) -> bool {
         self.queue.is_empty() && self.later.is_empty() && self.asked.is_empty()

@@ -5,20 +5,20 @@ use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms, Match};
 use slicewise_dataplane::SliceChange;
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::DirectedChange;
-use slicewise_model::TenantParams;
+use slicewise_model::{SliceParams, TenantParams};
 use slicewise_units::Instant;
 
 /// The state of a slice.
 #[derive(Debug, Default)]
 pub(super) struct SliceState {
-    /// What the controller wants; `None`: it was removed.
+    /// Terms that the controller wants; `None`: it was removed.
     pub(super) wanted: Option<GatewaySlice>,
     /// The generation that wants it.
     pub(super) wanted_in: u64,
     /// The generation since which it has packets that it is not to have, if it has.
     pub(super) gives_since: Option<u64>,
-    /// What is in force in each direction.
-    pub(super) here: [Option<GatewayTerms>; 2],
+    /// Slice in force in each direction.
+    pub(super) here: [Option<InForce>; 2],
     /// The tenant of that, and its weight.
     tenant: (String, u32),
     /// Frames of a slice of this name that was removed wait.
@@ -31,33 +31,36 @@ pub(super) struct SliceState {
     pub(super) removed: u64,
     pub(super) is_asked: bool,
     pub(super) is_queued: bool,
-    /// What is in force was derived from another configuration.
-    pub(super) is_outdated: bool,
     /// Directions in which it has to go and come again for its packets to change.
     not_in_place: [bool; 2],
-    /// Directions that first get the lesser of both guarantees.
-    step_down: [bool; 2],
     /// Refusals since the last success, and when the first was.
     pub(super) tries: u32,
     pub(super) since: Option<Instant>,
 }
 
-/// What a change makes of a direction.
+/// A slice in force in a direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InForce {
+    params: SliceParams,
+    matches: Vec<Match>,
+    /// Terms for its flows.
+    pub(super) flows: FlowTerms,
+}
+
+/// Effect of a change on a direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// These terms are in force, with what was done about flows before.
-    Has(GatewayTerms),
-    /// It has these packets.
-    Matches(Vec<Match>),
-    /// This is done about its flows.
-    Flows(FlowTerms),
+    /// The slice has this, and belongs to the tenant that is asked for.
+    Has(InForce),
+    /// The slice has other packets or flows.
+    Keeps(InForce),
     /// It is removed.
     Removed,
     /// Its waiting frames are dropped.
     Purged,
 }
 
-/// What is to be done with a slice.
+/// Next action for a slice.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one at a time, and it lives for a call"
@@ -73,18 +76,79 @@ pub(super) enum Next {
     Refuse(String),
 }
 
-fn without_flows(terms: &GatewayTerms) -> GatewayTerms {
-    GatewayTerms {
-        flows: FlowTerms::default(),
-        ..terms.clone()
+impl InForce {
+    /// Packets that it has and keeps under other terms.
+    fn kept(&self, terms: &GatewayTerms) -> Vec<Match> {
+        let matches = self.matches.iter();
+        let kept = matches.filter(|packets| terms.matches.contains(packets));
+        kept.cloned().collect()
+    }
+
+    /// Returns the change to other packets.
+    fn with_matches(&self, name: &str, packets: &[Match]) -> Result<(SliceChange, Effect), String> {
+        let after = Self {
+            matches: packets.to_vec(),
+            ..self.clone()
+        };
+        let change = SliceChange::Matches {
+            name: name.to_owned(),
+            matches: Box::new(terms::matches_or_none(name, packets)?),
+        };
+        Ok((change, Effect::Keeps(after)))
+    }
+
+    /// Returns the next change to other terms with the same packets.
+    fn change_to(
+        &self,
+        name: &str,
+        terms: &GatewayTerms,
+        params: &DirectionParams,
+        is_other_tenant: bool,
+    ) -> Result<Option<(SliceChange, Effect)>, String> {
+        let wanted = terms::slice_params(terms, params)?;
+        let changes = SliceChange::between(name, &self.params, &wanted);
+        let of_tenant = is_other_tenant.then(|| SliceChange::Change {
+            name: name.to_owned(),
+            params: wanted,
+        });
+        let mut after = self.clone();
+        if let Some(change) = changes.into_iter().flatten().next().or(of_tenant) {
+            if let SliceChange::Change { params, .. } = &change {
+                after.params = *params;
+            }
+            return Ok(Some((change, Effect::Has(after))));
+        }
+        if self.flows == terms.flows {
+            return Ok(None);
+        }
+        // In a step of its own: it may have to wait for frames, and the others do not.
+        after.flows = terms.flows;
+        let change = SliceChange::Flows {
+            name: name.to_owned(),
+            flows: Box::new(terms::flows_params(&terms.flows, params)?),
+        };
+        Ok(Some((change, Effect::Keeps(after))))
     }
 }
 
-/// Packets that a slice with some terms has and keeps under others.
-fn kept(terms: &GatewayTerms, others: &GatewayTerms) -> Vec<Match> {
-    let matches = terms.matches.iter();
-    let kept = matches.filter(|packets| others.matches.contains(packets));
-    kept.cloned().collect()
+/// Returns the change that adds a slice; its flows are told apart later.
+fn add(
+    name: &str,
+    terms: &GatewayTerms,
+    params: &DirectionParams,
+) -> Result<(SliceChange, Effect), String> {
+    let slice = terms::new_slice(name, terms, params)?;
+    let after = InForce {
+        params: slice.params,
+        matches: terms.matches.clone(),
+        flows: FlowTerms::default(),
+    };
+    Ok((SliceChange::Add(Box::new(slice)), Effect::Has(after)))
+}
+
+fn removal(name: &str) -> (SliceChange, Effect) {
+    let name = name.to_owned();
+    (SliceChange::Remove { name }, Effect::Removed)
 }
 
 impl SliceState {
@@ -101,36 +165,39 @@ impl SliceState {
         )
     }
 
-    /// Whether it has packets that it is not to have, or not as the slice of this tenant.
+    /// Returns whether it has packets that it is not to have, or not as the slice of this tenant.
     pub(super) fn gives(&self) -> bool {
         let is_other_tenant = self.tenant_wanted().0 != self.tenant.0;
         (0..2).any(|direction| {
             let here = self.here.get(direction).and_then(Option::as_ref);
             here.is_some_and(|here| {
                 let terms = self.terms(direction).filter(|_| !is_other_tenant);
-                terms.is_none_or(|terms| kept(here, terms).len() < here.matches.len())
+                terms.is_none_or(|terms| here.kept(terms).len() < here.matches.len())
             })
         })
     }
 
-    /// What is left of its packets in a direction when it has given up those that it is not to have; `None` if that is all.
-    fn given(&self, direction: usize) -> Option<Vec<Match>> {
-        let here = self.here.get(direction)?.as_ref()?;
-        let kept = kept(here, self.terms(direction)?);
-        (kept.len() < here.matches.len()).then_some(kept)
+    /// Returns the change by which it gives up the packets in a direction that it is not to have, if it has such.
+    fn give(&self, name: &str, direction: usize) -> Result<Option<(SliceChange, Effect)>, String> {
+        let here = self.here.get(direction).and_then(Option::as_ref);
+        let given = here.zip(self.terms(direction)).and_then(|(here, terms)| {
+            let kept = here.kept(terms);
+            (kept.len() < here.matches.len()).then(|| here.with_matches(name, &kept))
+        });
+        given.transpose()
     }
 
-    /// Whether it is to have packets that it does not have.
+    /// Returns whether it is to have packets that it does not have.
     pub(super) fn takes(&self) -> bool {
         (0..2).any(|direction| {
             let here = self.here.get(direction).and_then(Option::as_ref);
             self.terms(direction).is_some_and(|terms| {
-                here.is_none_or(|here| kept(terms, here).len() < terms.matches.len())
+                here.is_none_or(|here| here.kept(terms).len() < terms.matches.len())
             })
         })
     }
 
-    /// What is to be done next; while others have to `give` packets first that it may be to have, it gives only, too.
+    /// Returns what is to be done next; while others have to `give` packets first that it may be to have, it gives only, too.
     pub(super) fn next(
         &mut self,
         name: &str,
@@ -159,105 +226,67 @@ impl SliceState {
         give: bool,
     ) -> Result<Next, String> {
         let tenant = self.tenant_wanted();
-        let mut effects = [None, None];
+        let is_other_tenant = tenant.0 != self.tenant.0;
+        let mut changes = [None, None];
         let mut must_wait = false;
-        for (direction, effect) in effects.iter_mut().enumerate() {
+        for (direction, (change, params)) in changes.iter_mut().zip(directions).enumerate() {
             let here = self.here.get(direction).and_then(Option::as_ref);
-            let is_draining = self.draining.get(direction).copied().unwrap_or_default();
-            *effect = match (here, self.terms(direction)) {
+            let is_draining = self.draining.get(direction) == Some(&true);
+            *change = match (here, self.terms(direction)) {
                 (None, None) => {
-                    let is_to_purge = self
-                        .to_purge
-                        .is_some_and(|it| it.get(direction) == Some(&true));
-                    (is_draining && is_to_purge).then_some(Effect::Purged)
+                    let to_purge = self.to_purge.as_ref().and_then(|it| it.get(direction));
+                    (is_draining && to_purge == Some(&true)).then(|| {
+                        let name = name.to_owned();
+                        (SliceChange::Purge { name }, Effect::Purged)
+                    })
                 }
-                (Some(_), None) => Some(Effect::Removed),
+                (Some(_), None) => Some(removal(name)),
                 (None, Some(_)) if is_draining => {
                     must_wait = true;
                     None
                 }
                 (None, Some(_)) if give => None,
-                (None, Some(terms)) => Some(Effect::Has(without_flows(terms))),
+                (None, Some(terms)) => Some(add(name, terms, params)?),
                 // A slice of another tenant begins anew, with counters of its own, and packets that no table finds cannot change: it
                 // goes, and comes again.
                 (Some(here), Some(terms))
-                    if tenant.0 != self.tenant.0
+                    if is_other_tenant
                         || here.matches != terms.matches
                             && self.not_in_place.get(direction) == Some(&true) =>
                 {
                     must_wait = true;
-                    Some(Effect::Removed)
+                    Some(removal(name))
                 }
-                (Some(_), Some(_)) if give => self.given(direction).map(Effect::Matches),
+                (Some(_), Some(_)) if give => self.give(name, direction)?,
                 (Some(here), Some(terms)) if here.matches != terms.matches => {
-                    Some(Effect::Matches(terms.matches.clone()))
+                    Some(here.with_matches(name, &terms.matches)?)
                 }
                 (Some(here), Some(terms)) => {
-                    let is_stepping = self.step_down.get(direction) == Some(&true);
-                    let lesser = || terms::lesser(here, terms).filter(|_| is_stepping);
-                    let flows = terms.flows;
-                    let terms = lesser().unwrap_or_else(|| terms.clone());
-                    // In a step of its own: it may have to wait for frames, and the others do not.
-                    let terms = GatewayTerms {
-                        flows: here.flows,
-                        ..terms
-                    };
-                    let is_new = *here != terms || self.is_outdated || tenant != self.tenant;
-                    let is_by_flow = here.flows != flows;
-                    match is_new {
-                        true => Some(Effect::Has(terms)),
-                        false => is_by_flow.then_some(Effect::Flows(flows)),
-                    }
+                    here.change_to(name, terms, params, tenant != self.tenant)?
                 }
             };
         }
         if must_wait {
             // The others wait, too: all directions change together. What others may wait for is given up now.
-            for (direction, effect) in effects.iter_mut().enumerate() {
-                if *effect != Some(Effect::Removed) {
-                    *effect = self.given(direction).map(Effect::Matches);
+            for (direction, change) in changes.iter_mut().enumerate() {
+                if !matches!(change, Some((_, Effect::Removed))) {
+                    *change = self.give(name, direction)?;
                 }
             }
         }
-        if effects.iter().all(Option::is_none) {
+        if changes.iter().all(Option::is_none) {
             return Ok(if must_wait { Next::Wait } else { Next::Nothing });
         }
-        let mut change = DirectedChange {
-            tenant: self.wanted.is_some().then_some(TenantParams {
-                name: tenant.0,
-                weight: tenant.1,
-            }),
-            ..DirectedChange::default()
+        let [forward, backward] = changes.map(Option::unzip);
+        let tenant = self.wanted.is_some().then_some(TenantParams {
+            name: tenant.0,
+            weight: tenant.1,
+        });
+        let change = DirectedChange {
+            directions: [forward.0, backward.0],
+            tenant,
         };
-        let places = change.directions.iter_mut().zip(&effects);
-        for ((place, effect), (params, here)) in places.zip(directions.iter().zip(&self.here)) {
-            *place = match effect {
-                None => None,
-                Some(Effect::Removed) => Some(SliceChange::Remove {
-                    name: name.to_owned(),
-                }),
-                Some(Effect::Purged) => Some(SliceChange::Purge {
-                    name: name.to_owned(),
-                }),
-                Some(Effect::Matches(matches)) => Some(SliceChange::Matches {
-                    name: name.to_owned(),
-                    matches: Box::new(terms::matches_or_none(name, matches)?),
-                }),
-                Some(Effect::Flows(flows)) => Some(SliceChange::Flows {
-                    name: name.to_owned(),
-                    flows: Box::new(terms::flows_params(flows, params)?),
-                }),
-                Some(Effect::Has(terms)) if here.is_some() => Some(SliceChange::Change {
-                    name: name.to_owned(),
-                    params: terms::slice_params(terms, params)?,
-                }),
-                Some(Effect::Has(terms)) => {
-                    let slice = terms::new_slice(name, terms, params)?;
-                    Some(SliceChange::Add(Box::new(slice)))
-                }
-            };
-        }
-        Ok(Next::Ask(Box::new(change), effects))
+        Ok(Next::Ask(Box::new(change), [forward.1, backward.1]))
     }
 
     /// A change was carried out.
@@ -266,9 +295,6 @@ impl SliceState {
         if effects.iter().any(has_terms) {
             self.tenant = tenant;
         }
-        let are_matches = |effect: &Option<Effect>| matches!(effect, Some(Effect::Matches(_)));
-        self.is_outdated &= effects.iter().any(are_matches);
-        self.step_down = [false; 2];
         self.not_in_place = [false; 2];
         let places = self.here.iter_mut().zip(&mut self.draining);
         for (direction, ((here, draining), effect)) in places.zip(effects).enumerate() {
@@ -278,17 +304,7 @@ impl SliceState {
                         to_purge[direction] = false;
                     }
                 }
-                Some(Effect::Has(terms)) => *here = Some(terms),
-                Some(Effect::Matches(matches)) => {
-                    if let Some(here) = here {
-                        here.matches = matches;
-                    }
-                }
-                Some(Effect::Flows(flows)) => {
-                    if let Some(here) = here {
-                        here.flows = flows;
-                    }
-                }
+                Some(Effect::Has(after) | Effect::Keeps(after)) => *here = Some(after),
                 Some(Effect::Removed) => {
                     *here = None;
                     *draining = true;
@@ -296,19 +312,6 @@ impl SliceState {
                 None => {}
             }
         }
-    }
-
-    /// Both guarantees do not fit at once: the lesser of both comes first. Returns whether that is less than what is in force.
-    pub(super) fn step_down(&mut self, direction: usize) -> bool {
-        let here = self.here.get(direction).and_then(Option::as_ref);
-        let lesser = here.and_then(|here| {
-            let lesser = terms::lesser(here, self.terms(direction)?)?;
-            (lesser.guarantee != here.guarantee).then_some(lesser)
-        });
-        if let Some(step) = self.step_down.get_mut(direction) {
-            *step = lesser.is_some();
-        }
-        lesser.is_some()
     }
 
     /// Its packets in a direction cannot change while it is in force.
@@ -334,7 +337,7 @@ impl SliceState {
         }
     }
 
-    /// Whether it was removed, and no frame of it waits.
+    /// Returns whether it was removed, and no frame of it waits.
     pub(super) fn is_gone(&self) -> bool {
         self.wanted.is_none()
             && self.here.iter().all(Option::is_none)

@@ -112,6 +112,15 @@ impl ClassState {
         self.special.as_mut()?.flows.as_deref_mut()
     }
 
+    pub(crate) fn elephants(&self) -> Option<&Elephants> {
+        self.choice()?.elephants.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn elephants_mut(&mut self) -> Option<&mut Elephants> {
+        self.choice_mut()?.elephants.as_mut()
+    }
+
     /// The places of its frames in a hierarchy.
     pub(crate) fn places(&self) -> Option<&HqosPlaces> {
         self.choice()?.places.as_ref()

@@ -3,7 +3,9 @@
 use super::slice::{Conditioning, NewSlice, SliceChange};
 use super::successors::Overlap;
 use super::{Basis, beside, ledger};
-use slicewise_model::{ClassMap, ClassParams, GuaranteeParams, PolicyParams, TenantParams};
+use slicewise_model::{
+    ClassMap, ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams,
+};
 use std::collections::HashMap;
 
 /// A change on the way to another policy.
@@ -112,20 +114,9 @@ impl Steps {
         if !differ_in_slice_only(old, &new) {
             return None;
         }
-        let change = |params| {
-            let name = new.name.clone();
-            Step::Slice(SliceChange::Change { name, params })
-        };
-        let mut kept = from;
-        kept.guarantee = both.map(|(from, to)| common(from, to));
-        if kept.guarantee == from.guarantee {
-            self.given.extend((to != from).then(|| change(to)));
-        } else if kept.guarantee == to.guarantee && from.tenant == to.tenant {
-            self.given_up.push(change(to));
-        } else {
-            self.given_up.push(change(kept));
-            self.given.push(change(to));
-        }
+        let [given_up, given] = SliceChange::between(&new.name, &from, &to);
+        self.given_up.extend(given_up.map(Step::Slice));
+        self.given.extend(given.map(Step::Slice));
         if before != after {
             self.give(SliceChange::Conditioning {
                 name: new.name.clone(),
@@ -143,6 +134,27 @@ impl Steps {
 
     fn give(&mut self, change: SliceChange) {
         self.given.push(Step::Slice(change));
+    }
+}
+
+impl SliceChange {
+    /// Returns the changes of the parameters of a slice: by which it gives up, and then by which it gets.
+    #[must_use]
+    pub fn between(name: &str, from: &SliceParams, to: &SliceParams) -> [Option<Self>; 2] {
+        let change = |params: SliceParams| {
+            let name = name.to_owned();
+            Self::Change { name, params }
+        };
+        let both = from.guarantee.zip(to.guarantee);
+        let guarantee = both.map(|(from, to)| common(from, to));
+        if guarantee == from.guarantee {
+            [None, (to != from).then(|| change(*to))]
+        } else if guarantee == to.guarantee && from.tenant == to.tenant {
+            [Some(change(*to)), None]
+        } else {
+            let kept = SliceParams { guarantee, ..*from };
+            [Some(change(kept)), Some(change(*to))]
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::reserved::Reserved;
 use super::shared::Shared;
-use super::slice::{Conditioning, Moving, NewSlice};
+use super::slice::{Conditioning, Handover, NewSlice};
 use crate::classifier::{Buckets, Entry as Position, Parts};
 use slicewise_model::{
     ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
@@ -134,7 +134,7 @@ pub(crate) fn added(slices: &Slices) -> Vec<ClassParams> {
     added.into_iter().map(Slice::to_class).collect()
 }
 
-/// What a guaranteed policy keeps for changes of its slices, beside [`Slices`].
+/// State that a guaranteed policy keeps for changes of its slices, beside [`Slices`].
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// Position of the scheduler in the tree.
@@ -151,26 +151,26 @@ pub(crate) struct Ledger {
     pub(crate) free: Vec<u32>,
     /// Positions of policers that are not used.
     pub(crate) free_policers: Vec<u32>,
-    /// Frames on their way from one class to another, by the class that they have meanwhile.
-    pub(crate) moving: BTreeMap<u32, Moving>,
-    /// Their parts, to find one that has a frame in common with another.
+    /// Handovers of frames from one class to another, by the class number that they have meanwhile.
+    pub(crate) handovers: BTreeMap<u32, Handover>,
+    /// Parts of slices that are leaving them, to find one that has a frame in common with another.
     pub(crate) parts: Parts,
     /// The last of them that was looked at.
     pub(crate) looked_at: u32,
-    /// The class of frames that wait for those of a class before a place, by that class and in the order of places.
+    /// Handovers that wait for frames of a class, by that class and in the order of marks.
     pub(crate) behind: BTreeMap<(u32, u64), u32>,
-    /// The class of frames on their way to a slice, by the slice's.
+    /// Handovers to a slice, by its class.
     pub(crate) joining: BTreeMap<u32, u32>,
-    /// The serial number of the next place that frames wait for.
+    /// Serial number of the newest handover.
     pub(crate) next_serial: u64,
-    /// What is on its way to class-default.
+    /// Handovers to class-default.
     pub(crate) to_default: ToDefault,
 }
 
-/// What is on its way to class-default. All of it waits under one limit, that of class-default's queue.
+/// Handovers to class-default. All their frames wait under one limit, that of class-default's queue.
 #[derive(Debug, Default)]
 pub(crate) struct ToDefault {
-    /// How many classes.
+    /// Number of handovers.
     pub(crate) classes: u32,
     /// Frames that the frame memory has room for because of them.
     pub(crate) room: u64,
@@ -183,8 +183,8 @@ pub(crate) struct ToDefault {
 impl Ledger {
     /// Of a guaranteed policy, whose classes move here, with its scheduler at position `leaf`. `None` if
     /// it is another.
-    pub(crate) fn new(policy: &mut PolicyParams, leaf: u32) -> Option<Box<Self>> {
-        let common = policy.guaranteed.as_ref()?;
+    pub(crate) fn new(policy: &mut PolicyParams, leaf: Option<u32>) -> Option<Box<Self>> {
+        let (leaf, common) = leaf.zip(policy.guaranteed.as_ref())?;
         let tenants = common.tenants.iter().map(|tenant| tenant.name.clone());
         let tenants = tenants.zip(0..).collect();
         let classes = std::mem::take(&mut policy.classes);
@@ -200,7 +200,7 @@ impl Ledger {
             tenants,
             free: Vec::new(),
             free_policers: Vec::new(),
-            moving: BTreeMap::new(),
+            handovers: BTreeMap::new(),
             parts: Parts::default(),
             looked_at: 0,
             behind: BTreeMap::new(),
@@ -223,12 +223,12 @@ impl Ledger {
         let class = self.named(name)?;
         let slice = match self.slices.get(class as usize) {
             Some(Some(slice)) => slice,
-            _ => self.moving.get(&class)?.removed()?,
+            _ => self.handovers.get(&class)?.removed()?,
         };
         (*slice.name == *name).then_some(class)
     }
 
-    /// Whether no slice has this name, or another with the same hash.
+    /// Returns whether no slice has this name, or another with the same hash.
     pub(crate) fn is_free(&self, name: &str) -> bool {
         self.named(name).is_none()
     }
@@ -324,7 +324,7 @@ impl Ledger {
     }
 
     /// A number for a new class, of which there are `classes`.
-    pub(crate) fn take_number(&mut self, classes: usize) -> u32 {
+    pub(crate) fn allocate_class_id(&mut self, classes: usize) -> u32 {
         let next = u32::try_from(classes).unwrap_or(u32::MAX);
         self.free.pop().unwrap_or(next)
     }

@@ -2,7 +2,7 @@
 
 use super::successors::Successor;
 use crate::build::{Built, ClassState};
-use crate::pipeline::Pipeline;
+use crate::datapath::DataPath;
 use crate::scheduler::QueueId;
 use crate::slots::Slots;
 use slicewise_model::Colour;
@@ -26,17 +26,17 @@ pub(super) fn shared(classes: &Slots<ClassState>) -> BTreeMap<QueueId, u32> {
 /// flow's hash, and those behind them would overtake them. A hierarchy takes over from one in which frames have the same
 /// places.
 pub(super) fn matched(
-    pipeline: &Pipeline,
+    path: &DataPath,
     (new, shared): (&Built, &BTreeMap<QueueId, u32>),
     successors: &[Option<Successor>],
     ahead: &BTreeSet<QueueId>,
 ) -> (Vec<(QueueId, QueueId)>, Vec<QueueId>) {
     let names = |named: &BTreeMap<String, QueueId>| -> HashMap<QueueId, String> {
         let named = named.iter();
-        named.map(|(path, &queue)| (queue, path.clone())).collect()
+        named.map(|(name, &queue)| (queue, name.clone())).collect()
     };
-    let (old_names, new_names) = (names(&pipeline.named), names(&new.named));
-    let targets = targets(pipeline, new, successors, ahead);
+    let (old_names, new_names) = (names(&path.built.named), names(&new.named));
+    let targets = targets(path, new, successors, ahead);
     let (mut kept, mut drained) = (Vec::with_capacity(targets.len()), Vec::new());
     for of_queue in targets.chunk_by(|(one, _), (other, _)| one == other) {
         let Some(&(old, first)) = of_queue.first() else {
@@ -55,19 +55,19 @@ pub(super) fn matched(
             None => drained.push(old),
         }
     }
-    drained.retain(|&queue| pipeline.tree.packets(queue) > 0);
+    drained.retain(|&queue| path.built.tree.packets(queue) > 0);
     (kept, drained)
 }
 
 /// Every use of a queue by a class, in the order of queues, and the queue that the class uses for the same in the new policy.
 fn targets(
-    pipeline: &Pipeline,
+    path: &DataPath,
     new: &Built,
     successors: &[Option<Successor>],
     ahead: &BTreeSet<QueueId>,
 ) -> Vec<(QueueId, Option<QueueId>)> {
-    let mut targets = Vec::with_capacity(pipeline.classes.len());
-    for (number, (class, successor)) in (0..).zip(pipeline.classes.iter().zip(successors)) {
+    let mut targets = Vec::with_capacity(path.built.classes.len());
+    for (number, (class, successor)) in (0..).zip(path.built.classes.iter().zip(successors)) {
         let successor = successor
             .filter(|successor| successor.same_members)
             // Elephants that are moving keep the number of their class.
@@ -76,7 +76,10 @@ fn targets(
             .filter(|new| class.waits_by_flow() || !new.is_by_flow())
             .filter(|other| class.places() == other.places())
             .filter(|other| {
-                let (old, new) = (pipeline.tree.hqos(class.queue), new.tree.hqos(other.queue));
+                let (old, new) = (
+                    path.built.tree.hqos(class.queue),
+                    new.tree.hqos(other.queue),
+                );
                 old.zip(new).is_none_or(|(old, new)| new.can_replace(old))
             })
             .filter(|_| !ahead.contains(&class.queue));
@@ -91,7 +94,7 @@ fn targets(
     targets
 }
 
-/// What a class uses a queue for: frames of each colour, and elephants.
+/// Uses of a queue by a class: frames of each colour, and elephants.
 type Use = [bool; Colour::ALL.len() + 1];
 
 /// The queues of a class, and what it uses each for.

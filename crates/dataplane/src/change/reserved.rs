@@ -21,7 +21,7 @@ pub(crate) struct Reserved {
     reservations: Reservations,
     /// Classes for which more is reserved than they have.
     transitions: BTreeMap<u32, Transition>,
-    /// What has ended, and the busy period after which it is released.
+    /// Reservations that have ended, and the busy period after which each is released.
     ended: LinkedList<(u64, Ended)>,
     /// Guarantees of removed slices of which frames wait.
     draining: u32,
@@ -40,7 +40,7 @@ struct Transition {
 
 #[derive(Debug, Clone, Copy)]
 enum Ended {
-    /// What this class had before, unless it was changed again.
+    /// Reservation that this class had before, unless it was changed again.
     Replaced(u32),
     /// The guarantee of a slice that was removed.
     Removed(Reservation),
@@ -58,7 +58,7 @@ pub(crate) enum NotReserved {
 }
 
 impl Reserved {
-    /// What `guarantees`, which were admitted on `links`, reserve.
+    /// Reserves `guarantees`, which were admitted on `links`.
     pub(crate) fn new<'a>(
         links: &[AdmissionParams],
         guarantees: impl Iterator<Item = &'a GuaranteeParams>,
@@ -79,7 +79,7 @@ impl Reserved {
         self.is_incomplete = true;
     }
 
-    /// Whether anything counts that was replaced or removed.
+    /// Returns whether anything counts that was replaced or removed.
     pub(crate) fn has_ended(&self) -> bool {
         self.draining > 0 || !self.ended.is_empty() || self.is_incomplete
     }
@@ -119,7 +119,7 @@ impl Reserved {
         reserved.map_err(NotReserved::Refused)
     }
 
-    /// Whether [`try_add`](Self::try_add) would succeed now; nothing is changed.
+    /// Returns whether [`try_add`](Self::try_add) would succeed now; nothing is changed.
     pub(crate) fn check_add(&mut self, guarantee: &GuaranteeParams) -> Result<(), NotReserved> {
         self.try_add(guarantee)?;
         self.undo_add(guarantee);
@@ -166,7 +166,7 @@ impl Reserved {
         Ok(())
     }
 
-    /// Whether [`try_change`](Self::try_change) would succeed now; nothing is changed.
+    /// Returns whether [`try_change`](Self::try_change) would succeed now; nothing is changed.
     pub(crate) fn check_change(
         &mut self,
         class: u32,

@@ -7,32 +7,32 @@
 mod conditioning;
 mod error;
 mod flows;
-mod moving;
+mod handover;
 mod tenant;
 
+use super::Reconfigurator;
 use super::ledger::Ledger;
 use super::reserved::NotReserved;
 use crate::build::{self, ClassState, Special};
 use crate::classifier::Part;
+use crate::datapath::DataPath;
 use crate::frame::Frame;
 use crate::guaranteed::{Guaranteed, Removal, SliceId};
-use crate::pipeline::Pipeline;
 use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
 pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
-pub(crate) use moving::{Arrived, Arriving, Moving};
-use slicewise_model::{ClassMap, FlowQueueParams, SliceParams};
+pub(crate) use handover::{Arrived, Arriving, Handover};
+use slicewise_model::{ClassMap, FlowQueueParams, SliceParams, TenantParams};
 use slicewise_units::Instant;
 use std::collections::BTreeSet;
-pub(crate) use tenant::tenant;
 
 /// Changes that are not complete that are looked at per change.
 const LOOKED_AT_PER_CHANGE: usize = 8;
 
 /// A change of one slice of a guaranteed policy. Slices are known by the names of their classes, which
-/// are also those of their [counters](Pipeline::counters).
+/// are also those of their [counters](crate::Pipeline::counters).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SliceChange {
     /// A slice more. Its class map is tested after those of all others, so its frames are ones that
@@ -54,7 +54,7 @@ pub enum SliceChange {
         /// From now on. A policer keeps the credit or debt of the one before, if the algorithm is the same.
         conditioning: Box<Conditioning>,
     },
-    /// What is done about its flows. If they get queues of their own, or lose them, frames that wait move there, each flow in
+    /// Other terms for its flows. If they get queues of their own, or lose them, frames that wait move there, each flow in
     /// its order: O(frames).
     Flows {
         /// The name of the slice.
@@ -107,182 +107,191 @@ pub struct NewSlice {
 /// A change of a slice that was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SliceChanged {
-    /// Its position among [`counters`](Pipeline::counters).
+    /// Its position among [`counters`](crate::Pipeline::counters).
     pub class: u32,
     /// Frames that have to leave before it is complete: those of class-default ahead of a slice that was
     /// added, those of a slice that was removed, or those of both where some change between them.
     pub waiting: u32,
 }
 
-/// Carry out a change.
-pub(crate) fn change(
-    pipeline: &mut Pipeline,
-    change: SliceChange,
-    now: Instant,
-) -> Result<SliceChanged, SliceChangeError> {
-    on_slices(pipeline, now, |changing| {
-        changing.settle();
-        match change {
-            SliceChange::Add(slice) => changing.add(*slice),
-            SliceChange::Change { name, params } => changing.change(name, &params),
-            SliceChange::Conditioning { name, conditioning } => {
-                changing.change_conditioning(&name, *conditioning)
+impl Reconfigurator {
+    /// Carries out a change.
+    pub(crate) fn change_slice(
+        &mut self,
+        path: &mut DataPath,
+        change: SliceChange,
+        now: Instant,
+    ) -> Result<SliceChanged, SliceChangeError> {
+        self.on_slices(path, now, |changing| {
+            changing.settle();
+            match change {
+                SliceChange::Add(slice) => changing.add(*slice),
+                SliceChange::Change { name, params } => changing.change(name, &params),
+                SliceChange::Conditioning { name, conditioning } => {
+                    changing.change_conditioning(&name, *conditioning)
+                }
+                SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
+                SliceChange::Matches { name, matches } => changing.matches(name, *matches),
+                SliceChange::Remove { name } => changing.remove(name),
+                SliceChange::Purge { name } => changing.purge(name),
             }
-            SliceChange::Flows { name, flows } => changing.flows(&name, &flows),
-            SliceChange::Matches { name, matches } => changing.matches(name, *matches),
-            SliceChange::Remove { name } => changing.remove(name),
-            SliceChange::Purge { name } => changing.purge(name),
-        }
-    })
-}
+        })
+    }
 
-/// Carry out `act` on a policy that has slices.
-fn on_slices<T>(
-    pipeline: &mut Pipeline,
-    now: Instant,
-    act: impl FnOnce(&mut Changing<'_>) -> Result<T, SliceChangeError>,
-) -> Result<T, SliceChangeError> {
-    with_ledger(pipeline, now, act).unwrap_or_else(|| {
-        let policy = pipeline.params.policy.name.clone();
-        Err(SliceChangeError::NotGuaranteed { policy })
-    })
-}
-
-/// Whether a change would be carried out now.
-pub(crate) fn check(
-    pipeline: &mut Pipeline,
-    change: &SliceChange,
-    now: Instant,
-) -> Result<(), SliceChangeError> {
-    on_slices(pipeline, now, |changing| {
-        changing.settle();
-        match change {
-            SliceChange::Add(slice) => changing.check_add(slice),
-            SliceChange::Change { name, params } => changing.check_change(name, params),
-            SliceChange::Conditioning { name, .. } => changing.find(name).map(drop),
-            SliceChange::Flows { name, flows } => changing.prepare_flows(name, flows).map(drop),
-            SliceChange::Matches { name, matches } => {
-                changing.check_matches(name, matches).map(drop)
+    /// Returns whether a change would be carried out now.
+    pub(crate) fn check_slice_change(
+        &mut self,
+        path: &mut DataPath,
+        change: &SliceChange,
+        now: Instant,
+    ) -> Result<(), SliceChangeError> {
+        self.on_slices(path, now, |changing| {
+            changing.settle();
+            match change {
+                SliceChange::Add(slice) => changing.check_add(slice),
+                SliceChange::Change { name, params } => changing.check_change(name, params),
+                SliceChange::Conditioning { name, .. } => changing.find(name).map(drop),
+                SliceChange::Flows { name, flows } => changing.prepare_flows(name, flows).map(drop),
+                SliceChange::Matches { name, matches } => {
+                    changing.check_matches(name, matches).map(drop)
+                }
+                SliceChange::Remove { name } => changing.check_remove(name).map(drop),
+                SliceChange::Purge { name } => changing.check_purge(name).map(drop),
             }
-            SliceChange::Remove { name } => changing.check_remove(name).map(drop),
-            SliceChange::Purge { name } => changing.check_purge(name).map(drop),
-        }
-    })
+        })
+    }
+
+    /// Returns the number of a tenant, which is added if there is none of its name, and has this weight from now on.
+    pub(crate) fn tenant(
+        &mut self,
+        path: &mut DataPath,
+        tenant: &TenantParams,
+        now: Instant,
+    ) -> Result<u32, SliceChangeError> {
+        self.on_slices(path, now, |changing| changing.tenant(tenant))
+    }
+
+    /// Acts on a policy that has slices.
+    fn on_slices<T>(
+        &mut self,
+        path: &mut DataPath,
+        now: Instant,
+        act: impl FnOnce(&mut Changing<'_>) -> Result<T, SliceChangeError>,
+    ) -> Result<T, SliceChangeError> {
+        self.with_ledger(path, now, act).unwrap_or_else(|| {
+            let policy = self.params.policy.name.clone();
+            Err(SliceChangeError::NotGuaranteed { policy })
+        })
+    }
+
+    /// A frame has arrived with the class number of a handover.
+    pub(crate) fn on_arrival(
+        &mut self,
+        path: &mut DataPath,
+        arrival: Arriving<'_>,
+        now: Instant,
+        has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
+    ) -> Arrived {
+        let arrived = self.with_ledger(path, now, |changing| {
+            changing.on_arrival(arrival, has_memory)
+        });
+        arrived.unwrap_or(Arrived::Removed)
+    }
+
+    /// A frame of a class has left, and others wait for such.
+    pub(crate) fn on_departure(&mut self, path: &mut DataPath, class: u32, now: Instant) {
+        self.with_ledger(path, now, |changing| changing.on_departure(class));
+    }
+
+    /// The policy is being replaced: handovers that can end do. Returns the frames of others, and the queues whose frames
+    /// are before them. O(handovers + frames).
+    pub(super) fn end_all(
+        &mut self,
+        path: &mut DataPath,
+        now: Instant,
+    ) -> (Vec<QueuedFrame>, BTreeSet<QueueId>) {
+        let ended = self.with_ledger(path, now, |changing| changing.end_all());
+        ended.unwrap_or_default()
+    }
+
+    /// Looks whether a few of the changes that were not complete are.
+    pub(crate) fn finish_some(&mut self, path: &mut DataPath, now: Instant) {
+        self.with_ledger(path, now, |changing| changing.finish_some());
+    }
+
+    fn with_ledger<T>(
+        &mut self,
+        path: &mut DataPath,
+        now: Instant,
+        act: impl FnOnce(&mut Changing<'_>) -> T,
+    ) -> Option<T> {
+        let mut ledger = self.ledger.take()?;
+        let done = act(&mut Changing {
+            path,
+            own: self,
+            ledger: &mut ledger,
+            now,
+        });
+        self.ledger = Some(ledger);
+        Some(done)
+    }
 }
 
-/// A frame has arrived whose class is on its way to another.
-pub(crate) fn on_moving(
-    pipeline: &mut Pipeline,
-    arrival: Arriving<'_>,
-    now: Instant,
-    has_memory: &mut dyn FnMut(&Frame, u32) -> bool,
-) -> Arrived {
-    let arrived = with_ledger(pipeline, now, |changing| {
-        changing.on_arrival(arrival, has_memory)
-    });
-    arrived.unwrap_or(Arrived::Removed)
-}
-
-/// A frame of a class has left, and others wait for such.
-pub(crate) fn on_departure(pipeline: &mut Pipeline, class: u32, now: Instant) {
-    with_ledger(pipeline, now, |changing| changing.on_departure(class));
-}
-
-/// The policy is being replaced: whatever is on its way and can end ends. Returns the other frames that wait to join a
-/// queue, and the queues whose frames are before them. O(changes that are not complete + frames).
-pub(crate) fn end_all(
-    pipeline: &mut Pipeline,
-    now: Instant,
-) -> (Vec<QueuedFrame>, BTreeSet<QueueId>) {
-    let ended = with_ledger(pipeline, now, |changing| changing.end_all());
-    ended.unwrap_or_default()
-}
-
-/// A few of the changes that were not complete, to see whether they are.
-pub(crate) fn finish_some(pipeline: &mut Pipeline, now: Instant) {
-    with_ledger(pipeline, now, |changing| changing.finish_some());
-}
-
-fn with_ledger<T>(
-    pipeline: &mut Pipeline,
-    now: Instant,
-    act: impl FnOnce(&mut Changing<'_>) -> T,
-) -> Option<T> {
-    let mut ledger = pipeline.ledger.take()?;
-    let done = act(&mut Changing {
-        pipeline,
-        ledger: &mut ledger,
-        now,
-    });
-    pipeline.ledger = Some(ledger);
-    Some(done)
-}
-
-/// A pipeline whose policy is guaranteed, and its ledger.
+/// A data path whose policy is guaranteed, with its ledger.
 struct Changing<'a> {
-    pipeline: &'a mut Pipeline,
+    path: &'a mut DataPath,
+    own: &'a mut Reconfigurator,
     ledger: &'a mut Ledger,
     now: Instant,
 }
 
 impl Changing<'_> {
     fn add(&mut self, new: NewSlice) -> Result<SliceChanged, SliceChangeError> {
-        self.check_name(&new.name)?;
-        self.check_still(&new.name, &Part::whole(&new.matches), None)?;
+        self.check_new(&new)?;
         let (name, params, now) = (&new.name, &new.params, self.now);
         if let Some(guarantee) = &params.guarantee {
             let reserved = self.ledger.reserved.try_add(guarantee);
             reserved.map_err(|why| self.not_reserved(name, why))?;
         }
-        // Frames of one of this name may still wait that the policy before had.
-        let retired = self.pipeline.retired.get(name).copied();
-        let class = retired.unwrap_or_else(|| self.ledger.take_number(self.pipeline.classes.len()));
-        let (classifier, matches) = (&mut self.pipeline.classifier, &new.matches);
-        let order = classifier.next_order();
-        let inserted = classifier.insert(0, class, matches);
-        let inserted = inserted.map_err(|error| SliceChangeError::from((name, error)));
-        let added = inserted.and_then(|()| {
-            let (scheduler, _) = self.scheduler(name)?;
-            let added = match &new.flow_queue {
-                Some(flow_queue) => scheduler.add_flow_queued_slice(params, flow_queue, now),
-                None => scheduler.add_slice(params, now),
-            };
-            added.map_err(|error| {
-                self.pipeline.classifier.remove(0, class, matches);
-                (name, error).into()
-            })
-        });
-        let slice = added.inspect_err(|_| {
+        let (scheduler, _) = self.scheduler(name)?;
+        let added = match &new.flow_queue {
+            Some(flow_queue) => scheduler.add_flow_queued_slice(params, flow_queue, now),
+            None => scheduler.add_slice(params, now),
+        };
+        let slice = added.map_err(|error| {
             let guarantee = params.guarantee.iter();
             guarantee.for_each(|guarantee| self.ledger.reserved.undo_add(guarantee));
-            if retired.is_none() {
-                self.ledger.free.push(class);
-            }
+            SliceChangeError::from((name, error))
         })?;
-        let waiting = self.hold(slice);
+        // Frames of one of this name may still wait that the policy before had.
+        let retired = self.own.retired.get(name).copied();
+        let class =
+            retired.unwrap_or_else(|| self.ledger.allocate_class_id(self.path.built.classes.len()));
         self.put_class(class, slice, &new);
-        self.pipeline
-            .change_room(0, build::room(params.queue_limit));
+        self.path.change_room(0, build::room(params.queue_limit));
+        let (order, matches) = (self.path.classifier.next_order(), new.matches.clone());
         self.ledger.insert(class, new, order);
+        let waiting = self.take_from_default(class, order, &matches);
         self.on_changed();
         Ok(SliceChanged { class, waiting })
     }
 
     fn check_add(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
+        self.check_new(new)?;
         let (name, params) = (&new.name, &new.params);
-        self.check_name(name)?;
-        self.check_still(name, &Part::whole(&new.matches), None)?;
         if let Some(guarantee) = &params.guarantee {
             let reserved = self.ledger.reserved.check_add(guarantee);
             reserved.map_err(|why| self.not_reserved(name, why))?;
         }
-        let next = u32::try_from(self.pipeline.classes.len()).unwrap_or(u32::MAX);
-        let class = self.ledger.free.last().copied().unwrap_or(next);
-        let inserted = self.pipeline.classifier.check(0, class);
-        inserted.map_err(|error| SliceChangeError::from((name, error)))?;
         let (scheduler, _) = self.scheduler(name)?;
         let added = scheduler.check_slice(params);
         added.map_err(|error| (name, error).into())
+    }
+
+    fn check_new(&mut self, new: &NewSlice) -> Result<(), SliceChangeError> {
+        self.check_name(&new.name)?;
+        self.check_still(&new.name, &Part::whole(&new.matches))?;
+        self.check_number(&new.name)
     }
 
     fn check_change(
@@ -307,16 +316,6 @@ impl Changing<'_> {
         Ok((class, id))
     }
 
-    /// Hold a new slice back until the frames that wait in class-default have left.
-    fn hold(&mut self, slice: SliceId) -> u32 {
-        let default = self.pipeline.classes.get(self.ledger.default as usize);
-        let default = default.map(|default| default.queue.slice());
-        match (self.scheduler(""), default) {
-            (Ok((scheduler, _)), Some(default)) => scheduler.hold_behind(slice, default),
-            _ => 0,
-        }
-    }
-
     fn put_class(&mut self, class: u32, slice: SliceId, new: &NewSlice) {
         let special = Special {
             ingress: self.ingress(class, &new.name, &new.conditioning),
@@ -325,8 +324,8 @@ impl Changing<'_> {
         };
         let queue = QueueId::of_slice(self.ledger.leaf, slice);
         let mut state = ClassState::new(new.name.clone(), queue, special);
-        let classes = &mut self.pipeline.classes;
-        if self.pipeline.retired.remove(&new.name).is_some()
+        let classes = &mut self.path.built.classes;
+        if self.own.retired.remove(&new.name).is_some()
             && let Some(retired) = classes.get(class as usize)
         {
             state.counters.absorb(&retired.counters);
@@ -358,7 +357,7 @@ impl Changing<'_> {
         debug_assert!(changed.is_ok(), "it is there, and so is its tenant");
         let old_room = old.map_or(0, |old| build::room(old.queue_limit));
         let new_room = build::room(params.queue_limit);
-        self.pipeline.change_room(old_room, new_room);
+        self.path.change_room(old_room, new_room);
         self.change_room_beside(class, new_room);
         self.ledger.set_params(class, params);
         self.weigh(class, params.weight);
@@ -382,7 +381,7 @@ impl Changing<'_> {
             return Err(SliceChangeError::Unknown { name });
         };
         let room = build::room(slice.params.queue_limit);
-        self.pipeline.change_room(room, 0);
+        self.path.change_room(room, 0);
         let reserved = &mut self.ledger.reserved;
         let mut reserved = reserved.remove(class, slice.params.guarantee);
         if waiting == 0
@@ -391,7 +390,7 @@ impl Changing<'_> {
             self.ledger.reserved.end(reserved, busy_period);
         }
         self.free_policer(class);
-        if let Some(class) = self.pipeline.classes.get_mut(class as usize) {
+        if let Some(class) = self.path.built.classes.get_mut(class as usize) {
             class.special = Special::removed();
         }
         self.start_leaving(class, parts, slice, reserved);
@@ -401,7 +400,7 @@ impl Changing<'_> {
 
     fn check_purge(&self, name: &str) -> Result<u32, SliceChangeError> {
         match self.ledger.class_of(name) {
-            Some(class) if self.ledger.moving.contains_key(&class) => Ok(class),
+            Some(class) if self.ledger.handovers.contains_key(&class) => Ok(class),
             found => {
                 let name = name.to_owned();
                 Err(match found {
@@ -428,15 +427,15 @@ impl Changing<'_> {
 
     /// Frames that wait and are counted under a class.
     fn waiting_of(&self, class: u32) -> u64 {
-        let class = self.pipeline.classes.get(class as usize);
+        let class = self.path.built.classes.get(class as usize);
         class.map_or(0, |class| class.counters.queued_frames)
     }
 
     /// Release what is no longer reserved.
     fn settle(&mut self) {
         self.finish_some();
-        let drain = self.pipeline.drain;
-        let is_draining = drain.is_some_and(|drain| self.pipeline.tree.packets(drain) > 0);
+        let drain = self.own.drain;
+        let is_draining = drain.is_some_and(|drain| self.path.built.tree.packets(drain) > 0);
         if is_draining {
             return;
         }
@@ -453,9 +452,9 @@ impl Changing<'_> {
 
     /// Look at a few of the changes that are not complete, in turn.
     fn finish_some(&mut self) {
-        for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.moving.len()) {
-            let moving = &self.ledger.moving;
-            let mut next = moving.range(self.ledger.looked_at..).chain(moving);
+        for _ in 0..LOOKED_AT_PER_CHANGE.min(self.ledger.handovers.len()) {
+            let handovers = &self.ledger.handovers;
+            let mut next = handovers.range(self.ledger.looked_at..).chain(handovers);
             let Some((&class, _)) = next.next() else {
                 return;
             };
@@ -468,7 +467,7 @@ impl Changing<'_> {
     fn check_name(&mut self, name: &str) -> Result<(), SliceChangeError> {
         let found = self.ledger.class_of(name);
         match found {
-            Some(class) if self.ledger.moving.contains_key(&class) => {
+            Some(class) if self.ledger.handovers.contains_key(&class) => {
                 if self.try_finish(class) {
                     return Ok(());
                 }
@@ -487,9 +486,9 @@ impl Changing<'_> {
     /// The class with this name, and its slice.
     fn find(&self, name: &str) -> Result<(u32, SliceId), SliceChangeError> {
         let found = self.ledger.class_of(name);
-        let found = found.filter(|class| !self.ledger.moving.contains_key(class));
+        let found = found.filter(|class| !self.ledger.handovers.contains_key(class));
         let found = found.and_then(|class| {
-            let state = self.pipeline.classes.get(class as usize)?;
+            let state = self.path.built.classes.get(class as usize)?;
             Some((class, state.queue.slice()))
         });
         found.ok_or_else(|| SliceChangeError::Unknown {
@@ -514,8 +513,8 @@ impl Changing<'_> {
         &mut self,
         name: &str,
     ) -> Result<(&mut Guaranteed, &mut FramePool), SliceChangeError> {
-        match self.pipeline.tree.leaf_mut(self.ledger.leaf) {
-            Some(Leaf::Guaranteed(scheduler)) => Ok((scheduler, &mut self.pipeline.pool)),
+        match self.path.built.tree.leaf_mut(self.ledger.leaf) {
+            Some(Leaf::Guaranteed(scheduler)) => Ok((scheduler, &mut self.path.pool)),
             _ => Err(SliceChangeError::Unknown {
                 name: name.to_owned(),
             }),
@@ -543,18 +542,18 @@ impl Changing<'_> {
 
     /// Changes prepared before are stale, and another frame may be the first now.
     fn on_changed(&mut self) {
-        self.pipeline.version += 1;
+        self.own.version += 1;
         self.on_queues_changed();
     }
 
     /// Another frame may be the first now.
     fn on_queues_changed(&mut self) {
-        let pipeline = &mut *self.pipeline;
-        pipeline.tree.settle_effects(self.ledger.leaf);
-        pipeline.count_dropped();
-        pipeline.tree.forget_offer(self.ledger.leaf);
-        if pipeline.tree.backlog() > 0 {
-            pipeline.next_poll = pipeline.next_poll.min(self.now);
+        let path = &mut *self.path;
+        path.built.tree.settle_effects(self.ledger.leaf);
+        path.count_dropped();
+        path.built.tree.forget_offer(self.ledger.leaf);
+        if path.built.tree.backlog() > 0 {
+            path.next_poll = path.next_poll.min(self.now);
         }
     }
 }

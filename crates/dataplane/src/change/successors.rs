@@ -124,7 +124,7 @@ impl<'a> Overlap<'a> {
         Self { owners, overlap }
     }
 
-    /// Returns true if the class map of a class does.
+    /// Returns whether the class map of a class does.
     pub(super) fn of_class(&self, name: &str) -> bool {
         let owner = self.owners.get(name);
         owner.is_none_or(|&owner| self.overlap.get(owner).copied().unwrap_or(true))

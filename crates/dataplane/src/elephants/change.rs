@@ -1,69 +1,19 @@
-//! Elephants when the configuration changes: tags are kept, and flows that are moving go on or are drained.
+//! Elephants of a class when the configuration changes.
 
 use super::Elephants;
-use crate::build::ClassState;
 use crate::queue::{FifoQueue, FramePool, QueuedFrame};
-use crate::scheduler::{QueueId, Tree};
-use crate::slots::Slots;
+use crate::scheduler::Tree;
 use std::collections::VecDeque;
-
-/// Queues that are kept, old → new, and queues that are drained.
-pub(crate) struct Matched {
-    pub(crate) kept: Vec<(QueueId, QueueId)>,
-    pub(crate) drained: Vec<QueueId>,
-}
-
-impl Matched {
-    fn is_kept(&self, old: [QueueId; 2], new: [QueueId; 2]) -> bool {
-        let mut pairs = old.into_iter().zip(new);
-        pairs.all(|pair| self.kept.contains(&pair))
-    }
-
-    /// Frames of one flow may lie in both queues of a class, and aside: either both queues are kept for its successor, or
-    /// all these frames are drained. So are those of a class that shares a queue with such a class.
-    pub(crate) fn keep_together(
-        &mut self,
-        tree: &Tree,
-        (old, new): (&Slots<ClassState>, &Slots<ClassState>),
-        with_elephants: &[u32],
-        successor_of: impl Fn(usize) -> Option<usize>,
-    ) {
-        loop {
-            let before = self.kept.len();
-            for index in with_elephants.iter().map(|&class| class as usize) {
-                let elephants = old.get(index).and_then(ClassState::elephants);
-                let Some(elephants) = elephants.filter(|it| it.has_moved()) else {
-                    continue;
-                };
-                let successor = successor_of(index).and_then(|index| new.get(index)?.elephants());
-                let kept = successor.is_some_and(|new| {
-                    new.params == elephants.params && self.is_kept(elephants.queues, new.queues)
-                });
-                if !kept {
-                    let queues = elephants.queues;
-                    self.kept.retain(|(queue, _)| !queues.contains(queue));
-                    self.drained
-                        .extend(queues.iter().filter(|&&queue| tree.packets(queue) > 0));
-                }
-            }
-            if self.kept.len() == before {
-                break;
-            }
-        }
-        self.drained.sort_unstable();
-        self.drained.dedup();
-    }
-}
 
 impl Elephants {
     /// Whether frames of its flows may wait elsewhere than in the queue of the class.
-    fn has_moved(&self) -> bool {
+    pub(crate) fn has_moved(&self) -> bool {
         let mut flows = self.flows.values();
         flows.any(|flow| flow.queue != 0 || flow.aside.packets() > 0)
     }
 
     /// The frames aside, which are to be drained.
-    fn take_aside(&mut self, pool: &mut FramePool) -> Vec<QueuedFrame> {
+    pub(crate) fn take_aside(&mut self, pool: &mut FramePool) -> Vec<QueuedFrame> {
         let mut frames = Vec::new();
         for flow in self.flows.values_mut() {
             frames.extend(std::iter::from_fn(|| flow.aside.pop(pool)));
@@ -74,7 +24,7 @@ impl Elephants {
 
     /// Go on with the flows of `old` where the configuration is the same, once its queues have been taken over or drained.
     /// Returns how many frames are aside.
-    fn resume_from(&mut self, old: &mut Self, is_kept: bool, tree: &mut Tree) -> u32 {
+    pub(crate) fn resume_from(&mut self, old: &mut Self, is_kept: bool, tree: &mut Tree) -> u32 {
         self.counters.absorb(old.counters);
         if self.params != old.params {
             return 0;
@@ -103,51 +53,4 @@ impl Elephants {
         }
         aside
     }
-}
-
-/// The frames aside of all classes that are not kept with their queues.
-pub(crate) fn take_drained(
-    classes: &mut Slots<ClassState>,
-    with_elephants: &[u32],
-    kept: &[(QueueId, QueueId)],
-    pool: &mut FramePool,
-) -> Vec<QueuedFrame> {
-    let mut frames = Vec::new();
-    for &class in with_elephants {
-        let class = classes.get_mut(class as usize);
-        if let Some(elephants) = class.and_then(ClassState::elephants_mut)
-            && kept.iter().all(|(old, _)| *old != elephants.queues[0])
-        {
-            frames.extend(elephants.take_aside(pool));
-        }
-    }
-    frames
-}
-
-/// Every class of `new` that moves elephants goes on with those of its predecessor, given by position. Returns how many
-/// frames are aside.
-pub(crate) fn resume(
-    (old, new): (&mut Slots<ClassState>, &mut Slots<ClassState>),
-    with_elephants: &[u32],
-    kept: &[(QueueId, QueueId)],
-    successor_of: impl Fn(usize) -> Option<usize>,
-    tree: &mut Tree,
-) -> u32 {
-    let mut aside = 0;
-    for index in with_elephants.iter().map(|&class| class as usize) {
-        if let Some(successor) = successor_of(index)
-            && let Some(old) = old.get_mut(index).and_then(ClassState::elephants_mut)
-            && let Some(new) = new.get_mut(successor).and_then(ClassState::elephants_mut)
-        {
-            // That of elephants is kept with it, or has no frame of the class.
-            let is_kept = kept.contains(&(old.queues[0], new.queues[0]));
-            // Frames aside keep the number of their class.
-            debug_assert!(
-                !is_kept || successor == index,
-                "those before it are the same"
-            );
-            aside += new.resume_from(old, is_kept, tree);
-        }
-    }
-    aside
 }

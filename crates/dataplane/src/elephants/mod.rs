@@ -5,17 +5,15 @@
 //! Meanwhile the old queue has frames, so no link idles because of the list, and a frame waits no longer than it would
 //! have in the old queue.
 
-pub(crate) mod change;
+mod change;
 mod flow;
 mod flow_table;
 mod space_saving;
 mod watch;
 
-use crate::build::ClassState;
 use crate::frame::{DropReason, Frame};
 use crate::queue::{FifoQueue, FlowHash, FramePool, QueuedFrame};
 use crate::scheduler::{QueueId, Tree};
-use crate::slots::Slots;
 use flow::Flow;
 use flow_table::FlowTable;
 use rand_core::Rng;
@@ -56,9 +54,9 @@ impl ElephantCounters {
 /// The flows of a class.
 #[derive(Debug)]
 pub(crate) struct Elephants {
-    params: ElephantsParams,
+    pub(crate) params: ElephantsParams,
     /// The queue of the class, and that of elephants: both in order of arrival.
-    queues: [QueueId; 2],
+    pub(crate) queues: [QueueId; 2],
     flows: FlowTable<Flow>,
     /// Counts flows that are not followed, where not all are.
     sketch: Option<SpaceSaving>,
@@ -313,24 +311,6 @@ impl Enqueued {
 fn is_past(tree: &Tree, queues: [QueueId; 2], flow: &Flow) -> bool {
     tree.fifo(queues[flow.queue])
         .is_none_or(|queue| queue.is_past(flow.last))
-}
-
-impl ClassState {
-    pub(crate) fn elephants(&self) -> Option<&Elephants> {
-        self.choice()?.elephants.as_ref()
-    }
-
-    #[inline]
-    pub(crate) fn elephants_mut(&mut self) -> Option<&mut Elephants> {
-        self.choice_mut()?.elephants.as_mut()
-    }
-}
-
-/// The classes that move elephants, by position.
-pub(crate) fn classes_of(classes: &Slots<ClassState>) -> Box<[u32]> {
-    let classes = classes.iter().zip(0..);
-    let moving = classes.filter(|(class, _)| class.elephants().is_some());
-    moving.map(|(_, position)| position).collect()
 }
 
 #[cfg(test)]

@@ -81,8 +81,7 @@ impl Guaranteed {
         let rate = self.slices[index].committed.rate();
         self.set_rates(self.rates - u128::from(rate));
         let packets = self.slices[index].packets;
-        let is_held = self.slices[index].tier == Tier::Held;
-        if packets == 0 && !is_held {
+        if packets == 0 {
             self.forget(id.0);
             return Ok(Removal::Gone);
         }
@@ -91,10 +90,6 @@ impl Guaranteed {
         slice.end_maximum();
         if slice.excess == Excess::Parked {
             self.place_by_maximum(id.0, 0, now.nanos());
-        }
-        if packets == 0 {
-            // Its slot is free once what it is held for has happened.
-            return Ok(Removal::Gone);
         }
         Ok(Removal::Draining { packets })
     }
@@ -113,8 +108,7 @@ impl Guaranteed {
         let Some(slice) = slice.filter(|slice| pool.class(slice.head) == class) else {
             return;
         };
-        let tier = slice.tier;
-        if tier == Tier::Eligible {
+        if slice.tier == Tier::Eligible {
             self.deadlines.remove(&mut self.slices, id.0);
         }
         let mut dropped = 0;
@@ -126,12 +120,7 @@ impl Guaranteed {
             dropped += 1;
         }
         self.flow_queues.count_dropped(dropped);
-        if tier == Tier::Held {
-            // Its slot is free once what it is held for has happened.
-            self.drained_in = self.busy_period;
-        } else {
-            self.on_emptied(id.0);
-        }
+        self.on_emptied(id.0);
         if !self.is_busy(now.nanos()) {
             self.busy_period += 1;
         }
@@ -142,7 +131,7 @@ impl Guaranteed {
         if let Some(queue) = self.slices[id as usize].flow_queue() {
             self.flow_queues.remove(queue);
         }
-        self.holds.forget(id);
+        self.marks.forget(id);
         let slice = &mut self.slices[id as usize];
         if slice.committed.exists() {
             self.delays.release(slice.delay);

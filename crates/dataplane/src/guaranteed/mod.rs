@@ -21,7 +21,7 @@ mod calendar;
 mod delays;
 mod excess;
 mod flow_queues;
-mod hold;
+mod marks;
 mod place;
 mod ring;
 mod slice;
@@ -40,8 +40,8 @@ use delays::Delays;
 use excess::ExcessTier;
 pub(crate) use flow_queues::Effects;
 use flow_queues::FlowQueues;
-use hold::Holds;
-pub(crate) use hold::Place;
+pub(crate) use marks::DequeueMark;
+use marks::Marks;
 use slice::{Life, NIL, SliceState, Tier, cost};
 use slicewise_model::{DelayRange, GuaranteeParams, GuaranteedParams, MAX_DELAYS, SliceParams};
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
@@ -161,7 +161,7 @@ pub struct Guaranteed {
     parked: Calendar<ParkedChain>,
     excess: ExcessTier,
     flow_queues: FlowQueues,
-    holds: Holds,
+    marks: Marks,
     backlog: u32,
     shift: u32,
     /// Number of the busy period, or of the next one.
@@ -189,7 +189,7 @@ impl Guaranteed {
             parked: Calendar::new(shift + COARSER),
             excess: ExcessTier::new(&params.tenants, largest_frame),
             flow_queues: FlowQueues::default(),
-            holds: Holds::default(),
+            marks: Marks::default(),
             backlog: 0,
             shift,
             busy_period: 0,
@@ -518,8 +518,8 @@ impl Guaranteed {
 
     #[inline]
     fn place_next(&mut self, id: u32, pool: &FramePool, now: u64) {
-        if self.holds.is_watching() {
-            self.on_sent_watched(id, pool, now);
+        if self.marks.is_watching() {
+            self.on_sent_watched(id, pool);
         }
         if self.slices[id as usize].head == NIL {
             self.on_emptied(id);

@@ -11,9 +11,6 @@ impl Guaranteed {
     #[inline]
     pub(super) fn place(&mut self, id: u32, arrival: u64, price: i64, now: u64) {
         let slice = &mut self.slices[id as usize];
-        if slice.tier == Tier::Held {
-            return;
-        }
         if slice.committed.exists() {
             // Conforming to (CIR, CBS), counted from the frames that were served as guaranteed
             // before it, whenever they left.
@@ -63,7 +60,7 @@ impl Guaranteed {
         let slice = &mut self.slices[id as usize];
         slice.tier = Tier::Eligible;
         let mut deadline = eligible.saturating_add(self.delays.nanos(slice.delay));
-        if self.holds.is_watching() {
+        if self.marks.is_watching() {
             deadline = deadline.max(self.floor(id));
         }
         let number = self.deadlines.number(deadline);

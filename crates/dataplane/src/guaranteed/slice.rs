@@ -208,8 +208,6 @@ pub(super) enum Tier {
     Waiting,
     /// Its head is eligible: by deadline.
     Eligible,
-    /// In neither tier: frames of another slice have to leave before its own.
-    Held,
 }
 
 /// State of a slice in the excess tier.

@@ -1,7 +1,7 @@
 //! Single slices of a guaranteed policy.
 
 use super::Pipeline;
-use crate::change::{SliceChange, SliceChangeError, SliceChanged, slice};
+use crate::change::{SliceChange, SliceChangeError, SliceChanged};
 use crate::counters::ClassCounters;
 use crate::slice_flows::FlowsSeen;
 use slicewise_model::TenantParams;
@@ -22,7 +22,7 @@ impl Pipeline {
         change: SliceChange,
         now: Instant,
     ) -> Result<SliceChanged, SliceChangeError> {
-        slice::change(self, change, now)
+        self.changes.change_slice(&mut self.path, change, now)
     }
 
     /// The number of a tenant of a guaranteed policy, for slices. It is added if there is none of this name, and has this
@@ -31,10 +31,10 @@ impl Pipeline {
     /// # Errors
     /// If the policy has no slices, or too many tenants.
     pub fn tenant(&mut self, tenant: &TenantParams, now: Instant) -> Result<u32, SliceChangeError> {
-        slice::tenant(self, tenant, now)
+        self.changes.tenant(&mut self.path, tenant, now)
     }
 
-    /// Whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next
+    /// Returns whether [`change_slice`](Self::change_slice) would carry out a change at `now`, which is the case until the next
     /// change or frame. So a change of several pipelines can be made in all of them or in none.
     ///
     /// # Errors
@@ -44,17 +44,19 @@ impl Pipeline {
         change: &SliceChange,
         now: Instant,
     ) -> Result<(), SliceChangeError> {
-        slice::check(self, change, now)
+        let Self { path, changes } = self;
+        changes.check_slice_change(path, change, now)
     }
 
-    /// What is known of the flows of a class, and what has changed since this was last asked; `None` where
+    /// Returns what is known of the flows of a class, and what has changed since this was last asked; `None` where
     /// [nothing is counted](SliceChange::Flows).
     pub fn poll_flows(&mut self, class: u32, now: Instant) -> Option<FlowsSeen> {
-        let class = self.classes.get_mut(class as usize)?;
+        let built = &mut self.path.built;
+        let class = built.classes.get_mut(class as usize)?;
         let seen = class.flows_mut()?.report(now);
         if let Some(weighed) = seen.weighed {
             let queue = class.queue;
-            self.tree.set_slice_weight(queue, weighed.weight);
+            built.tree.set_slice_weight(queue, weighed.weight);
         }
         Some(seen)
     }
@@ -62,29 +64,30 @@ impl Pipeline {
     /// The final counters of a slice that was [removed](SliceChange::Remove), once its last frame has
     /// left. They are kept until they are read.
     pub fn poll_removed(&mut self, now: Instant) -> Option<ClassCounters> {
-        slice::finish_some(self, now);
-        self.removed.pop_front()
+        self.changes.finish_some(&mut self.path, now);
+        self.changes.removed.pop_front()
     }
 
-    /// Whether [`poll_removed`](Self::poll_removed) may find one, now or later.
+    /// Returns whether [`poll_removed`](Self::poll_removed) may find one, now or later.
     #[inline]
     #[must_use]
     pub fn is_removing(&self) -> bool {
-        let ledger = self.ledger.as_ref();
-        ledger.is_some_and(|ledger| !ledger.moving.is_empty()) || !self.removed.is_empty()
+        let ledger = self.changes.ledger.as_ref();
+        let is_under_way = ledger.is_some_and(|ledger| !ledger.handovers.is_empty());
+        is_under_way || !self.changes.removed.is_empty()
     }
 
     /// The position of a slice of a guaranteed policy among
     /// [`counters`](Self::counters).
     #[must_use]
     pub fn class_of(&self, slice: &str) -> Option<u32> {
-        self.ledger.as_ref()?.class_of(slice)
+        self.changes.ledger.as_ref()?.class_of(slice)
     }
 
     /// The position among [`counters`](Self::counters) of a class of this name that a commit removed while frames of it waited. A
     /// slice that gets this name goes on with what it has counted.
     #[must_use]
     pub fn retired_class(&self, name: &str) -> Option<u32> {
-        self.retired.get(name).copied()
+        self.changes.retired.get(name).copied()
     }
 }

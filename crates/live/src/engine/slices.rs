@@ -67,7 +67,7 @@ pub struct FlowsCounted {
     pub name: String,
     /// The direction.
     pub direction: usize,
-    /// Counters of each flow, in no order.
+    /// Counts of each, in no order.
     pub flows: Vec<(FlowKey, FlowCount)>,
 }
 
@@ -152,8 +152,8 @@ impl Engine {
         }
     }
 
-    /// Returns the counters of at most `most` classes of a direction, from number `from` on. Work: O(`most`), and
-    /// O(elephants) of slices where these are recognised.
+    /// Returns what at most `most` classes of a direction have counted, from number `from` on. Work: O(`most`), and O(elephants) of
+    /// slices where these are recognised.
     #[must_use]
     pub fn count_classes(
         &mut self,

@@ -160,7 +160,7 @@ impl Controlled {
         (self.answers)(reloaded);
     }
 
-    /// Returns the descriptor to wait for, beside frames.
+    /// Descriptor to wait for, beside frames.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.shared.waker.descriptor()

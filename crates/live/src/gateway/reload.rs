@@ -22,7 +22,7 @@ pub(super) type Load<'a> = dyn FnMut() -> Result<GatewayParams, String> + Send +
 
 /// Between steps: a thread that did not sleep would keep its processor from handing frames to it.
 const PAUSE: Duration = Duration::from_micros(20);
-/// How long a step waits that is refused for now.
+/// Time after which a step that is refused for now is tried again.
 const RETRY: Duration = Duration::from_micros(100);
 /// The policy is committed as a whole if a step is refused after so long: a slice that was removed may take minutes to send what it has
 /// waiting, and nobody else may change slices meanwhile.
@@ -48,7 +48,7 @@ enum Request {
     Drop(Box<dyn Send>),
 }
 
-/// What a configuration is prepared for.
+/// Configuration in force, for which another is prepared.
 struct Current {
     params: GatewayParams,
     basis: EngineBasis,
@@ -59,9 +59,9 @@ struct Current {
 /// Reloads of a gateway.
 #[derive(Debug, Default)]
 pub(super) struct Reloading {
-    /// So many are in force.
+    /// Number of reloads put in force.
     pub(super) reloads: u64,
-    /// So many were refused.
+    /// Number of refused reloads.
     pub(super) refused: u64,
     /// It is being carried out.
     stepwise: Option<Stepwise>,
@@ -154,7 +154,7 @@ impl<'a> Reloader<'a> {
         let _ = self.requests.send(request);
     }
 
-    /// What has been prepared, or why it was refused.
+    /// Returns what has been prepared, or why it was refused.
     fn next(&self) -> Option<Result<Reload, String>> {
         // Before the look: whoever is woken later finds something. And every time: the thread wakes
         // after it has answered, so that the last call may come after an answer was taken.
@@ -168,7 +168,7 @@ impl<'a> Reloader<'a> {
         let _ = self.requests.send(Request::Drop(Box::new(replaced)));
     }
 
-    /// What to wait for, beside frames.
+    /// Descriptor to wait for, beside frames.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.waker.descriptor()
     }

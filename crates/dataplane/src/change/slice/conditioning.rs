@@ -23,13 +23,13 @@ impl Changing<'_> {
     ) -> Result<SliceChanged, SliceChangeError> {
         let (class, _) = self.find(name)?;
         let ingress = self.ingress(class, name, &conditioning);
-        if let Some(state) = self.pipeline.classes.get_mut(class as usize) {
+        if let Some(state) = self.path.built.classes.get_mut(class as usize) {
             let mut special = state.special.take().unwrap_or_default();
             special.ingress = ingress;
             state.special = special.boxed();
         }
         self.ledger.set_conditioning(class, conditioning);
-        self.pipeline.version += 1;
+        self.own.version += 1;
         Ok(SliceChanged { class, waiting: 0 })
     }
 
@@ -48,7 +48,7 @@ impl Changing<'_> {
         let before = self.policer(class);
         let now = self.now;
         let mut policer = PolicerState::new(params, now);
-        let policers = &mut self.pipeline.policers;
+        let policers = &mut self.path.built.policers;
         if let Some(before) = before
             && let Some((_, before)) = policers.get(before as usize)
         {
@@ -69,7 +69,7 @@ impl Changing<'_> {
         let freed = self.policer(class);
         self.ledger.free_policers.extend(freed);
         if let Some(freed) = freed
-            && let Some((path, _)) = self.pipeline.policers.get_mut(freed as usize)
+            && let Some((path, _)) = self.path.built.policers.get_mut(freed as usize)
         {
             // A whole policy would find it by that.
             path.clear();
@@ -78,7 +78,7 @@ impl Changing<'_> {
 
     /// Where the policer of a class is, if it has one.
     pub(super) fn policer(&self, class: u32) -> Option<u32> {
-        let state = self.pipeline.classes.get(class as usize)?;
+        let state = self.path.built.classes.get(class as usize)?;
         let mut ingress = state.special.as_ref()?.ingress.iter();
         ingress.find_map(|step| match step {
             Ingress::Police(index) => Some(*index),
@@ -139,6 +139,6 @@ mod tests {
             };
             pipeline.change_slice(kept, Instant::ZERO).unwrap();
         }
-        assert_eq!(pipeline.policers.len(), 3);
+        assert_eq!(pipeline.path.built.policers.len(), 3);
     }
 }

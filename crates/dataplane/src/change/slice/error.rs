@@ -30,7 +30,7 @@ pub enum SliceChangeError {
     Draining {
         /// The slice.
         name: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
     /// A slice is to be purged that was not removed.
@@ -46,7 +46,7 @@ pub enum SliceChangeError {
     NotByFlow {
         /// The slice.
         name: String,
-        /// How many.
+        /// Number of frames.
         frames: u64,
     },
     /// Frames that the slice is to have are on their way from or to another.
@@ -59,7 +59,7 @@ pub enum SliceChangeError {
         name: String,
         /// The other one.
         of: String,
-        /// How many.
+        /// Number of frames.
         frames: u32,
     },
     /// Its class map or the new one is no list of few exact or prefix matches.
@@ -125,7 +125,7 @@ pub enum SliceChangeError {
 }
 
 impl SliceChangeError {
-    /// Whether it is refused for what slices had that were changed or removed, or for frames that wait, and will be carried out
+    /// Returns whether it is refused for what slices had that were changed or removed, or for frames that wait, and will be carried out
     /// once that is released and those have left.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {

@@ -23,7 +23,7 @@ impl Changing<'_> {
             self.ledger.set_flow_queue(class, flows.queue);
         }
         let weight = params.map_or(1, |params| params.weight);
-        if let Some(state) = self.pipeline.classes.get_mut(class as usize)
+        if let Some(state) = self.path.built.classes.get_mut(class as usize)
             && let Some(mut special) = state.special.take()
         {
             let before = special.flows.take().map(|watch| *watch);
@@ -36,7 +36,7 @@ impl Changing<'_> {
         Ok(SliceChanged { class, waiting: 0 })
     }
 
-    /// Whether that can be done now. Before flows get queues of their own, every frame that waits must carry the hash of its
+    /// Returns whether that can be done now. Before flows get queues of their own, every frame that waits must carry the hash of its
     /// flow; those that arrive do so from here on.
     pub(super) fn prepare_flows(
         &mut self,
@@ -44,7 +44,7 @@ impl Changing<'_> {
         flows: &SliceFlows,
     ) -> Result<u32, SliceChangeError> {
         let (class, _) = self.find(name)?;
-        let state = self.pipeline.classes.get(class as usize);
+        let state = self.path.built.classes.get(class as usize);
         let is_special = state.is_some_and(|state| state.special.is_some());
         if *flows == SliceFlows::default() && !is_special {
             return Ok(class);
@@ -59,7 +59,7 @@ impl Changing<'_> {
 
     /// Frames of a class carry the hash of their flow from now on. Returns how many wait that do not.
     fn tell_flows_apart(&mut self, class: u32) -> u64 {
-        let Some(state) = self.pipeline.classes.get_mut(class as usize) else {
+        let Some(state) = self.path.built.classes.get_mut(class as usize) else {
             return 0;
         };
         let counters = &state.counters;
@@ -73,17 +73,17 @@ impl Changing<'_> {
 
     /// The slice of a class has this weight; its active flows may count in it.
     pub(super) fn weigh(&mut self, class: u32, weight: u32) {
-        if let Some(state) = self.pipeline.classes.get_mut(class as usize)
+        if let Some(state) = self.path.built.classes.get_mut(class as usize)
             && let Some(flows) = state.flows_mut()
         {
             let weight = flows.set_weight(weight);
             let queue = state.queue;
-            self.pipeline.tree.set_slice_weight(queue, weight);
+            self.path.built.tree.set_slice_weight(queue, weight);
         }
     }
 
     fn queue(&self, class: u32) -> QueueId {
-        let class = self.pipeline.classes.get(class as usize);
+        let class = self.path.built.classes.get(class as usize);
         class.map_or(QueueId::NONE, |class| class.queue)
     }
 }

@@ -276,7 +276,6 @@ fn a_shaper_of_the_port_leaves_it_as_it_is_which_slices_were_added() {
     assert_eq!(steps_to(&port, &two), Some(vec![]));
 }
 
-/// It waits for class-default, and has a frame.
 #[test]
 fn what_a_removed_slice_reserves_until_its_frames_leave_is_waited_for() {
     let most = guaranteed(9_000, 6_000, Duration::from_millis(20));
@@ -285,10 +284,9 @@ fn what_a_removed_slice_reserves_until_its_frames_leave_is_waited_for() {
         let (at, bytes) = (port.now(), 1_000);
         let _ = port.offer(Arrival { at, vlan, bytes });
     };
-    (0..30).for_each(|_| offer(&mut port, 3));
     let one = slots(&[Some((1..=1, most))], false).resolve(LINK);
     change_to(&mut port, &one.unwrap());
-    offer(&mut port, 1);
+    (0..3).for_each(|_| offer(&mut port, 1));
     let other = slots(&[None, Some((2..=2, most))], false).resolve(LINK);
     let other = other.unwrap();
     let steps = steps_to(&port, &other).unwrap();

@@ -16,7 +16,7 @@ use slicewise_units::Instant;
 const MOST_GONE: usize = 8;
 
 impl Direction {
-    /// Whether [`change_slice`](Self::change_slice) would carry out a change now.
+    /// Returns whether [`change_slice`](Self::change_slice) would carry out a change now.
     pub(in super::super) fn check_slice(
         &mut self,
         change: &SliceChange,
@@ -133,7 +133,7 @@ impl Direction {
         Ok(changed)
     }
 
-    /// Whether a slice was removed and frames of it may still wait.
+    /// Returns whether a slice was removed and frames of it may still wait.
     #[inline]
     pub(in super::super) fn is_removing(&self) -> bool {
         self.pipeline.is_removing()
@@ -206,7 +206,7 @@ impl Direction {
         std::mem::replace(&mut self.watched, watched)
     }
 
-    /// What is known of the flows of slices that are counted, among at most `most` classes from number `from` on.
+    /// Returns what is known of the flows of slices that are counted, among at most `most` classes from number `from` on.
     pub(in super::super) fn poll_flows(
         &mut self,
         from: u32,
@@ -240,7 +240,7 @@ impl Direction {
     }
 }
 
-/// What follows a change of a slice.
+/// Consequences of a change of a slice.
 enum Follow {
     /// Its name, its part of the memory, whether it is of the policy, and the class of this name that a commit removed.
     Add(String, u64, bool, Option<u32>),

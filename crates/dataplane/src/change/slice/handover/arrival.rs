@@ -1,6 +1,6 @@
 //! Frames that arrive while their class is on its way: where they wait.
 
-use super::{Changing, Moving};
+use super::{Changing, Handover};
 use crate::frame::{DropReason, Frame};
 use slicewise_wire::Headers;
 
@@ -12,7 +12,7 @@ pub(crate) struct Arriving<'a> {
     pub(crate) headers: &'a Headers,
 }
 
-/// What became of it.
+/// Outcome of its arrival.
 pub(crate) enum Arrived {
     /// It waits, and is counted.
     Held,
@@ -34,16 +34,17 @@ impl Changing<'_> {
         let (class, headers) = (arriving.class, arriving.headers);
         self.try_finish(class);
         // If it is not there, the frame was classified before that ended, as one of a burst.
-        let moving = self.ledger.moving.get(&class);
-        let is_found = |moving: &&Moving| !moving.part.is_empty() || moving.removed().is_some();
-        let Some(moving) = moving.filter(is_found) else {
-            return Arrived::Of(self.pipeline.classifier.classify(headers));
+        let handover = self.ledger.handovers.get(&class);
+        let is_found =
+            |handover: &&Handover| !handover.part.is_empty() || handover.removed.is_some();
+        let Some(handover) = handover.filter(is_found) else {
+            return Arrived::Of(self.path.classifier.classify(headers));
         };
         let default = self.ledger.default;
-        if moving.into == default {
-            let mut next = self.pipeline.classifier.entry_but(headers, class).target();
+        if handover.into == default {
+            let mut next = self.path.classifier.entry_but(headers, class).target();
             while self.try_finish(next) {
-                next = self.pipeline.classifier.entry_but(headers, class).target();
+                next = self.path.classifier.entry_but(headers, class).target();
             }
             if next != default {
                 return Arrived::Removed;
@@ -64,35 +65,33 @@ impl Changing<'_> {
             headers,
         } = arriving;
         let default = self.ledger.default;
-        let Some(moving) = self.ledger.moving.get_mut(&class) else {
-            return Arrived::Of(self.pipeline.classifier.classify(headers));
+        let Some(handover) = self.ledger.handovers.get_mut(&class) else {
+            return Arrived::Of(self.path.classifier.classify(headers));
         };
-        let into = moving.into;
+        let into = handover.into;
         let limit = self.ledger.slices.get(into as usize);
         let limit = limit.and_then(|slice| Some(slice.as_ref()?.params.queue_limit));
         let waiting = if into == default {
             (self.ledger.to_default.packets, self.ledger.to_default.bytes)
         } else {
-            (moving.held.packets(), moving.held.bytes())
+            (handover.held.packets(), handover.held.bytes())
         };
         let l2_bytes = u64::from(frame.lengths.l2_bytes);
         let has_room = limit.is_some_and(|limit| {
             waiting.0 < limit.packets && waiting.1 + l2_bytes <= limit.bytes.bytes()
         });
-        let held = &mut moving.held;
+        let held = &mut handover.held;
         let now = self.now;
-        let kept = self
-            .pipeline
-            .keep(into, frame, headers, now, |queued, pool| {
-                if !has_room {
-                    return Err(DropReason::QueueFull);
-                }
-                if !has_memory(&queued.frame(), into) {
-                    return Err(DropReason::BufferFull);
-                }
-                held.try_push(pool, queued)
-                    .map_err(|_| DropReason::BufferFull)
-            });
+        let kept = self.path.keep(into, frame, headers, now, |queued, pool| {
+            if !has_room {
+                return Err(DropReason::QueueFull);
+            }
+            if !has_memory(&queued.frame(), into) {
+                return Err(DropReason::BufferFull);
+            }
+            held.try_push(pool, queued)
+                .map_err(|_| DropReason::BufferFull)
+        });
         if let Err(reason) = kept {
             return Arrived::Dropped(reason);
         }
