@@ -65,8 +65,12 @@ fn check_ios(path: &Path, text: &str) -> Result<String, Failure> {
         .file_name()
         .unwrap_or(path.as_os_str())
         .to_string_lossy();
-    let study = study_of_ios(&name, text, None).map_err(wrong)?;
-    let study = Study::parse(&study, &format!("study of {name}"), &Folder::new(folder));
+    let made = study_of_ios(&name, text, None).map_err(wrong)?;
+    let study = Study::parse(
+        &made.text,
+        &format!("study of {name}"),
+        &Folder::new(folder),
+    );
     let study = study.map_err(wrong)?;
     warn(study.warnings());
     let maps = study
@@ -75,9 +79,10 @@ fn check_ios(path: &Path, text: &str) -> Result<String, Failure> {
         .filter_map(|policy| policy.policy_map.as_deref());
     let maps: Vec<&str> = maps.collect();
     let mut summary = format!(
-        "a configuration of IOS: policy map {}, {}; `slicewise init --ios {}` writes a study of it",
+        "a configuration of IOS: policy map {}, {}, on a port of {}; `slicewise init --ios {}` writes a study of it",
         maps.join(", "),
         count(study.slices.len() as u64, "slice"),
+        made.port,
         path.display()
     );
     for others in study

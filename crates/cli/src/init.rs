@@ -4,9 +4,10 @@ mod libreqos;
 
 use crate::Failure;
 use crate::arguments::InitOptions;
+use crate::check::warn;
 use crate::exit::Exit;
 use crate::{outln, output};
-use slicewise_study::{ios_text, study_of_ios};
+use slicewise_study::{IosStudy, ios_text, study_of_ios};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -16,13 +17,16 @@ const STARTER: &str = include_str!("init/starter.yaml");
 pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
     let file = &options.file;
     let (study, holds) = match (&options.ios, &options.libreqos) {
-        (Some(configuration), _) => (
-            of_ios(configuration, file, options.policy_map.as_deref())?,
-            format!(
-                "a study of {}. Fill in what its slices send, then run it",
-                configuration.display()
-            ),
-        ),
+        (Some(configuration), _) => {
+            let study = of_ios(configuration, file, options.policy_map.as_deref())?;
+            warn(&study.warnings);
+            let holds = format!(
+                "a study of {} on a port of {}. Fill in what its slices send, then run it",
+                configuration.display(),
+                study.port
+            );
+            (study.text, holds)
+        }
         (None, Some(folder)) => {
             let (study, holds) = libreqos::study(folder)?;
             (study, format!("{holds}. Run it"))
@@ -53,7 +57,7 @@ pub fn init(options: &InitOptions) -> Result<Exit, Failure> {
 }
 
 /// The study of a configuration, to be written to `file`.
-fn of_ios(configuration: &Path, file: &Path, map: Option<&str>) -> Result<String, Failure> {
+fn of_ios(configuration: &Path, file: &Path, map: Option<&str>) -> Result<IosStudy, Failure> {
     let wrong = |found| Failure::mistakes(found, configuration);
     let text = ios_text(configuration).map_err(wrong)?.ok_or_else(|| {
         Failure::mistake(format!(

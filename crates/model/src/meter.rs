@@ -182,20 +182,23 @@ impl PolicerParams {
         }
     }
 
-    /// Whether some packets within (rate, burst) are dropped, as far as numbers tell that count the same bytes.
+    /// Rate and burst within which no packet is dropped; `None` where none ever is.
     #[must_use]
-    pub fn may_drop_within(&self, rate: BitRate, burst: ByteCount) -> bool {
+    pub fn passed(&self) -> Option<(BitRate, ByteCount)> {
         let dropped = Colour::ALL
             .into_iter()
             .find(|colour| *self.action(*colour) == Action::Drop);
-        match dropped {
-            None => false,
-            Some(Colour::Green) => true,
-            Some(colour) => {
-                let (kept_rate, kept_burst) = self.algorithm.threshold(colour);
-                kept_rate < rate || kept_burst < burst
-            }
-        }
+        dropped.map(|colour| match colour {
+            Colour::Green => (BitRate::ZERO, ByteCount::ZERO),
+            colour => self.algorithm.threshold(colour),
+        })
+    }
+
+    /// Whether some packets within (rate, burst) are dropped, as far as numbers tell that count the same bytes.
+    #[must_use]
+    pub fn may_drop_within(&self, rate: BitRate, burst: ByteCount) -> bool {
+        self.passed()
+            .is_some_and(|(kept_rate, kept_burst)| kept_rate < rate || kept_burst < burst)
     }
 
     /// Whether packets of every colour are sent as they came.

@@ -39,7 +39,7 @@ pub use cases::{Series, StudyFile};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use file::{problem, settings};
-pub use from_ios::study_of_ios;
+pub use from_ios::{IosStudy, study_of_ios};
 pub use gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
     GatewayPacketIo,

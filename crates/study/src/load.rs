@@ -9,7 +9,7 @@ use crate::expand::expand_sources;
 use crate::file::{
     self, Decode, Entry, FileError, Files, Folder, MAX_FILE_BYTES, Node, Problems, Sources, Span,
 };
-use crate::from_ios::is_ios;
+use crate::from_ios::{INSTEAD_OF_STATISTICS, STATISTICS, is_ios, is_statistics};
 use crate::gateway::GatewayConfig;
 use crate::kind::FileKind;
 use crate::measured::MeasuredStudy;
@@ -69,6 +69,10 @@ impl Opened {
 /// Where it cannot be read.
 pub fn ios_text(path: &Path) -> Result<Option<String>, Diagnostics> {
     let text = Opened::at(path)?.text;
+    if is_statistics(&text) {
+        let message = format!("{STATISTICS}: {INSTEAD_OF_STATISTICS}");
+        return Err(Diagnostics::of_file(&path.display().to_string(), &message));
+    }
     Ok(Some(text).filter(|text| is_ios(text)))
 }
 

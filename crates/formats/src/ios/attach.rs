@@ -52,18 +52,22 @@ impl InterfaceRates {
 
 /// The rate that the name of an interface says: `GigabitEthernet0/0/1`.
 pub(super) fn rate_of_name(name: &str) -> Option<BitRate> {
-    const KINDS: [(&str, u64); 7] = [
-        ("hundredgig", 100_000),
-        ("fiftygig", 50_000),
-        ("fortygig", 40_000),
-        ("twentyfivegig", 25_000),
-        ("ten", 10_000),
-        ("gi", 1_000),
-        ("fa", 100),
+    // In kbit/s; a serial interface is a T1 unless its configuration says otherwise.
+    const KINDS: [(&str, u64); 10] = [
+        ("hundredgig", 100_000_000),
+        ("fiftygig", 50_000_000),
+        ("fortygig", 40_000_000),
+        ("twentyfivegig", 25_000_000),
+        ("ten", 10_000_000),
+        ("fivegig", 5_000_000),
+        ("twogig", 2_500_000),
+        ("gi", 1_000_000),
+        ("fa", 100_000),
+        ("se", 1_544),
     ];
     let name = name.to_ascii_lowercase();
     let kind = KINDS.iter().find(|(kind, _)| name.starts_with(kind));
-    kind.map(|&(_, megabits)| BitRate::new(megabits * 1_000_000))
+    kind.map(|&(_, kilobits)| BitRate::new(kilobits * 1_000))
 }
 
 /// Places named in a message for each policy.

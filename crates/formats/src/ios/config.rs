@@ -125,12 +125,22 @@ impl IosConfig {
     /// is a part of; else as its name says. `None` where neither does.
     #[must_use]
     pub fn interface_rate(&self, interface: &str) -> Option<BitRate> {
+        self.stated_rate(interface)
+            .or_else(|| rate_of_name(interface))
+    }
+
+    /// True where the configuration itself states the rate of an interface.
+    #[must_use]
+    pub fn states_rate(&self, interface: &str) -> bool {
+        self.stated_rate(interface).is_some()
+    }
+
+    fn stated_rate(&self, interface: &str) -> Option<BitRate> {
         let whole = interface
             .split_once('.')
             .map_or(interface, |(whole, _)| whole);
         let stated = |name: &str| self.interfaces.get(name)?.stated();
-        let stated = stated(interface).or_else(|| stated(whole));
-        stated.or_else(|| rate_of_name(interface))
+        stated(interface).or_else(|| stated(whole))
     }
 
     /// The names of the class maps, in the order written.

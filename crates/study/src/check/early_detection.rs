@@ -32,7 +32,11 @@ impl Checker<'_> {
                 };
                 let at = self.place(&understood.origin, path, &error);
                 let message = format!("{part} `{name}`: {}", error.problem);
-                self.problems.warn(at.unwrap_or(otherwise), message);
+                let at = at.unwrap_or(otherwise);
+                let place = self.sources.place(at);
+                self.statements
+                    .push(format!("`{}`, {place}: {message}.", params.name));
+                self.problems.warn(at, message);
             }
         }
         for child in params

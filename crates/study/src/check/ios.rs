@@ -3,6 +3,7 @@
 use super::Checker;
 use super::foreign::ForeignText;
 use crate::file::{Sources, Span};
+use crate::from_ios::{INSTEAD_OF_STATISTICS, STATISTICS, is_statistics};
 use crate::spec::{At, Verbatim};
 use slicewise_formats::ios::{self, Attached, Direction, IosPolicyError, PolicyChoiceError};
 use slicewise_model::PolicySpec;
@@ -38,6 +39,11 @@ impl Checker<'_> {
         (policy_map, is_lenient): (Option<&At<String>>, bool),
     ) -> Option<(PolicySpec, String, IosText)> {
         let ios = self.foreign_text(text)?;
+        if is_statistics(&ios.text) {
+            let help = Some(INSTEAD_OF_STATISTICS.to_owned());
+            self.problems.add_suggesting(text.span, STATISTICS, help);
+            return None;
+        }
         let chosen = policy_map.map(|text| text.value.as_str());
         let read = ios::parse(&ios.text).map_err(|error| IosPolicyError::Text(vec![error]));
         let whole = read.and_then(|config| {

@@ -150,6 +150,12 @@ policy-map p
     6 |   random-detect dscp-based
       |   ^^^^^^^^^^^^^^^^^^^^^^^^
     ");
+    // The report says so, too.
+    assert_snapshot!(assumptions(&found), @"
+    `today`, router.cfg line 6: class `voice`: WRED for DSCP 12 begins at 80 packets, and the queue limit is 72: it never drops a packet, the queue drops at its tail.
+    `today`, router.cfg line 6: class `voice`: WRED for DSCP 31 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen.
+    `today`, router.cfg line 6: class `voice`: WRED for DSCP 46 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen.
+    ");
     let native = "  p:\n    classes:\n      - {name: a, slice: voice, queue_limit: 20 packets, \
                   wred: {curves: [{for: ef, min: 5, max: 21}]}}";
     assert_snapshot!(study(PORT, native, "").unwrap().warnings(), @"
@@ -179,7 +185,7 @@ fn a_port_that_no_scenario_fills_is_noted() {
 
 #[test]
 fn a_study_is_made_of_a_configuration() {
-    let made = study_of_ios("router.cfg", BRANCH, None).unwrap();
+    let made = study_of_ios("router.cfg", BRANCH, None).unwrap().text;
     assert_snapshot!(made, @r#"
     # A study of policy map WAN-SHAPE-50M in router.cfg: the classes are slices, and what they send is to be filled in.
     #
@@ -194,14 +200,14 @@ fn a_study_is_made_of_a_configuration() {
     # GUEST-POLICE (input of GigabitEthernet0/0/1.300) is not part of this study. To judge it, too, let it be the policy of a first device:
     #   path: [arrival, port]
     #   devices:
-    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: router.cfg, policy_map: GUEST-POLICE, lenient: yes}}
+    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: router.cfg, policy_map: GUEST-POLICE}}
     #     port: {model: port, port_rate: 1 Gbit/s}
     # LAN-MARK-IN (input of GigabitEthernet0/0/1.10, GigabitEthernet0/0/1.20) is not part of this study. To judge it, too, let it be the policy of a first device:
     #   path: [arrival, port]
     #   devices:
     #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: router.cfg, policy_map: LAN-MARK-IN, lenient: yes}}
     #     port: {model: port, port_rate: 1 Gbit/s}
-    dut: {model: port, port_rate: 1 Gbit/s} # the rate of GigabitEthernet0/0/0
+    dut: {model: port, port_rate: 1 Gbit/s} # the usual rate of GigabitEthernet0/0/0, which states none
 
     # `match` and `headers`: one kind of packet of each class. Fill in what your hosts send, what it was promised
     # (`share`), and what it needs (`objective: {delay: 10 ms at 99.9 %, loss: 0.1 %}`).
@@ -240,7 +246,7 @@ fn a_study_is_made_of_a_configuration() {
     duration: 10 s
     "#);
     let map = Some("Parent-1Mbps");
-    assert_snapshot!(study_of_ios("a b.cfg", SET_COS, map).unwrap(), @r#"
+    assert_snapshot!(study_of_ios("a b.cfg", SET_COS, map).unwrap().text, @r#"
     # A study of policy map Parent-1Mbps in "a b.cfg": the classes are slices, and what they send is to be filled in.
     #
     #   slicewise check STUDY     every mistake in it, and what of the configuration is not used
@@ -254,9 +260,9 @@ fn a_study_is_made_of_a_configuration() {
     # REMARK (input of FastEthernet0/0) is not part of this study. To judge it, too, let it be the policy of a first device:
     #   path: [arrival, port]
     #   devices:
-    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: "a b.cfg", policy_map: REMARK}}
+    #     arrival: {model: port, port_rate: 1 Gbit/s, policy: {ios: "a b.cfg", policy_map: REMARK, lenient: yes}}
     #     port: {model: port, port_rate: 100 Mbit/s}
-    dut: {model: port, port_rate: 100 Mbit/s} # the rate of FastEthernet0/1
+    dut: {model: port, port_rate: 100 Mbit/s} # the usual rate of FastEthernet0/1, which states none
 
     # `match` and `headers`: one kind of packet of each class. Fill in what your hosts send, what it was promised
     # (`share`), and what it needs (`objective: {delay: 10 ms at 99.9 %, loss: 0.1 %}`).
@@ -292,7 +298,7 @@ fn a_study_is_made_of_a_configuration() {
 #[test]
 fn a_study_made_of_a_configuration_is_right() {
     for text in [BRANCH, XR, MPLS, ECN, SET_COS, CLINIC] {
-        let made = study_of_ios("router.cfg", text, None).unwrap();
+        let made = study_of_ios("router.cfg", text, None).unwrap().text;
         let files = MemoryFiles::new().with("router.cfg", text);
         let study = Study::parse(&made, "study.yaml", &files);
         let study = study.unwrap_or_else(|mistakes| panic!("{made}\n{mistakes}"));
@@ -321,6 +327,99 @@ fn a_study_made_of_a_configuration_is_right() {
     }
 }
 
+/// Share of each slice of the study made of the policy map of this text, and what is sent in scenario `overload`.
+fn made_of(classes: &str) -> String {
+    let text = format!(
+        "class-map V\n match dscp ef\nclass-map D\n match dscp af21\nclass-map E\n match dscp af11\n{classes}\n\
+         interface GigabitEthernet1\n bandwidth 10000\n service-policy output P\n"
+    );
+    let made = study_of_ios("r.cfg", &text, None).unwrap().text;
+    let files = MemoryFiles::new().with("r.cfg", &text);
+    let study = Study::parse(&made, "study.yaml", &files).unwrap();
+    let slices = study.slices.iter().map(|slice| {
+        let guaranteed = if slice.guaranteed { " guaranteed" } else { "" };
+        format!("{} {}{guaranteed}", slice.name, slice.share)
+    });
+    let overload = made
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("overload: "));
+    slices
+        .chain(overload.map(str::to_owned))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_class_has_no_more_than_its_policer_and_priority_within_it_is_guaranteed() {
+    // The usual class of voice, at a rate and as a percentage; and priority without a rate.
+    assert_snapshot!(made_of("policy-map P\n class V\n  priority\n  police cir 1000000\n class D\n  bandwidth remaining percent 60\n class class-default\n  bandwidth remaining percent 40"), @"
+    V 1 Mbit/s guaranteed
+    D 4.86 Mbit/s
+    class-default 3.24 Mbit/s
+    {title: class-default at 150 % of 10 Mbit/s, sources: {class-default: {rate: 15 Mbit/s}}}
+    ");
+    assert_snapshot!(made_of("policy-map P\n class V\n  priority level 1\n  police cir percent 5\n class D\n  priority level 2 2000\n  police rate 1 mbps\n class E\n  priority level 3"), @"
+    V 500 kbit/s guaranteed
+    D 1 Mbit/s guaranteed
+    E 3.825 Mbit/s guaranteed
+    class-default 3.825 Mbit/s
+    {title: class-default at 150 % of 10 Mbit/s, sources: {class-default: {rate: 15 Mbit/s}}}
+    ");
+    // A policer that only marks limits nothing; one of the class around does.
+    assert_snapshot!(made_of("policy-map C\n class D\n  bandwidth remaining ratio 3\n class class-default\n  bandwidth remaining ratio 1\npolicy-map P\n class V\n  priority percent 10\n  police cir 8000 conform-action transmit exceed-action set-dscp-transmit 0\n class class-default\n  police cir 4m\n  service-policy C"), @"
+    V 1 Mbit/s guaranteed
+    class-default-D 2.7 Mbit/s
+    class-default-class-default 900 kbit/s
+    {title: class-default-class-default at 150 % of 4 Mbit/s, sources: {class-default-class-default: {rate: 6 Mbit/s}}}
+    ");
+    // What a policed class leaves goes to the others, and it is not the one that overloads.
+    assert_snapshot!(made_of("policy-map C\n class V\n  police cir 100000\n class class-default\n  police cir 200000\npolicy-map P\n class D\n  shape average 2m\n class E\n  service-policy C\n class class-default\n  police cir 1m conform-action transmit exceed-action drop"), @"
+    D 2 Mbit/s
+    E-class-default 170 kbit/s
+    class-default 1 Mbit/s
+    {title: D at 150 % of 2 Mbit/s, sources: {D: {rate: 3 Mbit/s}}}
+    ");
+}
+
+#[test]
+fn the_rate_of_a_port_is_said_with_its_source() {
+    let port = |interface: &str| {
+        let text = format!(
+            "policy-map P\n class class-default\n  fair-queue\ninterface {interface}\n service-policy output P\n"
+        );
+        study_of_ios("r.cfg", &text, None).unwrap().port
+    };
+    let ports = [
+        "Serial0/0/0",
+        "Serial0/0/0:0\n bandwidth 1984",
+        "GigabitEthernet1",
+        "TwentyFiveGigE1/0/1",
+        "Tunnel7",
+    ];
+    assert_snapshot!(ports.map(port).join("\n"), @"
+    1.544 Mbit/s (the usual rate of Serial0/0/0, which states none)
+    1.984 Mbit/s (the rate of Serial0/0/0:0)
+    1 Gbit/s (the usual rate of GigabitEthernet1, which states none)
+    25 Gbit/s (the usual rate of TwentyFiveGigE1/0/1, which states none)
+    1 Gbit/s (assumed: fill in the rate of Tunnel7)
+    ");
+}
+
+#[test]
+fn counters_are_no_configuration_and_the_message_says_what_to_give() {
+    let shown = "R1#show policy-map interface\n GigabitEthernet0/0/0\n\n  Service-policy output: WAN\n\n    \
+                 Class-map: VOICE (match-any)\n      0 packets, 0 bytes\n      Match: dscp ef (46)\n";
+    let refused = study(PORT, TODAY, shown).unwrap_err();
+    assert!(
+        refused.contains("this is the output of `show policy-map interface`"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("give the configuration: the output of `show running-config`"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn a_configuration_is_no_study_and_says_so() {
     let refused = Study::parse(BRANCH, "router.cfg", &MemoryFiles::new()).unwrap_err();
@@ -334,7 +433,7 @@ fn a_configuration_is_no_study_and_says_so() {
       = help: `slicewise init --ios router.cfg` writes a study of it
     ");
     let several = "policy-map a\n class class-default\npolicy-map b\n class class-default\n";
-    assert_snapshot!(study_of_ios("router.cfg", several, None).unwrap_err(), @"
+    assert_snapshot!(study_of_ios("router.cfg", several, None).err().unwrap(), @"
     error: the configuration has several policy maps (a, b): say which one (`slicewise init --ios FILE --policy-map NAME`)
     --> router.cfg
     ");

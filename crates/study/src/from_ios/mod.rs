@@ -1,18 +1,24 @@
 //! A study of a router's configuration, to start from: `slicewise init --ios`.
 
+mod shares;
+
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::spec::{Name, Scalar};
-use slicewise_formats::TextError;
+use shares::{Share, shares};
 use slicewise_formats::ios::{self, Attached, Direction, IosConfig, IosPolicy, IosPolicyError};
+use slicewise_formats::{TextError, TextNote};
 use slicewise_model::{ClassMap, ClassParams, Condition, IpPrefix, MatchMode, PolicyParams};
 use slicewise_traffic::scenario::{Ecn, SourceHeaders};
 use slicewise_units::BitRate;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 
 /// Rate of an interface about which nothing is known.
 const RATE: BitRate = BitRate::new(1_000_000_000);
+/// For a configuration with lines that are not modelled.
+const LENIENT: &str = ", lenient: yes";
 /// Most slices that are written; a comment names the others.
 const SLICES_MAX: usize = 64;
 
@@ -21,6 +27,37 @@ pub(crate) fn is_ios(text: &str) -> bool {
     const BEGINNINGS: [&str; 4] = ["policy-map ", "class-map ", "interface ", "ip access-list "];
     let begins = |line: &str| BEGINNINGS.iter().any(|word| line.starts_with(word));
     text.lines().any(begins)
+}
+
+/// Message about counters, which people take for a configuration.
+pub(crate) const STATISTICS: &str = "this is the output of `show policy-map interface`";
+/// Remedy for [`STATISTICS`].
+pub(crate) const INSTEAD_OF_STATISTICS: &str =
+    "give the configuration: the output of `show running-config`";
+
+/// True where `text` is the output of `show policy-map interface`.
+pub(crate) fn is_statistics(text: &str) -> bool {
+    const BEGINNINGS: [&str; 3] = [
+        "Service-policy output:",
+        "Service-policy input:",
+        "Class-map: ",
+    ];
+    let begins = |line: &str| {
+        BEGINNINGS
+            .iter()
+            .any(|word| line.trim_start().starts_with(word))
+    };
+    text.lines().any(begins)
+}
+
+/// A study of a configuration.
+pub struct IosStudy {
+    /// The study: YAML.
+    pub text: String,
+    /// Lines of the configuration that the study does not use, and what was assumed instead.
+    pub warnings: Diagnostics,
+    /// The rate of the port, and why that one.
+    pub port: String,
 }
 
 /// A study of the policy that the configuration `text` of the file `name` attaches, or of its policy map `policy_map`:
@@ -32,7 +69,7 @@ pub fn study_of_ios(
     name: &str,
     text: &str,
     policy_map: Option<&str>,
-) -> Result<String, Diagnostics> {
+) -> Result<IosStudy, Diagnostics> {
     let config = ios::parse(text).map_err(|error| mistakes(name, text, vec![error]))?;
     let (policy, is_lenient) = match config.policy(policy_map) {
         Ok(policy) => (policy, false),
@@ -55,15 +92,29 @@ pub fn study_of_ios(
         place.rate,
         &mut Vec::new(),
     );
-    Ok(Text {
+    let written = Text {
         file: name,
+        config: &config,
         policy: &policy,
         policy_map,
         is_lenient,
         place: &place,
         found: &found,
-    }
-    .written())
+    };
+    Ok(IosStudy {
+        text: written.written(),
+        warnings: warnings(name, text, &policy.notes),
+        port: format!("{} ({})", place.rate, place.why),
+    })
+}
+
+/// `notes` of the configuration `text` at their places.
+fn warnings(name: &str, text: &str, notes: &[TextNote]) -> Diagnostics {
+    let found = notes.iter().map(|note| {
+        let span = bytes(text, note.span);
+        Diagnostic::at(name, text, span, &note.message, None)
+    });
+    Diagnostics::new(found.collect(), 0).into_warnings()
 }
 
 fn failure(name: &str, text: &str, error: IosPolicyError) -> Diagnostics {
@@ -78,19 +129,7 @@ fn failure(name: &str, text: &str, error: IosPolicyError) -> Diagnostics {
 
 fn mistakes(name: &str, text: &str, errors: Vec<TextError>) -> Diagnostics {
     let found = errors.into_iter().map(|error| {
-        let mut lines = text.split_inclusive('\n');
-        let before: usize = lines
-            .by_ref()
-            .take(error.line.saturating_sub(1))
-            .map(str::len)
-            .sum();
-        let line = lines.next().unwrap_or_default();
-        let offset = |characters: usize| {
-            let skipped = line.chars().take(characters);
-            before + skipped.map(char::len_utf8).sum::<usize>()
-        };
-        let first = error.column.saturating_sub(1);
-        let span = offset(first)..offset(first + error.length);
+        let span = bytes(text, error.span());
         let message = match &error.expected {
             Some(expected) => format!("{}: expected {expected}", error.message),
             None => error.message.clone(),
@@ -98,6 +137,20 @@ fn mistakes(name: &str, text: &str, errors: Vec<TextError>) -> Diagnostics {
         Diagnostic::at(name, text, span, &message, error.help.as_deref())
     });
     Diagnostics::new(found.collect(), 0)
+}
+
+/// The bytes of `text` at `span`.
+fn bytes(text: &str, span: slicewise_formats::Span) -> Range<usize> {
+    let mut lines = text.split_inclusive('\n');
+    let before = lines.by_ref().take(span.line.saturating_sub(1));
+    let before: usize = before.map(str::len).sum();
+    let line = lines.next().unwrap_or_default();
+    let offset = |characters: usize| {
+        let skipped = line.chars().take(characters);
+        before + skipped.map(char::len_utf8).sum::<usize>()
+    };
+    let first = span.column.saturating_sub(1);
+    offset(first)..offset(first + span.length)
 }
 
 /// Where the policy is attached.
@@ -118,11 +171,17 @@ impl Place {
         let place = first.and_then(|attached| attached.places.first());
         let known = place.and_then(|place| Some((config.interface_rate(place)?, place)));
         let (rate, why) = match (known, place) {
-            (Some((rate, place)), _) => (rate, format!("the rate of {place}")),
-            (None, Some(place)) => (RATE, format!("fill in the rate of {place}")),
+            (Some((rate, place)), _) if config.states_rate(place) => {
+                (rate, format!("the rate of {place}"))
+            }
+            (Some((rate, place)), _) => (
+                rate,
+                format!("the usual rate of {place}, which states none"),
+            ),
+            (None, Some(place)) => (RATE, format!("assumed: fill in the rate of {place}")),
             (None, None) => (
                 RATE,
-                "fill in: the policy map is attached nowhere".to_owned(),
+                "assumed: fill in the rate, the policy map is attached nowhere".to_owned(),
             ),
         };
         let is_output = first.is_none_or(|attached| attached.direction == Direction::Output);
@@ -277,9 +336,8 @@ impl Candidate {
 struct Leaf {
     name: String,
     candidate: Candidate,
-    /// Rate it may count on, bit/s.
-    share: u64,
-    is_guaranteed: bool,
+    /// Rate it may count on.
+    share: Share,
     is_priority: bool,
 }
 
@@ -290,8 +348,10 @@ struct Found {
     /// Classes for which no packet was found.
     missing: Vec<String>,
     names: BTreeSet<String>,
-    /// Rate of a shaper of all traffic together.
-    bottleneck: Option<BitRate>,
+    /// Most that passes of everything together, bit/s.
+    bottleneck: Option<u64>,
+    /// Most that passes of the class around those being looked at, bit/s.
+    limit: Option<u64>,
 }
 
 impl Found {
@@ -338,26 +398,29 @@ impl Found {
         class: &'p ClassParams,
         candidate: Candidate,
         name: String,
-        (share, is_guaranteed): (u64, bool),
+        mut share: Share,
         before: &mut Vec<&'p ClassMap>,
     ) {
-        let shaped = class.shape.map(|shape| shape.rate.rate);
         if let Some(child) = class.child.as_deref() {
             let is_all = self.leaves.is_empty() && candidate.written() == "{}";
             if is_all {
-                self.bottleneck = [self.bottleneck, shaped].into_iter().flatten().min();
+                self.bottleneck = [self.bottleneck, share.limit].into_iter().flatten().min();
             }
-            let rate = shaped.unwrap_or(BitRate::new(share));
+            let around = self.limit;
+            self.limit = [around, share.limit].into_iter().flatten().min();
+            let shaped = class.shape.filter(|_| is_all).map(|shape| shape.rate.rate);
+            let rate = shaped.unwrap_or(BitRate::new(share.rate));
             let prefix = if is_all { "" } else { name.as_str() };
-            return self.walk(child, &candidate, prefix, rate, before);
+            self.walk(child, &candidate, prefix, rate, before);
+            self.limit = around;
+            return;
         }
-        let share = shaped.map_or(share, |rate| share.min(rate.bits_per_second()));
+        share.limit = [self.limit, share.limit].into_iter().flatten().min();
         let name = self.name(&name);
         self.leaves.push(Leaf {
             name,
             candidate,
             share,
-            is_guaranteed,
             is_priority: class.priority.is_some(),
         });
     }
@@ -383,32 +446,10 @@ impl Found {
     }
 }
 
-/// Returns the rate each class may count on when all send, bit/s, and whether it is guaranteed.
-fn shares(params: &PolicyParams, rate: BitRate) -> Vec<(u64, bool)> {
-    let guaranteed = |class: &ClassParams| {
-        let priority = class.priority.and_then(|priority| priority.police);
-        let rate = priority.or(class.minimum).map(|(rate, _)| rate.rate);
-        rate.map(BitRate::bits_per_second)
-    };
-    let classes = || params.classes.iter();
-    let committed: u64 = classes().filter_map(guaranteed).sum();
-    // Some is left for the headers that a port carries beside frames.
-    let rest = rate.bits_per_second().saturating_sub(committed) / 10 * 9;
-    let others = || classes().filter(|class| guaranteed(class).is_none());
-    let weights: u64 = others().map(|class| u64::from(class.weight)).sum();
-    let share = |class: &ClassParams| match guaranteed(class) {
-        Some(rate) => (rate, true),
-        None => {
-            let part = u128::from(rest) * u128::from(class.weight) / u128::from(weights.max(1));
-            (u64::try_from(part).unwrap_or(rest), false)
-        }
-    };
-    classes().map(share).collect()
-}
-
 /// A study that is being written.
 struct Text<'a> {
     file: &'a str,
+    config: &'a IosConfig,
     policy: &'a IosPolicy,
     policy_map: Option<&'a str>,
     is_lenient: bool,
@@ -421,11 +462,7 @@ impl Text<'_> {
         let Place { rate, why, before } = self.place;
         let map = &self.policy.spec.name;
         let file = scalar(self.file);
-        let lenient = if self.is_lenient {
-            ", lenient: yes"
-        } else {
-            ""
-        };
+        let lenient = if self.is_lenient { LENIENT } else { "" };
         let mut text = format!(
             "# A study of policy map {map} in {file}: the classes are slices, and what they send is to be filled in.\n\
              #\n\
@@ -443,6 +480,8 @@ impl Text<'_> {
             ),
         );
         for attached in before {
+            let is_read = self.config.policy(Some(&attached.policy)).is_ok();
+            let lenient = if is_read { "" } else { LENIENT };
             let _ = writeln!(
                 text,
                 "# {attached} is not part of this study. To judge it, too, let it be the policy of a first device:\n\
@@ -489,7 +528,7 @@ impl Text<'_> {
         );
         for leaf in self.leaves() {
             let fields = leaf.candidate.written();
-            let guaranteed = if leaf.is_guaranteed {
+            let guaranteed = if leaf.share.is_guaranteed {
                 ", guaranteed: true"
             } else {
                 ""
@@ -498,7 +537,7 @@ impl Text<'_> {
                 text,
                 "  {}: {{match: {fields}, headers: {fields}, share: {}{guaranteed}}}",
                 leaf.name,
-                rounded(leaf.share)
+                rounded(leaf.share.rate)
             );
         }
         let missing = self.found.missing.iter();
@@ -520,7 +559,7 @@ impl Text<'_> {
                 true => ("cbr", "160 B"),
                 false => ("poisson", "1000 B"),
             };
-            let rate = rounded(leaf.share / 10 * 7);
+            let rate = rounded(leaf.share.rate / 10 * 7);
             let _ = writeln!(
                 text,
                 "  {0}: {{slice: {0}, pattern: {pattern}, payload: {payload}, rate: {rate}}}",
@@ -535,19 +574,19 @@ impl Text<'_> {
 
     /// Everything within its share, and one slice far above.
     fn scenarios(&self, text: &mut String) {
-        let bottleneck = self
-            .found
-            .bottleneck
-            .unwrap_or(self.place.rate)
-            .min(self.place.rate);
-        let load = rounded(bottleneck.bits_per_second() / 10 * 15);
-        let best_effort = self.leaves().filter(|leaf| !leaf.is_guaranteed).last();
-        let aggressor = best_effort.or_else(|| self.leaves().last());
+        let rate = self.place.rate.bits_per_second();
+        let all = self.found.bottleneck.map_or(rate, |most| most.min(rate));
+        // What a policer or a shaper lets pass: the one that may pass most fills most.
+        let most = |leaf: &Leaf| leaf.share.limit.map_or(all, |most| most.min(all));
+        let best_effort = self.leaves().filter(|leaf| !leaf.share.is_guaranteed);
+        let aggressor = best_effort.max_by_key(|leaf| most(leaf));
         text.push_str("\nscenarios:\n  calm: {title: within the shares, reference: true}\n");
-        if let Some(Leaf { name, .. }) = aggressor {
+        if let Some(leaf) = aggressor.or_else(|| self.leaves().last()) {
+            let (name, passes) = (&leaf.name, BitRate::new(most(leaf)));
+            let load = rounded(most(leaf) / 10 * 15);
             let _ = writeln!(
                 text,
-                "  overload: {{title: {name} at 150 % of {bottleneck}, sources: {{{name}: {{rate: {load}}}}}}}"
+                "  overload: {{title: {name} at 150 % of {passes}, sources: {{{name}: {{rate: {load}}}}}}}"
             );
         }
         text.push('\n');
