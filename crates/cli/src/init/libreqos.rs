@@ -19,7 +19,7 @@ pub fn study(folder: &Path) -> Result<(String, String), Failure> {
         _ => libreqos::network(&read(&tree)?).map_err(|found| wrong(&tree, &found))?,
     };
     let holds = format!(
-        "{}, two policies, two loads",
+        "{}, two policies",
         count(circuits.len() as u64, "circuit")
     );
     let text = libreqos::study(&Shaping { circuits, network });

@@ -80,7 +80,7 @@ fn circuits_are_slices_and_nodes_are_classes_with_policies_of_their_own() {
     assert_snapshot!(study.assumptions.join("\n"), @"
     The port carries what its nodes and circuits carry together. Put the rate of the uplink into `dut.port_rate`.
     LibreQoS has CAKE in each circuit, which is modelled as `flow_queue` (fq_codel).
-    No load is in the files. Every circuit asks for half its minimum, or for its maximum.
+    No load is in the files. Every circuit asks for half its minimum, one of them for all that it may get beside that, or each for its maximum.
     Nodes nested deeper than policies are have no class; each of their circuits gets at most what they carry: Site_5.
     Circuits are promised more than these carry; their minimums are lowered in proportion: AP_A.
     Circuits behind a node that network.json does not have are on the link itself: 5.
@@ -137,6 +137,61 @@ fn a_busy_site_is_what_limits_its_circuits() {
         "{rates:?}"
     );
     assert!(rates[2] > 7.5, "{rates:?}");
+}
+
+/// One circuit asks for all that it may get, which is judged without filling anything in.
+#[test]
+fn isolation_and_reallocation_are_judged() {
+    let devices = "1,,1,,AP,,100.64.0.1,,2,1,8,2,\n2,,2,,AP,,100.64.0.2,,2,1,8,2,\n3,,3,,,,100.64.0.3,,2,1,5,2,\n";
+    let (sandbox, study) = study(devices, Some(r#"{"AP": {"downloadBandwidthMbps": 7}}"#));
+    let greedy = study
+        .scenarios
+        .iter()
+        .find(|it| it.name == "greedy")
+        .unwrap();
+    let rates: Vec<u64> = greedy
+        .sources
+        .iter()
+        .map(|source| source.rate.bits_per_second() / 1_000)
+        .collect();
+    // The other circuit of its node asks for half of 2 Mbit/s.
+    assert_eq!(rates, [1_000, 6_000, 1_000]);
+    let guaranteed: Vec<bool> = study.slices.iter().map(|slice| slice.guaranteed).collect();
+    assert_eq!(guaranteed, [true, false, true]);
+    let (run, _) = sandbox.succeeded(&["run", "isp.yaml", "--quick", "--policy", "libreqos"]);
+    assert!(!run.contains("not tested"), "{run}");
+}
+
+#[test]
+fn fields_may_hold_lines_and_comments_may_stand_before_the_names() {
+    let sandbox = Sandbox::new();
+    let rows = "1,\"Acme, \"\"North\"\"\",1,a,,,\"100.64.0.1,\n100.64.0.2\",,25,5,155,20,\"call\nfirst\"\n,,,,,,,,,,,,\n2,b,1,b,,,100.64.0.3,,25,5,155,20,\r\n";
+    sandbox.write(
+        "ShapedDevices.csv",
+        format!("\u{feff}# exported\n{HEADER}{rows}"),
+    );
+    sandbox.succeeded(&["init", "isp.yaml", "--libreqos", "."]);
+    sandbox.succeeded(&["check", "isp.yaml"]);
+    let study = sandbox.read("isp.yaml");
+    assert!(
+        study.contains(r#"destination: ["100.64.0.1/32", "100.64.0.2/32"]"#),
+        "{study}"
+    );
+    assert!(study.contains("# Acme, \"North\""), "{study}");
+    assert!(study.contains("circuit-2:"), "{study}");
+}
+
+#[test]
+fn an_address_belongs_to_one_circuit() {
+    let refused = |devices: &str| {
+        let sandbox = sandbox(devices, None);
+        sandbox.refused(2, &["init", "isp.yaml", "--libreqos", "."])
+    };
+    let one =
+        "1,a,1,a,,,100.64.0.1,,25,5,155,20,\"two\nlines\"\n1,a,2,a,,,100.64.0.1,,25,5,155,20,\n";
+    assert_snapshot!(refused(&format!("{one}2,b,1,b,,,\"100.64.0.9, 100.64.0.1\",,25,5,155,20,\n")), @"error: ./ShapedDevices.csv:5:12: 100.64.0.1/32 belongs to circuit `1`, too: expected each address in one circuit; 100.64.0.1/32 is on line 2");
+    assert_snapshot!(refused(&format!("{one}2,b,1,b,,,100.64.0.0/24,,25,5,155,20,\n")), @"error: ./ShapedDevices.csv:5:11: 100.64.0.0/24 belongs to circuit `1`, too: expected each address in one circuit; 100.64.0.1/32 is on line 2");
+    assert_snapshot!(refused("1,a,1,a,,,100.64.0.1,,25,5,155,20,\"open\n2,b,1,b,,,100.64.0.3,,25,5,155,20,\n"), @r#"error: ./ShapedDevices.csv:2:1: a quote in this row is not closed: expected `"` at the end of the field, and `""` for one within it"#);
 }
 
 #[test]

@@ -34,12 +34,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Circuit>, Vec<TextError>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     let (mut circuits, mut places) = (Vec::<Circuit>::new(), BTreeMap::new());
-    // The first row has the names of columns.
-    for (number, line) in (1..).zip(text.lines()).skip(1) {
-        if line.trim().is_empty() || line.starts_with('#') {
-            continue;
-        }
-        match row(&fields(line, number)) {
+    let mut addresses = Addresses::default();
+    for fields in rows(text) {
+        let read = fields.and_then(|fields| {
+            let (circuit, span) = row(&fields)?;
+            addresses.add(&circuit, &fields)?;
+            Ok((circuit, span))
+        });
+        match read {
             Ok((circuit, span)) => match places.get(&circuit.id) {
                 None => {
                     places.insert(circuit.id.clone(), circuits.len());
@@ -71,6 +73,68 @@ pub(super) fn read(text: &str) -> Result<Vec<Circuit>, Vec<TextError>> {
         true => Ok(circuits),
         false => Err(report.into_errors()),
     }
+}
+
+/// The rows below the names of the columns, as RFC 4180 has them; without comments, and rows that say nothing.
+fn rows(text: &str) -> impl Iterator<Item = Result<Vec<Field>, TextError>> {
+    let mut options = csv::ReaderBuilder::new();
+    let reader = options.flexible(true).comment(Some(b'#'));
+    let records = reader.from_reader(text.as_bytes()).into_records();
+    // Text is UTF-8, and rows may differ in length: reading cannot fail.
+    let records: Vec<csv::StringRecord> = records.filter_map(Result::ok).collect();
+    let start = |record: &csv::StringRecord| {
+        let byte = record.position().map_or(0, csv::Position::byte);
+        usize::try_from(byte).unwrap_or(text.len())
+    };
+    let ends = records.iter().skip(1).map(start).chain([text.len()]);
+    let places: Vec<(usize, usize)> = records.iter().map(start).zip(ends).collect();
+    let rows = records.into_iter().zip(places);
+    let said = rows.filter(|(record, _)| record.iter().any(|field| !field.trim().is_empty()));
+    said.map(move |(record, place)| {
+        let fields = fields(text, &record, place);
+        let row = text.get(place.0..place.1).unwrap_or_default();
+        match fields.first() {
+            // It would hold the rows after it.
+            Some(first) if row.matches('"').count() % 2 == 1 => {
+                let error = TextError::at(first.span, "a quote in this row is not closed");
+                Err(error.expected("`\"` at the end of the field, and `\"\"` for one within it"))
+            }
+            _ => Ok(fields),
+        }
+    })
+}
+
+/// The addresses of circuits, each with its circuit and line.
+#[derive(Default)]
+struct Addresses(Vec<(IpPrefix, String, usize)>);
+
+impl Addresses {
+    /// Note the addresses of a row. None may be another circuit's, or contain one: packets would be of both.
+    fn add(&mut self, circuit: &Circuit, row: &[Field]) -> Result<(), TextError> {
+        for prefix in &circuit.addresses {
+            let column = match prefix.address().is_ipv4() {
+                true => IPV4,
+                false => IPV6,
+            };
+            let Some(at) = row.get(column).map(|field| field.span) else {
+                continue;
+            };
+            let mut others = self.0.iter().filter(|(_, id, _)| *id != circuit.id);
+            if let Some((other, id, line)) = others.find(|(other, ..)| overlap(*prefix, *other)) {
+                let message = format!("{prefix} belongs to circuit {}, too", quoted(id));
+                return Err(TextError::at(at, message)
+                    .expected("each address in one circuit")
+                    .help(format!("{other} is on line {line}")));
+            }
+            self.0.push((*prefix, circuit.id.clone(), at.line));
+        }
+        Ok(())
+    }
+}
+
+fn overlap(one: IpPrefix, other: IpPrefix) -> bool {
+    let shorter = one.length().min(other.length());
+    IpPrefix::new(one.address(), shorter) == IpPrefix::new(other.address(), shorter)
 }
 
 /// A further device of a circuit, whose rates are those of the circuit.
@@ -157,36 +221,25 @@ fn prefixes(field: &Field, is_ipv4: bool) -> Result<Vec<IpPrefix>, TextError> {
     read.collect()
 }
 
-/// The fields of a line: commas between them, double quotes around one with commas, and two of them for one.
-fn fields(line: &str, number: usize) -> Vec<Field> {
-    let mut fields = Vec::new();
-    let (mut text, mut start, mut is_quoted) = (String::new(), 1, false);
-    let characters = line.chars().chain([',']);
-    let end = line.chars().count() + 1;
-    let mut before = None;
-    for (column, c) in (1..).zip(characters) {
-        match c {
-            '"' => {
-                // The second one within quotes is one of the text.
-                if !is_quoted && before == Some('"') {
-                    text.push('"');
-                }
-                is_quoted = !is_quoted;
-            }
-            ',' if !is_quoted || column == end => {
-                fields.push(Field {
-                    text: std::mem::take(&mut text),
-                    span: Span {
-                        line: number,
-                        column: start,
-                        length: (column - start).max(1),
-                    },
-                });
-                start = column + 1;
-            }
-            c => text.push(c),
+/// The fields of a record, which begins at `start` of `text` and ends at `end`.
+fn fields(text: &str, record: &csv::StringRecord, (start, end): (usize, usize)) -> Vec<Field> {
+    let mut at = start;
+    let field = |value: &str| {
+        // Where it stands: what quotes hide is searched for by its first line.
+        let first = value.lines().next().unwrap_or_default();
+        let rest = text.get(at..end).unwrap_or_default();
+        let begin = at + rest.find(first).unwrap_or_default();
+        at = (begin + value.len()).min(end);
+        let before = text.get(..begin).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        Field {
+            text: value.to_owned(),
+            span: Span {
+                line: before.matches('\n').count() + 1,
+                column: line.chars().count() + 1,
+                length: first.chars().count().max(1),
+            },
         }
-        before = Some(c);
-    }
-    fields
+    };
+    record.iter().map(field).collect()
 }

@@ -1,4 +1,4 @@
-//! The study: a slice for each circuit, nodes as classes with a policy of their own, and two loads.
+//! The study: a slice for each circuit, nodes as classes with a policy of their own, and the loads.
 
 use super::{Circuit, NetworkNode, Shaping};
 use slicewise_units::BitRate;
@@ -218,9 +218,10 @@ fn write_study(
         out,
         "  queues: LibreQoS has CAKE in each circuit, which is modelled as `flow_queue` (fq_codel)."
     )?;
+    let greedy = greedy(root);
     writeln!(
         out,
-        "  load: No load is in the files. Every circuit asks for half its minimum, or for its maximum."
+        "  load: No load is in the files. Every circuit asks for half its minimum, one of them for all that it may get beside that, or each for its maximum."
     )?;
     let remarks = [
         (
@@ -255,9 +256,14 @@ fn write_study(
     writeln!(out, "slices:")?;
     for leaf in leaves {
         let (share, matches) = (leaf.minimum, destinations(&[leaf]));
+        // What one gets beyond its minimum is what the others leave.
+        let guaranteed = match greedy.as_ref() {
+            Some((name, _)) if *name == leaf.name => "",
+            _ => ", guaranteed: true",
+        };
         write!(
             out,
-            "  {}: {{match: {matches}, share: {share}, guaranteed: true",
+            "  {}: {{match: {matches}, share: {share}{guaranteed}",
             leaf.name
         )?;
         let title = shown(&leaf.circuit.name);
@@ -275,6 +281,13 @@ fn write_study(
     writeln!(out, "scenarios:")?;
     let half = |leaf: &Leaf<'_>| leaf.minimum.scaled(1, 2).max(BitRate::new(1));
     load(out, "calm: {reference: true, sources: {", leaves, half)?;
+    if let Some((name, rate)) = &greedy {
+        let begin = format!("greedy: {{title: {name} asks for all that it may get, sources: {{");
+        load(out, &begin, leaves, |leaf| match leaf.name == *name {
+            true => *rate,
+            false => half(leaf),
+        })?;
+    }
     load(out, "busy: {sources: {", leaves, |leaf| leaf.maximum)?;
     writeln!(out, "policies:")?;
     writeln!(out, "  libreqos:")?;
@@ -286,6 +299,30 @@ fn write_study(
         "repetitions: 34 # fewer cannot show that anything holds"
     )?;
     writeln!(out, "duration: 10 s")
+}
+
+/// The circuit that may get most beyond its minimum while every other one asks for half of its own, and how much it may
+/// get; none where it would be the only one.
+fn greedy(root: &Branch<'_>) -> Option<(String, BitRate)> {
+    fn walk(branch: &Branch<'_>, free: BitRate, found: &mut Vec<(String, BitRate, BitRate)>) {
+        // What is left if all circuits behind the node ask for half their minimum.
+        let own = branch.rate.saturating_sub(promised(branch).scaled(1, 2));
+        let free = free.min(own);
+        for leaf in &branch.leaves {
+            let most = (free + leaf.minimum.scaled(1, 2)).min(leaf.maximum);
+            found.push((leaf.name.clone(), most, leaf.minimum));
+        }
+        for inner in &branch.branches {
+            walk(inner, free, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(root, BitRate::MAX, &mut found);
+    let is_alone = found.len() < 2;
+    let beyond = |(_, most, minimum): &(String, BitRate, BitRate)| most.saturating_sub(*minimum);
+    let most = found.into_iter().max_by_key(beyond)?;
+    let has_more = most.1 > most.2;
+    (has_more && !is_alone).then_some((most.0, most.1))
 }
 
 fn load(
