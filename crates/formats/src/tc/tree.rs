@@ -15,7 +15,9 @@ use super::{Feature, TcCommand, link_burst};
 use crate::export::Inexpressible;
 use crate::flow::{Flow, flows_of};
 use crate::tc::filter::FieldsUsed;
-use slicewise_model::{ClassParams, Discipline, PolicyParams, Rate};
+use slicewise_model::{
+    ClassMap, ClassParams, Condition, Discipline, MatchMode, PolicyParams, Rate,
+};
 use slicewise_units::{BitRate, ByteCount, Duration, NANOS_PER_SECOND};
 use std::collections::BTreeSet;
 
@@ -501,8 +503,39 @@ fn code_points(policy: &PolicyParams, index: usize) -> u64 {
             .iter()
             .fold(0, |set, flow| set | flow.dscp.unwrap_or(u64::MAX))
     });
+    let map = policy.classes.get(index);
+    let map = map.and_then(|class| class.matches.as_ref());
     // Class maps of code points match IP packets alone.
-    matched & !(taken & !1)
+    matched & map.map_or(u64::MAX, of_map) & !(taken & !1)
+}
+
+/// The code points that packets of a class map may have, whatever else it asks for.
+fn of_map(map: &ClassMap) -> u64 {
+    let sets = map.conditions.iter().map(of_condition);
+    match map.mode {
+        MatchMode::Any => sets.fold(0, |all, set| all | set),
+        MatchMode::All => sets.fold(u64::MAX, |all, set| all & set),
+    }
+}
+
+fn of_condition(condition: &Condition) -> u64 {
+    let all = |conditions: &[Condition]| {
+        let sets = conditions.iter().map(of_condition);
+        sets.fold(u64::MAX, |all, set| all & set)
+    };
+    match condition {
+        Condition::Dscp(set) => *set,
+        Condition::Not(inner) => match **inner {
+            // Packets that are not IP count as 0.
+            Condition::Dscp(set) => !set | 1,
+            _ => u64::MAX,
+        },
+        Condition::AccessList(list) => {
+            let permitted = list.entries.iter().filter(|entry| entry.permit);
+            permitted.fold(0, |set, entry| set | all(&entry.conditions))
+        }
+        _ => u64::MAX,
+    }
 }
 
 /// Euclid's.

@@ -445,6 +445,37 @@ fn only_the_curves_of_code_points_that_a_class_can_have_decide_whether_it_is_red
 }
 
 #[test]
+fn a_class_with_an_exception_has_the_code_points_it_lets_through() {
+    let text = |map: &str| {
+        format!(
+            "ip access-list extended ssh\n permit tcp any any eq 22\nip access-list extended ef\n permit udp any any dscp ef\n\
+             class-map match-all c\n{map}policy-map p\n class c\n  bandwidth 4000\n  random-detect dscp-based\n  \
+             random-detect dscp 46 20 40 10\n"
+        )
+    };
+    let said = |map: &str| match tc::write(&resolve(&parse(&text(map))), LICENCE, "eth0") {
+        Ok(config) => commands(&config).matches(" red ").count().to_string(),
+        Err(error) => error.to_string(),
+    };
+    for map in [
+        " match dscp ef\n match not access-group name ssh\n",
+        " match access-group name ef\n match not access-group name ssh\n",
+    ] {
+        assert_eq!(said(map), "1", "{map}");
+    }
+    for map in [
+        " match not access-group name ssh\n",
+        " match not dscp ef\n match not access-group name ssh\n",
+    ] {
+        let said = said(map);
+        assert!(
+            said.contains("has several curves, of code points 0 and"),
+            "{map}: {said}"
+        );
+    }
+}
+
+#[test]
 fn a_class_within_another_has_the_code_points_of_both() {
     let text = "class-map match-any c\n match dscp ef\npolicy-map inner\n class class-default\n  random-detect dscp-based\n\
                 policy-map p\n class c\n  shape average 4000000\n  service-policy inner\n";
