@@ -297,10 +297,16 @@ fn criterion(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {
         }
         "dscp" => {
             words.take();
+            if words.take_if("ipv4").is_some() {
+                return Ok(ipv4(dscp_set(words)?));
+            }
             Ok(Criterion::single(Condition::Dscp(dscp_set(words)?)))
         }
         "precedence" => {
             words.take();
+            if words.take_if("ipv4").is_some() {
+                return Ok(ipv4(precedence_set(words)?));
+            }
             Ok(Criterion::single(Condition::Dscp(precedence_set(words)?)))
         }
         "ip" => {
@@ -416,14 +422,19 @@ fn ip(words: &mut Words<'_, '_>) -> Result<Criterion, TextError> {
     } else {
         precedence_set(words)?
     };
+    Ok(ipv4(set))
+}
+
+/// IPv4 packets of a set of code points.
+fn ipv4(set: u64) -> Criterion {
     let conditions = vec![Condition::Source(IpPrefix::ALL_IPV4), Condition::Dscp(set)];
     let (keyword, values) = set_values(set);
     let text = format!("ip {keyword} {}", values.join(" "));
-    Ok(Criterion {
+    Criterion {
         combination: Combination::AllOf,
         conditions,
         text,
-    })
+    }
 }
 
 /// A set of DSCPs in the words of IOS: precedences where they say it, else DSCPs.

@@ -177,6 +177,15 @@ pub(super) fn queue_limit(
     class: &mut ClassText,
 ) -> Result<(), TextError> {
     let span = words.last_span();
+    if let Some(word) = words.peek().filter(|_| words.peek_number().is_none()) {
+        return Err(TextError::at(
+            word.span,
+            "limits by code point or in percent are not supported",
+        )
+        .unmodelled()
+        .expected("one limit for all packets of the class")
+        .help("write `queue-limit N packets`, `N bytes` or `N ms`"));
+    }
     let limit = amount(words, "a queue limit", 1)?;
     words.end()?;
     class.once("queue-limit", span)?;
@@ -238,6 +247,13 @@ pub(super) fn random_detect(
     let form = match words.peek() {
         // IOS: by precedence where nothing else is said.
         None => Form::Enable(WredKey::Precedence),
+        Some(word) if words.peek_number().is_some() => {
+            let message = "thresholds without a code point or precedence are not supported";
+            return Err(TextError::at(word.span, message)
+                .unmodelled()
+                .expected("`dscp VALUE` or `precedence VALUE` before them")
+                .help("write `random-detect`, and `random-detect precedence N MIN ms MAX ms` for each precedence 0 to 7"));
+        }
         Some(_) => words.choose(&forms)?,
     };
     if let Form::Enable(key) = form {
@@ -291,6 +307,14 @@ fn wred_curve(
         WredKey::Precedence => code_point::precedence(words)?,
     };
     let value_span = words.last_span();
+    if let Some(word) = words.take_if("percent") {
+        return Err(
+            TextError::at(word.span, "thresholds in percent are not supported")
+                .unmodelled()
+                .expected("thresholds in packets, `bytes`, `ms` or `us`")
+                .help("write them as parts of the class's `queue-limit`, in its unit"),
+        );
+    }
     let min = amount(words, "the minimum threshold", 0)?;
     let max = amount(words, "the maximum threshold", 0)?;
     let mark_denominator = match words.peek_number() {

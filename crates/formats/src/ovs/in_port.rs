@@ -4,7 +4,7 @@
 
 use super::openflow::Rule;
 use super::vsctl::Database;
-use crate::error::{Report, Span, TextError, quoted};
+use crate::error::{Report, Span, TextError, TextNote, quoted};
 use crate::flow::{Flow, flows_of};
 use slicewise_model::ClassMap;
 
@@ -74,6 +74,32 @@ pub(super) fn resolve(
     }
     check_apart(&resolved, slices, report);
     resolved
+}
+
+/// Notes of the ports of `slices` that no rule is for.
+pub(super) fn without_rule(
+    rules: &[Rule],
+    slices: &[OvsSlice],
+    database: &Database,
+) -> Vec<TextNote> {
+    let number = |port: &String| database.interfaces.get(port).unwrap_or(port).clone();
+    let has_rule = |port: &String| {
+        let mut ports = rules.iter().filter_map(|rule| rule.in_port.as_ref());
+        ports.any(|(of_rule, _)| number(of_rule) == number(port))
+    };
+    let ports = slices
+        .iter()
+        .flat_map(|slice| slice.ports.iter().map(|port| (&slice.name, port)));
+    let without = ports.filter(|(_, port)| !has_rule(port));
+    let notes = without.map(|(slice, port)| TextNote {
+        span: Span::BEGIN,
+        message: format!(
+            "no rule is for port {}, which `in_ports` names for slice {}: its frames follow the other rules",
+            quoted(port),
+            quoted(slice)
+        ),
+    });
+    notes.collect()
 }
 
 fn without_slice(port: &str, at: Span) -> TextError {

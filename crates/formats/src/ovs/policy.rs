@@ -78,12 +78,14 @@ pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<OvsPolicy,
             });
         }
     }
+    let without_rule = in_port::without_rule(&rules, slices, &database);
     let rules = in_port::resolve(rules, slices, &database, &mut report);
     let Some(qos) = qos(&database, Span::BEGIN, &mut report) else {
         return Err(report.into_errors());
     };
     let queues = queues(&database, qos, &rules, &mut report);
     let mut notes = notes(qos, &queues, &rules);
+    notes.extend(without_rule);
     let runs = runs(rules, &mut report);
     if !report.is_empty() {
         return Err(report.into_errors());

@@ -256,6 +256,46 @@ fn a_suffix_about_what_is_counted_is_left_out_and_the_rate_stays() {
 }
 
 #[test]
+fn what_is_left_out_names_what_to_write() {
+    for command in [
+        "random-detect 10 ms 30 ms",
+        "queue-limit dscp cs6 percent 80",
+        "queue-limit percent 50",
+        "random-detect dscp-based\n  random-detect dscp 0 percent 80 100",
+    ] {
+        let text = format!("policy-map p\n class class-default\n  bandwidth 1000\n  {command}\n");
+        let errors = match ios::parse(&text).unwrap().policy(None) {
+            Err(ios::IosPolicyError::Text(errors)) => errors,
+            other => panic!("{command}: {other:?}"),
+        };
+        let [error] = &errors[..] else {
+            panic!("{command}: {errors:?}");
+        };
+        assert!(error.is_unmodelled, "{command}: {error}");
+        assert!(
+            error.help.as_ref().unwrap().starts_with("write "),
+            "{command}: {error}"
+        );
+    }
+}
+
+#[test]
+fn code_points_of_ipv4_have_two_forms() {
+    for (read, same) in [
+        ("dscp ipv4 ef af41", "ip dscp ef af41"),
+        ("not precedence ipv4 5", "not ip precedence 5"),
+    ] {
+        let text = |line: &str| {
+            format!(
+                "class-map match-all a\n match {line}\npolicy-map p\n class a\n  bandwidth 1000\n"
+            )
+        };
+        let [read, same] = [read, same].map(|line| strict(&text(line)).unwrap().spec);
+        assert_eq!(read, same);
+    }
+}
+
+#[test]
 fn bursts_in_time_are_read_with_their_rate() {
     let text = |command: &str| format!("policy-map p\n class class-default\n  {command}\n");
     for (command, same) in [

@@ -158,6 +158,18 @@ fn a_slice_stands_for_what_comes_in_by_a_port() {
 }
 
 #[test]
+fn a_port_without_a_rule_is_noted() {
+    let ports = ", in_ports: {5: voice, 6: rest, 7: rest, vif3.0: rest}";
+    let warnings = by_port(VOICE_AND_REST, ports, BY_PORT).unwrap();
+    let warnings = warnings.warnings().to_string();
+    for port in ["7", "vif3.0"] {
+        let note = format!("no rule is for port `{port}`, which `in_ports` names for slice `rest`");
+        assert!(warnings.contains(&note), "{warnings}");
+    }
+    assert_eq!(warnings.matches("no rule is for port").count(), 2);
+}
+
+#[test]
 fn a_field_beside_a_port_is_one_of_the_slice() {
     let rule = "ovs-ofctl add-flow br0 priority=40000,in_port=6,udp,tp_dst=53,actions=set_queue:123,normal\n";
     let study = by_port(
