@@ -4,8 +4,8 @@
 //! `studies` and `plans`, and what they print stands below each. A line `...` stands for any lines. A comment
 //! `<!-- figures: COMMAND` above a table names the command whose results its cells are taken from ([`figures`]).
 //!
-//! Sessions fenced by `console by hand` and tables of `figures by hand` take minutes: `.ci/pages` checks and rewrites
-//! these, too.
+//! Sessions fenced by `console by hand` and tables of `figures by hand` take minutes: `.ci/pages` makes these. It seals
+//! the tables with a hash of their figures, so that altered ones are found without running anything.
 
 mod figures;
 
@@ -99,33 +99,49 @@ fn regenerated(page: &str, folder: &Folder) -> Result<String, String> {
                 owned(shown)
             });
         } else if let Some(first) = spec {
-            let rest = taken(&lines, &mut at, |line| !line.ends_with("-->"));
-            made.extend(owned(rest));
-            made.push(
-                lines
-                    .get(at)
-                    .ok_or_else(|| located("the comment does not end".into()))?
-                    .to_string(),
-            );
-            at += 1;
-            let table = taken(&lines, &mut at, |line| line.starts_with('|'));
-            let is_run = folder.by_hand || !first.starts_with(" by hand");
-            let mut figures = || {
-                let spec = figures::Spec::read(first, rest)?;
-                if ran.insert(spec.command.clone()) {
-                    folder.run(&spec.command)?;
-                }
-                spec.filled(table, &folder.sandbox.path("results"))
-            };
-            made.extend(if is_run {
-                figures().map_err(located)?
-            } else {
-                owned(table)
-            });
+            made.extend(table(first, &lines, &mut at, folder, &mut ran).map_err(located)?);
         }
     }
     let end = if page.ends_with('\n') { "\n" } else { "" };
     Ok(made.join("\n") + end)
+}
+
+/// Takes the comment that begins with this line, and its table; returns both as they have to be.
+fn table(
+    first: &str,
+    lines: &[&str],
+    at: &mut usize,
+    folder: &Folder,
+    ran: &mut BTreeSet<String>,
+) -> Result<Vec<String>, String> {
+    let rest = taken(lines, at, |line| line != "-->");
+    if *at == lines.len() {
+        return Err("the comment does not end".to_owned());
+    }
+    *at += 1;
+    let shown = taken(lines, at, |line| line.starts_with('|'));
+    let spec = figures::Spec::read(first, rest)?;
+    let by_hand = first.starts_with(" by hand");
+    let mut made = owned(rest);
+    let rows = if by_hand && !folder.by_hand {
+        if spec.sealed_with(shown)? != spec.seal {
+            return Err("figures were altered by hand: .ci/pages makes them".to_owned());
+        }
+        owned(shown)
+    } else {
+        if ran.insert(spec.command.clone()) {
+            folder.run(&spec.command)?;
+        }
+        spec.filled(shown, &folder.sandbox.path("results"))?
+    };
+    if by_hand && folder.by_hand {
+        made.retain(|line| !line.starts_with("seal "));
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        made.push(format!("seal {}", spec.sealed_with(&rows)?));
+    }
+    made.push("-->".to_owned());
+    made.extend(rows);
+    Ok(made)
 }
 
 fn owned(lines: &[&str]) -> Vec<String> {
@@ -264,6 +280,12 @@ columns - | value=mean | -
     let altered = made
         .replace("17.5 %", "17.6 %")
         .replace("...", "no such line");
+    let by_hand = made.replace("figures:", "figures by hand:");
+    let unsealed = regenerated(&by_hand, &folder).unwrap_err();
+    assert!(
+        unsealed.contains("line 6: figures were altered"),
+        "{unsealed}"
+    );
     let mended = regenerated(&altered, &folder).unwrap();
     let said = differences(&altered, &mended);
     assert!(said.contains("shown    no such line"), "{said}");

@@ -8,11 +8,13 @@
 //! -->
 //! ```
 //!
-//! Each row and column of the table has keys, `*` for none, or `-` where it is written by hand. Together with those of `each` they
-//! select a row (without keys of no value) of `data/FILE.csv` (`file`, by default `cells`) of the study, or of one of its cases (`case`), by values of columns. `value`
-//! names the column with the figure (`mean`), and `as` its unit and number of significant digits (`ms:3`); `±` behind
-//! that adds half of the 95 % interval. `take` is `sum`, `mean`, `least` or `most` of several rows.
+//! Each row and column of the table has keys, `*` for none, or `-` where it is written by hand. Together with those of
+//! `each` they select a row of `data/FILE.csv` (`file`, by default `cells`) of the study, or of one of its cases
+//! (`case`), by values of columns; a key without value selects nothing. `value` names the column with the figure
+//! (`mean`), and `as` its unit and number of significant digits (`ms:3`); `±` behind that adds half of the 95 % interval.
+//! `take` is `sum`, `mean`, `least` or `most` of several rows, and `per` a column whose `take` it is divided by.
 
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,6 +27,8 @@ pub struct Spec {
     each: Keys,
     rows: Vec<Option<Keys>>,
     columns: Vec<Option<Keys>>,
+    /// Hash of the figures, of a table by hand.
+    pub seal: String,
 }
 
 fn keys(text: &str) -> Result<Keys, String> {
@@ -56,13 +60,15 @@ impl Spec {
             each: Keys::new(),
             rows: Vec::new(),
             columns: Vec::new(),
+            seal: String::new(),
         };
         for line in rest {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("each", text) => spec.each.extend(keys(text)?),
                 ("rows", text) => spec.rows.extend(parts(text)?),
                 ("columns", text) => spec.columns.extend(parts(text)?),
-                (other, _) => return Err(format!("`{other}` is not each, rows or columns")),
+                ("seal", text) => spec.seal = text.to_owned(),
+                (other, _) => return Err(format!("`{other}` is not each, rows, columns or seal")),
             }
         }
         Ok(spec)
@@ -78,25 +84,46 @@ impl Spec {
             .and_then(|path| Path::new(path).file_stem())
             .ok_or("the command names no study")?;
         let study = study.to_str().unwrap();
+        self.cells(table, |keys, _| {
+            let named = format!("{keys:?}");
+            figure(keys, study, results).map_err(|what| format!("{named}: {what}"))
+        })
+    }
+
+    /// Returns a hash of the figures of a table.
+    pub fn sealed_with(&self, table: &[&str]) -> Result<String, String> {
+        let mut hash = Sha256::new();
+        self.cells(table, |_, shown| {
+            hash.update(shown);
+            hash.update("|");
+            Ok(shown.to_owned())
+        })?;
+        let hash = hash.finalize();
+        Ok(hash[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Replaces each cell that is a figure, by its keys and its text.
+    fn cells(
+        &self,
+        table: &[&str],
+        mut replace: impl FnMut(Keys, &str) -> Result<String, String>,
+    ) -> Result<Vec<String>, String> {
         if table.len() != self.rows.len() + 2 {
+            let there = table.len().saturating_sub(2);
             return Err(format!(
-                "{} rows are described, {} are there",
-                self.rows.len(),
-                table.len().saturating_sub(2)
+                "{} rows are described, {there} are there",
+                self.rows.len()
             ));
         }
         let (head, body) = table.split_at(2);
         let mut filled: Vec<String> = head.iter().map(|line| (*line).to_owned()).collect();
         for (line, row) in body.iter().zip(&self.rows) {
-            let mut cells: Vec<String> = line
-                .trim_matches('|')
-                .split('|')
-                .map(|cell| cell.trim().to_owned())
-                .collect();
+            let cells = line.trim_matches('|').split('|');
+            let mut cells: Vec<String> = cells.map(|cell| cell.trim().to_owned()).collect();
             if cells.len() != self.columns.len() {
+                let described = self.columns.len();
                 return Err(format!(
-                    "{} columns are described, {} are there: {line}",
-                    self.columns.len(),
+                    "{described} columns are described, {} are there: {line}",
                     cells.len()
                 ));
             }
@@ -105,8 +132,7 @@ impl Spec {
                     let mut keys = self.each.clone();
                     keys.extend(row.clone());
                     keys.extend(column.clone());
-                    *cell = figure(keys.clone(), study, results)
-                        .map_err(|what| format!("{keys:?}: {what}"))?;
+                    *cell = replace(keys, cell)?;
                 }
             }
             filled.push(format!("| {} |", cells.join(" | ")));
