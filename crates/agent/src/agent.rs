@@ -300,10 +300,11 @@ impl Deciding<'_> {
                 .on_gone(gone.direction, &gone.counters.class),
             Answer::Counted(counted) => {
                 let (direction, next) = (counted.direction, counted.next);
+                let way = counters::way(direction);
                 let reconciler = &self.reconciler;
                 for (name, seen) in &counted.flows {
                     if let Some(terms) = reconciler.flows_in_force(name, direction) {
-                        self.decisions.on_seen(direction, name, seen, terms);
+                        self.decisions.on_seen(way, name, seen, terms);
                     }
                 }
                 self.counters

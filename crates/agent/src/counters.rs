@@ -1,13 +1,13 @@
 //! What slices have sent, dropped and waited since the last report.
 
 use slicewise_api::{
-    CounterReport, DelayPercentiles, Direction, DirectionCounters, FlowCounters, LinkCounters,
-    SliceCounters, SliceFlows,
+    CounterReport, DelayPercentiles, DirectionCounters, FlowCounters, LinkCounters, SliceCounters,
+    SliceFlows,
 };
 use slicewise_dataplane::{ClassCounters, DropReason};
 use slicewise_live::engine::{ClassesCounted, FlowsCounted};
 use slicewise_live::histogram::Histogram;
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{BothWays, Duration, Instant, Way};
 use std::collections::BTreeMap;
 
 /// Flows of a slice in a report.
@@ -24,17 +24,24 @@ struct Counted {
     was_busy: bool,
 }
 
+/// Counters of one way, at the last report and since.
+#[derive(Debug, Default)]
+struct WayCounted {
+    /// At the last report, by name.
+    before: BTreeMap<String, Counted>,
+    delay: Histogram,
+    lost_link_time: Duration,
+    /// Since the last report.
+    link: DirectionCounters,
+}
+
 /// The counters of all classes, at the last report.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// By direction and name.
-    before: [BTreeMap<String, Counted>; 2],
-    delay: [Histogram; 2],
-    lost_link_time: [Duration; 2],
+    ways: BothWays<WayCounted>,
     reports: u64,
     since: Instant,
-    links: [DirectionCounters; 2],
-    slices: BTreeMap<String, [Option<DirectionCounters>; 2]>,
+    slices: BTreeMap<String, BothWays<Option<DirectionCounters>>>,
 }
 
 impl Counters {
@@ -48,15 +55,13 @@ impl Counters {
 
     /// Some classes of a direction were counted; `is_slice` tells those that are slices of the controller.
     pub(crate) fn on_counted(&mut self, counted: ClassesCounted, is_slice: impl Fn(&str) -> bool) {
-        let side = counted.direction;
-        let (Some(before), Some(link), Some(delay), Some(lost)) = (
-            self.before.get_mut(side),
-            self.links.get_mut(side),
-            self.delay.get_mut(side),
-            self.lost_link_time.get_mut(side),
-        ) else {
-            return;
-        };
+        let way = way(counted.direction);
+        let WayCounted {
+            before,
+            delay,
+            lost_link_time: lost,
+            link,
+        } = &mut self.ways[way];
         if let Some(now) = counted.delay {
             link.delay_ns = percentiles(&now, delay);
             *delay = now;
@@ -79,10 +84,7 @@ impl Counters {
             add(link, &new);
             let is_busy = new.sent_frames > 0 || !new.dropped.is_empty() || new.waiting_frames > 0;
             if is_slice(&name) && (is_busy || old.was_busy || old.report == 0) {
-                let both = self.slices.entry(name).or_default();
-                if let Some(place) = both.get_mut(side) {
-                    *place = Some(new);
-                }
+                self.slices.entry(name).or_default()[way] = Some(new);
             }
             *old = Counted {
                 counters,
@@ -97,29 +99,37 @@ impl Counters {
     pub(crate) fn report(&mut self, link: &str, now: Instant) -> CounterReport {
         self.reports += 1;
         let reports = self.reports;
-        for before in &mut self.before {
-            before.retain(|_, counted| counted.report == reports);
-        }
+        let links = self.ways.as_mut().map(|way| {
+            way.before.retain(|_, counted| counted.report == reports);
+            std::mem::take(&mut way.link)
+        });
         let interval = now.saturating_since(self.since);
         self.since = now;
-        let [forward, backward] = std::mem::take(&mut self.links);
         let slices = std::mem::take(&mut self.slices).into_iter();
         CounterReport {
             interval_ns: interval.nanos(),
             links: vec![LinkCounters {
                 name: link.to_owned(),
-                forward,
-                backward,
+                forward: links.forward,
+                backward: links.backward,
             }],
             slices: slices
-                .map(|(name, [forward, backward])| SliceCounters {
+                .map(|(name, counted)| SliceCounters {
                     name,
-                    forward,
-                    backward,
+                    forward: counted.forward,
+                    backward: counted.backward,
                 })
                 .collect(),
             ..CounterReport::default()
         }
+    }
+}
+
+/// Returns the way with this number in the engine.
+pub(crate) const fn way(number: usize) -> Way {
+    match number {
+        0 => Way::Forward,
+        _ => Way::Backward,
     }
 }
 
@@ -132,12 +142,8 @@ pub(crate) fn flows(counted: Vec<FlowsCounted>) -> Vec<SliceFlows> {
         flows,
     } in counted
     {
-        let direction = match direction {
-            0 => Direction::Forward,
-            _ => Direction::Backward,
-        };
         let flows = flows.into_iter().map(|(key, count)| FlowCounters {
-            direction,
+            direction: way(direction),
             source: key.source.to_string(),
             destination: key.destination.to_string(),
             protocol: key.protocol,

@@ -4,11 +4,9 @@
 use slicewise_api::{ElephantTerms, FlowTerms, GatewayEvent};
 use slicewise_dataplane::{ElephantsSeen, FlowsChanged, FlowsSeen, Weighed};
 use slicewise_live::engine::FlowKey;
-use slicewise_units::{BitRate, Duration};
+use slicewise_units::{BitRate, BothWays, Duration, Way};
 use std::collections::BTreeMap;
 
-/// Names of the directions, in their order.
-const NAMES: [&str; 2] = ["forward", "backward"];
 /// Flows that an event names.
 const MOST_NAMED: usize = 3;
 /// Events of a report; what is more is counted in one.
@@ -17,8 +15,8 @@ const MOST_EVENTS: usize = 64;
 /// Decisions since the last report.
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
-    /// The weights that were reported last, by direction and slice.
-    weights: [BTreeMap<String, u32>; 2],
+    /// Weights that were reported last, by slice.
+    weights: BothWays<BTreeMap<String, u32>>,
     events: Vec<GatewayEvent>,
     /// Events for which there was no room.
     more: u64,
@@ -35,30 +33,22 @@ impl Decisions {
     }
 
     /// What is known of the flows of a slice that has these terms.
-    pub(crate) fn on_seen(
-        &mut self,
-        direction: usize,
-        name: &str,
-        seen: &FlowsSeen,
-        terms: &FlowTerms,
-    ) {
-        let side = NAMES.get(direction).copied().unwrap_or_default();
+    pub(crate) fn on_seen(&mut self, way: Way, name: &str, seen: &FlowsSeen, terms: &FlowTerms) {
         if let Some(weighed) = seen.weighed
-            && let Some(reason) = self.weighed(direction, name, weighed)
+            && let Some(reason) = self.weighed(way, name, weighed)
         {
-            self.note(Some(name.to_owned()), format!("{side}: {reason}"));
+            self.note(Some(name.to_owned()), format!("{way}: {reason}"));
         }
         if let (Some(seen), Some(terms)) = (&seen.elephants, &terms.elephants)
             && let Some(reason) = elephants(seen, terms)
         {
-            self.note(Some(name.to_owned()), format!("{side}: {reason}"));
+            self.note(Some(name.to_owned()), format!("{way}: {reason}"));
         }
     }
 
-    fn weighed(&mut self, direction: usize, name: &str, now: Weighed) -> Option<String> {
-        let weights = self.weights.get_mut(direction)?;
+    fn weighed(&mut self, way: Way, name: &str, now: Weighed) -> Option<String> {
         let of_one = now.weight / now.flows.max(1);
-        let before = weights
+        let before = self.weights[way]
             .insert(name.to_owned(), now.weight)
             .unwrap_or(of_one);
         let flows = match now.flows {
@@ -71,7 +61,7 @@ impl Decisions {
 
     /// The events of a report. Only slices for which `is_slice` is true are remembered.
     pub(crate) fn take(&mut self, is_slice: impl Fn(&str) -> bool) -> Vec<GatewayEvent> {
-        for weights in &mut self.weights {
+        for (_, weights) in self.weights.iter_mut() {
             weights.retain(|name, _| is_slice(name));
         }
         let mut events = std::mem::take(&mut self.events);
@@ -185,9 +175,9 @@ mod tests {
     fn a_weight_is_reported_once_when_it_has_changed() {
         let mut decisions = Decisions::default();
         for flows in [1, 6, 6, 0] {
-            decisions.on_seen(0, "web", &weighed(flows), &TERMS);
+            decisions.on_seen(Way::Forward, "web", &weighed(flows), &TERMS);
         }
-        decisions.on_seen(1, "web", &weighed(1), &TERMS);
+        decisions.on_seen(Way::Backward, "web", &weighed(1), &TERMS);
         insta::assert_snapshot!(reasons(&mut decisions), @"
         forward: weight 2 → 12: 6 flows are active
         forward: weight 12 → 2: no flow is active
@@ -207,7 +197,7 @@ mod tests {
                 weighed: None,
                 elephants: Some(seen),
             };
-            decisions.on_seen(1, "web", &seen, &TERMS);
+            decisions.on_seen(Way::Backward, "web", &seen, &TERMS);
         };
         see(0, 0, IpVersion::V4);
         see(1, 0, IpVersion::V4);
@@ -224,7 +214,7 @@ mod tests {
     fn a_report_has_so_many_events_and_says_how_many_more_there_were() {
         let mut decisions = Decisions::default();
         for number in 0..100 {
-            decisions.on_seen(0, &format!("s{number}"), &weighed(5), &TERMS);
+            decisions.on_seen(Way::Forward, &format!("s{number}"), &weighed(5), &TERMS);
         }
         let events = decisions.take(|_| true);
         assert_eq!(events.len(), MOST_EVENTS + 1);
@@ -232,7 +222,7 @@ mod tests {
         // What is gone is forgotten, and reported again.
         assert_eq!(decisions.take(|name| name != "s1").len(), 0);
         for number in 0..100 {
-            decisions.on_seen(0, &format!("s{number}"), &weighed(5), &TERMS);
+            decisions.on_seen(Way::Forward, &format!("s{number}"), &weighed(5), &TERMS);
         }
         let events = decisions.take(|_| true);
         let slices: Vec<_> = events.iter().map(|event| event.slice.as_deref()).collect();

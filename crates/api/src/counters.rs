@@ -1,8 +1,9 @@
 //! Counters of gateways.
 
-use crate::Direction;
+use crate::offer::Direction;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use slicewise_units::Way;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -132,7 +133,9 @@ pub struct SliceFlows {
 #[serde(deny_unknown_fields)]
 pub struct FlowCounters {
     /// The direction.
-    pub direction: Direction,
+    #[serde(with = "Direction")]
+    #[schema(value_type = Direction)]
+    pub direction: Way,
     /// Source address.
     pub source: String,
     /// Destination address.

@@ -19,6 +19,7 @@ mod offer;
 mod problem;
 mod rule;
 mod slice;
+mod ways;
 
 pub use administration::{
     AuditEntry, AuditPage, NewToken, Scope, Tenant, TenantRecord, TokenCreated, TokenRecord,
@@ -41,7 +42,7 @@ pub use link::{
     Promised,
 };
 pub use matching::{Match, Protocol, ProtocolName, class_map};
-pub use offer::{Direction, OfferAnswer, RefusedOn};
+pub use offer::{OfferAnswer, RefusedOn};
 pub use problem::{PROBLEM_TYPE, Problem};
 pub use rule::{Rule, RuleRecord};
 pub use slice::{

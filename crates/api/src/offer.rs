@@ -2,27 +2,17 @@
 
 use crate::{Bounds, DelayChoices};
 use serde::{Deserialize, Serialize};
+use slicewise_units::Way;
 use utoipa::ToSchema;
 
 /// A direction of a link. `forward`: from the first interface of a gateway to the second. `backward`: the opposite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(remote = "Way", rename_all = "lowercase")]
+pub(crate) enum Direction {
     /// From the first interface of a gateway to the second.
     Forward,
     /// The opposite.
     Backward,
-}
-
-impl Direction {
-    /// As in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-        }
-    }
 }
 
 /// Where the admission test failed first.
@@ -33,7 +23,9 @@ pub struct RefusedOn {
     /// The link.
     pub link: String,
     /// The direction.
-    pub direction: Direction,
+    #[serde(with = "Direction")]
+    #[schema(value_type = Direction)]
+    pub direction: Way,
 }
 
 /// Answer whether a slice would be accepted, with alternatives. Each of the alternatives changes one number only and

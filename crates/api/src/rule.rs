@@ -1,7 +1,9 @@
 //! Rules of an operator: capacity that one slice leaves unused is lent to another.
 
-use crate::{Direction, Invalid, WEIGHT_MAX, check_name};
+use crate::offer::Direction;
+use crate::{Invalid, WEIGHT_MAX, check_name};
 use serde::{Deserialize, Serialize};
+use slicewise_units::Way;
 use utoipa::ToSchema;
 
 /// The longest time that a rule waits, milliseconds: a day.
@@ -21,7 +23,9 @@ pub struct Rule {
     #[schema(pattern = "^[a-z0-9][a-z0-9._-]{0,62}$")]
     pub to: String,
     /// In which direction.
-    pub direction: Direction,
+    #[serde(with = "Direction")]
+    #[schema(value_type = Direction)]
+    pub direction: Way,
     /// How much of its guarantee `from` leaves unused, bit/s. It is not compared with the guarantee: a rule with more than that never lends.
     #[schema(minimum = 1, maximum = 9_223_372_036_854_775_807_u64)]
     pub unused_bps: u64,
@@ -94,7 +98,7 @@ mod tests {
         let rule = Rule {
             from: "a".to_owned(),
             to: "b".to_owned(),
-            direction: Direction::Forward,
+            direction: Way::Forward,
             unused_bps: 1,
             for_ms: 0,
             weight: Some(1),

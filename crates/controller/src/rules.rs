@@ -7,10 +7,9 @@ use crate::slices::{Stored, apply};
 use crate::sql::{EventNote, Failed, Row, RowExt, Tx};
 use serde::{Deserialize, Serialize};
 use slicewise_api::{
-    Change, CounterReport, Direction, EventKind, Rule, RuleRecord, Scope, Slice, SliceState, Terms,
-    check_name,
+    Change, CounterReport, EventKind, Rule, RuleRecord, Scope, Slice, SliceState, check_name,
 };
-use slicewise_units::BitRate;
+use slicewise_units::{BitRate, Way};
 use sqlx::AnyConnection;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -150,16 +149,18 @@ async fn common_gateway(tx: &mut Tx, rule: &Rule) -> Result<String, Failed> {
     let [from, to] = [&rule.from, &rule.to];
     let lender = known(tx, from).await?;
     let borrower = known(tx, to).await?;
-    let lends = terms(&lender, rule.direction).is_some_and(|terms| terms.guarantee.is_some());
+    let lends = lender
+        .terms(rule.direction)
+        .is_some_and(|terms| terms.guarantee.is_some());
     if !lends {
         let detail = format!(
             "slice `{from}` has no guarantee {}: there is nothing to lend",
-            rule.direction.name()
+            rule.direction
         );
         return Err(Refusal::conflict(detail).into());
     }
-    if terms(&borrower, rule.direction).is_none() {
-        let detail = format!("slice `{to}` does not exist {}", rule.direction.name());
+    if borrower.terms(rule.direction).is_none() {
+        let detail = format!("slice `{to}` does not exist {}", rule.direction);
         return Err(Refusal::conflict(detail).into());
     }
     let Some(link) = lender.path.iter().find(|link| borrower.path.contains(link)) else {
@@ -222,20 +223,6 @@ pub(crate) async fn end_with(tx: &mut Tx, removed: &[String]) -> Result<(), Fail
     Ok(())
 }
 
-const fn terms(slice: &Slice, direction: Direction) -> Option<&Terms> {
-    match direction {
-        Direction::Forward => slice.forward.as_ref(),
-        Direction::Backward => slice.backward.as_ref(),
-    }
-}
-
-const fn terms_mut(slice: &mut Slice, direction: Direction) -> Option<&mut Terms> {
-    match direction {
-        Direction::Forward => slice.forward.as_mut(),
-        Direction::Backward => slice.backward.as_mut(),
-    }
-}
-
 /// Since when lenders leave enough unused. In memory: after a start, the time of each rule begins anew.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
@@ -281,7 +268,7 @@ impl Idle {
         now: Instant,
     ) -> Option<Decision> {
         let rule = &stored.rule;
-        let guarantee = |lender| terms(lender, rule.direction)?.guarantee;
+        let guarantee = |lender: &Slice| lender.terms(rule.direction)?.guarantee;
         let lends = lender.and_then(guarantee).is_some();
         let use_of = lender.and_then(|lender| Use::of(lender, rule.direction, report));
         let leaves = use_of.as_ref().map(|used| used.leaves(rule.unused_bps));
@@ -336,13 +323,10 @@ struct Use {
 
 impl Use {
     /// By the report of its gateway, which leaves out what has no traffic; `None` without a guarantee.
-    fn of(slice: &Slice, direction: Direction, report: &CounterReport) -> Option<Self> {
-        let guarantee = terms(slice, direction)?.guarantee?;
+    fn of(slice: &Slice, way: Way, report: &CounterReport) -> Option<Self> {
+        let guarantee = slice.terms(way)?.guarantee?;
         let counted = report.slices.iter().find(|one| one.name == slice.name);
-        let counted = counted.and_then(|counted| match direction {
-            Direction::Forward => counted.forward.clone(),
-            Direction::Backward => counted.backward.clone(),
-        });
+        let counted = counted.and_then(|counted| counted.ways()[way].clone());
         let counted = counted.unwrap_or_default();
         let bits = u128::from(counted.sent_bytes) * 8 * 1_000_000_000;
         let sent = bits.checked_div(u128::from(report.interval_ns))?;
@@ -387,7 +371,7 @@ async fn lend(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(), Fail
     let Some(mut slice) = borrower(tx, rule).await? else {
         return Ok(());
     };
-    let Some(terms) = terms_mut(&mut slice, rule.direction) else {
+    let Some(terms) = slice.way_mut(rule.direction) else {
         return Ok(());
     };
     let before = (terms.maximum.map(|maximum| maximum.rate_bps), terms.weight);
@@ -417,7 +401,7 @@ async fn take_back(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(),
     let Some(mut slice) = borrower(tx, rule).await? else {
         return Ok(());
     };
-    let Some(terms) = terms_mut(&mut slice, rule.direction) else {
+    let Some(terms) = slice.way_mut(rule.direction) else {
         return Ok(());
     };
     // What somebody has changed meanwhile stays as it is.
@@ -480,7 +464,7 @@ async fn set_loan(tx: &mut Tx, name: &str, loan: String) -> Result<(), Failed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slicewise_api::{DirectionCounters, Guarantee, SliceCounters};
+    use slicewise_api::{DirectionCounters, Guarantee, SliceCounters, Terms};
 
     fn rule(loan: Option<Loan>) -> StoredRule {
         StoredRule {
@@ -488,7 +472,7 @@ mod tests {
             rule: Rule {
                 from: "a".to_owned(),
                 to: "b".to_owned(),
-                direction: Direction::Forward,
+                direction: Way::Forward,
                 unused_bps: 4_000_000,
                 for_ms: 5_000,
                 weight: None,

@@ -17,6 +17,7 @@ mod rate;
 mod round;
 mod text;
 mod time;
+mod way;
 
 pub use bytes::ByteCount;
 pub use credit::Credit;
@@ -25,6 +26,7 @@ pub use rate::BitRate;
 pub use round::Rounded;
 pub use text::{QuantityError, is_hidden};
 pub use time::{Duration, Instant};
+pub use way::{BothWays, Way};
 
 /// Nanoseconds in a second, as the divisor between bit/s × ns and bits.
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;

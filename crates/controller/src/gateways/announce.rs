@@ -3,10 +3,9 @@
 use super::desired::is_recent;
 use super::instance::{Instance, note_refusal};
 use crate::refusal::Refusal;
-use crate::slices::{Capacity, Hop, Stored, bounds, requests};
+use crate::slices::{Capacity, Hop, HopDelays, Stored, bounds, requests};
 use crate::sql::{EventNote, Failed, RowExt, Tx, number};
 use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement, Problem};
-use slicewise_units::Duration;
 use std::collections::BTreeMap;
 
 /// Note the links of a gateway. Links that changed must still hold what is promised of them.
@@ -211,10 +210,8 @@ async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(
         admit(tx, &mut capacity, link, &stored, Hop::delays(row)?).await?;
     }
     if let Some(state) = capacity.link_mut(&link.name) {
-        state
-            .directions
-            .iter_mut()
-            .for_each(crate::slices::DirectionState::save_all);
+        let directions = state.directions.iter_mut();
+        directions.for_each(|(_, direction)| direction.save_all());
     }
     let delete = sqlx::query("DELETE FROM class_sums WHERE link = $1");
     delete
@@ -237,17 +234,17 @@ async fn admit(
     capacity: &mut Capacity,
     link: &LinkAnnouncement,
     stored: &Stored,
-    promised: [Option<Duration>; 2],
+    promised: HopDelays,
 ) -> Result<(), Failed> {
     let requests = requests(&stored.slice);
-    let mut delays = [None, None];
+    let mut delays = HopDelays::default();
     if let Some(state) = capacity.link_mut(&link.name) {
-        for (index, request) in requests.iter().enumerate() {
-            let (Some(request), Some(promised)) = (request, promised[index]) else {
+        for (way, request) in requests.iter() {
+            let (Some(request), Some(promised)) = (request, promised[way]) else {
                 continue;
             };
-            let added = state.directions[index].try_restore(request, promised);
-            delays[index] = Some(added.map_err(|refusal| {
+            let added = state.directions[way].try_restore(request, promised);
+            delays[way] = Some(added.map_err(|refusal| {
                 Refusal::conflict(format!(
                     "link `{}` as announced no longer holds what is promised: slice `{}`: {}; announce it as before, or change slices first",
                     link.name, stored.slice.name, refusal.problem
@@ -255,9 +252,10 @@ async fn admit(
             })?);
         }
     }
-    let [forward, backward] = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
+    let delays = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
     let update = "UPDATE slice_hops SET delay_forward_ns = $1, delay_backward_ns = $2 WHERE slice = $3 AND link = $4";
-    let update = sqlx::query(update).bind(forward).bind(backward);
+    let update = sqlx::query(update).bind(delays.forward);
+    let update = update.bind(delays.backward);
     let name = stored.slice.name.clone();
     update
         .bind(name.clone())
@@ -266,7 +264,7 @@ async fn admit(
         .await?;
     // Bounds from end to end, with the delays of the other links as they are.
     let hops = Hop::load(tx.connection(), &name).await?;
-    let delays: Vec<[Option<Duration>; 2]> = hops.iter().map(|hop| hop.delays).collect();
+    let delays: Vec<HopDelays> = hops.iter().map(|hop| hop.delays).collect();
     let bounds = bounds(&delays);
     let update = "UPDATE slices SET bound_forward_ns = $1, bound_backward_ns = $2 WHERE name = $3";
     let update = sqlx::query(update).bind(bounds.forward.map_or(-1, number));

@@ -400,6 +400,7 @@ async fn visible(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slices::HopDelays;
     use crate::store::testing::{plan, with_store};
 
     fn hop(gateway: &str) -> Hop {
@@ -407,7 +408,7 @@ mod tests {
             slice: "gold".to_owned(),
             link: "uplink".to_owned(),
             gateway: gateway.to_owned(),
-            delays: [None, None],
+            delays: HopDelays::default(),
             acknowledged: true,
             problem: None,
         }

@@ -34,15 +34,12 @@ pub(crate) async fn link(
     let disputed = row.integer("disputed")? != 0;
     let names = std::iter::once(name.to_owned()).collect();
     let capacity = Capacity::load(connection, &names).await?;
-    let record = capacity.link(name).map(|state| {
-        let [forward, backward] = &state.directions;
-        LinkRecord {
-            name: name.to_owned(),
-            gateway: state.gateway.clone(),
-            forward: direction(&announcement.forward, forward),
-            backward: direction(&announcement.backward, backward),
-            disputed,
-        }
+    let record = capacity.link(name).map(|state| LinkRecord {
+        name: name.to_owned(),
+        gateway: state.gateway.clone(),
+        forward: direction(&announcement.forward, &state.directions.forward),
+        backward: direction(&announcement.backward, &state.directions.backward),
+        disputed,
     });
     Ok(record)
 }

@@ -176,8 +176,8 @@ fn writer(out: &mut Out, totals: &Totals) {
 fn of_links(out: &mut Out, links: &[LinkRecord]) {
     let directions = || {
         links.iter().flat_map(|link| {
-            [("forward", &link.forward), ("backward", &link.backward)]
-                .map(|(name, direction)| (&link.name, name, direction))
+            let ways = link.ways().into_iter();
+            ways.map(|(way, direction)| (&link.name, way, direction))
         })
     };
     out.head(

@@ -3,6 +3,7 @@
 use super::metrics::Out;
 use crate::slices::Stored;
 use slicewise_api::{DirectionCounters, HopCounters, SliceCountersRecord, Terms};
+use slicewise_units::Way;
 use std::time::Duration;
 
 /// One direction of a slice, with the names that its lines have.
@@ -23,26 +24,21 @@ pub(super) fn text(slices: &[(Stored, SliceCountersRecord)]) -> String {
 }
 
 fn sides((stored, counted): &(Stored, SliceCountersRecord)) -> impl Iterator<Item = Side<'_>> {
-    let (slice, bounds) = (&stored.slice, &stored.bounds);
-    let forward: fn(&HopCounters) -> Option<&DirectionCounters> = |hop| hop.forward.as_ref();
-    let backward: fn(&HopCounters) -> Option<&DirectionCounters> = |hop| hop.backward.as_ref();
-    let both = [
-        ("forward", &slice.forward, bounds.forward, forward),
-        ("backward", &slice.backward, bounds.backward, backward),
-    ];
-    both.into_iter()
-        .filter_map(move |(name, terms, bound_ns, of)| {
-            let hops = counted.hops.iter();
-            Some(Side {
-                labels: format!(
-                    "slice=\"{}\",tenant=\"{}\",direction=\"{name}\"",
-                    slice.name, slice.tenant
-                ),
-                terms: terms.as_ref()?,
-                bound_ns,
-                hops: hops.filter_map(|hop| Some((hop, of(hop)?))).collect(),
-            })
+    let slice = &stored.slice;
+    Way::ALL.into_iter().filter_map(move |way| {
+        let hops = counted.hops.iter();
+        Some(Side {
+            labels: format!(
+                "slice=\"{}\",tenant=\"{}\",direction=\"{way}\"",
+                slice.name, slice.tenant
+            ),
+            terms: slice.terms(way)?,
+            bound_ns: *stored.bounds.ways()[way],
+            hops: hops
+                .filter_map(|hop| Some((hop, hop.ways()[way].as_ref()?)))
+                .collect(),
         })
+    })
 }
 
 /// Guarantees and bounds.

@@ -1,16 +1,16 @@
 //! The capacity of links: sums for each direction and delay, and the admission test on them.
 
-use super::delay_choice::{delay_choices, requests};
+use super::delay_choice::{HopDelays, delay_choices, requests};
 use super::stored::{Hop, wrong_sums};
 use crate::sql::{RowExt, number};
 use slicewise_api::{
-    Bounds, DelayChoices, Direction, Invalid, LinkAnnouncement, LinkDirection, OfferAnswer,
-    RefusedOn, Slice, Terms,
+    Bounds, DelayChoices, Invalid, LinkAnnouncement, LinkDirection, OfferAnswer, RefusedOn, Slice,
+    Terms,
 };
 use slicewise_model::{
     Admission, ClassReserved, DelayRange, GuaranteeParams, GuaranteeRequest, SetMember,
 };
-use slicewise_units::{BitRate, ByteCount, Duration};
+use slicewise_units::{BitRate, BothWays, ByteCount, Duration, Way};
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,24 +23,24 @@ pub(crate) struct Capacity {
     released: BTreeMap<String, Released>,
 }
 
-/// Guarantees and delays of a slice, forward and backward.
+/// Guarantees and delays of a slice.
 #[derive(Debug, Default)]
 struct Released {
-    requests: [Option<GuaranteeRequest>; 2],
+    requests: BothWays<Option<GuaranteeRequest>>,
     /// Its delays on each link.
-    delays: BTreeMap<String, [Option<Duration>; 2]>,
+    delays: BTreeMap<String, HopDelays>,
 }
 
 impl Released {
     /// The delay that it had on a link and states neither now nor before: it keeps that while it fits.
-    fn kept(&self, link: &str, direction: usize) -> Option<Duration> {
-        let unstated = self.requests[direction].is_some_and(|had| had.delay.is_none());
-        self.delays.get(link)?[direction].filter(|_| unstated)
+    fn kept(&self, link: &str, way: Way) -> Option<Duration> {
+        let unstated = self.requests[way].is_some_and(|had| had.delay.is_none());
+        self.delays.get(link)?[way].filter(|_| unstated)
     }
 }
 
-/// The delays of a slice on each link of its path, forward and backward.
-pub(crate) type Delays = Vec<[Option<Duration>; 2]>;
+/// Delays of a slice on each link of its path.
+pub(crate) type Delays = Vec<HopDelays>;
 
 /// A link, and what is promised of it.
 #[derive(Debug, Clone)]
@@ -50,8 +50,7 @@ pub(crate) struct LinkState {
     classes: Vec<String>,
     /// Its gateway announces it otherwise, and was refused: nothing more is promised of it.
     is_disputed: bool,
-    /// Forward and backward.
-    pub(crate) directions: [DirectionState; 2],
+    pub(crate) directions: BothWays<DirectionState>,
 }
 
 /// One direction of a link.
@@ -129,11 +128,10 @@ impl DirectionState {
         &mut self,
         connection: &mut AnyConnection,
         link: &str,
-        direction: usize,
+        way: Way,
     ) -> Result<(), sqlx::Error> {
         let select = "SELECT * FROM class_sums WHERE link = $1 AND direction = $2";
-        let direction = i64::try_from(direction).unwrap_or_default();
-        let rows = sqlx::query(select).bind(link.to_owned()).bind(direction);
+        let rows = sqlx::query(select).bind(link.to_owned()).bind(stored(way));
         let rows = rows.fetch_all(connection).await?;
         let reserved = |row: &AnyRow| {
             Ok(ClassReserved {
@@ -175,8 +173,8 @@ impl Capacity {
             capacity.insert(&announcement, &gateway)?;
             if let Some(link) = capacity.links.get_mut(name) {
                 link.is_disputed = row.integer("disputed")? != 0;
-                for (index, direction) in link.directions.iter_mut().enumerate() {
-                    direction.load_sums(&mut *connection, name, index).await?;
+                for (way, direction) in link.directions.iter_mut() {
+                    direction.load_sums(&mut *connection, name, way).await?;
                 }
             }
         }
@@ -189,10 +187,7 @@ impl Capacity {
         announcement: &LinkAnnouncement,
         gateway: &str,
     ) -> Result<(), sqlx::Error> {
-        let directions = [
-            DirectionState::new(&announcement.forward)?,
-            DirectionState::new(&announcement.backward)?,
-        ];
+        let directions = announcement.ways().try_map(DirectionState::new)?;
         let gateway = gateway.to_owned();
         let link = LinkState {
             gateway,
@@ -205,15 +200,11 @@ impl Capacity {
     }
 
     /// As [`delay_choices`], of a slice whose links are all here.
-    pub(crate) fn delay_choices(
-        &self,
-        slice: &Slice,
-        delays: &[[Option<Duration>; 2]],
-    ) -> DelayChoices {
+    pub(crate) fn delay_choices(&self, slice: &Slice, delays: &[HopDelays]) -> DelayChoices {
         let links = slice.path.iter().filter_map(|name| self.links.get(name));
         let range = |state: &DirectionState| state.admission.params().delays;
-        let ranges: Vec<[DelayRange; 2]> = links
-            .map(|link| link.directions.each_ref().map(range))
+        let ranges: Vec<BothWays<DelayRange>> = links
+            .map(|link| link.directions.as_ref().map(range))
             .collect();
         delay_choices(slice, delays, &ranges)
     }
@@ -229,23 +220,16 @@ impl Capacity {
     /// Tests the terms that depend on a link and take none of its capacity, as far as they are others than `before`.
     pub(crate) fn check_terms(&self, slice: &Slice, before: Option<&Slice>) -> Result<(), Invalid> {
         let burst = |terms: &Terms| terms.maximum.map(|maximum| maximum.burst_bytes);
-        let had = [0, 1].map(|index: usize| {
-            let sides = before.map(|before| [&before.forward, &before.backward]);
-            sides.and_then(|sides| sides[index].as_ref())
-        });
-        let sides = [
-            ("/forward", &slice.forward, had[0]),
-            ("/backward", &slice.backward, had[1]),
-        ];
         for (name, link) in slice
             .path
             .iter()
             .filter_map(|name| self.links.get_key_value(name))
         {
-            for ((at, terms, had), state) in sides.iter().zip(&link.directions) {
-                let (Some(terms), params) = (terms, state.admission.params()) else {
+            for (way, state) in link.directions.iter() {
+                let (Some(terms), params) = (slice.terms(way), state.admission.params()) else {
                     continue;
                 };
+                let had = before.and_then(|before| before.terms(way));
                 let frame = params.largest_frame.bytes();
                 if let Some(bytes) = burst(terms)
                     && had.and_then(burst) != Some(bytes)
@@ -254,14 +238,16 @@ impl Capacity {
                     let problem = format!(
                         "{bytes} B is less than the largest frame of link `{name}`: expected at least {frame} B"
                     );
-                    let at = format!("{at}/maximum/burst_bytes");
+                    let at = format!("/{way}/maximum/burst_bytes");
                     return Err(Invalid::new(at, problem));
                 }
                 let known = had.and_then(|had| had.flows.elephants.as_ref());
                 let elephants = terms.flows.elephants.as_ref();
                 let elephants = elephants.filter(|elephants| known != Some(*elephants));
                 let followed = elephants.map(|elephants| elephants.flows_on(params.link.rate));
-                followed.transpose().map_err(|invalid| invalid.within(at))?;
+                followed
+                    .transpose()
+                    .map_err(|invalid| invalid.within(&format!("/{way}")))?;
             }
         }
         Ok(())
@@ -288,8 +274,8 @@ impl Capacity {
         for hop in hops {
             if let Some(link) = self.links.get_mut(&hop.link) {
                 let requests = requests(slice);
-                for (index, direction) in link.directions.iter_mut().enumerate() {
-                    if let (Some(delay), Some(request)) = (hop.delays[index], &requests[index]) {
+                for (way, direction) in link.directions.iter_mut() {
+                    if let (Some(delay), Some(request)) = (hop.delays[way], &requests[way]) {
                         let left = direction.subtract(request, delay);
                         left.ok_or_else(|| wrong_sums("link", &hop.link, &slice.name))?;
                     }
@@ -327,18 +313,18 @@ impl Capacity {
     fn admit_set(&mut self, slices: &[&Slice]) -> Option<Vec<Delays>> {
         let mut delays: Vec<Delays> = slices
             .iter()
-            .map(|slice| vec![[None; 2]; slice.path.len()])
+            .map(|slice| vec![HopDelays::default(); slice.path.len()])
             .collect();
         let requests: Vec<_> = slices.iter().map(|slice| requests(slice)).collect();
         let mut links = self.links.clone();
         for (name, link) in &mut links {
-            for (direction, state) in link.directions.iter_mut().enumerate() {
+            for (way, state) in link.directions.iter_mut() {
                 let passing = slices.iter().enumerate().filter_map(|(index, slice)| {
                     let hop = slice.path.iter().position(|link| link == name)?;
                     let kept = self.released.get(&slice.name);
                     let member = SetMember {
-                        kept: kept.and_then(|had| had.kept(name, direction)),
-                        ..SetMember::from(requests[index][direction]?)
+                        kept: kept.and_then(|had| had.kept(name, way)),
+                        ..SetMember::from(requests[index][way]?)
                     };
                     Some(((index, hop), member))
                 });
@@ -348,7 +334,7 @@ impl Capacity {
                 {
                     let delay = given.ok()?.delay;
                     state.changed.insert(delay);
-                    delays[index][hop][direction] = Some(delay);
+                    delays[index][hop][way] = Some(delay);
                 }
             }
         }
@@ -360,9 +346,9 @@ impl Capacity {
     fn undisputed(&self, slice: &Slice) -> Result<(), Box<OfferAnswer>> {
         let had = self.released.get(&slice.name);
         let had = had.map(|had| had.requests).unwrap_or_default();
-        for (index, request) in requests(slice).iter().enumerate() {
+        for (way, request) in requests(slice).iter() {
             let Some(request) = request else { continue };
-            if had[index].is_some_and(|had| is_within(request, &had)) {
+            if had[way].is_some_and(|had| is_within(request, &had)) {
                 continue;
             }
             let links = slice
@@ -370,7 +356,7 @@ impl Capacity {
                 .iter()
                 .filter_map(|name| self.links.get_key_value(name));
             if let Some((name, link)) = { links }.find(|(_, link)| link.is_disputed) {
-                return Err(Box::new(disputed(on(slice, name, index), &link.gateway)));
+                return Err(Box::new(disputed(on(slice, name, way), &link.gateway)));
             }
         }
         Ok(())
@@ -378,18 +364,18 @@ impl Capacity {
 
     /// Why a slice does not fit, and what would.
     fn refused(&self, slice: &Slice) -> Box<OfferAnswer> {
-        for (index, request) in requests(slice).iter().enumerate() {
+        for (way, request) in requests(slice).iter() {
             let Some(request) = request else { continue };
             for name in &slice.path {
                 let Some(link) = self.links.get(name) else {
                     continue;
                 };
-                let mut admission = link.directions[index].admission().clone();
+                let mut admission = link.directions[way].admission().clone();
                 if let Err(refusal) = admission.try_admit(request) {
-                    let mut offer = self.alternatives(slice, index, request);
-                    let on = on(slice, name, index);
+                    let mut offer = self.alternatives(slice, way, request);
+                    let on = on(slice, name, way);
                     let refusal = on_whole_path(refusal, &offer, slice, request);
-                    let reason = format!("link `{name}`, {}: {refusal}", on.direction.name());
+                    let reason = format!("link `{name}`, {way}: {refusal}");
                     offer.reason = Some(reason);
                     offer.refused_on = Some(on);
                     return Box::new(offer);
@@ -403,7 +389,7 @@ impl Capacity {
     pub(crate) fn alternatives(
         &self,
         slice: &Slice,
-        index: usize,
+        way: Way,
         request: &GuaranteeRequest,
     ) -> OfferAnswer {
         let hops = u64::try_from(slice.path.len().max(1)).unwrap_or(1);
@@ -412,7 +398,7 @@ impl Capacity {
             let Some(link) = self.links.get(name) else {
                 continue;
             };
-            let admission = link.directions[index].admission();
+            let admission = link.directions[way].admission();
             let most = admission
                 .largest_rate(request)
                 .map(BitRate::bits_per_second);
@@ -434,10 +420,10 @@ impl Capacity {
     /// The sums of slices on all links.
     pub(super) fn sums(&self) -> Sums {
         let directions = self.links.iter().flat_map(|(name, link)| {
-            let numbered = link.directions.iter().enumerate();
-            numbered.map(move |(index, direction)| (name, index, direction))
+            let each = link.directions.iter();
+            each.map(move |(way, direction)| (name, way, direction))
         });
-        let sums = directions.flat_map(|(name, index, direction)| {
+        let sums = directions.flat_map(|(name, way, direction)| {
             let slices = direction.of_slices();
             let reserved: Vec<_> = slices
                 .classes_in_use()
@@ -451,7 +437,7 @@ impl Capacity {
                     sums.link_rate.bits_per_second(),
                     sums.link_burst.bytes(),
                 ];
-                ((name.clone(), index, sums.delay.nanos()), own)
+                ((name.clone(), way, sums.delay.nanos()), own)
             })
         });
         sums.collect()
@@ -461,11 +447,10 @@ impl Capacity {
     pub(super) fn overcommitted(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, link) in &self.links {
-            for (index, state) in link.directions.iter().enumerate() {
+            for (way, state) in link.directions.iter() {
                 if let Err(problem) = state.admission.test_all() {
-                    let direction = direction(index).name();
                     found.push(format!(
-                        "link `{name}`, {direction}: more is promised than it can hold: {problem}"
+                        "link `{name}`, {way}: more is promised than it can hold: {problem}"
                     ));
                 }
             }
@@ -481,12 +466,12 @@ impl Capacity {
                       link_rate_bps = excluded.link_rate_bps, link_burst_bytes = excluded.link_burst_bytes";
         let delete = "DELETE FROM class_sums WHERE link = $1 AND direction = $2 AND delay_ns = $3";
         for (name, link) in &self.links {
-            for (direction, state) in (0i64..).zip(&link.directions) {
+            for (way, state) in link.directions.iter() {
                 let slices = state.of_slices();
                 for &delay in &state.changed {
                     let class = slices.class(delay);
                     let query = sqlx::query(if class.is_some() { insert } else { delete });
-                    let query = query.bind(name.clone()).bind(direction);
+                    let query = query.bind(name.clone()).bind(stored(way));
                     let query = query.bind(number(delay.nanos()));
                     let query = match class {
                         None => query,
@@ -509,15 +494,12 @@ impl Capacity {
 ///
 /// The sum holds although frames are shaped anew at each link, because every link of the path shapes all packets of the slice to
 /// the same rate and burst, wherever they join (docs/mechanisms/guaranteed-bound.md, step 9).
-pub(crate) fn bounds(delays: &[[Option<Duration>; 2]]) -> Bounds {
-    let sum = |index: usize| {
-        let own = delays.iter().map(|own| Some(own[index]?.nanos()));
+pub(crate) fn bounds(delays: &[HopDelays]) -> Bounds {
+    let sum = |way| {
+        let own = delays.iter().map(|own| Some(own[way]?.nanos()));
         own.reduce(|sum, delay| Some(sum?.saturating_add(delay?)))?
     };
-    Bounds {
-        forward: sum(0),
-        backward: sum(1),
-    }
+    BothWays::from_fn(sum).into()
 }
 
 /// Whether a guarantee is no more than another one.
@@ -544,11 +526,9 @@ fn disputed(on: RefusedOn, gateway: &str) -> OfferAnswer {
     }
 }
 
-pub(crate) const fn direction(index: usize) -> Direction {
-    match index {
-        0 => Direction::Forward,
-        _ => Direction::Backward,
-    }
+/// Number of a way in the store.
+fn stored(way: Way) -> i64 {
+    i64::from(way == Way::Backward)
 }
 
 /// The refusal of one link, with what would be accepted on all.
@@ -569,11 +549,11 @@ fn on_whole_path(
     refusal
 }
 
-fn on(slice: &Slice, link: &str, index: usize) -> RefusedOn {
+fn on(slice: &Slice, link: &str, direction: Way) -> RefusedOn {
     RefusedOn {
         slice: slice.name.clone(),
         link: link.to_owned(),
-        direction: direction(index),
+        direction,
     }
 }
 
@@ -581,4 +561,4 @@ fn on(slice: &Slice, link: &str, index: usize) -> RefusedOn {
 mod tests;
 
 /// Sums by link, direction and delay in nanoseconds: slices, bit/s and bytes as the slices count, and as the link counts.
-pub(super) type Sums = BTreeMap<(String, usize, u64), [u64; 5]>;
+pub(super) type Sums = BTreeMap<(String, Way, u64), [u64; 5]>;

@@ -1,17 +1,20 @@
 //! Why a slice has its delays.
 
-use slicewise_api::{DelayChoice, DelayChoices, DelayOrigin, Slice, Terms};
+use slicewise_api::{DelayChoice, DelayChoices, DelayOrigin, Slice};
 use slicewise_model::{DelayRange, DelayReason, GuaranteeRequest};
-use slicewise_units::Duration;
+use slicewise_units::{BothWays, Duration, Way};
 
-/// Returns why a slice has its delays; `ranges` are those of the links of its path, forward and backward.
+/// Delays of a slice on one link; `None` without a guarantee.
+pub(crate) type HopDelays = BothWays<Option<Duration>>;
+
+/// Returns why a slice has its delays; `ranges` are those of the links of its path.
 pub(crate) fn delay_choices(
     slice: &Slice,
-    delays: &[[Option<Duration>; 2]],
-    ranges: &[[DelayRange; 2]],
+    delays: &[HopDelays],
+    ranges: &[BothWays<DelayRange>],
 ) -> DelayChoices {
-    let choice = |direction: usize| {
-        let request = requests(slice)[direction]?;
+    let choice = |way: Way| {
+        let request = requests(slice)[way]?;
         let mut choice = DelayChoice {
             reason: match request.delay {
                 Some(_) => DelayOrigin::Stated,
@@ -21,7 +24,7 @@ pub(crate) fn delay_choices(
             links_ns: Vec::with_capacity(delays.len()),
         };
         for (delays, ranges) in delays.iter().zip(ranges) {
-            let (given, range) = (delays[direction]?, ranges[direction]);
+            let (given, range) = (delays[way]?, ranges[way]);
             choice.links_ns.push(given.nanos());
             let default = request.default_delay(range).nanos();
             choice.default_ns = choice.default_ns.saturating_add(default);
@@ -31,14 +34,12 @@ pub(crate) fn delay_choices(
         }
         Some(choice)
     };
-    DelayChoices {
-        forward: choice(0),
-        backward: choice(1),
-    }
+    BothWays::from_fn(choice).into()
 }
 
-/// What is requested of each link, forward and backward.
-pub(crate) fn requests(slice: &Slice) -> [Option<GuaranteeRequest>; 2] {
-    let request = |terms: &Option<Terms>| terms.as_ref()?.request(slice.path.len());
-    [request(&slice.forward), request(&slice.backward)]
+/// Guarantees that a slice requests of each link.
+pub(crate) fn requests(slice: &Slice) -> BothWays<Option<GuaranteeRequest>> {
+    slice
+        .ways()
+        .map(|terms| terms.as_ref()?.request(slice.path.len()))
 }

@@ -1,5 +1,6 @@
 //! Slices as gateways carry them out.
 
+use super::delay_choice::HopDelays;
 use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match, Slice, Terms};
 use slicewise_units::Duration;
 
@@ -7,7 +8,7 @@ use slicewise_units::Duration;
 pub(crate) fn gateway_slice(
     slice: &Slice,
     link: &str,
-    delays: [Option<Duration>; 2],
+    delays: HopDelays,
     generation: u64,
     tenant_weight: u32,
 ) -> GatewaySlice {
@@ -28,10 +29,10 @@ pub(crate) fn gateway_slice(
         link: link.to_owned(),
         tenant: slice.tenant.clone(),
         tenant_weight,
-        forward: terms(&slice.forward, delays[0], slice.matches.clone()),
+        forward: terms(&slice.forward, delays.forward, slice.matches.clone()),
         backward: terms(
             &slice.backward,
-            delays[1],
+            delays.backward,
             slice.matches.iter().map(Match::mirrored).collect(),
         ),
         version: generation,

@@ -15,7 +15,7 @@ mod write;
 
 pub(crate) use apply::{Applied, Guard, apply, apply_any};
 pub(crate) use capacity::{Capacity, DirectionState, bounds};
-pub(crate) use delay_choice::requests;
+pub(crate) use delay_choice::{HopDelays, requests};
 pub(crate) use for_gateway::gateway_slice;
 pub(crate) use list::{ListQuery, PAGE_MAX, list};
 pub(crate) use offer::offer;

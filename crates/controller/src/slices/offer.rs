@@ -68,11 +68,10 @@ async fn considered(
     }
     check_gateways(&capacity, slice, before.as_ref())?;
     let stored = before.as_ref().map(|before| &before.slice);
-    let requests = requests(slice);
-    let asked = requests.iter().position(Option::is_some);
-    let mut offer = match (asked, asked.and_then(|index| requests[index])) {
-        (Some(index), Some(request)) => {
-            let mut offer = capacity.alternatives(slice, index, &request);
+    let mut requests = requests(slice).into_iter();
+    let mut offer = match requests.find_map(|(way, request)| Some((way, request?))) {
+        Some((way, request)) => {
+            let mut offer = capacity.alternatives(slice, way, &request);
             let others = guaranteed(slice).saturating_sub(request.rate.bits_per_second());
             let most = left_by_quota(&tenant, stored).map(|left| left.saturating_sub(others));
             let largest = offer.largest_rate_bps;
@@ -80,7 +79,7 @@ async fn considered(
             offer.largest_rate_bps = largest.filter(|&rate| rate > 0);
             offer
         }
-        _ => OfferAnswer::default(),
+        None => OfferAnswer::default(),
     };
     tenant.add(slice);
     // In the order in which a change is tested.

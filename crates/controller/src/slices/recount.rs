@@ -1,12 +1,12 @@
 //! The sums of all links and tenants, counted anew from the slices.
 
 use super::capacity::{Capacity, Sums};
-use super::delay_choice::requests;
+use super::delay_choice::{HopDelays, requests};
 use super::stored::{Hop, Stored, TenantState, guaranteed};
 use crate::sql::{RowExt, number};
 use futures_util::TryStreamExt;
 use slicewise_model::DelayRange;
-use slicewise_units::Duration;
+use slicewise_units::{Duration, Way};
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub(crate) struct Recount {
     capacity: Capacity,
     tenants: BTreeMap<String, TenantUse>,
     /// Hops of which the position of a delay class became a delay: slice, link, delays.
-    converted: Vec<(String, String, [Option<Duration>; 2])>,
+    converted: Vec<(String, String, HopDelays)>,
     /// Contradictions found on the way.
     findings: Vec<String>,
 }
@@ -69,9 +69,8 @@ impl Recount {
                 continue;
             };
             let requests = requests(&slice);
-            for (index, direction) in link.directions.iter_mut().enumerate() {
-                let (Some(delay), Some(request)) = (&mut hop.delays[index], &requests[index])
-                else {
+            for (way, direction) in link.directions.iter_mut() {
+                let (Some(delay), Some(request)) = (&mut hop.delays[way], &requests[way]) else {
                     continue;
                 };
                 if positions {
@@ -104,8 +103,9 @@ impl Recount {
         }
         for (slice, link, delays) in &self.converted {
             let update = "UPDATE slice_hops SET delay_forward_ns = $1, delay_backward_ns = $2 WHERE slice = $3 AND link = $4";
-            let [forward, backward] = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
-            let update = sqlx::query(update).bind(forward).bind(backward);
+            let delays = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
+            let update = sqlx::query(update).bind(delays.forward);
+            let update = update.bind(delays.backward);
             let update = update.bind(slice.clone()).bind(link.clone());
             update.execute(&mut *connection).await?;
         }
@@ -142,8 +142,11 @@ impl Recount {
         let (mut stored, mut counted) = (Sums::new(), self.capacity.sums());
         let rows = sqlx::query("SELECT * FROM class_sums");
         for row in rows.fetch_all(&mut *connection).await? {
-            let direction = usize::from(row.integer("direction")? != 0);
-            let key = (row.text("link")?, direction, row.natural("delay_ns")?);
+            let way = match row.integer("direction")? {
+                0 => Way::Forward,
+                _ => Way::Backward,
+            };
+            let key = (row.text("link")?, way, row.natural("delay_ns")?);
             let sums = [
                 "slices",
                 "rate_bps",
@@ -160,10 +163,9 @@ impl Recount {
         let keys: Vec<_> = stored.keys().chain(counted.keys()).cloned().collect();
         for key in keys {
             let (stored, counted) = (stored.remove(&key), counted.remove(&key));
-            let (link, direction, delay_ns) = key;
-            let direction = super::capacity::direction(direction).name();
+            let (link, way, delay_ns) = key;
             let delay = Duration::from_nanos(delay_ns);
-            let what = format!("link `{link}`, {direction}, delay of {delay}");
+            let what = format!("link `{link}`, {way}, delay of {delay}");
             let text = |sums: Option<[u64; 5]>| {
                 let [slices, rate, burst, link_rate, link_burst] = sums.unwrap_or_default();
                 format!(

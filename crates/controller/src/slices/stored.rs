@@ -1,12 +1,10 @@
 //! Slices and tenants as the store has them.
 
-use super::delay_choice::delay_choices;
+use super::delay_choice::{HopDelays, delay_choices};
 use crate::sql::{NAMES_TOGETHER, Row, RowExt, named, number};
-use slicewise_api::{
-    Bounds, LinkAnnouncement, LinkDirection, Slice, SliceProblem, SliceRecord, SliceState,
-};
+use slicewise_api::{Bounds, LinkAnnouncement, Slice, SliceProblem, SliceRecord, SliceState};
 use slicewise_model::DelayRange;
-use slicewise_units::Duration;
+use slicewise_units::{BothWays, Duration};
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,8 +26,7 @@ pub(crate) struct Hop {
     pub(crate) slice: String,
     pub(crate) link: String,
     pub(crate) gateway: String,
-    /// Delays, forward and backward; `None` without a guarantee.
-    pub(crate) delays: [Option<Duration>; 2],
+    pub(crate) delays: HopDelays,
     pub(crate) acknowledged: bool,
     pub(crate) problem: Option<String>,
 }
@@ -128,11 +125,14 @@ impl Hop {
     }
 
     /// The delays of a row that has those of a hop.
-    pub(crate) fn delays(row: &Row) -> Result<[Option<Duration>; 2], sqlx::Error> {
+    pub(crate) fn delays(row: &Row) -> Result<HopDelays, sqlx::Error> {
         let delay = |column: &str| -> Result<Option<Duration>, sqlx::Error> {
             Ok(row.maybe_natural(column)?.map(Duration::from_nanos))
         };
-        Ok([delay("delay_forward_ns")?, delay("delay_backward_ns")?])
+        Ok(HopDelays {
+            forward: delay("delay_forward_ns")?,
+            backward: delay("delay_backward_ns")?,
+        })
     }
 
     /// The hops of a slice, in the order of its path.
@@ -203,7 +203,7 @@ pub(crate) async fn records(
 ) -> Result<Vec<SliceRecord>, sqlx::Error> {
     let mut slices = Stored::load_several(&mut *connection, names).await?;
     let mut hops = Hop::load_several(&mut *connection, names, Hops::All).await?;
-    let mut ranges: BTreeMap<String, [DelayRange; 2]> = BTreeMap::new();
+    let mut ranges: BTreeMap<String, BothWays<DelayRange>> = BTreeMap::new();
     for hop in hops.values().flatten() {
         if !ranges.contains_key(&hop.link) {
             let range = delay_ranges(&mut *connection, &hop.link).await?;
@@ -231,20 +231,19 @@ pub(crate) async fn record(
     Ok(records(connection, &[name]).await?.pop())
 }
 
-/// The delays that a link can promise, forward and backward.
+/// The delays that a link can promise.
 async fn delay_ranges(
     connection: &mut AnyConnection,
     link: &str,
-) -> Result<[DelayRange; 2], sqlx::Error> {
+) -> Result<BothWays<DelayRange>, sqlx::Error> {
     let select = sqlx::query("SELECT announcement FROM links WHERE name = $1");
     let row = select.bind(link.to_owned()).fetch_one(connection).await?;
     let link: LinkAnnouncement = row.json("announcement")?;
-    let range = |direction: &LinkDirection| {
+    link.ways().try_map(|direction| {
         let params = direction.admission();
         let params = params.map_err(|invalid| sqlx::Error::Decode(Box::new(invalid)))?;
-        Ok::<_, sqlx::Error>(params.delays)
-    };
-    Ok([range(&link.forward)?, range(&link.backward)?])
+        Ok(params.delays)
+    })
 }
 
 /// Names `slice-1`, `slice-2`, … that no slice has, and that are not `taken`.
@@ -326,8 +325,8 @@ impl TenantState {
 
 /// Sum of the guaranteed rates of both directions, bit/s.
 pub(crate) fn guaranteed(slice: &Slice) -> u64 {
-    let terms = [&slice.forward, &slice.backward].into_iter().flatten();
-    let guarantees = terms.filter_map(|terms| terms.guarantee);
+    let terms = slice.ways().into_iter();
+    let guarantees = terms.filter_map(|(_, terms)| terms.as_ref()?.guarantee);
     guarantees
         .map(|guarantee| guarantee.rate_bps)
         .fold(0, u64::saturating_add)

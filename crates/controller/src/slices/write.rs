@@ -1,11 +1,10 @@
 //! What a batch leaves in the store: slices, hops, history, what gateways have to do, and events.
 
-use super::capacity::Capacity;
+use super::capacity::{Capacity, Delays};
 use super::for_gateway::gateway_slice;
 use super::stored::{Hop, Stored, guaranteed};
 use crate::sql::{EventNote, Failed, Insert, NAMES_TOGETHER, Tx, named, number};
 use slicewise_api::{Bounds, EventKind, Slice};
-use slicewise_units::Duration;
 use sqlx::AssertSqlSafe;
 use std::collections::BTreeMap;
 
@@ -123,15 +122,15 @@ fn put(
     for (hop, (link, delays)) in (0i64..).zip(after.path.iter().zip(&one.delays)) {
         let gateway = writing.capacity.link(link);
         let gateway = gateway.map(|link| link.gateway.clone()).unwrap_or_default();
-        let [forward, backward] = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
+        let numbers = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
         rows.hops.push([
             after.name.as_str().into(),
             hop.into(),
             link.as_str().into(),
             gateway.as_str().into(),
             generation.into(),
-            forward.into(),
-            backward.into(),
+            numbers.forward.into(),
+            numbers.backward.into(),
             0i64.into(),
             0i64.into(),
             "".into(),
@@ -214,7 +213,7 @@ pub(super) struct Planned {
     pub(super) hops: Vec<Hop>,
     /// `None`: it is removed.
     pub(super) after: Option<Slice>,
-    pub(super) delays: Vec<[Option<Duration>; 2]>,
+    pub(super) delays: Delays,
     pub(super) bounds: Bounds,
 }
 

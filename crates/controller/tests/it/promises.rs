@@ -4,11 +4,11 @@ use crate::support::{Server, TestStore, announcement, batch, link};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slicewise_api::{
-    Acknowledgement, Change, Client, Direction, GatewayChange, Guarantee, LinkRecord, Match,
-    OfferAnswer, Precondition, Slice, SliceQuery, SliceRecord, Terms,
+    Acknowledgement, Change, Client, GatewayChange, Guarantee, LinkRecord, Match, OfferAnswer,
+    Precondition, Slice, SliceQuery, SliceRecord, Terms,
 };
 use slicewise_model::{Admission, GuaranteeRequest};
-use slicewise_units::Duration;
+use slicewise_units::{Duration, Way};
 use std::collections::BTreeMap;
 
 /// Names that the requests are about.
@@ -136,7 +136,7 @@ fn requests(
     client: &Client,
     slices: &[SliceRecord],
     link: &str,
-    direction: Direction,
+    direction: Way,
 ) -> Vec<(GuaranteeRequest, Duration)> {
     let on_link = slices
         .iter()
@@ -144,8 +144,8 @@ fn requests(
     let terms = on_link.filter_map(|slice| {
         let choice = client.slice(&slice.name).unwrap().delay_choice.unwrap();
         let (terms, bound, choice) = match direction {
-            Direction::Forward => (&slice.forward, slice.bound_ns.forward, choice.forward),
-            Direction::Backward => (&slice.backward, slice.bound_ns.backward, choice.backward),
+            Way::Forward => (&slice.forward, slice.bound_ns.forward, choice.forward),
+            Way::Backward => (&slice.backward, slice.bound_ns.backward, choice.backward),
         };
         let request = terms.as_ref()?.request(slice.path.len())?;
         let delays = choice.unwrap().links_ns;
@@ -167,10 +167,7 @@ pub fn check_promises(client: &Client) {
     } in client.links().unwrap()
     {
         let announced = link(&name);
-        for (direction, record) in [
-            (Direction::Forward, &forward),
-            (Direction::Backward, &backward),
-        ] {
+        for (direction, record) in [(Way::Forward, &forward), (Way::Backward, &backward)] {
             let requests = requests(client, &slices, &name, direction);
             let mut admission = Admission::new(announced.forward.admission().unwrap());
             for (request, delay) in &requests {

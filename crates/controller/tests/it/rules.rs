@@ -3,9 +3,10 @@
 
 use crate::support::{TestStore, guarantee, slice, with_link};
 use slicewise_api::{
-    Acknowledgement, Client, CounterReport, Direction, DirectionCounters, EventKind, Maximum,
-    Precondition, Rule, Slice, SliceCounters, Tenant,
+    Acknowledgement, Client, CounterReport, DirectionCounters, EventKind, Maximum, Precondition,
+    Rule, Slice, SliceCounters, Tenant,
 };
+use slicewise_units::Way;
 
 /// `lender` is guaranteed 50 Mbit/s; `borrower` may send 10 Mbit/s.
 fn with_slices(client: &Client) -> Slice {
@@ -31,7 +32,7 @@ fn rule() -> Rule {
     Rule {
         from: "lender".to_owned(),
         to: "borrower".to_owned(),
-        direction: Direction::Forward,
+        direction: Way::Forward,
         unused_bps: 40_000_000,
         for_ms: 0,
         weight: Some(8),
@@ -252,7 +253,7 @@ fn a_rule_that_cannot_be_kept_is_refused_with_its_reason() {
                 ..rule()
             },
             Rule {
-                direction: Direction::Backward,
+                direction: Way::Backward,
                 ..rule()
             },
             Rule {

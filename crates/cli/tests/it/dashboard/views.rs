@@ -55,7 +55,7 @@ fn every_view_fits_a_phone_and_a_screen_and_can_be_read_in_light_and_dark() {
             &slicewise_api::Rule {
                 from: "cameras-of-the-building".to_owned(),
                 to: "backup".to_owned(),
-                direction: slicewise_api::Direction::Forward,
+                direction: slicewise_units::Way::Forward,
                 unused_bps: 40_000_000,
                 for_ms: 0,
                 weight: Some(8),
