@@ -8,8 +8,7 @@ use slicewise_dataplane::{Conditioning, NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, Detector, ElephantsParams, FlowQueueParams,
-    GuaranteeRequest, GuaranteedParams, MatchMode, MaximumSpec, PolicyParams, PriorityLevels,
-    RateSpec, SliceParams,
+    GuaranteedParams, MatchMode, MaximumSpec, PolicyParams, PriorityLevels, RateSpec, SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
@@ -152,18 +151,12 @@ pub(crate) fn slice_params(
     terms: &GatewayTerms,
     params: &DirectionParams,
 ) -> Result<SliceParams, String> {
-    let request = terms.guarantee.as_ref().map(|guarantee| GuaranteeRequest {
-        rate: BitRate::new(guarantee.rate_bps),
-        burst: ByteCount::new(guarantee.burst_bytes),
-        delay: guarantee.delay_ns.map(Duration::from_nanos),
-        smallest_frame: ByteCount::new(guarantee.smallest_frame_bytes.unwrap_or(0)),
-    });
     let maximum = terms.maximum.as_ref().map(|maximum| MaximumSpec {
         rate: RateSpec::Absolute(BitRate::new(maximum.rate_bps)),
         burst: Some(BurstSpec::Size(ByteCount::new(maximum.burst_bytes))),
     });
     SliceParams::to_add(
-        request.as_ref(),
+        terms.request(1).as_ref(),
         maximum.as_ref(),
         terms.weight,
         common(params)?,

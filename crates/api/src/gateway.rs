@@ -1,7 +1,8 @@
 //! Messages between a gateway and the controller.
 
-use crate::{FlowTerms, Guarantee, Invalid, LinkAnnouncement, Match, Maximum, Name, check_name};
+use crate::{Invalid, LinkAnnouncement, Match, Name, Terms, check_name};
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
 use utoipa::ToSchema;
 
 /// Most links of one gateway.
@@ -140,17 +141,23 @@ const fn one() -> u32 {
 pub struct GatewayTerms {
     /// Packets of this direction.
     pub matches: Vec<Match>,
-    /// Its guarantee; the delay is for this link alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guarantee: Option<Guarantee>,
-    /// The most it may send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maximum: Option<Maximum>,
-    /// Weight of its share of the excess among the slices of its tenant.
-    pub weight: u32,
-    /// Treatment of its flows.
-    #[serde(default, skip_serializing_if = "FlowTerms::is_default")]
-    pub flows: FlowTerms,
+    /// Terms at this link: the delay of a guarantee is that of this link alone.
+    #[serde(flatten)]
+    pub terms: Terms,
+}
+
+impl Deref for GatewayTerms {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+impl DerefMut for GatewayTerms {
+    fn deref_mut(&mut self) -> &mut Terms {
+        &mut self.terms
+    }
 }
 
 /// A gateway says what it has in force.

@@ -4,6 +4,7 @@ use crate::{FlowTerms, Invalid, Match, Name, check_name, class_map};
 use serde::{Deserialize, Serialize};
 use slicewise_model::{CLASS_DEFAULT, GuaranteeRequest, MaximumParams};
 use slicewise_units::{BitRate, ByteCount, Duration};
+use std::ops::Deref;
 use utoipa::ToSchema;
 
 /// The largest burst, bytes.
@@ -208,23 +209,12 @@ pub struct SliceProblem {
     pub reason: String,
 }
 
-/// A slice as read back.
+/// A slice as read back: it states its tenant and at least one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SliceRecord {
-    /// As in [`Slice`].
-    pub name: String,
-    /// As in [`Slice`].
-    pub tenant: String,
-    /// The links it passes; never empty.
-    pub path: Vec<String>,
-    /// As in [`Slice`].
-    pub matches: Vec<Match>,
-    /// As in [`Slice`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forward: Option<Terms>,
-    /// As in [`Slice`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backward: Option<Terms>,
+    /// As it was asked for.
+    #[serde(flatten)]
+    pub slice: Slice,
     /// Its state.
     pub state: SliceState,
     /// Changes with every change of the slice; the `ETag` is this number in quotes.
@@ -249,18 +239,11 @@ pub struct SliceRecord {
     pub problems: Vec<SliceProblem>,
 }
 
-impl SliceRecord {
-    /// The slice as it would be asked for.
-    #[must_use]
-    pub fn slice(&self) -> Slice {
-        Slice {
-            name: self.name.clone(),
-            tenant: self.tenant.clone(),
-            path: self.path.clone(),
-            matches: self.matches.clone(),
-            forward: self.forward.clone(),
-            backward: self.backward.clone(),
-        }
+impl Deref for SliceRecord {
+    type Target = Slice;
+
+    fn deref(&self) -> &Slice {
+        &self.slice
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     Bounds, DelayChoice, DelayChoices, DirectionCounters, GatewaySlice, GatewayTerms, HopCounters,
     LinkAnnouncement, LinkCounters, LinkCountersRecord, LinkDirection, LinkDirectionRecord,
-    LinkRecord, Slice, SliceCounters, SliceRecord, Terms,
+    LinkRecord, Slice, SliceCounters, Terms,
 };
 use slicewise_units::{BothWays, Way};
 
@@ -64,5 +64,4 @@ ways! {
     LinkRecord: LinkDirectionRecord,
     Slice: Option<Terms>,
     SliceCounters: Option<DirectionCounters>,
-    SliceRecord: Option<Terms>,
 }

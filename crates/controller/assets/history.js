@@ -3,11 +3,11 @@
 import { address, read } from "./api.js";
 import { announce, button, byId, element, prose, write } from "./dom.js";
 import { openDialog } from "./dialogs.js";
-import { flowWords } from "./flow_fields.js";
 import { on } from "./model.js";
-import { count, counted, moment, rate, size, time } from "./quantities.js";
+import { count, counted, moment, rate } from "./quantities.js";
 import { restore } from "./undo.js";
 import { matchWords } from "./slice.js";
+import { termWords } from "./terms.js";
 
 export const title = "History";
 
@@ -106,7 +106,7 @@ function ask(number, newest) {
 function changeWords({ slice, before, after }) {
   const name = element("a", { href: `#/slices/${encodeURIComponent(slice)}` }, slice);
   if (!before && !after) return [slice, " purged"];
-  if (!before) return [name, " created: ", termWords(after)];
+  if (!before) return [name, " created: ", guaranteeWords(after)];
   if (!after) return [slice, " removed"];
   const old = flat(before);
   const now = flat(after);
@@ -120,20 +120,12 @@ function flat(slice) {
   for (const direction of ["forward", "backward"]) {
     const terms = slice[direction];
     if (!terms) continue;
-    const set = (name, value) => {
-      if (value !== null && value !== undefined) found[`${name} ${direction}`] = value;
-    };
-    set("guaranteed rate", terms.guarantee && rate(terms.guarantee.rate_bps));
-    set("burst", terms.guarantee && size(terms.guarantee.burst_bytes));
-    set("delay", terms.guarantee?.delay_ns && time(terms.guarantee.delay_ns));
-    set("maximum rate", terms.maximum && rate(terms.maximum.rate_bps));
-    set("weight", String(terms.weight ?? 1));
-    set("flows", flowWords(terms.flows) || null);
+    for (const [name, words] of termWords(terms)) found[`${name.toLowerCase()} ${direction}`] = words;
   }
   return found;
 }
 
-function termWords(slice) {
+function guaranteeWords(slice) {
   const sides = ["forward", "backward"].filter((direction) => slice[direction]).map((direction) => {
     const { guarantee } = slice[direction];
     return guarantee ? `${rate(guarantee.rate_bps)} ${direction}` : `no guarantee ${direction}`;

@@ -4,12 +4,12 @@ import { delayReasons } from "./admission.js";
 import { Away } from "./api.js";
 import { chart } from "./chart.js";
 import { button, element, facts, mark, write } from "./dom.js";
-import { flowWords } from "./flow_fields.js";
 import { DIRECTIONS, arrow, reasonWords, reasonsOf, stateSign, verdictOf, verdictSign, worst } from "./measured.js";
 import { loadFlows, loadSlice, model, on, pathOf } from "./model.js";
-import { count, moment, percent, perSecond, rate, size, time } from "./quantities.js";
+import { count, moment, percent, perSecond, rate, time } from "./quantities.js";
 import { openRemoveDialog } from "./remove_dialog.js";
 import { openSliceDialog } from "./slice_dialog.js";
+import { TERMS, stated, termWords } from "./terms.js";
 
 const INTERVAL = 1_000;
 /** Time that the charts show, s. */
@@ -109,14 +109,16 @@ function description(slice) {
 }
 
 function termsTable(slice) {
-  const head = ["", "Guaranteed rate", "Burst", "Delay objective", "Bound of delay", "Maximum rate", "Weight", "Flows"];
-  const rows = DIRECTIONS.filter((direction) => slice[direction]).map((direction) => {
-    const { guarantee, maximum, weight, flows } = slice[direction];
+  const directions = DIRECTIONS.filter((direction) => slice[direction]);
+  const words = directions.map((direction) => {
     const bound = slice.bound_ns?.[direction];
-    const cells = [guarantee && rate(guarantee.rate_bps), guarantee && size(guarantee.burst_bytes), guarantee?.delay_ns && time(guarantee.delay_ns), bound && time(bound), maximum && rate(maximum.rate_bps), String(weight ?? 1), flowWords(flows)];
-    return element("tr", {}, element("th", { scope: "row" }, arrow(direction), element("span", { "aria-hidden": "true" }, ` ${direction}`)), cells.map((text, index) => element("td", { "data-label": head[index + 1] }, text || "–")));
+    return Object.fromEntries([...termWords(slice[direction]), ["Bound of delay", bound && time(bound)]]);
   });
-  return element("table", { class: "cards compact" }, element("thead", {}, element("tr", {}, head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, rows));
+  const usual = TERMS.filter((one) => !one.rare || directions.some((direction) => stated(slice[direction], one))).map((one) => one.head ?? one.label);
+  const head = [...usual, "Flows", "Bound of delay"];
+  const rows = directions.map((direction, index) => element("tr", {},
+    element("th", { scope: "row" }, arrow(direction), element("span", { "aria-hidden": "true" }, ` ${direction}`)), head.map((name) => element("td", { "data-label": name }, words[index][name] || "–"))));
+  return element("table", { class: "cards compact" }, element("thead", {}, element("tr", {}, ["", ...head].map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, rows));
 }
 
 const PROTOCOLS = { 1: "ICMP", 6: "TCP", 17: "UDP", 132: "SCTP" };

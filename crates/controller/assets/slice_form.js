@@ -5,7 +5,8 @@ import { flowFields } from "./flow_fields.js";
 import { choice, field, parseName, parsePorts, wholeNumber } from "./fields.js";
 import { DIRECTIONS } from "./measured.js";
 import { model, pathOf } from "./model.js";
-import { NotAQuantity, exactRate, exactSize, exactTime, parseRate, parseSize, parseTime } from "./quantities.js";
+import { NotAQuantity, exactSize } from "./quantities.js";
+import { TERMS, stated } from "./terms.js";
 
 /** Ways to say which packets belong to a slice that few need. */
 const RARE = [
@@ -147,47 +148,47 @@ const WORDS = {
 function termFields(direction, slice, path) {
   const terms = slice?.[direction] ?? null;
   const [word, sign] = WORDS[direction];
-  const text = (value, exact) => (value === null || value === undefined ? "" : exact(value));
-  const quantity = (label, value, parse, exact, placeholder) => field(label, { parse, text: text(value, exact), placeholder });
-  const rate = quantity("Guaranteed rate", terms?.guarantee?.rate_bps, parseRate, exactRate, "10 Mbit/s");
-  const burst = quantity("Burst", terms?.guarantee?.burst_bytes, parseSize, exactSize, "");
-  const delay = quantity("Delay at most", terms?.guarantee?.delay_ns, parseTime, exactTime, "2 ms");
-  const maximum = quantity("Maximum rate", terms?.maximum?.rate_bps, parseRate, exactRate, "no maximum");
-  const maximumBurst = quantity("Maximum burst", terms?.maximum?.burst_bytes, parseSize, exactSize, "");
-  const weight = field("Weight in the excess", { parse: wholeNumber(1, 65_535), text: text(terms?.weight ?? 1, String) });
+  const rows = TERMS.map((one) => {
+    const value = stated(terms, one) ?? null;
+    return { ...one, field: field(one.label, { parse: one.parse, text: value === null ? "" : one.exact(value), placeholder: one.placeholder }) };
+  });
+  const [guarantee, maximum] = ["guarantee", "maximum"].map((part) => Object.fromEntries(rows.filter((one) => one.part === part).map((one) => [one.key, one.field])));
   const flows = flowFields(terms?.flows);
   const on = element("input", { type: "checkbox", id: identity("direction") });
   on.checked = terms !== null || (slice === null && direction === "forward");
-  const fields = element("div", { class: "fields" }, [rate, burst, delay, maximum, maximumBurst, weight].map((one) => one.node));
+  const fields = element("div", { class: "fields" }, rows.map((one) => one.field.node));
   const node = element("fieldset", { class: "terms" },
     element("legend", {}, element("label", { for: on.id }, on, " ", word, " ", element("span", { "aria-hidden": "true" }, sign))), fields, flows.node);
   const show = () => {
     fields.hidden = flows.node.hidden = !on.checked;
     const frame = largestFrame(path.links(), direction);
-    burst.input.placeholder = maximumBurst.input.placeholder = exactSize(usualBurst(frame));
+    guarantee.burst_bytes.input.placeholder = maximum.burst_bytes.input.placeholder = exactSize(usualBurst(frame));
   };
   on.addEventListener("change", show);
   node.addEventListener("focusin", show);
   show();
   return {
     node,
-    first: rate.input,
-    fields: { rate_bps: rate, burst_bytes: burst, delay_ns: delay },
+    first: guarantee.rate_bps.input,
+    fields: guarantee,
     isOn: () => on.checked,
     value() {
       if (!on.checked) return null;
       const usual = usualBurst(largestFrame(path.links(), direction));
-      const found = { weight: weight.value() ?? 1 };
+      const found = {};
+      for (const { part, key, usual: least, field: one } of rows) {
+        const value = one.value() ?? least ?? null;
+        if (value !== null) (part ? (found[part] ??= {}) : found)[key] = value;
+      }
+      const needsRate = (part, fields, text) => {
+        if (part && part.rate_bps === undefined) throw Object.assign(new NotAQuantity(text), { field: fields.rate_bps });
+      };
+      needsRate(found.guarantee, guarantee, "a burst or a delay needs a guaranteed rate");
+      needsRate(found.maximum, maximum, "the burst of a maximum needs a maximum rate");
+      if (found.guarantee) found.guarantee.burst_bytes ??= usual;
+      if (found.maximum) found.maximum.burst_bytes ??= Math.max(usual, found.guarantee?.burst_bytes ?? 0);
       const ofFlows = flows.value();
       if (ofFlows !== null) found.flows = ofFlows;
-      const [guaranteed, objective, most] = [rate.value(), delay.value(), maximum.value()];
-      if (guaranteed === null && (objective !== null || burst.value() !== null)) {
-        throw Object.assign(new NotAQuantity("a burst or a delay needs a guaranteed rate"), { field: rate });
-      }
-      if (guaranteed !== null) found.guarantee = { rate_bps: guaranteed, burst_bytes: burst.value() ?? usual };
-      if (objective !== null) found.guarantee.delay_ns = objective;
-      if (most !== null) found.maximum = { rate_bps: most, burst_bytes: maximumBurst.value() ?? Math.max(usual, found.guarantee?.burst_bytes ?? 0) };
-      else if (maximumBurst.value() !== null) throw Object.assign(new NotAQuantity("the burst of a maximum needs a maximum rate"), { field: maximum });
       return found;
     },
   };

@@ -5,7 +5,7 @@ mod random;
 
 use super::*;
 use crate::store::Record;
-use slicewise_api::{Desired, ElephantTerms, GatewayChange, GatewayTerms, Guarantee, Match};
+use slicewise_api::{Desired, ElephantTerms, GatewayChange, GatewayTerms, Guarantee, Match, Terms};
 use slicewise_live::engine::Engine;
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::{EngineParams, Port};
@@ -37,15 +37,15 @@ fn terms(vlan: u16, kbit: u64, delay_ms: u64) -> GatewayTerms {
             vlan: Some(vlan),
             ..Match::default()
         }],
-        guarantee: (kbit > 0).then_some(Guarantee {
-            rate_bps: kbit * 1_000,
-            burst_bytes: 1_522,
-            delay_ns: Some(delay_ms * 1_000_000),
-            smallest_frame_bytes: None,
-        }),
-        maximum: None,
-        weight: 1,
-        flows: FlowTerms::default(),
+        terms: Terms {
+            guarantee: (kbit > 0).then_some(Guarantee {
+                rate_bps: kbit * 1_000,
+                burst_bytes: 1_522,
+                delay_ns: Some(delay_ms * 1_000_000),
+                smallest_frame_bytes: None,
+            }),
+            ..Terms::default()
+        },
     }
 }
 

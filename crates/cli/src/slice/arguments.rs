@@ -1,6 +1,8 @@
 //! Options of `slicewise slice`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum, value_parser,
+};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -126,9 +128,7 @@ pub struct DefinitionOptions {
     #[arg(long = "match", value_name = "FIELDS")]
     pub matches: Vec<String>,
     #[command(flatten)]
-    pub forward: ForwardOptions,
-    #[command(flatten)]
-    pub backward: BackwardOptions,
+    pub terms: TermsOptions,
     /// Take a direction away.
     #[arg(long, value_enum, value_name = "DIRECTION")]
     pub without: Option<DirectionName>,
@@ -143,59 +143,80 @@ pub enum DirectionName {
     Backward,
 }
 
-/// Terms of the forward direction.
-#[derive(Debug, Args)]
-pub struct ForwardOptions {
-    /// Guaranteed rate, as "10 Mbit/s".
-    #[arg(long, value_name = "RATE")]
-    pub rate: Option<OrNone<BitRate>>,
-    /// Guaranteed burst, as "15 kB" [default: two of the largest frames of the links].
-    #[arg(long, value_name = "SIZE")]
-    pub burst: Option<ByteCount>,
-    /// Delay objective from end to end, as "2 ms".
-    #[arg(long, value_name = "TIME")]
-    pub delay: Option<OrNone<Duration>>,
-    /// Smallest frame: smaller ones are charged as this, so that less of a link that counts preambles has to be reserved.
-    #[arg(long, value_name = "SIZE")]
-    pub smallest_frame: Option<ByteCount>,
-    /// The most it may send, as "20 Mbit/s".
-    #[arg(long, value_name = "RATE")]
-    pub maximum: Option<OrNone<BitRate>>,
-    /// Burst of the maximum [default: the guaranteed burst, or two of the largest frames].
-    #[arg(long, value_name = "SIZE")]
-    pub maximum_burst: Option<ByteCount>,
-    /// Weight of its share of the excess.
-    #[arg(long, value_name = "N")]
-    pub weight: Option<u32>,
+/// Terms of both directions.
+#[derive(Debug)]
+pub struct TermsOptions {
+    pub forward: TermOptions,
+    /// The backward direction gets what `forward` says, except for what `backward` says.
+    pub both: bool,
+    pub backward: TermOptions,
 }
 
-/// Terms of the backward direction.
-#[derive(Debug, Args)]
-pub struct BackwardOptions {
-    /// Promise the same in the backward direction, except for what the following options say.
-    #[arg(long)]
-    pub both: bool,
-    /// Guaranteed rate of the backward direction.
-    #[arg(long, value_name = "RATE")]
-    pub backward_rate: Option<OrNone<BitRate>>,
-    /// Its burst.
-    #[arg(long, value_name = "SIZE")]
-    pub backward_burst: Option<ByteCount>,
-    /// Its delay objective.
-    #[arg(long, value_name = "TIME")]
-    pub backward_delay: Option<OrNone<Duration>>,
-    /// Its smallest frame.
-    #[arg(long, value_name = "SIZE")]
-    pub backward_smallest_frame: Option<ByteCount>,
-    /// The most it may send in the backward direction.
-    #[arg(long, value_name = "RATE")]
-    pub backward_maximum: Option<OrNone<BitRate>>,
-    /// Its burst.
-    #[arg(long, value_name = "SIZE")]
-    pub backward_maximum_burst: Option<ByteCount>,
-    /// Its weight.
-    #[arg(long, value_name = "N")]
-    pub backward_weight: Option<u32>,
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// Defines the options of both directions: field, type, name, value and help of each, forward and backward.
+macro_rules! term_options {
+    ($($field:ident: $type:ty, $name:literal, $value:literal, $forward:literal, $backward:literal;)*) => {
+        /// Terms of a direction, as far as options state them.
+        #[derive(Debug, Clone, Copy, Default)]
+        pub struct TermOptions {
+            $(pub $field: Option<$type>,)*
+        }
+
+        impl TermOptions {
+            /// Returns these, and where they say nothing, `other`.
+            pub fn or(self, other: Self) -> Self {
+                Self { $($field: self.$field.or(other.$field),)* }
+            }
+
+            pub const fn says_nothing(&self) -> bool {
+                true $(&& self.$field.is_none())*
+            }
+        }
+
+        impl Args for TermsOptions {
+            fn augment_args(command: Command) -> Command {
+                let both = Arg::new("both").long("both").action(ArgAction::SetTrue);
+                let both = both.help("Promise the same in the backward direction, except for what the following options say");
+                command
+                    $(.arg(option($name, $value, $forward).value_parser(value_parser!($type))))*
+                    .arg(both)
+                    $(.arg(option(concat!("backward-", $name), $value, $backward).value_parser(value_parser!($type))))*
+            }
+
+            fn augment_args_for_update(command: Command) -> Command {
+                Self::augment_args(command)
+            }
+        }
+
+        impl FromArgMatches for TermsOptions {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                Ok(Self {
+                    forward: TermOptions { $($field: matches.get_one($name).copied(),)* },
+                    both: matches.get_flag("both"),
+                    backward: TermOptions { $($field: matches.get_one(concat!("backward-", $name)).copied(),)* },
+                })
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    };
+}
+
+term_options! {
+    rate: OrNone<BitRate>, "rate", "RATE", "Guaranteed rate, as \"10 Mbit/s\"", "Guaranteed rate of the backward direction";
+    burst: ByteCount, "burst", "SIZE", "Guaranteed burst, as \"15 kB\" [default: two of the largest frames of the links]", "Its burst";
+    delay: OrNone<Duration>, "delay", "TIME", "Delay objective from end to end, as \"2 ms\"", "Its delay objective";
+    smallest_frame: ByteCount, "smallest-frame", "SIZE",
+        "Smallest frame: smaller ones are charged as this, so that less of a link that counts preambles has to be reserved", "Its smallest frame";
+    maximum: OrNone<BitRate>, "maximum", "RATE", "The most it may send, as \"20 Mbit/s\"", "The most it may send in the backward direction";
+    maximum_burst: ByteCount, "maximum-burst", "SIZE", "Burst of the maximum [default: the guaranteed burst, or two of the largest frames]", "Its burst";
+    weight: u32, "weight", "N", "Weight of its share of the excess", "Its weight";
 }
 
 /// A quantity, or `none` to take it away.

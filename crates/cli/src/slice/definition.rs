@@ -1,10 +1,9 @@
 //! A slice as the options and a file define it.
 
-use super::arguments::{BackwardOptions, DefinitionOptions, DirectionName, ForwardOptions, OrNone};
+use super::arguments::{DefinitionOptions, DirectionName, OrNone, TermOptions, TermsOptions};
 use crate::Failure;
 use slicewise_api::{Guarantee, LinkRecord, Match, Maximum, Slice, SliceRecord, Terms};
 use slicewise_study::code_point;
-use slicewise_units::{BitRate, ByteCount, Duration};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -22,7 +21,7 @@ pub fn define(
             name: options.name.clone(),
             ..read(file)?
         },
-        (None, Some(record)) => record.slice(),
+        (None, Some(record)) => record.slice.clone(),
         (None, None) => Slice {
             name: options.name.clone(),
             tenant: String::new(),
@@ -73,12 +72,15 @@ fn define_terms(
         frame(|link| link.forward.largest_frame_bytes),
         frame(|link| link.backward.largest_frame_bytes),
     ];
-    let forward = WantedTerms::from(&options.forward);
-    let own = WantedTerms::from(&options.backward);
-    let backward = if options.backward.both {
-        own.or(&forward)
+    let TermsOptions {
+        forward,
+        both,
+        backward,
+    } = &options.terms;
+    let backward = if *both {
+        backward.or(*forward)
     } else {
-        own
+        *backward
     };
     forward.apply(&mut slice.forward, usual[0], "--")?;
     backward.apply(&mut slice.backward, usual[1], "--backward-")?;
@@ -93,70 +95,7 @@ fn define_terms(
 /// The largest frame where no link says one: of Ethernet, without FCS.
 const USUAL_FRAME_BYTES: u64 = 1514;
 
-/// Options for one direction.
-#[derive(Debug, Clone, Copy)]
-struct WantedTerms {
-    rate: Option<OrNone<BitRate>>,
-    burst: Option<ByteCount>,
-    delay: Option<OrNone<Duration>>,
-    smallest_frame: Option<ByteCount>,
-    maximum: Option<OrNone<BitRate>>,
-    maximum_burst: Option<ByteCount>,
-    weight: Option<u32>,
-}
-
-impl From<&ForwardOptions> for WantedTerms {
-    fn from(options: &ForwardOptions) -> Self {
-        Self {
-            rate: options.rate,
-            burst: options.burst,
-            delay: options.delay,
-            smallest_frame: options.smallest_frame,
-            maximum: options.maximum,
-            maximum_burst: options.maximum_burst,
-            weight: options.weight,
-        }
-    }
-}
-
-impl From<&BackwardOptions> for WantedTerms {
-    fn from(options: &BackwardOptions) -> Self {
-        Self {
-            rate: options.backward_rate,
-            burst: options.backward_burst,
-            delay: options.backward_delay,
-            smallest_frame: options.backward_smallest_frame,
-            maximum: options.backward_maximum,
-            maximum_burst: options.backward_maximum_burst,
-            weight: options.backward_weight,
-        }
-    }
-}
-
-impl WantedTerms {
-    /// These, and where they say nothing, `other`.
-    fn or(self, other: &Self) -> Self {
-        Self {
-            rate: self.rate.or(other.rate),
-            burst: self.burst.or(other.burst),
-            delay: self.delay.or(other.delay),
-            smallest_frame: self.smallest_frame.or(other.smallest_frame),
-            maximum: self.maximum.or(other.maximum),
-            maximum_burst: self.maximum_burst.or(other.maximum_burst),
-            weight: self.weight.or(other.weight),
-        }
-    }
-
-    const fn says_nothing(&self) -> bool {
-        self.rate.is_none()
-            && self.burst.is_none()
-            && self.delay.is_none()
-            && self.smallest_frame.is_none()
-            && self.maximum.is_none()
-            && self.maximum_burst.is_none()
-            && self.weight.is_none()
-    }
-
+impl TermOptions {
     /// Put these into `terms`. `usual` is the burst where none is given; `prefix` that of the options.
     fn apply(&self, terms: &mut Option<Terms>, usual: u64, prefix: &str) -> Result<(), Failure> {
         if self.says_nothing() {
@@ -269,7 +208,7 @@ fn read(file: &Path) -> Result<Slice, Failure> {
     let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
     if value.get("state").is_some() {
         let record: SliceRecord = serde_json::from_value(value).map_err(wrong)?;
-        return Ok(record.slice());
+        return Ok(record.slice);
     }
     serde_json::from_value(value).map_err(wrong)
 }
@@ -277,6 +216,7 @@ fn read(file: &Path) -> Result<Slice, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use slicewise_units::{BitRate, ByteCount};
 
     #[test]
     fn a_match_says_what_is_wrong_with_it() {
@@ -297,27 +237,18 @@ mod tests {
 
     #[test]
     fn a_burst_without_a_rate_is_refused_and_the_default_is_two_frames() {
-        let nothing = WantedTerms {
-            rate: None,
-            burst: None,
-            delay: None,
-            smallest_frame: None,
-            maximum: None,
-            maximum_burst: None,
-            weight: None,
-        };
-        let burst = WantedTerms {
+        let burst = TermOptions {
             burst: Some(ByteCount::new(1)),
-            ..nothing
+            ..TermOptions::default()
         };
         let error = burst.apply(&mut None, 3028, "--backward-").unwrap_err();
         assert_eq!(
             error.to_string(),
             "`--backward-burst` needs a rate: add `--backward-rate RATE`"
         );
-        let rate = WantedTerms {
+        let rate = TermOptions {
             rate: Some(OrNone::Some(BitRate::new(9))),
-            ..nothing
+            ..TermOptions::default()
         };
         let mut terms = None;
         rate.apply(&mut terms, 3028, "--").unwrap();

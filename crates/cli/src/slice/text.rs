@@ -7,7 +7,7 @@ use slicewise_api::{
     Match, OfferAnswer, Problem, SliceCountersRecord, SliceRecord, SliceState, Terms, Versioned,
 };
 use slicewise_stats::words;
-use slicewise_units::{BitRate, ByteCount, Duration, Rounded as _};
+use slicewise_units::{BitRate, ByteCount, Duration, Rounded as _, Way};
 
 /// The list as a table; `total` slices could be listed.
 pub fn list(slices: &[SliceRecord], total: Option<u64>) -> String {
@@ -144,16 +144,12 @@ fn terms_table(record: &SliceRecord) -> Table {
         "Maximum",
         "Weight",
     ]);
-    let bounds = record.bound_ns;
-    for (name, terms, bound) in [
-        ("forward", &record.forward, bounds.forward),
-        ("backward", &record.backward, bounds.backward),
-    ] {
+    for (way, (terms, bound)) in record.ways().zip(record.bound_ns.ways()) {
         let Some(terms) = terms else { continue };
         let guarantee = terms.guarantee;
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
         table.add_row([
-            name.to_owned(),
+            way.to_string(),
             or_none(guarantee.map(|one| rate(one.rate_bps).to_string())),
             or_none(guarantee.map(|one| ByteCount::new(one.burst_bytes).to_string())),
             or_none(
@@ -181,17 +177,16 @@ fn counters_table(hops: &[HopCounters]) -> Table {
         "Dropped",
     ]);
     for hop in hops {
-        let directions = [("forward", &hop.forward), ("backward", &hop.backward)];
-        for (name, counters) in directions {
+        for (way, counters) in hop.ways() {
             if let Some(counters) = counters {
-                table.add_row(counters_row(hop, name, counters));
+                table.add_row(counters_row(hop, way, counters));
             }
         }
     }
     table
 }
 
-fn counters_row(hop: &HopCounters, direction: &str, counters: &DirectionCounters) -> Vec<Cell> {
+fn counters_row(hop: &HopCounters, way: Way, counters: &DirectionCounters) -> Vec<Cell> {
     let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let bits = u128::from(counters.sent_bytes) * 8 * 1_000_000_000;
     let sent = bits / u128::from(hop.interval_ns.max(1));
@@ -213,7 +208,7 @@ fn counters_row(hop: &HopCounters, direction: &str, counters: &DirectionCounters
     };
     vec![
         Cell::new(&hop.gateway),
-        Cell::new(direction),
+        Cell::new(way),
         number(sent.rounded_down().to_string()),
         number(counters.waiting_frames.to_string()),
         delay(|delay| delay.p50),
@@ -239,13 +234,8 @@ pub fn put(answer: &Versioned<SliceRecord>) -> String {
 
 /// Why delays that were not stated are what they are: a line for each direction.
 fn reasons(choices: Option<&DelayChoices>) -> String {
-    let directions = choices.into_iter().flat_map(|choices| {
-        [
-            ("forward", &choices.forward),
-            ("backward", &choices.backward),
-        ]
-    });
-    let line = |(name, choice): (&str, &Option<DelayChoice>)| {
+    let ways = choices.into_iter().flat_map(DelayChoices::ways);
+    let line = |(way, choice): (Way, &Option<DelayChoice>)| {
         let choice = choice.as_ref()?;
         let default = time(choice.default_ns);
         let why = match choice.reason {
@@ -257,16 +247,16 @@ fn reasons(choices: Option<&DelayChoices>) -> String {
                 "the smallest that fitted when it was admitted, or the one from before a change, not the default of {default} (burst / rate, within the delays of the links)"
             ),
         };
-        Some(format!("\n{name}: no delay was stated, so it is {why}"))
+        Some(format!("\n{way}: no delay was stated, so it is {why}"))
     };
-    directions.filter_map(line).collect()
+    ways.filter_map(line).collect()
 }
 
 /// ": delayed by at most 2 ms forward, 5 ms backward".
 fn bounds(bounds: &Bounds) -> String {
-    let known: Vec<String> = [("forward", bounds.forward), ("backward", bounds.backward)]
-        .into_iter()
-        .filter_map(|(name, bound)| bound.map(|bound| format!("{} {name}", time(bound))))
+    let ways = bounds.ways().into_iter();
+    let known: Vec<String> = ways
+        .filter_map(|(way, bound)| bound.map(|bound| format!("{} {way}", time(bound))))
         .collect();
     if known.is_empty() {
         String::new()

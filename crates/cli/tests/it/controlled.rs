@@ -263,7 +263,7 @@ impl Setup {
         Some(
             page.items
                 .into_iter()
-                .map(|record| (record.name, record.state))
+                .map(|record| (record.slice.name, record.state))
                 .collect(),
         )
     }

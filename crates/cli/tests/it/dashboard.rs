@@ -295,7 +295,7 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     browser.press(&ENTER.to_string());
     browser.wait_for_text("silver is created.");
     let taken = controller.client().slice("silver").unwrap();
-    let rate_bps = taken.forward.unwrap().guarantee.unwrap().rate_bps;
+    let rate_bps = taken.slice.forward.unwrap().guarantee.unwrap().rate_bps;
     assert!((10_000_000..60_000_000).contains(&rate_bps), "{rate_bps}");
 
     browser.tab_to("History");

@@ -1,14 +1,13 @@
 //! Tenants, tokens, and the audit log.
 
 use super::Shared;
-use super::answer::{Replied, carry_out, json, of_store};
+use super::answer::{Replied, change, json};
 use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::permit::{Administrator, Reader};
 use crate::administration as store;
 use crate::refusal::Refusal;
 use crate::sql::Answer;
-use crate::store::work;
 use axum::extract::State;
 use serde::Deserialize;
 use slicewise_api::{
@@ -19,14 +18,8 @@ use utoipa::IntoParams;
 /// Every tenant, with its quota and what it uses.
 #[utoipa::path(get, path = "/v1/tenants", tag = "administration", responses((status = 200, description = "Tenants.", body = Vec<TenantRecord>), Problems))]
 pub(super) async fn tenants(State(app): State<Shared>, Reader(actor): Reader) -> Replied {
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
-    let found = store::tenants(&mut connection, &actor).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    let mut connection = app.store.pool().acquire().await?;
+    json(&store::tenants(&mut connection, &actor).await?)
 }
 
 /// One tenant.
@@ -38,14 +31,8 @@ pub(super) async fn tenant(
     Named(name): Named,
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
-    let found = store::tenant(&mut connection, &actor, &name).await;
-    let found = found.map_err(|error| of_store(&error))?;
+    let mut connection = app.store.pool().acquire().await?;
+    let found = store::tenant(&mut connection, &actor, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("tenant", &name))?)
 }
 
@@ -64,13 +51,10 @@ pub(super) async fn put_tenant(
     }: Json<Tenant>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let (is_new, record) = store::put_tenant(tx, &actor.name, &name, &tenant).await?;
-            Answer::json(if is_new { 201 } else { 200 }, &record)
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        let (is_new, record) = store::put_tenant(tx, &actor.name, &name, &tenant).await?;
+        Answer::json(if is_new { 201 } else { 200 }, &record)
+    })
 }
 
 /// Remove a tenant that has no slices and no tokens.
@@ -84,26 +68,17 @@ pub(super) async fn remove_tenant(
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            store::remove_tenant(tx, &name).await?;
-            Ok(Answer::empty())
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        store::remove_tenant(tx, &name).await?;
+        Ok(Answer::empty())
+    })
 }
 
 /// Every token, without its secret.
 #[utoipa::path(get, path = "/v1/tokens", tag = "administration", responses((status = 200, description = "Tokens.", body = Vec<TokenRecord>), Problems))]
 pub(super) async fn tokens(State(app): State<Shared>, Administrator(_): Administrator) -> Replied {
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
-    let found = store::tokens(&mut connection).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    let mut connection = app.store.pool().acquire().await?;
+    json(&store::tokens(&mut connection).await?)
 }
 
 /// Make a token. It is shown this one time; the store keeps a hash of it. From the first token on, every request under `/v1` and `/metrics` needs one:
@@ -118,13 +93,10 @@ pub(super) async fn add_token(
 ) -> Replied {
     // The answer to a key would keep the token itself.
     let request = asked.without_key(&actor)?;
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let created = store::add_token(tx, &actor.name, &new).await?;
-            Answer::json(201, &created)
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        let created = store::add_token(tx, &actor.name, &new).await?;
+        Answer::json(201, &created)
+    })
 }
 
 /// Revoke a token.
@@ -138,13 +110,10 @@ pub(super) async fn remove_token(
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("token", &name))?;
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            store::remove_token(tx, &name).await?;
-            Ok(Answer::empty())
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        store::remove_token(tx, &name).await?;
+        Ok(Answer::empty())
+    })
 }
 
 /// Which entries.
@@ -165,12 +134,6 @@ pub(super) async fn audit(
     Administrator(_): Administrator,
     Parameters(asked): Parameters<AuditParameters>,
 ) -> Replied {
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
-    let page = store::audit(&mut connection, asked.after.unwrap_or(0)).await;
-    json(&page.map_err(|error| of_store(&error))?)
+    let mut connection = app.store.pool().acquire().await?;
+    json(&store::audit(&mut connection, asked.after.unwrap_or(0)).await?)
 }

@@ -20,6 +20,19 @@ pub(super) async fn carry_out(app: &Shared, request: Request, work: Box<dyn Work
     Ok(answer.into_response())
 }
 
+/// Has the writer carry out a block with a transaction, and answers with what it returns.
+macro_rules! change {
+    ($app:expr, $request:expr, |$tx:ident| $work:block) => {
+        $crate::http::answer::carry_out(
+            &$app,
+            $request,
+            $crate::store::work(move |$tx| Box::pin(async move $work)),
+        )
+        .await
+    };
+}
+pub(super) use change;
+
 /// Why a request was refused that the audit log does not have yet.
 #[derive(Debug, Clone)]
 pub(super) struct NotAudited(pub(super) String);
@@ -81,20 +94,23 @@ fn with_type(status: StatusCode, kind: &'static str, body: String) -> Response {
 pub(super) fn json(value: &impl Serialize) -> Replied {
     match serde_json::to_string(value) {
         Ok(body) => Ok(with_type(StatusCode::OK, "application/json", body)),
-        Err(error) => Err(of_store(&sqlx::Error::Encode(Box::new(error)))),
+        Err(error) => Err(sqlx::Error::Encode(Box::new(error)).into()),
     }
 }
 
-/// What reading failed with.
-pub(super) fn of_store(error: &sqlx::Error) -> Refusal {
-    log::warn("store_failed", &[("reason", error)]);
-    Refusal::store(error)
+/// Logs what reading failed with.
+impl From<sqlx::Error> for Refusal {
+    fn from(error: sqlx::Error) -> Self {
+        log::warn("store_failed", &[("reason", &error)]);
+        Self::store(&error)
+    }
 }
 
-/// What reading failed with.
-pub(super) fn failed(failed: Failed) -> Refusal {
-    match failed {
-        Failed::Refused(refusal) => *refusal,
-        Failed::Store(error) => of_store(&error),
+impl From<Failed> for Refusal {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Refused(refusal) => *refusal,
+            Failed::Store(error) => error.into(),
+        }
     }
 }

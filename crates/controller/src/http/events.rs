@@ -1,7 +1,7 @@
 //! Events, as lists and as a stream (Server-Sent Events).
 
 use super::Shared;
-use super::answer::{Replied, json, of_store};
+use super::answer::{Replied, json};
 use super::described::Problems;
 use super::extract::Parameters;
 use super::guard::{Proof, is_stream};
@@ -64,19 +64,14 @@ pub(super) async fn events(
     if is_stream(&headers) {
         return stream_of(app, actor, proof, asked.after, &headers).await;
     }
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
+    let mut connection = app.store.pool().acquire().await?;
     let page = match asked.newest {
         Some(count) => {
             events::newest(&mut connection, &actor, page(Some(count), 0, PAGE_MAX)?).await
         }
         None => events::list(&mut connection, &actor, asked.after.unwrap_or(0), limit).await,
     };
-    json(&page.map_err(|error| of_store(&error))?)
+    json(&page?)
 }
 
 struct Streaming {
@@ -109,8 +104,7 @@ async fn stream_of(
             }
         },
     };
-    let newest = app.store.refresh().await;
-    let newest = newest.map_err(|error| of_store(&error))?.event;
+    let newest = app.store.refresh().await?.event;
     // A number that the store has not given yet is one of before a backup was restored: such a stream would be silent until it is reached.
     let after = last.map_or(newest, |last| last.min(newest));
     let streaming = Streaming {

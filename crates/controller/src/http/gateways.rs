@@ -1,7 +1,7 @@
 //! Links, counters, and what gateways ask and say.
 
 use super::Shared;
-use super::answer::{Replied, carry_out, failed, json, of_store};
+use super::answer::{Replied, change, json};
 use super::described::{GatewayHeaders, IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named, Parameters};
 use super::guard::Proof;
@@ -34,9 +34,8 @@ const TOUCH: Duration = Duration::from_secs(CONNECTED.as_secs() / 3);
 /// Every link.
 #[utoipa::path(get, path = "/v1/links", tag = "links", responses((status = 200, description = "Links.", body = Vec<LinkRecord>), Problems))]
 pub(super) async fn links(State(app): State<Shared>, Reader(_): Reader) -> Replied {
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let found = known::links(&mut transaction).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    let mut transaction = app.store.read().await?;
+    json(&known::links(&mut transaction).await?)
 }
 
 /// One link: what is promised and what is left.
@@ -48,9 +47,8 @@ pub(super) async fn link(
     Named(name): Named,
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let found = known::link(&mut transaction, &name).await;
-    let found = found.map_err(|error| of_store(&error))?;
+    let mut transaction = app.store.read().await?;
+    let found = known::link(&mut transaction, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
 }
 
@@ -63,8 +61,7 @@ pub(super) async fn link_counters(
     Named(name): Named,
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
-    let found = known::link_counters(&app.store, &app.counters, &actor, &name).await;
-    let found = found.map_err(|error| of_store(&error))?;
+    let found = known::link_counters(&app.store, &app.counters, &actor, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
 }
 
@@ -91,15 +88,8 @@ pub(super) async fn slice_counters(
 ) -> Replied {
     visible(&app, &actor, &name).await?;
     let flows = asked.flows.unwrap_or(false);
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
-    let hops = Hop::load(&mut connection, &name)
-        .await
-        .map_err(|error| of_store(&error))?;
+    let mut connection = app.store.pool().acquire().await?;
+    let hops = Hop::load(&mut connection, &name).await?;
     drop(connection);
     if flows
         && app
@@ -118,8 +108,7 @@ pub(super) async fn slice_counters(
             .change(Request::unlogged(&actor), work)
             .await?;
     }
-    let found = known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    json(&known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await?)
 }
 
 /// Slices whose counters are read together, at most.
@@ -154,16 +143,14 @@ pub(super) async fn several_counters(
             "`slices` has {count} names: expected at most {SLICES_MAX}"
         )));
     }
-    let found = known::counters_of_several(&app.store, &app.counters, &actor, &names).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    json(&known::counters_of_several(&app.store, &app.counters, &actor, &names).await?)
 }
 
 /// Every gateway.
 #[utoipa::path(get, path = "/v1/gateways", tag = "gateways", responses((status = 200, description = "Gateways.", body = Vec<GatewayRecord>), Problems))]
 pub(super) async fn gateways(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let found = known::gateways(&mut transaction).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    let mut transaction = app.store.read().await?;
+    json(&known::gateways(&mut transaction).await?)
 }
 
 /// A gateway announces its links. Refused with 409: links that do not hold what is promised of them, a left-out link that slices pass, a link of another
@@ -224,13 +211,10 @@ pub(super) async fn forget(
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            known::forget_gateway(tx, &name).await?;
-            Ok(Answer::empty())
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        known::forget_gateway(tx, &name).await?;
+        Ok(Answer::empty())
+    })
 }
 
 /// From where, and for how long.
@@ -273,7 +257,7 @@ pub(super) async fn desired(
     loop {
         watch.borrow_and_update();
         let found = known::desired(&app.store, &name, &instance, after).await;
-        let found = found.map_err(failed)?;
+        let found = found?;
         // Nothing that was committed after the token was revoked is told.
         still_good(&app, &proof).await?;
         if known::is_news(&found, after) || Instant::now() >= deadline {
@@ -290,10 +274,8 @@ pub(super) async fn desired(
 }
 
 async fn still_good(app: &Shared, proof: &Proof) -> Result<(), Refusal> {
-    let mut connection = app.store.pool().acquire().await;
-    let connection = connection.as_mut().map_err(|error| of_store(error))?;
-    let is_good = proof.is_good(connection).await;
-    match is_good.map_err(|error| of_store(&error))? {
+    let mut connection = app.store.pool().acquire().await?;
+    match proof.is_good(&mut connection).await? {
         true => Ok(()),
         false => Err(Refusal::unauthorized(
             "this token was revoked while the gateway waited",
@@ -326,13 +308,10 @@ pub(super) async fn acknowledge(
     Json { value: said, .. }: Json<Acknowledgement>,
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
-    let work = work(move |tx| {
-        Box::pin(async move {
-            known::acknowledge(tx, &name, &instance, &said).await?;
-            Ok(Answer::empty())
-        })
-    });
-    carry_out(&app, Request::unlogged(&actor), work).await
+    change!(app, Request::unlogged(&actor), |tx| {
+        known::acknowledge(tx, &name, &instance, &said).await?;
+        Ok(Answer::empty())
+    })
 }
 
 /// A gateway reports what it counted since its last report.

@@ -182,7 +182,7 @@ async fn in_time(
         return admitted(app, request, next, asker).await;
     }
     let done = tokio::time::timeout(PATIENCE, admitted(app, request, next, asker)).await;
-    done.unwrap_or_else(|_| Err(super::answer::of_store(&sqlx::Error::PoolTimedOut)))
+    done.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
 }
 
 async fn admitted(
@@ -270,11 +270,10 @@ async fn authenticated(
     headers: &HeaderMap,
     peer: &str,
 ) -> Result<Actor, Refusal> {
-    let store = |error: sqlx::Error| super::answer::of_store(&error);
     if headers.contains_key(header::AUTHORIZATION) {
-        let mut connection = app.store.pool().acquire().await.map_err(store)?;
+        let mut connection = app.store.pool().acquire().await?;
         let found = match bearer(headers) {
-            Some(token) => holder(&mut connection, token).await.map_err(store)?,
+            Some(token) => holder(&mut connection, token).await?,
             None => None,
         };
         return match found {
@@ -290,8 +289,8 @@ async fn authenticated(
         };
     }
     app.limits.try_ask(&format!("from {peer}"))?;
-    let mut connection = app.store.pool().acquire().await.map_err(store)?;
-    if !app.is_loopback || has_tokens(&mut connection).await.map_err(store)? {
+    let mut connection = app.store.pool().acquire().await?;
+    if !app.is_loopback || has_tokens(&mut connection).await? {
         let detail =
             "send `Authorization: Bearer TOKEN`; `slicewise controller token add` makes tokens";
         return Err(Refusal::unauthorized(detail));

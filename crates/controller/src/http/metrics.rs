@@ -2,8 +2,8 @@
 
 use crate::sql::RowExt;
 use crate::store::{Store, Totals};
-use slicewise_api::LinkRecord;
-use std::fmt::Write as _;
+use slicewise_api::{LinkDirectionRecord, LinkRecord};
+use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -44,85 +44,67 @@ pub(super) async fn text(
     links: &[LinkRecord],
 ) -> Result<String, sqlx::Error> {
     let mut out = Out::default();
-    out.head(
-        "slicewise_controller_answers",
-        "counter",
-        "Answers to requests.",
-    );
-    for (kind, count) in metrics.answers.iter().enumerate().skip(1) {
-        let count = count.load(Ordering::Relaxed);
-        out.line(&format!(
-            "slicewise_controller_answers_total{{status=\"{kind}xx\"}} {count}"
-        ));
-    }
+    let answers = metrics.answers.iter().enumerate().skip(1);
+    let answers = answers.map(|(kind, count)| (format!("status=\"{kind}xx\""), loaded(count)));
+    out.metric("answers", COUNTER, "Answers to requests.", answers);
     times(&mut out, metrics);
     writer(&mut out, store.writer().totals());
-    out.head("slicewise_controller_slices", "gauge", "Slices.");
     let select =
         sqlx::query("SELECT state, COUNT(*) AS slices FROM slices GROUP BY state ORDER BY state");
-    for row in select.fetch_all(store.pool()).await? {
-        let (state, count) = (row.text("state")?, row.integer("slices")?);
-        out.line(&format!(
-            "slicewise_controller_slices{{state=\"{state}\"}} {count}"
-        ));
-    }
+    let rows = select.fetch_all(store.pool()).await?;
+    let slices = rows.iter().map(|row| {
+        let labels = format!("state=\"{}\"", row.text("state")?);
+        Ok((labels, row.integer("slices")?))
+    });
+    let slices: Vec<_> = slices.collect::<Result<_, sqlx::Error>>()?;
+    out.metric("slices", GAUGE, "Slices.", slices);
     if let Some(findings) = store.findings() {
-        out.head(
-            "slicewise_controller_store_findings",
-            "gauge",
-            "Contradictions that the check at the start found in the store.",
-        );
-        out.line(&format!("slicewise_controller_store_findings {findings}"));
+        let help = "Contradictions that the check at the start found in the store.";
+        out.metric("store_findings", GAUGE, help, one(findings));
     }
     let row = sqlx::query("SELECT generation, event FROM state WHERE id = 1")
         .fetch_one(store.pool())
         .await?;
     let generation = row.integer("generation")?;
-    out.head(
-        "slicewise_controller_generation",
-        "gauge",
-        "The last generation.",
-    );
-    out.line(&format!("slicewise_controller_generation {generation}"));
-    out.head(
-        "slicewise_controller_gateway_behind",
-        "gauge",
-        "Generations that a gateway has not acknowledged.",
-    );
-    let select =
-        sqlx::query("SELECT name, acknowledged, connected, problem FROM gateways ORDER BY name");
-    let gateways = select.fetch_all(store.pool()).await?;
-    for row in &gateways {
-        let (name, behind) = (row.text("name")?, generation - row.integer("acknowledged")?);
-        out.line(&format!(
-            "slicewise_controller_gateway_behind{{gateway=\"{name}\"}} {behind}"
-        ));
-    }
-    out.head(
-        "slicewise_controller_gateway_connected",
-        "gauge",
-        "Whether a gateway asks for its state.",
-    );
-    for row in &gateways {
-        let (name, connected) = (row.text("name")?, row.integer("connected")?);
-        out.line(&format!(
-            "slicewise_controller_gateway_connected{{gateway=\"{name}\"}} {connected}"
-        ));
-    }
-    out.head(
-        "slicewise_controller_gateway_refused",
-        "gauge",
-        "Whether the last announcement of a gateway was refused: its links, or the store that it follows.",
-    );
-    for row in &gateways {
-        let (name, problem) = (row.text("name")?, row.maybe_text("problem")?);
-        let refused = i32::from(problem.is_some());
-        out.line(&format!(
-            "slicewise_controller_gateway_refused{{gateway=\"{name}\"}} {refused}"
-        ));
-    }
+    out.metric("generation", GAUGE, "The last generation.", one(generation));
+    gateways(&mut out, store, generation).await?;
     of_links(&mut out, links);
     Ok(out.end())
+}
+
+async fn gateways(out: &mut Out, store: &Store, generation: i64) -> Result<(), sqlx::Error> {
+    let select =
+        sqlx::query("SELECT name, acknowledged, connected, problem FROM gateways ORDER BY name");
+    let rows = select.fetch_all(store.pool()).await?;
+    let gateways = rows.iter().map(|row| {
+        let labels = format!("gateway=\"{}\"", row.text("name")?);
+        let refused = i64::from(row.maybe_text("problem")?.is_some());
+        let behind = generation - row.integer("acknowledged")?;
+        Ok((labels, [behind, row.integer("connected")?, refused]))
+    });
+    let gateways: Vec<_> = gateways.collect::<Result<_, sqlx::Error>>()?;
+    for (index, (name, help)) in [
+        (
+            "gateway_behind",
+            "Generations that a gateway has not acknowledged.",
+        ),
+        (
+            "gateway_connected",
+            "Whether a gateway asks for its state.",
+        ),
+        (
+            "gateway_refused",
+            "Whether the last announcement of a gateway was refused: its links, or the store that it follows.",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let samples = gateways.iter();
+        let samples = samples.map(|(labels, values)| (labels.clone(), values[index]));
+        out.metric(name, GAUGE, help, samples);
+    }
+    Ok(())
 }
 
 fn times(out: &mut Out, metrics: &Metrics) {
@@ -130,78 +112,60 @@ fn times(out: &mut Out, metrics: &Metrics) {
     out.head(name, "histogram", "Time to an answer.");
     let mut sum = 0;
     for (place, count) in metrics.times.iter().enumerate() {
-        sum += count.load(Ordering::Relaxed);
+        sum += loaded(count);
         let end = ENDS
             .get(place)
             .map_or_else(|| "+Inf".to_owned(), |end| format!("{end:?}"));
         out.line(&format!("{name}_bucket{{le=\"{end}\"}} {sum}"));
     }
     out.line(&format!("{name}_count {sum}"));
-    out.line(&format!(
-        "{name}_sum {}",
-        seconds(metrics.nanos.load(Ordering::Relaxed))
-    ));
+    out.line(&format!("{name}_sum {}", seconds(loaded(&metrics.nanos))));
 }
 
 fn writer(out: &mut Out, totals: &Totals) {
-    for (name, text, value) in [
-        (
-            "transactions",
-            "Transactions that changed the store.",
-            &totals.transactions,
-        ),
-        (
-            "changes",
-            "Requests in these transactions.",
-            &totals.requests,
-        ),
-        (
-            "transaction_failures",
-            "Transactions that the store failed.",
-            &totals.failures,
-        ),
-    ] {
-        let name = format!("slicewise_controller_{name}");
-        out.head(&name, "counter", text);
-        out.line(&format!("{name}_total {}", value.load(Ordering::Relaxed)));
-    }
-    let name = "slicewise_controller_transaction_seconds";
-    out.head(name, "counter", "Time spent in transactions.");
-    out.line(&format!(
-        "{name}_total {}",
-        seconds(totals.nanos.load(Ordering::Relaxed))
-    ));
+    let help = "Transactions that changed the store.";
+    let count = loaded(&totals.transactions);
+    out.metric("transactions", COUNTER, help, one(count));
+    let help = "Requests in these transactions.";
+    out.metric("changes", COUNTER, help, one(loaded(&totals.requests)));
+    let help = "Transactions that the store failed.";
+    let count = loaded(&totals.failures);
+    out.metric("transaction_failures", COUNTER, help, one(count));
+    let time = seconds(loaded(&totals.nanos));
+    let help = "Time spent in transactions.";
+    out.metric("transaction_seconds", COUNTER, help, one(time));
 }
 
 fn of_links(out: &mut Out, links: &[LinkRecord]) {
-    let directions = || {
-        links.iter().flat_map(|link| {
-            let ways = link.ways().into_iter();
-            ways.map(|(way, direction)| (&link.name, way, direction))
+    let each = |value: fn(&LinkDirectionRecord) -> u64| {
+        links.iter().flat_map(move |link| {
+            link.ways().into_iter().map(move |(way, direction)| {
+                let labels = format!("link=\"{}\",direction=\"{way}\"", link.name);
+                (labels, value(direction))
+            })
         })
     };
-    out.head(
-        "slicewise_controller_promised_bps",
-        "gauge",
-        "Sum of guaranteed rates.",
+    let promised = each(|direction| direction.promised.rate_bps);
+    out.metric("promised_bps", GAUGE, "Sum of guaranteed rates.", promised);
+    let help = "Rate of the link that is not reserved, as the link counts.";
+    out.metric(
+        "left_bps",
+        GAUGE,
+        help,
+        each(|direction| direction.left.rate_bps),
     );
-    for (link, name, direction) in directions() {
-        let rate = direction.promised.rate_bps;
-        out.line(&format!(
-            "slicewise_controller_promised_bps{{link=\"{link}\",direction=\"{name}\"}} {rate}"
-        ));
-    }
-    out.head(
-        "slicewise_controller_left_bps",
-        "gauge",
-        "Rate of the link that is not reserved, as the link counts.",
-    );
-    for (link, name, direction) in directions() {
-        let rate = direction.left.rate_bps;
-        out.line(&format!(
-            "slicewise_controller_left_bps{{link=\"{link}\",direction=\"{name}\"}} {rate}"
-        ));
-    }
+}
+
+const COUNTER: &str = "counter";
+const GAUGE: &str = "gauge";
+
+/// The sample of a metric without labels.
+fn one<V>(value: V) -> [(String, V); 1] {
+    [(String::new(), value)]
+}
+
+fn loaded(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
 }
 
 fn seconds(nanos: u64) -> f64 {
@@ -216,6 +180,26 @@ impl Out {
     pub(super) fn head(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string cannot fail.
         let _ = write!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}\n");
+    }
+
+    /// Writes a metric of the controller with its samples: labels and values.
+    fn metric<V: Display>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, V)>,
+    ) {
+        let name = format!("slicewise_controller_{name}");
+        self.head(&name, kind, help);
+        let suffix = if kind == COUNTER { "_total" } else { "" };
+        for (labels, value) in samples {
+            let labels = match labels.as_str() {
+                "" => labels,
+                labels => format!("{{{labels}}}"),
+            };
+            self.line(&format!("{name}{suffix}{labels} {value}"));
+        }
     }
 
     pub(super) fn line(&mut self, line: &str) {

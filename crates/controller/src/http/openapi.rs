@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use slicewise_api::Problem;
 use std::sync::OnceLock;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Object, RefOr, Schema};
 use utoipa::{Modify, OpenApi};
 
 /// When a token is needed.
@@ -20,6 +21,43 @@ impl Modify for Tokens {
         let scheme = scheme.description(Some(TOKEN)).build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
+    }
+}
+
+/// Schemas with the members of others among their own, and which of these answers always have.
+const FLATTENED: [(&str, &[&str]); 2] = [
+    ("SliceRecord", &["tenant", "path"]),
+    ("GatewayTerms", &["weight"]),
+];
+
+/// Describes flattened members beside the others: as `allOf`, nothing would fulfil both a schema and one that allows no other members.
+struct Flattened;
+
+impl Modify for Flattened {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let schemas = &mut openapi.components.get_or_insert_default().schemas;
+        for (name, required) in FLATTENED {
+            let Some(RefOr::T(Schema::AllOf(parts))) = schemas.get(name) else {
+                continue;
+            };
+            let mut whole = Object::new();
+            whole.description.clone_from(&parts.description);
+            for part in &parts.items {
+                let part = match part {
+                    RefOr::Ref(part) => part.ref_location.rsplit('/').next(),
+                    RefOr::T(_) => None,
+                }
+                .map_or(Some(part), |name| schemas.get(name));
+                if let Some(RefOr::T(Schema::Object(part))) = part {
+                    whole.properties.extend(part.properties.clone());
+                    whole.required.extend(part.required.iter().cloned());
+                }
+            }
+            whole
+                .required
+                .extend(required.iter().map(ToString::to_string));
+            schemas.insert(name.to_owned(), RefOr::T(whole.into()));
+        }
     }
 }
 
@@ -39,7 +77,7 @@ impl Modify for Tokens {
         gateways::acknowledge, gateways::report_counters, operations::healthy, operations::ready, operations::metrics, operations::slice_metrics
     ),
     components(schemas(Problem)),
-    modifiers(&Tokens),
+    modifiers(&Tokens, &Flattened),
     security(("token" = []), ())
 )]
 struct Description;

@@ -1,6 +1,6 @@
 //! Health, readiness and metrics.
 
-use super::answer::{Replied, of_store};
+use super::answer::Replied;
 use super::permit::{Reader, WholeReader};
 use super::{Shared, metrics, slice_metrics};
 use crate::gateways::{counters_of_all, links};
@@ -36,28 +36,24 @@ pub(super) async fn ready(State(app): State<Shared>) -> Replied {
     }
     match tokio::time::timeout(PATIENCE, app.store.refresh()).await {
         Ok(Ok(_)) => Ok(text("text/plain", "ok\n".to_owned())),
-        Ok(Err(error)) => Err(of_store(&error)),
-        Err(_) => Err(of_store(&sqlx::Error::PoolTimedOut)),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(sqlx::Error::PoolTimedOut.into()),
     }
 }
 
 /// Metrics of the controller, its links and gateways (OpenMetrics).
 #[utoipa::path(get, path = "/metrics", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::described::Problems))]
 pub(super) async fn metrics(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
-    let store = |error: sqlx::Error| -> Refusal { of_store(&error) };
-    let mut connection = app.store.pool().acquire().await.map_err(store)?;
-    let links = links(&mut connection).await.map_err(store)?;
+    let mut connection = app.store.pool().acquire().await?;
+    let links = links(&mut connection).await?;
     drop(connection);
-    let body = metrics::text(&app.metrics, &app.store, &links)
-        .await
-        .map_err(store)?;
+    let body = metrics::text(&app.metrics, &app.store, &links).await?;
     Ok(text(OPEN_METRICS, body))
 }
 
 /// Guarantee and bound of each slice, and what gateways counted last of it (OpenMetrics); for a tenant, its slices only.
 #[utoipa::path(get, path = "/metrics/slices", tag = "operations", responses((status = 200, description = "OpenMetrics 1.0.", body = String, content_type = "application/openmetrics-text"), super::described::Problems))]
 pub(super) async fn slice_metrics(State(app): State<Shared>, Reader(actor): Reader) -> Replied {
-    let slices = counters_of_all(&app.store, &app.counters, &actor).await;
-    let slices = slices.map_err(|error| of_store(&error))?;
+    let slices = counters_of_all(&app.store, &app.counters, &actor).await?;
     Ok(text(OPEN_METRICS, slice_metrics::text(&slices)))
 }

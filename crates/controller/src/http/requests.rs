@@ -1,7 +1,7 @@
 //! Slice requests in the format of P4-TINS.
 
 use super::Shared;
-use super::answer::{Replied, carry_out};
+use super::answer::{Replied, change};
 use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Parameters, body};
 use super::permit::Changer;
@@ -10,7 +10,6 @@ use crate::administration::hash;
 use crate::refusal::Refusal;
 use crate::slices;
 use crate::sql::Tx;
-use crate::store::work;
 use axum::extract::State;
 use serde::Deserialize;
 use slicewise_api::{
@@ -69,15 +68,12 @@ pub(super) async fn slice_requests(
     let (changes, unnamed) = read(&bytes, &tenant, &path)?;
     let line = format!("{}\n{tenant}\n{}", hash(&bytes), path.join(","));
     let request = asked.request(&actor, &line);
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let mut changes = changes;
-            name_anew(tx, &mut changes, &unnamed).await?;
-            let reason = Some("slice requests".to_owned());
-            apply_batch(tx, &actor, Batch { changes, reason }).await
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        let mut changes = changes;
+        name_anew(tx, &mut changes, &unnamed).await?;
+        let reason = Some("slice requests".to_owned());
+        apply_batch(tx, &actor, Batch { changes, reason }).await
+    })
 }
 
 /// Gives the slices of these names names that no slice has: a request that states none changes none.

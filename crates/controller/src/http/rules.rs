@@ -1,23 +1,21 @@
 //! Rules of the operator.
 
 use super::Shared;
-use super::answer::{Replied, carry_out, json, of_store};
+use super::answer::{Replied, change, json};
 use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named};
 use super::permit::{Operator, WholeReader};
 use crate::refusal::Refusal;
 use crate::rules as store;
 use crate::sql::Answer;
-use crate::store::work;
 use axum::extract::State;
 use slicewise_api::{Rule, RuleRecord, check_name};
 
 /// Every rule, and whether it lends now.
 #[utoipa::path(get, path = "/v1/rules", tag = "rules", responses((status = 200, description = "Rules.", body = Vec<RuleRecord>), Problems))]
 pub(super) async fn rules(State(app): State<Shared>, WholeReader(_): WholeReader) -> Replied {
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let found = store::list(&mut transaction).await;
-    json(&found.map_err(|error| of_store(&error))?)
+    let mut transaction = app.store.read().await?;
+    json(&store::list(&mut transaction).await?)
 }
 
 /// One rule.
@@ -29,9 +27,8 @@ pub(super) async fn rule(
     Named(name): Named,
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let found = store::get(&mut transaction, &name).await;
-    let found = found.map_err(|error| of_store(&error))?;
+    let mut transaction = app.store.read().await?;
+    let found = store::get(&mut transaction, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("rule", &name))?)
 }
 
@@ -49,13 +46,10 @@ pub(super) async fn put_rule(
     }: Json<Rule>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let (is_new, record) = store::put(tx, &name, rule).await?;
-            Answer::json(if is_new { 201 } else { 200 }, &record)
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        let (is_new, record) = store::put(tx, &name, rule).await?;
+        Answer::json(if is_new { 201 } else { 200 }, &record)
+    })
 }
 
 /// Remove a rule: what it lends is taken back.
@@ -69,13 +63,10 @@ pub(super) async fn remove_rule(
 ) -> Replied {
     check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            match store::remove(tx, &name, "the rule is removed").await? {
-                true => Ok(Answer::empty()),
-                false => Err(Refusal::not_found("rule", &name).into()),
-            }
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        match store::remove(tx, &name, "the rule is removed").await? {
+            true => Ok(Answer::empty()),
+            false => Err(Refusal::not_found("rule", &name).into()),
+        }
+    })
 }

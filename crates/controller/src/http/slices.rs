@@ -1,7 +1,7 @@
 //! Slices, batches, offers and history.
 
 use super::Shared;
-use super::answer::{Replied, carry_out, failed, json, of_store, set_etag};
+use super::answer::{Replied, change, json, set_etag};
 use super::described::{IdempotencyKey, Problems};
 use super::extract::{Asked, Json, Named, Numbered, Parameters};
 use super::permit::{Changer, Operator, Reader};
@@ -95,14 +95,8 @@ pub(super) async fn list(
             total: query.count.then_some(0),
         });
     }
-    let mut connection = app
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(|error| of_store(&error))?;
-    let page = slices::list(&mut connection, &query).await;
-    json(&page.map_err(|error| of_store(&error))?)
+    let mut connection = app.store.pool().acquire().await?;
+    json(&slices::list(&mut connection, &query).await?)
 }
 
 /// The size of a part.
@@ -139,9 +133,8 @@ pub(super) async fn visible(
     if slicewise_api::check_name(name, "").is_err() {
         return Err(Refusal::not_found("slice", name));
     }
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let record = slices::record(&mut transaction, name).await;
-    let record = record.map_err(|error| of_store(&error))?;
+    let mut transaction = app.store.read().await?;
+    let record = slices::record(&mut transaction, name).await?;
     let is_own = |record: &SliceRecord| actor.tenant().is_none_or(|own| own == record.tenant);
     record
         .filter(is_own)
@@ -217,15 +210,12 @@ pub(super) async fn remove(
         return Err(Refusal::not_found("slice", &name));
     }
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let changes = vec![Change::Remove(name.clone())];
-            let applied = slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
-            rules::end_with(tx, &applied.removed).await?;
-            one(tx, &name, 202).await
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        let changes = vec![Change::Remove(name.clone())];
+        let applied = slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
+        rules::end_with(tx, &applied.removed).await?;
+        one(tx, &name, 202).await
+    })
 }
 
 /// End a slice that drains: its gateways drop the frames of it that wait, count them as dropped (`slice_removed`), and its name, packets and
@@ -244,14 +234,10 @@ pub(super) async fn purge(
         return Err(Refusal::not_found("slice", &name));
     }
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            slices::purge(tx, &actor, &name, &asked.guard).await?;
-            one(tx, &name, 202).await
-        })
-    });
-    let answer = app.store.writer().change(request, work).await?;
-    Ok(answer.into_response())
+    change!(app, request, |tx| {
+        slices::purge(tx, &actor, &name, &asked.guard).await?;
+        one(tx, &name, 202).await
+    })
 }
 
 /// Carry out several changes, all or none.
@@ -267,8 +253,7 @@ pub(super) async fn batch(
     }: Json<Batch>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
-    let work = work(move |tx| Box::pin(async move { apply_batch(tx, &actor, batch).await }));
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| { apply_batch(tx, &actor, batch).await })
 }
 
 /// Carries out a batch, and answers with its slices.
@@ -311,10 +296,8 @@ pub(super) async fn offer(
     Reader(actor): Reader,
     Json { value: slice, .. }: Json<Slice>,
 ) -> Replied {
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let offer = slices::offer(&mut transaction, &actor, slice)
-        .await
-        .map_err(failed)?;
+    let mut transaction = app.store.read().await?;
+    let offer = slices::offer(&mut transaction, &actor, slice).await?;
     json(&offer)
 }
 
@@ -341,9 +324,8 @@ pub(super) async fn generations(
     Parameters(asked): Parameters<GenerationParameters>,
 ) -> Replied {
     let limit = page(asked.limit, 20, history::PAGE_MAX)?;
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let page = history::list(&mut transaction, &actor, asked.before, limit).await;
-    json(&page.map_err(|error| of_store(&error))?)
+    let mut transaction = app.store.read().await?;
+    json(&history::list(&mut transaction, &actor, asked.before, limit).await?)
 }
 
 /// One generation.
@@ -354,9 +336,8 @@ pub(super) async fn generation(
     Reader(actor): Reader,
     Numbered(number): Numbered,
 ) -> Replied {
-    let mut transaction = app.store.read().await.map_err(|error| of_store(&error))?;
-    let found = history::get(&mut transaction, &actor, number).await;
-    let found = found.map_err(|error| of_store(&error))?;
+    let mut transaction = app.store.read().await?;
+    let found = history::get(&mut transaction, &actor, number).await?;
     json(&found.ok_or_else(|| Refusal::not_found("generation", &number.to_string()))?)
 }
 
@@ -373,15 +354,12 @@ pub(super) async fn restore(
     asked: Asked,
 ) -> Replied {
     let request = asked.request(&actor, "");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let applied = history::restore(tx, &actor, number, &asked.guard).await?;
-            let names = match applied.changed {
-                0 => Vec::new(),
-                _ => history::names(tx.connection(), applied.generation, PAGE_MAX).await?,
-            };
-            batch_answer(tx, applied.generation, applied.changed, &names).await
-        })
-    });
-    carry_out(&app, request, work).await
+    change!(app, request, |tx| {
+        let applied = history::restore(tx, &actor, number, &asked.guard).await?;
+        let names = match applied.changed {
+            0 => Vec::new(),
+            _ => history::names(tx.connection(), applied.generation, PAGE_MAX).await?,
+        };
+        batch_answer(tx, applied.generation, applied.changed, &names).await
+    })
 }

@@ -2,9 +2,9 @@
 
 use super::delay_choice::HopDelays;
 use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match, Slice, Terms};
-use slicewise_units::Duration;
+use slicewise_units::{BothWays, Duration};
 
-/// A slice as the gateway of `link`, where it was admitted with `delays`, carries it out.
+/// Returns a slice as the gateway of `link`, where it was admitted with `delays`, carries it out.
 pub(crate) fn gateway_slice(
     slice: &Slice,
     link: &str,
@@ -12,29 +12,31 @@ pub(crate) fn gateway_slice(
     generation: u64,
     tenant_weight: u32,
 ) -> GatewaySlice {
-    let terms = |terms: &Option<Terms>, delay: Option<Duration>, matches: Vec<Match>| {
-        terms.as_ref().map(|terms| GatewayTerms {
-            matches,
-            guarantee: terms.guarantee.map(|guarantee| Guarantee {
-                delay_ns: delay.map(Duration::nanos),
-                ..guarantee
-            }),
-            maximum: terms.maximum,
-            weight: terms.weight,
-            flows: terms.flows,
-        })
+    let matches: BothWays<fn(&Match) -> Match> = BothWays {
+        forward: Match::clone,
+        backward: Match::mirrored,
     };
+    let ways = slice.ways().zip(delays).zip(matches);
+    let terms = ways.map(|((terms, delay), matches)| {
+        let guarantee = |guarantee| Guarantee {
+            delay_ns: delay.map(Duration::nanos),
+            ..guarantee
+        };
+        terms.as_ref().map(|terms| GatewayTerms {
+            matches: slice.matches.iter().map(matches).collect(),
+            terms: Terms {
+                guarantee: terms.guarantee.map(guarantee),
+                ..terms.clone()
+            },
+        })
+    });
     GatewaySlice {
         name: slice.name.clone(),
         link: link.to_owned(),
         tenant: slice.tenant.clone(),
         tenant_weight,
-        forward: terms(&slice.forward, delays.forward, slice.matches.clone()),
-        backward: terms(
-            &slice.backward,
-            delays.backward,
-            slice.matches.iter().map(Match::mirrored).collect(),
-        ),
+        forward: terms.forward,
+        backward: terms.backward,
         version: generation,
     }
 }

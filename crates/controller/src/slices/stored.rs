@@ -92,12 +92,7 @@ impl Stored {
             Some(SliceProblem { gateway, reason })
         };
         SliceRecord {
-            name: self.slice.name,
-            tenant: self.slice.tenant,
-            path: self.slice.path,
-            matches: self.slice.matches,
-            forward: self.slice.forward,
-            backward: self.slice.backward,
+            slice: self.slice,
             state: self.state,
             version: self.generation,
             generation: self.generation,

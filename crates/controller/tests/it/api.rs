@@ -1,6 +1,8 @@
 //! What the API does, told by its client.
 
-use crate::support::{TestStore, announcement, batch, guarantee, slice, slice_json, with_link};
+use crate::support::{
+    TestStore, acknowledge, announcement, batch, guarantee, put, slice, slice_json, with_link,
+};
 use serde_json::json;
 use slicewise_api::{
     Acknowledgement, Change, Client, Desired, ElephantTerms, EventKind, GatewayChange, Match,
@@ -37,11 +39,7 @@ fn a_slice_is_admitted_then_installed_then_draining_then_gone() {
 
         let found = desired(&client, 0);
         assert_eq!((found.generation, found.snapshot.unwrap().len()), (1, 1));
-        let said = Acknowledgement {
-            generation: 1,
-            ..Acknowledgement::default()
-        };
-        client.acknowledge("gw", &said).unwrap();
+        acknowledge(&client, "gw", 1, &[]);
         let read = client.slice("gold").unwrap();
         assert_eq!(
             (read.state, read.unacknowledged.len()),
@@ -67,12 +65,7 @@ fn a_slice_is_admitted_then_installed_then_draining_then_gone() {
             client.acknowledge("gw", &said).unwrap();
             assert_eq!(client.slice("gold").unwrap().state, SliceState::Draining);
         }
-        let said = Acknowledgement {
-            generation: 2,
-            gone: vec!["gold".to_owned()],
-            ..Acknowledgement::default()
-        };
-        client.acknowledge("gw", &said).unwrap();
+        acknowledge(&client, "gw", 2, &["gold"]);
         assert_eq!(client.slice("gold").unwrap_err().status(), Some(404));
         assert_eq!(promised(), 0);
         let kinds: Vec<EventKind> = client
@@ -102,13 +95,7 @@ fn a_slice_on_a_path_of_two_gateways_is_admitted_on_both_or_on_none() {
         client
             .announce("far", &announcement(&["downlink"]))
             .unwrap();
-        client
-            .put_slice(
-                &with_path(slice("near", 1, 70), &["uplink"]),
-                Precondition::None,
-                None,
-            )
-            .unwrap();
+        put(&client, &with_path(slice("near", 1, 70), &["uplink"]));
         let both = with_path(slice("both", 2, 40), &["downlink", "uplink"]);
         let refused = client
             .put_slice(&both, Precondition::None, None)
@@ -118,10 +105,7 @@ fn a_slice_on_a_path_of_two_gateways_is_admitted_on_both_or_on_none() {
         }
         assert_eq!(client.link("downlink").unwrap().forward.promised.slices, 0);
         let both = with_path(slice("both", 2, 30), &["downlink", "uplink"]);
-        let made = client
-            .put_slice(&both, Precondition::None, None)
-            .unwrap()
-            .value;
+        let made = put(&client, &both).value;
         assert_eq!(made.unacknowledged, ["far", "gw"]);
         // Each link gets half of the objective of 50 ms; two halves, each rounded down, are no more than the whole.
         let bound = made.bound_ns.forward.unwrap();
@@ -135,11 +119,7 @@ fn a_slice_on_a_path_of_two_gateways_is_admitted_on_both_or_on_none() {
         assert_eq!(terms.guarantee.unwrap().delay_ns, Some(25_000_000));
         for gateway in ["gw", "far"] {
             assert_eq!(client.slice("both").unwrap().state, SliceState::Admitted);
-            let said = Acknowledgement {
-                generation: 2,
-                ..Acknowledgement::default()
-            };
-            client.acknowledge(gateway, &said).unwrap();
+            acknowledge(&client, gateway, 2, &[]);
         }
         assert_eq!(client.slice("both").unwrap().state, SliceState::Installed);
     }
@@ -161,7 +141,7 @@ fn the_backward_direction_gets_the_mirror_image() {
         ..Match::default()
     }];
     both.backward = Some(guarantee(20, None));
-    client.put_slice(&both, Precondition::None, None).unwrap();
+    put(&client, &both);
     let link = client.link("uplink").unwrap();
     let promised = [
         link.forward.promised.rate_bps,
@@ -233,9 +213,7 @@ fn restoring_a_generation_brings_back_its_slices() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
         let put = |name: &str, vlan, rate| {
-            client
-                .put_slice(&slice(name, vlan, rate), Precondition::None, None)
-                .unwrap();
+            put(&client, &slice(name, vlan, rate));
         };
         put("a", 1, 10);
         put("b", 2, 20);
@@ -246,18 +224,14 @@ fn restoring_a_generation_brings_back_its_slices() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(draining, @"slice `b` is being removed: its name is free as soon as its gateways have sent its last frames");
         }
-        let said = Acknowledgement {
-            generation: 5,
-            gone: vec!["b".to_owned()],
-            ..Acknowledgement::default()
-        };
-        client.acknowledge("gw", &said).unwrap();
+        acknowledge(&client, "gw", 5, &["b"]);
         let restored = client.restore(2, None).unwrap();
         assert_eq!(restored.generation, 6);
         let rate = |name: &str| {
             client
                 .slice(name)
                 .unwrap()
+                .slice
                 .forward
                 .unwrap()
                 .guarantee
@@ -295,7 +269,7 @@ fn lists_are_filtered_and_come_in_parts() {
         let mut names = Vec::new();
         loop {
             let page = client.slices(&query).unwrap();
-            names.extend(page.items.into_iter().map(|slice| slice.name));
+            names.extend(page.items.into_iter().map(|record| record.slice.name));
             query.after = page.next;
             if query.after.is_none() {
                 break;
@@ -404,12 +378,7 @@ fn a_request_that_is_repeated_with_its_key_is_carried_out_once() {
         let large = || server.ask("PUT", "/v1/slices/large", &key, Some(&body));
         let refused = large();
         assert_eq!(refused.status, 409);
-        let said = Acknowledgement {
-            generation: 2,
-            gone: vec!["gold".to_owned()],
-            ..Acknowledgement::default()
-        };
-        client.acknowledge("gw", &said).unwrap();
+        acknowledge(&client, "gw", 2, &["gold"]);
         assert_eq!(large().json, refused.json);
         assert_eq!(
             client.slices(&SliceQuery::default()).unwrap().items.len(),
@@ -492,7 +461,7 @@ fn packets_of_two_slices_must_not_overlap() {
         json!({"destination": "10.1.2.3", "protocol": "udp"}),
     );
     back.backward = back.forward.take();
-    client.put_slice(&back, Precondition::None, None).unwrap();
+    crate::support::put(&client, &back);
 }
 
 #[test]
@@ -508,7 +477,7 @@ fn requests_of_p4_tins_become_slices() {
     let voice = client.slice("voice").unwrap();
     assert_eq!(voice.matches.len(), 2);
     assert_eq!(voice.matches[1].source_port.as_deref(), Some("5-9"));
-    let terms = voice.forward.unwrap();
+    let terms = voice.slice.forward.unwrap();
     assert_eq!(
         (
             terms.guarantee.unwrap().rate_bps,

@@ -1,6 +1,6 @@
 //! The clock of a controller jumps, forward and back.
 
-use crate::support::{Server, TestStore, announcement, slice};
+use crate::support::{Server, TestStore, announcement, put, slice};
 use slicewise_api::{EventKind, Precondition};
 use slicewise_controller::Clock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -99,13 +99,7 @@ fn history_and_events_keep_their_order_when_the_clock_jumps() {
         client.announce("gw", &announcement(&["uplink"])).unwrap();
         for (index, jump) in (1..).zip([5, -9, 24 * 700, -24 * 701]) {
             clock.jump(jump * HOUR_S);
-            client
-                .put_slice(
-                    &slice(&format!("s{index}"), index, 1),
-                    Precondition::None,
-                    None,
-                )
-                .unwrap();
+            put(&client, &slice(&format!("s{index}"), index, 1));
         }
         let history = client.generations(None, None).unwrap().items;
         let numbers: Vec<u64> = history.iter().map(|one| one.generation).collect();
@@ -143,9 +137,7 @@ fn a_gateway_that_waits_is_there_while_the_clock_jumps_and_gets_its_change() {
         let server = Server::with_clock(&store, Arc::<TestClock>::clone(&clock));
         let client = server.client();
         client.announce("gw", &announcement(&["uplink"])).unwrap();
-        client
-            .put_slice(&slice("first", 1, 1), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("first", 1, 1));
         let found = Mutex::new(None);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -158,9 +150,7 @@ fn a_gateway_that_waits_is_there_while_the_clock_jumps_and_gets_its_change() {
                 std::thread::sleep(Duration::from_millis(2_200));
                 assert!(client.gateways().unwrap()[0].connected, "{jump}");
             }
-            client
-                .put_slice(&slice("second", 2, 1), Precondition::None, None)
-                .unwrap();
+            put(&client, &slice("second", 2, 1));
         });
         assert_eq!(found.into_inner().unwrap().unwrap().changes.len(), 1);
         let events = client.events(0, None).unwrap().items;

@@ -76,7 +76,7 @@ fn work(client: &Client, index: u16, known: &mut Known, stop: &AtomicBool) {
         known.open = Some(Some(asked.clone()));
         match client.put_slice(&asked, Precondition::None, None) {
             Ok(made) => {
-                known.acknowledged = Some(made.value.slice());
+                known.acknowledged = Some(made.value.slice);
                 known.open = None;
             }
             // Refused: nothing was changed.
@@ -130,7 +130,7 @@ fn killed_again_and_again(store: &TestStore, times: u32) {
             let found = client
                 .slice(&format!("w{index}"))
                 .ok()
-                .map(|record| record.slice());
+                .map(|record| record.slice);
             let mut asked = known.open.take().flatten();
             if let Some(asked) = &mut asked {
                 asked.path = vec!["uplink".to_owned()];

@@ -1,6 +1,6 @@
 //! What a gateway has lost, is refused, or leaves behind.
 
-use crate::support::{Server, TestStore, announcement, slice, with_link};
+use crate::support::{Server, TestStore, announcement, put, slice, with_link};
 use slicewise_api::{
     Acknowledgement, Change, Client, Desired, EventKind, GatewayAnnouncement, Precondition, Slice,
     SliceState, Tenant,
@@ -11,10 +11,6 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(30);
 /// Longer than anything here takes: only a test that fails waits so long.
 const PATIENCE: Duration = Duration::from_secs(90);
-
-fn put(client: &Client, slice: &Slice) {
-    client.put_slice(slice, Precondition::None, None).unwrap();
-}
 
 fn remove(client: &Client, name: &str) {
     client.remove_slice(name, Precondition::None, None).unwrap();

@@ -1,6 +1,6 @@
 //! What gateways announce, wait for and report.
 
-use crate::support::{Server, TestStore, announcement, slice, with_link};
+use crate::support::{Server, TestStore, announcement, put, slice, with_link};
 use serde_json::json;
 use slicewise_api::{
     Acknowledgement, CounterReport, Desired, EventKind, GatewayChange, LinkDirectionRecord,
@@ -17,9 +17,7 @@ fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
         let (_one, client) = with_link(&store);
         let other = Server::start(&store);
         let others = other.client();
-        others
-            .put_slice(&slice("first", 1, 1), Precondition::None, None)
-            .unwrap();
+        put(&others, &slice("first", 1, 1));
         for (index, writer) in [client.clone(), others.clone()].into_iter().enumerate() {
             let after = client.desired("gw", 0, Duration::ZERO).unwrap().generation;
             let (waiting, done) = (client.clone(), std::sync::mpsc::channel());
@@ -34,13 +32,10 @@ fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
                 "nothing changed"
             );
             let name = format!("s{index}");
-            writer
-                .put_slice(
-                    &slice(&name, 10 + u16::try_from(index).unwrap(), 1),
-                    Precondition::None,
-                    None,
-                )
-                .unwrap();
+            put(
+                &writer,
+                &slice(&name, 10 + u16::try_from(index).unwrap(), 1),
+            );
             let found: Desired = done.1.recv_timeout(LONG).unwrap();
             assert!(
                 matches!(&found.changes[..], [GatewayChange::Put(slice)] if slice.name == name)
@@ -53,9 +48,7 @@ fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
             .unwrap();
         let mut elsewhere = slice("elsewhere", 1, 1);
         elsewhere.path = vec!["downlink".to_owned()];
-        others
-            .put_slice(&elsewhere, Precondition::None, None)
-            .unwrap();
+        put(&others, &elsewhere);
         let found = client.desired("gw", 3, Duration::from_millis(50)).unwrap();
         assert_eq!((found.generation, found.changes.len()), (4, 0));
     }
@@ -65,9 +58,7 @@ fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
 fn an_announcement_that_no_longer_holds_what_is_promised_is_refused_with_the_reason() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
-        client
-            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 60));
         let mut smaller = announcement(&["uplink"]);
         smaller.links[0].forward.rate_bps = 50_000_000;
         let refused = client.announce("gw", &smaller).unwrap_err();
@@ -103,9 +94,7 @@ fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
         // Without a reserve; then with one, of the same delay.
-        client
-            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 60));
         let mut reserving = announcement(&["uplink"]);
         let own = slice("own", 1, 10).forward.unwrap();
         reserving.links[0].forward.reserved = vec![own.guarantee.unwrap()];
@@ -123,9 +112,7 @@ fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
         let refused = client.put_slice(&slice("large", 2, 31), Precondition::None, None);
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("only 30 Mbit/s"), "{refused}");
-        client
-            .put_slice(&slice("silver", 2, 30), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("silver", 2, 30));
         assert_eq!(sums(&forward()), (2, 90_000_000, 10_000_000, 0));
         let findings = slicewise_controller::run_check(&store.location).unwrap();
         assert_eq!(findings, Vec::<String>::new());
@@ -148,9 +135,7 @@ fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
 fn a_slice_that_a_gateway_refuses_is_not_installed_until_it_recovers() {
     for store in TestStore::each() {
         let (_server, client) = with_link(&store);
-        client
-            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 10));
         let say = |said: Acknowledgement| client.acknowledge("gw", &said).unwrap();
         let refused = vec![RefusedSlice {
             waits_for: None,
@@ -193,9 +178,7 @@ fn counters_are_read_at_every_controller_and_flows_come_when_asked_for() {
         let _other = Server::start(&store);
         let others = _other.client();
         drop(other);
-        client
-            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 10));
         let direction = json!({"sent_frames": 5, "sent_bytes": 500, "dropped": {"queue_full": 2}, "delay_ns": {"p50": 1, "p99": 2, "largest": 3}});
         let report: CounterReport = serde_json::from_value(json!({
             "interval_ns": 1_000_000_000,
@@ -247,9 +230,7 @@ fn counters_are_read_at_every_controller_and_flows_come_when_asked_for() {
 fn events_are_streamed_and_continued() {
     let store = TestStore::sqlite();
     let (server, client) = with_link(&store);
-    client
-        .put_slice(&slice("a", 1, 1), Precondition::None, None)
-        .unwrap();
+    put(&client, &slice("a", 1, 1));
     let stream = |last: &str| {
         let request =
             ureq::get(format!("{}/v1/events", server.url)).header("accept", "text/event-stream");
@@ -261,9 +242,7 @@ fn events_are_streamed_and_continued() {
         .map(Result::unwrap)
         .filter(|line| line.starts_with("id:"));
     assert_eq!(lines.next().unwrap(), "id: 2");
-    client
-        .put_slice(&slice("b", 2, 1), Precondition::None, None)
-        .unwrap();
+    put(&client, &slice("b", 2, 1));
     assert_eq!(lines.next().unwrap(), "id: 3");
 }
 
@@ -285,7 +264,7 @@ fn another_weight_of_a_tenant_reaches_its_gateways_at_once_and_no_others() {
         let mut other = slice("other", 2, 1);
         other.path = vec!["uplink".to_owned()];
         for slice in [&own, &other] {
-            client.put_slice(slice, Precondition::None, None).unwrap();
+            put(&client, slice);
         }
         let version = client.slice("own").unwrap().version;
         // As it was: no generation.

@@ -1,7 +1,7 @@
 //! Clients that ask for too much, or for what is not theirs.
 
 use crate::support::{
-    Server, TestStore, announcement, ask, guarantee, slice, slice_json, token, with_link,
+    Server, TestStore, announcement, ask, guarantee, put, slice, slice_json, token, with_link,
 };
 use serde_json::{Value, json};
 use slicewise_api::{
@@ -87,9 +87,7 @@ fn events_of_a_tenant_do_not_tell_of_slices_of_others() {
         let admin = server.client_of(&token(&store, "admin", "admin"));
         let red = server.client_of(&token(&store, "red", "tenant:red"));
         let far = server.client_of(&token(&store, "far", "gateway:far"));
-        admin
-            .put_slice(&of("blue", slice("secret", 1, 1)), Precondition::None, None)
-            .unwrap();
+        put(&admin, &of("blue", slice("secret", 1, 1)));
         let overlapping = of("red", slice("mine", 1, 1));
         let refused = admin.put_slice(&overlapping, Precondition::None, None);
         let refused = refused.unwrap_err().to_string();
@@ -97,9 +95,7 @@ fn events_of_a_tenant_do_not_tell_of_slices_of_others() {
             refused.contains("`secret`"),
             "the operator is told: {refused}"
         );
-        admin
-            .put_slice(&of("red", slice("red-1", 2, 1)), Precondition::None, None)
-            .unwrap();
+        put(&admin, &of("red", slice("red-1", 2, 1)));
         // Another gateway says nothing of a slice that does not pass it.
         far.announce("far", &announcement(&["far-link"])).unwrap();
         let report = CounterReport {
@@ -146,7 +142,7 @@ fn a_gateway_that_waits_for_another_tenants_slice_names_it_to_operators_only() {
             ("red-2", 3, "red"),
         ] {
             let one = of(tenant, slice(name, vlan, 1));
-            admin.put_slice(&one, Precondition::None, None).unwrap();
+            put(&admin, &one);
         }
         let refused = |slice: &str, other: &str| RefusedSlice {
             slice: slice.to_owned(),
@@ -271,9 +267,7 @@ fn a_condition_that_is_not_tested_is_refused_and_a_restore_tests_it() {
     for store in TestStore::each() {
         let (server, client) = with_link(&store);
         for (name, vlan) in [("one", 1), ("two", 2)] {
-            client
-                .put_slice(&slice(name, vlan, 1), Precondition::None, None)
-                .unwrap();
+            put(&client, &slice(name, vlan, 1));
         }
         let tenant = json!({ "weight": 2 });
         let batch = json!({ "changes": [{ "remove": "one" }] });
@@ -346,9 +340,7 @@ fn an_offer_is_within_the_quota_and_says_nothing_that_would_be_refused() {
             ..Tenant::default()
         };
         client.put_tenant("default", &tenant).unwrap();
-        client
-            .put_slice(&slice("gold", 1, 2), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 2));
         let mut both = slice("new", 2, 1);
         both.backward = Some(guarantee(1, None));
         let shown: Vec<String> = [
@@ -426,9 +418,7 @@ fn a_stream_from_beyond_the_last_event_begins_at_the_last() {
         let (reader, status) = stream(&server, &token, 1_000_000);
         assert_eq!(status, "200");
         let client = server.client_of(&token);
-        client
-            .put_slice(&slice("gold", 1, 1), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 1));
         let mut lines = reader.lines().map(Result::unwrap);
         assert!(lines.any(|line| line.contains("\"slice\":\"gold\"")));
         drop(open);

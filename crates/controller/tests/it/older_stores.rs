@@ -1,8 +1,8 @@
 //! Stores that earlier versions of the schema have written go forward on their own, with everything that is in them.
 
-use crate::support::{Server, TestStore, ask, client, execute};
+use crate::support::{Server, TestStore, acknowledge, ask, client, execute, put};
 use serde_json::Value;
-use slicewise_api::{Acknowledgement, Precondition, SliceState};
+use slicewise_api::SliceState;
 use slicewise_controller::{Location, run_backup};
 
 const FIRST: &str = include_str!("../../migrations/0001_first.sql");
@@ -77,14 +77,9 @@ fn a_store_of_version_1_goes_forward_with_all_slices_and_promises() {
         let made = crate::support::slice("new", 77, 1);
         let mut made = made;
         made.path = vec!["uplink".to_owned()];
-        let made = client.put_slice(&made, Precondition::None, None).unwrap();
+        let made = put(&client, &made);
         assert_eq!(made.value.generation, 8);
-        let said = Acknowledgement {
-            generation: 8,
-            gone: vec!["old".to_owned()],
-            ..Acknowledgement::default()
-        };
-        client.acknowledge("gw", &said).unwrap();
+        acknowledge(&client, "gw", 8, &["old"]);
         assert_eq!(client.slice("new").unwrap().state, SliceState::Installed);
         assert_eq!(client.slice("old").unwrap_err().status(), Some(404));
         crate::promises::check_promises(&client);

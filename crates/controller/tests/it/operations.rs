@@ -1,6 +1,8 @@
 //! Tokens, backups, stores of other versions, health.
 
-use crate::support::{Server, TestStore, announcement, execute, params, slice, token, with_link};
+use crate::support::{
+    Server, TestStore, announcement, execute, params, put, slice, token, with_link,
+};
 use slicewise_api::{
     Client, CounterReport, DelayPercentiles, DirectionCounters, NewToken, Precondition, Scope,
     Slice, SliceCounters, SliceQuery, SliceState, Tenant,
@@ -21,8 +23,8 @@ fn the_tenant_of_a_token_is_the_default_and_a_slice_keeps_its_own() {
         unstated.tenant = String::new();
         assert!(red.offer(&unstated).unwrap().accepted);
         let put = |client: &Client, slice: &Slice| {
-            let answer = client.put_slice(slice, Precondition::None, None).unwrap();
-            answer.value.tenant
+            let answer = put(client, slice);
+            answer.value.slice.tenant
         };
         assert_eq!(put(&red, &unstated), "red");
         unstated.matches[0].vlan = Some(2);
@@ -50,10 +52,8 @@ fn a_tenant_sees_and_changes_only_its_own_slices() {
             slice.tenant = tenant.to_owned();
             slice
         };
-        red.put_slice(&of("red-1", 1, "red"), Precondition::None, None)
-            .unwrap();
-        blue.put_slice(&of("blue-1", 2, "blue"), Precondition::None, None)
-            .unwrap();
+        put(&red, &of("red-1", 1, "red"));
+        put(&blue, &of("blue-1", 2, "blue"));
         let status = |error: slicewise_api::ClientError| error.status().unwrap();
         // Not read, changed, removed, or found by its packets.
         assert_eq!(status(blue.slice("red-1").unwrap_err()), 404);
@@ -93,7 +93,7 @@ fn a_tenant_sees_and_changes_only_its_own_slices() {
                 .unwrap()
                 .items
                 .into_iter()
-                .map(|slice| slice.name)
+                .map(|record| record.slice.name)
                 .collect::<Vec<_>>()
         };
         assert_eq!(names(SliceQuery::default()), ["blue-1"]);
@@ -206,12 +206,8 @@ fn what_others_can_reach_needs_tls_and_a_token() {
 fn a_backup_is_restored_into_a_store_of_either_kind() {
     for from in TestStore::each() {
         let (server, client) = with_link(&from);
-        client
-            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
-            .unwrap();
-        client
-            .put_slice(&slice("old", 2, 10), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 60));
+        put(&client, &slice("old", 2, 10));
         client
             .remove_slice("old", Precondition::None, None)
             .unwrap();
@@ -255,10 +251,7 @@ fn a_backup_is_restored_into_a_store_of_either_kind() {
             client.acknowledge("gw", &late).unwrap();
             assert_eq!(client.slice("old").unwrap().state, SliceState::Draining);
             crate::promises::check_promises(&client);
-            let made = client
-                .put_slice(&slice("new", 5, 1), Precondition::None, None)
-                .unwrap()
-                .value;
+            let made = put(&client, &slice("new", 5, 1)).value;
             assert!(made.generation > 1 << 32);
         }
     }
@@ -268,9 +261,7 @@ fn a_backup_is_restored_into_a_store_of_either_kind() {
 fn a_backup_that_is_not_whole_changes_nothing() {
     let from = TestStore::sqlite();
     let (_server, client) = with_link(&from);
-    client
-        .put_slice(&slice("gold", 1, 60), Precondition::None, None)
-        .unwrap();
+    put(&client, &slice("gold", 1, 60));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("backup");
     run_backup(&from.location, &file).unwrap();
@@ -387,7 +378,7 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
             Precondition::None,
             Some(&format!("{vlan}")),
         ) {
-            Ok(answer) => made.push(answer.value.name),
+            Ok(answer) => made.push(answer.value.slice.name),
             Err(error) => break error,
         }
     };
@@ -411,7 +402,7 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
         let mut names = Vec::new();
         loop {
             let page = client.slices(&query).unwrap();
-            names.extend(page.items.into_iter().map(|slice| slice.name));
+            names.extend(page.items.into_iter().map(|record| record.slice.name));
             query.after = page.next;
             if query.after.is_none() {
                 break names;
@@ -430,7 +421,7 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
         (late.created, late.value.generation),
         (true, made.len() as u64 + 1)
     );
-    made.push(late.value.name);
+    made.push(late.value.slice.name);
     made.sort();
     drop(server);
     assert_eq!(names(&Server::start(&store).client()), made);
@@ -465,7 +456,7 @@ fn each_slice_has_metrics_that_its_tenant_can_scrape() {
                 tenant: tenant.to_owned(),
                 ..slice(name, vlan, 1)
             };
-            client.put_slice(&one, Precondition::None, None).unwrap();
+            put(&client, &one);
         }
         // What is no slice of the gateway is not shown.
         let report = CounterReport {
@@ -512,9 +503,7 @@ fn each_slice_has_metrics_that_its_tenant_can_scrape() {
 fn health_readiness_metrics_and_the_dashboard_are_served() {
     for store in TestStore::each() {
         let (server, client) = with_link(&store);
-        client
-            .put_slice(&slice("gold", 1, 60), Precondition::None, None)
-            .unwrap();
+        put(&client, &slice("gold", 1, 60));
         for path in ["/healthz", "/readyz"] {
             assert_eq!(server.ask("GET", path, &[], None).text, "ok\n");
         }

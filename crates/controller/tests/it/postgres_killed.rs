@@ -66,7 +66,7 @@ impl Worker {
             loop {
                 match client.put_slice(&asked, Precondition::None, Some(&key)) {
                     Ok(made) => {
-                        self.made = Some(made.value.slice());
+                        self.made = Some(made.value.slice);
                         self.done += 1;
                         break;
                     }
@@ -146,7 +146,7 @@ fn killed_again_and_again(times: u32) {
         });
         for worker in &workers {
             let found = client.slice(&format!("w{}", worker.index));
-            let found = found.ok().map(|record| record.slice());
+            let found = found.ok().map(|record| record.slice);
             assert_eq!(found, worker.made, "round {round}, worker {}", worker.index);
         }
         check_promises(&client);

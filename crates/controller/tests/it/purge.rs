@@ -1,8 +1,8 @@
 //! Slices that drain and are ended by an operator.
 
-use crate::support::{Server, TestStore, announcement, slice, token, with_link};
+use crate::support::{Server, TestStore, acknowledge, announcement, put, slice, token, with_link};
 use slicewise_api::SliceState;
-use slicewise_api::{Acknowledgement, Client, Desired, EventKind, GatewayChange, Precondition};
+use slicewise_api::{Client, Desired, EventKind, GatewayChange, Precondition};
 use std::time::Duration;
 
 fn desired(client: &Client, gateway: &str, after: u64) -> Desired {
@@ -10,12 +10,7 @@ fn desired(client: &Client, gateway: &str, after: u64) -> Desired {
 }
 
 fn say_gone(client: &Client, gateway: &str, generation: u64) {
-    let said = Acknowledgement {
-        generation,
-        gone: vec!["gold".to_owned()],
-        ..Acknowledgement::default()
-    };
-    client.acknowledge(gateway, &said).unwrap();
+    acknowledge(client, gateway, generation, &["gold"]);
 }
 
 /// A slice that passes two gateways.
@@ -25,7 +20,7 @@ fn with_gold(store: &TestStore) -> (Server, Client) {
     client.announce("far", &far).unwrap();
     let mut gold = slice("gold", 1, 60);
     gold.path = vec!["uplink".to_owned(), "downlink".to_owned()];
-    client.put_slice(&gold, Precondition::None, None).unwrap();
+    put(&client, &gold);
     (server, client)
 }
 

@@ -44,7 +44,7 @@ fn a_gateway_says_nothing_of_slices_and_links_that_are_not_its_own() {
         rogue.announce("rogue", &announcement(&["own"])).unwrap();
         let mut own = slice("own", 4, 1);
         own.path = vec!["own".to_owned()];
-        admin.put_slice(&own, Precondition::None, None).unwrap();
+        crate::support::put(&admin, &own);
         let acknowledged = Acknowledgement {
             generation: 5,
             refused: vec![RefusedSlice {

@@ -1,7 +1,7 @@
 //! Rules: what one slice leaves unused is lent to another.
 #![allow(clippy::unwrap_used, reason = "functions of tests")]
 
-use crate::support::{TestStore, guarantee, slice, with_link};
+use crate::support::{TestStore, guarantee, put, slice, with_link};
 use slicewise_api::{
     Acknowledgement, Client, CounterReport, DirectionCounters, EventKind, Maximum, Precondition,
     Rule, Slice, SliceCounters, Tenant,
@@ -58,7 +58,7 @@ fn report(client: &Client, lender_mbps: u64) {
 
 /// Maximum, Mbit/s, and weight of the borrower.
 fn borrowed(client: &Client) -> (u64, u32) {
-    let terms = client.slice("borrower").unwrap().forward.unwrap();
+    let terms = client.slice("borrower").unwrap().slice.forward.unwrap();
     (terms.maximum.unwrap().rate_bps / 1_000_000, terms.weight)
 }
 
@@ -115,9 +115,7 @@ fn a_restored_generation_makes_no_loan_that_nobody_takes_back() {
         assert_eq!((nothing.changed, borrowed(&client)), (0, (10, 1)));
 
         changed.forward.as_mut().unwrap().weight = 3;
-        client
-            .put_slice(&changed, Precondition::None, None)
-            .unwrap();
+        put(&client, &changed);
         let back = client.restore(lent, None).unwrap();
         assert_eq!((back.changed, borrowed(&client)), (1, (10, 1)));
 
@@ -160,7 +158,7 @@ fn a_lender_that_gives_up_its_guarantee_takes_back_what_it_lent() {
         assert_eq!(borrowed(&client), (50, 8));
         let mut lender = slice("lender", 1, 50);
         lender.forward.as_mut().unwrap().guarantee = None;
-        client.put_slice(&lender, Precondition::None, None).unwrap();
+        put(&client, &lender);
         report(&client, 0);
         assert_eq!(borrowed(&client), (10, 1));
     }
@@ -177,9 +175,7 @@ fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
         let terms = borrower.forward.as_mut().unwrap();
         terms.maximum.as_mut().unwrap().rate_bps = 20_000_000;
         terms.weight = 8;
-        client
-            .put_slice(&borrower, Precondition::None, None)
-            .unwrap();
+        put(&client, &borrower);
         client.remove_rule("night").unwrap();
         assert_eq!(borrowed(&client), (20, 1));
         assert_eq!(client.remove_rule("night").unwrap_err().status(), Some(404));

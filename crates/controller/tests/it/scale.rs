@@ -33,8 +33,8 @@ fn numbered(index: usize, rate_bps: u64) -> Slice {
 
 fn rates(client: &Client, indexes: [usize; 3]) -> [u64; 3] {
     indexes.map(|index| {
-        let slice = client.slice(&format!("s{index:04}")).unwrap();
-        slice.forward.unwrap().guarantee.unwrap().rate_bps
+        let record = client.slice(&format!("s{index:04}")).unwrap();
+        record.slice.forward.unwrap().guarantee.unwrap().rate_bps
     })
 }
 

@@ -1,7 +1,6 @@
 //! Streams of events and waiting gateways whose token is revoked.
 
-use crate::support::{Server, TestStore, slice, token, with_link};
-use slicewise_api::Precondition;
+use crate::support::{Server, TestStore, put, slice, token, with_link};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -36,8 +35,7 @@ fn wait_for(lines: &mut impl Iterator<Item = String>, slice: &str) {
 fn a_stream_ends_when_its_token_is_revoked_and_others_go_on() {
     for store in TestStore::each() {
         let (server, open) = with_link(&store);
-        open.put_slice(&slice("first", 1, 1), Precondition::None, None)
-            .unwrap();
+        put(&open, &slice("first", 1, 1));
         let admin = server.client_of(&token(&store, "admin", "admin"));
         let screen = token(&store, "screen", "viewer");
         let other = token(&store, "other", "viewer");
@@ -48,9 +46,7 @@ fn a_stream_ends_when_its_token_is_revoked_and_others_go_on() {
         admin.remove_token("screen").unwrap();
         // Another token of this name is not this one.
         token(&store, "screen", "viewer");
-        admin
-            .put_slice(&slice("second", 2, 1), Precondition::None, None)
-            .unwrap();
+        put(&admin, &slice("second", 2, 1));
         assert!(!revoked.any(|line| line.contains("second")));
         wait_for(&mut kept, "second");
     }
@@ -60,8 +56,7 @@ fn a_stream_ends_when_its_token_is_revoked_and_others_go_on() {
 fn a_stream_without_a_token_ends_with_the_first_token() {
     for store in TestStore::each() {
         let (server, open) = with_link(&store);
-        open.put_slice(&slice("first", 1, 1), Precondition::None, None)
-            .unwrap();
+        put(&open, &slice("first", 1, 1));
         let mut lines = stream(&server, None);
         wait_for(&mut lines, "first");
         token(&store, "admin", "admin");
@@ -75,17 +70,11 @@ fn a_gateway_that_waits_is_refused_when_its_token_is_revoked() {
         let (server, _) = with_link(&store);
         let admin = server.client_of(&token(&store, "admin", "admin"));
         let gateway = server.client_of(&token(&store, "edge", "gateway:gw"));
-        let after = admin
-            .put_slice(&slice("first", 1, 1), Precondition::None, None)
-            .unwrap()
-            .value
-            .generation;
+        let after = put(&admin, &slice("first", 1, 1)).value.generation;
         let waiting = std::thread::spawn(move || gateway.desired("gw", after, LONG));
         // Whether it waits by now or comes later: it is not told what comes after this.
         admin.remove_token("edge").unwrap();
-        admin
-            .put_slice(&slice("second", 2, 1), Precondition::None, None)
-            .unwrap();
+        put(&admin, &slice("second", 2, 1));
         let refused = waiting.join().unwrap().unwrap_err();
         assert_eq!(refused.status(), Some(401));
     }

@@ -3,8 +3,9 @@
 use crate::cluster::Cluster;
 use serde_json::{Value, json};
 use slicewise_api::{
-    Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
-    LinkDirection, Match, NewToken, Scope, Slice, Terms,
+    Acknowledgement, Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee,
+    LinkAnnouncement, LinkDirection, Match, NewToken, Precondition, Scope, Slice, SliceRecord,
+    Terms, Versioned,
 };
 use slicewise_controller::{
     Clock, Location, ServeParams, Store, SystemClock, TlsParams, run_token_add, serve_on,
@@ -286,6 +287,21 @@ pub fn slice(name: &str, vlan: u16, rate_mbps: u64) -> Slice {
         forward: Some(guarantee(rate_mbps, Some(50))),
         backward: None,
     }
+}
+
+/// Puts a slice that is admitted.
+pub fn put(client: &Client, slice: &Slice) -> Versioned<SliceRecord> {
+    client.put_slice(slice, Precondition::None, None).unwrap()
+}
+
+/// Acknowledges a generation as a gateway, and slices of which no frame waits.
+pub fn acknowledge(client: &Client, gateway: &str, generation: u64, gone: &[&str]) {
+    let said = Acknowledgement {
+        generation,
+        gone: gone.iter().map(|&name| name.to_owned()).collect(),
+        ..Acknowledgement::default()
+    };
+    client.acknowledge(gateway, &said).unwrap();
 }
 
 pub fn batch(changes: Vec<Change>) -> Batch {

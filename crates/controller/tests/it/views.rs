@@ -1,8 +1,8 @@
 //! What each kind of token may do: one table of every route.
 
-use crate::support::{Server, TestStore, announcement, slice, token, with_link};
+use crate::support::{Server, TestStore, announcement, put, slice, token, with_link};
 use serde_json::Value;
-use slicewise_api::{Precondition, Tenant};
+use slicewise_api::Tenant;
 use std::fmt::Write as _;
 
 /// Who asks, and the scope of their token.
@@ -71,7 +71,7 @@ fn every_route_is_refused_to_those_who_may_not_use_it_before_its_body_is_read() 
     let mut gold = slice("gold", 1, 1);
     gold.tenant = "red".to_owned();
     gold.path = vec!["uplink".to_owned()];
-    open.put_slice(&gold, Precondition::None, None).unwrap();
+    put(&open, &gold);
     let askers: Vec<(&str, Option<String>)> = ASKERS
         .iter()
         .map(|(name, scope)| (*name, scope.map(|scope| token(&store, name, scope))))

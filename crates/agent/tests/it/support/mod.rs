@@ -9,7 +9,7 @@ pub mod gateway;
 pub mod relay;
 pub mod server;
 
-use slicewise_api::{FlowTerms, GatewaySlice, GatewayTerms, Guarantee, Match};
+use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match, Terms};
 use slicewise_live::DirectionParams;
 use slicewise_model::{Discipline, GuaranteedSpec, PolicySpec, Rate};
 use slicewise_units::BitRate;
@@ -42,15 +42,15 @@ pub fn slice(name: &str, vlan: u16, kbit: u64) -> GatewaySlice {
             vlan: Some(vlan),
             ..Match::default()
         }],
-        guarantee: (kbit > 0).then_some(Guarantee {
-            rate_bps: kbit * 1_000,
-            burst_bytes: 1_522,
-            delay_ns: Some(50_000_000),
-            smallest_frame_bytes: None,
-        }),
-        maximum: None,
-        weight: 1,
-        flows: FlowTerms::default(),
+        terms: Terms {
+            guarantee: (kbit > 0).then_some(Guarantee {
+                rate_bps: kbit * 1_000,
+                burst_bytes: 1_522,
+                delay_ns: Some(50_000_000),
+                smallest_frame_bytes: None,
+            }),
+            ..Terms::default()
+        },
     };
     GatewaySlice {
         name: name.to_owned(),

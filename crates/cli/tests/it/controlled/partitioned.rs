@@ -203,7 +203,10 @@ impl Drop for Network {
 
 fn states(client: &Client) -> Vec<(String, SliceState)> {
     let page = client.slices(&SliceQuery::default()).unwrap();
-    let states = page.items.into_iter().map(|one| (one.name, one.state));
+    let states = page
+        .items
+        .into_iter()
+        .map(|one| (one.slice.name, one.state));
     states.collect()
 }
 

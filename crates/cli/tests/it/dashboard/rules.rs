@@ -86,6 +86,6 @@ fn rules_are_added_seen_lending_changed_and_removed_by_keys_alone_on_a_phone() {
     browser.press(&ENTER.to_string());
     browser.wait_for_text("There is no rule yet.");
     assert_eq!(client.rules().unwrap().len(), 0);
-    let terms = client.slice("backup").unwrap().forward.unwrap();
+    let terms = client.slice("backup").unwrap().slice.forward.unwrap();
     assert_eq!(terms.maximum.unwrap().rate_bps, 10_000_000);
 }
