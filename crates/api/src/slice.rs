@@ -24,7 +24,7 @@ const LINKS_MAX: usize = 16;
 
 /// A slice as asked for, with at least one of `forward` and `backward`. A request replaces the slice as a whole: a member that it leaves out gets
 /// its default. To change a part, read the slice and send all of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
     /// Its name, unique among all tenants: `[a-z0-9][a-z0-9._-]{0,62}`. It is neither `class-default` nor the name of a class of a gateway on its
@@ -91,7 +91,7 @@ impl Default for Terms {
 
 /// A guarantee: frames within rate and burst are not lost, and delayed for no longer than the objective; without an objective, than `bound_ns` of
 /// the slice. Frames above both are not dropped for that: they share the excess, and have no bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guarantee {
     /// Committed rate (CIR), bit/s.

@@ -110,7 +110,7 @@ fn slice(name: String, address: u32, rate_bps: u64) -> Slice {
                 rate_bps,
                 burst_bytes: 1_522,
                 delay_ns: Some(50_000_000),
-                smallest_frame_bytes: None,
+                ..Guarantee::default()
             }),
             ..Terms::default()
         }),

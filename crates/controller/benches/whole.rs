@@ -140,7 +140,7 @@ fn slice(name: String, link: &str, matched: Match, kbit: u64) -> Slice {
             rate_bps: kbit * 1_000,
             burst_bytes: 1_522,
             delay_ns: Some(50_000_000),
-            smallest_frame_bytes: None,
+            ..Guarantee::default()
         }),
         ..Terms::default()
     };

@@ -486,19 +486,17 @@ mod tests {
         let guarantee = Guarantee {
             rate_bps: 10_000_000,
             burst_bytes: 3_000,
-            delay_ns: None,
-            smallest_frame_bytes: None,
+            ..Guarantee::default()
         };
         Slice {
             name: "a".to_owned(),
             tenant: "default".to_owned(),
             path: vec!["uplink".to_owned()],
-            matches: Vec::new(),
             forward: Some(Terms {
                 guarantee: Some(guarantee),
                 ..Terms::default()
             }),
-            backward: None,
+            ..Slice::default()
         }
     }
 

@@ -42,7 +42,7 @@ fn terms(vlan: u16, kbit: u64, delay_ms: u64) -> GatewayTerms {
                 rate_bps: kbit * 1_000,
                 burst_bytes: 1_522,
                 delay_ns: Some(delay_ms * 1_000_000),
-                smallest_frame_bytes: None,
+                ..Guarantee::default()
             }),
             ..Terms::default()
         },

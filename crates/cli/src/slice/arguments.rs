@@ -1,9 +1,7 @@
 //! Options of `slicewise slice`.
 
-use clap::{
-    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum, value_parser,
-};
-use slicewise_units::{BitRate, ByteCount, Duration};
+use super::terms::TermsOptions;
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -141,82 +139,6 @@ pub enum DirectionName {
     Forward,
     /// The opposite.
     Backward,
-}
-
-/// Terms of both directions.
-#[derive(Debug)]
-pub struct TermsOptions {
-    pub forward: TermOptions,
-    /// The backward direction gets what `forward` says, except for what `backward` says.
-    pub both: bool,
-    pub backward: TermOptions,
-}
-
-fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
-}
-
-/// Defines the options of both directions: field, type, name, value and help of each, forward and backward.
-macro_rules! term_options {
-    ($($field:ident: $type:ty, $name:literal, $value:literal, $forward:literal, $backward:literal;)*) => {
-        /// Terms of a direction, as far as options state them.
-        #[derive(Debug, Clone, Copy, Default)]
-        pub struct TermOptions {
-            $(pub $field: Option<$type>,)*
-        }
-
-        impl TermOptions {
-            /// Returns these, and where they say nothing, `other`.
-            pub fn or(self, other: Self) -> Self {
-                Self { $($field: self.$field.or(other.$field),)* }
-            }
-
-            pub const fn says_nothing(&self) -> bool {
-                true $(&& self.$field.is_none())*
-            }
-        }
-
-        impl Args for TermsOptions {
-            fn augment_args(command: Command) -> Command {
-                let both = Arg::new("both").long("both").action(ArgAction::SetTrue);
-                let both = both.help("Promise the same in the backward direction, except for what the following options say");
-                command
-                    $(.arg(option($name, $value, $forward).value_parser(value_parser!($type))))*
-                    .arg(both)
-                    $(.arg(option(concat!("backward-", $name), $value, $backward).value_parser(value_parser!($type))))*
-            }
-
-            fn augment_args_for_update(command: Command) -> Command {
-                Self::augment_args(command)
-            }
-        }
-
-        impl FromArgMatches for TermsOptions {
-            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                Ok(Self {
-                    forward: TermOptions { $($field: matches.get_one($name).copied(),)* },
-                    both: matches.get_flag("both"),
-                    backward: TermOptions { $($field: matches.get_one(concat!("backward-", $name)).copied(),)* },
-                })
-            }
-
-            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-                *self = Self::from_arg_matches(matches)?;
-                Ok(())
-            }
-        }
-    };
-}
-
-term_options! {
-    rate: OrNone<BitRate>, "rate", "RATE", "Guaranteed rate, as \"10 Mbit/s\"", "Guaranteed rate of the backward direction";
-    burst: ByteCount, "burst", "SIZE", "Guaranteed burst, as \"15 kB\" [default: two of the largest frames of the links]", "Its burst";
-    delay: OrNone<Duration>, "delay", "TIME", "Delay objective from end to end, as \"2 ms\"", "Its delay objective";
-    smallest_frame: ByteCount, "smallest-frame", "SIZE",
-        "Smallest frame: smaller ones are charged as this, so that less of a link that counts preambles has to be reserved", "Its smallest frame";
-    maximum: OrNone<BitRate>, "maximum", "RATE", "The most it may send, as \"20 Mbit/s\"", "The most it may send in the backward direction";
-    maximum_burst: ByteCount, "maximum-burst", "SIZE", "Burst of the maximum [default: the guaranteed burst, or two of the largest frames]", "Its burst";
-    weight: u32, "weight", "N", "Weight of its share of the excess", "Its weight";
 }
 
 /// A quantity, or `none` to take it away.

@@ -1,9 +1,11 @@
 //! A slice as the options and a file define it.
 
-use super::arguments::{DefinitionOptions, DirectionName, OrNone, TermOptions, TermsOptions};
+use super::arguments::{DefinitionOptions, DirectionName};
+use super::terms::TermsOptions;
 use crate::Failure;
-use slicewise_api::{Guarantee, LinkRecord, Match, Maximum, Slice, SliceRecord, Terms};
+use slicewise_api::{LinkRecord, Match, Slice, SliceRecord};
 use slicewise_study::code_point;
+use slicewise_units::BothWays;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -24,11 +26,7 @@ pub fn define(
         (None, Some(record)) => record.slice.clone(),
         (None, None) => Slice {
             name: options.name.clone(),
-            tenant: String::new(),
-            path: Vec::new(),
-            matches: Vec::new(),
-            forward: None,
-            backward: None,
+            ..Slice::default()
         },
     };
     if let Some(tenant) = &options.tenant {
@@ -64,14 +62,11 @@ fn define_terms(
     links: &[LinkRecord],
 ) -> Result<(), Failure> {
     let on_path = |link: &&LinkRecord| slice.path.is_empty() || slice.path.contains(&link.name);
-    let frame = |direction: fn(&LinkRecord) -> u64| {
-        let largest = links.iter().filter(on_path).map(direction).max();
+    let usual = BothWays::from_fn(|way| {
+        let links = links.iter().filter(on_path);
+        let largest = links.map(|link| link.ways()[way].largest_frame_bytes).max();
         2 * largest.unwrap_or(USUAL_FRAME_BYTES)
-    };
-    let usual = [
-        frame(|link| link.forward.largest_frame_bytes),
-        frame(|link| link.backward.largest_frame_bytes),
-    ];
+    });
     let TermsOptions {
         forward,
         both,
@@ -82,8 +77,8 @@ fn define_terms(
     } else {
         *backward
     };
-    forward.apply(&mut slice.forward, usual[0], "--")?;
-    backward.apply(&mut slice.backward, usual[1], "--backward-")?;
+    forward.apply(&mut slice.forward, usual.forward, "--")?;
+    backward.apply(&mut slice.backward, usual.backward, "--backward-")?;
     match options.without {
         Some(DirectionName::Forward) => slice.forward = None,
         Some(DirectionName::Backward) => slice.backward = None,
@@ -94,72 +89,6 @@ fn define_terms(
 
 /// The largest frame where no link says one: of Ethernet, without FCS.
 const USUAL_FRAME_BYTES: u64 = 1514;
-
-impl TermOptions {
-    /// Put these into `terms`. `usual` is the burst where none is given; `prefix` that of the options.
-    fn apply(&self, terms: &mut Option<Terms>, usual: u64, prefix: &str) -> Result<(), Failure> {
-        if self.says_nothing() {
-            return Ok(());
-        }
-        let terms = terms.get_or_insert_with(Terms::default);
-        if let Some(weight) = self.weight {
-            terms.weight = weight;
-        }
-        match self.rate {
-            Some(OrNone::None) => terms.guarantee = None,
-            Some(OrNone::Some(rate)) => {
-                let guarantee = terms.guarantee.get_or_insert(Guarantee {
-                    rate_bps: 0,
-                    burst_bytes: usual,
-                    delay_ns: None,
-                    smallest_frame_bytes: None,
-                });
-                guarantee.rate_bps = rate.bits_per_second();
-            }
-            None => {}
-        }
-        let needs = |option: &str, other: &str| {
-            Failure::mistake(format!(
-                "`{prefix}{option}` needs a rate: add `{prefix}{other} RATE`"
-            ))
-        };
-        if let Some(burst) = self.burst {
-            let guarantee = terms.guarantee.as_mut();
-            guarantee.ok_or_else(|| needs("burst", "rate"))?.burst_bytes = burst.bytes();
-        }
-        if let Some(delay) = self.delay {
-            let guarantee = terms.guarantee.as_mut();
-            guarantee.ok_or_else(|| needs("delay", "rate"))?.delay_ns = match delay {
-                OrNone::Some(delay) => Some(delay.nanos()),
-                OrNone::None => None,
-            };
-        }
-        if let Some(frame) = self.smallest_frame {
-            let guarantee = terms.guarantee.as_mut();
-            let guarantee = guarantee.ok_or_else(|| needs("smallest-frame", "rate"))?;
-            guarantee.smallest_frame_bytes = Some(frame.bytes());
-        }
-        let burst = terms.guarantee.map_or(usual, |one| one.burst_bytes);
-        match self.maximum {
-            Some(OrNone::None) => terms.maximum = None,
-            Some(OrNone::Some(rate)) => {
-                let maximum = terms.maximum.get_or_insert(Maximum {
-                    rate_bps: 0,
-                    burst_bytes: burst,
-                });
-                maximum.rate_bps = rate.bits_per_second();
-            }
-            None => {}
-        }
-        if let Some(burst) = self.maximum_burst {
-            let maximum = terms.maximum.as_mut();
-            maximum
-                .ok_or_else(|| needs("maximum-burst", "maximum"))?
-                .burst_bytes = burst.bytes();
-        }
-        Ok(())
-    }
-}
 
 /// `protocol=udp,destination_port=5201` as a match: the fields are those of the API.
 fn parse_match(text: &str) -> Result<Match, Failure> {
@@ -216,7 +145,6 @@ fn read(file: &Path) -> Result<Slice, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use slicewise_units::{BitRate, ByteCount};
 
     #[test]
     fn a_match_says_what_is_wrong_with_it() {
@@ -233,25 +161,5 @@ mod tests {
         `--match port=80`: unknown field `port`, expected one of `source`, `destination`, `protocol`, `source_port`, `destination_port`, `dscp`, `vlan`, `inner_vlan`, `teid`; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
         `--match vlan=x`: invalid type: string "x", expected u16; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`
         "#);
-    }
-
-    #[test]
-    fn a_burst_without_a_rate_is_refused_and_the_default_is_two_frames() {
-        let burst = TermOptions {
-            burst: Some(ByteCount::new(1)),
-            ..TermOptions::default()
-        };
-        let error = burst.apply(&mut None, 3028, "--backward-").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`--backward-burst` needs a rate: add `--backward-rate RATE`"
-        );
-        let rate = TermOptions {
-            rate: Some(OrNone::Some(BitRate::new(9))),
-            ..TermOptions::default()
-        };
-        let mut terms = None;
-        rate.apply(&mut terms, 3028, "--").unwrap();
-        assert_eq!(terms.unwrap().guarantee.unwrap().burst_bytes, 3028);
     }
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod definition;
+mod terms;
 mod text;
 
 pub use arguments::{ConnectionOptions, OrNone, SliceOptions};

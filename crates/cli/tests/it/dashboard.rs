@@ -215,7 +215,6 @@ fn slice(name: &str, port: u16, mbit: u64) -> Slice {
     Slice {
         name: name.to_owned(),
         tenant: "default".to_owned(),
-        path: Vec::new(),
         matches: vec![Match {
             destination_port: Some(port.to_string()),
             ..Match::default()
@@ -225,11 +224,11 @@ fn slice(name: &str, port: u16, mbit: u64) -> Slice {
                 rate_bps: mbit * 1_000_000,
                 burst_bytes: 15_140,
                 delay_ns: Some(20_000_000),
-                smallest_frame_bytes: None,
+                ..Guarantee::default()
             }),
             ..Terms::default()
         }),
-        backward: None,
+        ..Slice::default()
     }
 }
 
@@ -429,7 +428,6 @@ fn many(number: usize) -> Change {
     Change::Put(Slice {
         name: format!("slice-{number:05}"),
         tenant: "default".to_owned(),
-        path: Vec::new(),
         matches: vec![Match {
             destination: Some(format!("10.{}.{}.0/24", number / 250, number % 250)),
             ..Match::default()
@@ -439,11 +437,11 @@ fn many(number: usize) -> Change {
                 rate_bps: 10_000,
                 burst_bytes: 1514,
                 delay_ns: Some(2_000_000_000),
-                smallest_frame_bytes: None,
+                ..Guarantee::default()
             }),
             ..Terms::default()
         }),
-        backward: None,
+        ..Slice::default()
     })
 }
 

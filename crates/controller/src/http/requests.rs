@@ -135,8 +135,7 @@ fn slice(
         guarantee: Some(Guarantee {
             rate_bps: rate(police.cir),
             burst_bytes: burst(police.cbs),
-            delay_ns: None,
-            smallest_frame_bytes: None,
+            ..Guarantee::default()
         }),
         maximum: police.pir.map(|pir| Maximum {
             rate_bps: rate(pir),
@@ -151,7 +150,7 @@ fn slice(
         path: path.to_vec(),
         matches,
         forward,
-        backward: None,
+        ..Slice::default()
     })
 }
 

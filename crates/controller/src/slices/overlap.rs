@@ -204,7 +204,7 @@ mod tests {
             path: vec!["uplink".to_owned()],
             matches: vec![matched],
             forward: Some(Terms::default()),
-            backward: None,
+            ..Slice::default()
         }
     }
 

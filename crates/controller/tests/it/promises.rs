@@ -41,7 +41,7 @@ fn terms() -> impl Strategy<Value = Option<Terms>> {
                 rate_bps: rate * 1_000_000,
                 burst_bytes,
                 delay_ns: delay.map(|delay| delay * 1_000_000),
-                smallest_frame_bytes: None,
+                ..Guarantee::default()
             }),
             weight,
             ..Terms::default()

@@ -268,7 +268,7 @@ pub fn guarantee(rate_mbps: u64, delay_ms: Option<u64>) -> Terms {
             rate_bps: rate_mbps * 1_000_000,
             burst_bytes: 3_044,
             delay_ns: delay_ms.map(|delay| delay * 1_000_000),
-            smallest_frame_bytes: None,
+            ..Guarantee::default()
         }),
         ..Terms::default()
     }
@@ -279,13 +279,12 @@ pub fn slice(name: &str, vlan: u16, rate_mbps: u64) -> Slice {
     Slice {
         name: name.to_owned(),
         tenant: "default".to_owned(),
-        path: Vec::new(),
         matches: vec![Match {
             vlan: Some(vlan),
             ..Match::default()
         }],
         forward: Some(guarantee(rate_mbps, Some(50))),
-        backward: None,
+        ..Slice::default()
     }
 }
 

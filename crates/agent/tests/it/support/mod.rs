@@ -47,7 +47,7 @@ pub fn slice(name: &str, vlan: u16, kbit: u64) -> GatewaySlice {
                 rate_bps: kbit * 1_000,
                 burst_bytes: 1_522,
                 delay_ns: Some(50_000_000),
-                smallest_frame_bytes: None,
+                ..Guarantee::default()
             }),
             ..Terms::default()
         },
