@@ -6,7 +6,15 @@ use crate::record::DelayFigures;
 use crate::summary::Estimates;
 use std::collections::BTreeMap;
 
-/// What the applications of a slice got in a run, as verdicts compare it.
+/// Times of applications that verdicts compare, in the order of the report.
+pub(crate) const TIMES: [Quantity; 4] = [
+    Quantity::CompletionTimeMean,
+    Quantity::CompletionTimeP99,
+    Quantity::RequestLatencyMean,
+    Quantity::RequestLatencyP99,
+];
+
+/// Service of the applications of a slice in a run, as verdicts compare it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SliceApplications {
     /// Rate of bytes that reached applications in order, bit/s.
@@ -14,14 +22,8 @@ pub struct SliceApplications {
     /// The part of it that lies within the slice's share: of a slice that is served more than its share, as
     /// much less as it is served more.
     pub goodput_within_share_bits_per_second: f64,
-    /// Mean completion time of flows, ns.
-    pub completion_time_mean_ns: Option<f64>,
-    /// 99th percentile of it, ns.
-    pub completion_time_p99_ns: Option<f64>,
-    /// Mean latency of requests, ns.
-    pub request_latency_mean_ns: Option<f64>,
-    /// 99th percentile of it, ns.
-    pub request_latency_p99_ns: Option<f64>,
+    /// Completion time of flows (mean, 99th percentile) and latency of requests (the same), ns.
+    pub times_ns: [Option<f64>; 4],
     /// One of them sends as much as its transport takes, for as long as it lasts.
     pub wants_all: bool,
     /// The goodput that they ask for, bit/s: requests what they would get if each were answered, transfers of limited rate
@@ -41,10 +43,7 @@ impl SliceApplications {
         Some(Self {
             goodput_bits_per_second: goodput,
             goodput_within_share_bits_per_second: goodput * within,
-            completion_time_mean_ns: figure(Quantity::CompletionTimeMean),
-            completion_time_p99_ns: figure(Quantity::CompletionTimeP99),
-            request_latency_mean_ns: figure(Quantity::RequestLatencyMean),
-            request_latency_p99_ns: figure(Quantity::RequestLatencyP99),
+            times_ns: TIMES.map(figure),
             wants_all: records.iter().any(|record| record.wants_all()),
             goodput_asked_bits_per_second: ApplicationRecord::goodput_asked(records),
             may_have_enough: records.iter().all(|record| !record.wants_all())

@@ -9,6 +9,7 @@ use crate::application_summary::SliceApplications;
 use crate::availability::{self, Intervals};
 use crate::backend::BackendKind;
 use crate::description::{SliceDescription, StudyDescription};
+use crate::flow::FlowRecord;
 use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
 use crate::mser;
@@ -18,8 +19,8 @@ use crate::projection::Projection;
 use crate::quantity::Quantity;
 use crate::queues::QueueRecord;
 use crate::record::{
-    CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION,
-    SchedulerFigures, SentDelay, SliceRecord, Transient,
+    DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures,
+    SentDelay, SliceRecord, Transient,
 };
 use crate::tail::{self, Tail};
 use crate::verdict::SampleKind;
@@ -65,14 +66,8 @@ pub struct SliceObservation {
     pub intervals: Option<Intervals>,
     /// When it lost frames, over the whole run.
     pub loss_episodes: LossEpisodes,
-    /// Number of inter-arrival times of the first source.
-    pub iat_samples: u64,
-    /// Their mean, ns.
-    pub iat_mean_ns: f64,
-    /// Their variance, ns².
-    pub iat_variance_ns2: f64,
-    /// Their distribution; empty where no published figure needs it.
-    pub iat_cdf: Vec<CdfPoint>,
+    /// Inter-arrival times of the first source; without their distribution where no published figure needs it.
+    pub iat: IatFigures,
     /// Figures from several moments on, where the run has them.
     pub tails: Vec<Tail>,
     /// Time in the device's scheduler, where the run has it.
@@ -208,66 +203,21 @@ impl Observations {
         check(record)?;
 
         let keeps_cdf = needs_iat_distribution(study, key);
+        let cycle_ns = study.scenarios[scenario].cycle_ns;
+        let cycle = Duration::from_nanos(cycle_ns);
         let observation = RunObservation {
             repetition: key.repetition,
             seed: key.seed,
             transient: record.transient,
-            slices: record
-                .slices
-                .iter()
-                .zip(&study.slices)
+            slices: (record.slices.iter().zip(&study.slices))
                 .map(|(slice, description)| {
-                    let served_steadily = served(slice, record.steady_from(), slice.steady.span_ns);
-                    // What applications got is of the whole run.
-                    let served_in_all = served(slice, 0, slice.whole.span_ns);
-                    SliceObservation {
-                        intervals: (description.objective)
-                            .and_then(|objective| Some((objective, objective.availability?)))
-                            .map(|(objective, of)| {
-                                let margin = study.margins.throughput_relative;
-                                let objective = (&objective, of.length_ns);
-                                availability::of_slice(objective, margin, record, slice)
-                            })
-                            .filter(|intervals| intervals.all > 0),
-                        completion_time_ns: (description.objective)
-                            .and_then(|objective| objective.completion_time)
-                            .and_then(|limit| {
-                                largest(record, slice, limit, ApplicationRecord::time_of_begun)
-                            }),
-                        request_latency_ns: (description.objective)
-                            .and_then(|objective| objective.request_latency)
-                            .and_then(|limit| {
-                                largest(record, slice, limit, ApplicationRecord::latency_of_due)
-                            }),
-                        served_bits_per_second: served_steadily,
-                        applications: applications(record, description, served_in_all),
-                        reacts: slice.withheld_frames > 0
-                            || (record.flows.iter())
-                                .any(|flow| flow.slice == slice.slice && flow.flow.protocol == TCP),
-                        is_held_back: slice.withheld_frames > 0,
-                        late_frames: (slice.series.late_frames)
-                            .get(record.steady_from()..)
-                            .filter(|late| !late.is_empty())
-                            .map(|late| late.iter().copied().map(u64::from).sum()),
-                        projected: if study.is_of(BackendKind::Captured) {
-                            projected(study, record, slice)
-                        } else {
-                            [None; 2]
-                        },
-                        delay_growth: DelayGrowth::of(record, slice),
-                        is_unsettled: is_unsettled(
-                            record,
-                            slice,
-                            Duration::from_nanos(study.scenarios[scenario].cycle_ns),
-                        ),
-                        ..observe(slice, record.bin_ns, keeps_cdf)
-                    }
+                    observe(study, record, slice, description, cycle, keeps_cdf)
                 })
                 .collect(),
             applications: without_series(record),
             queues: record.queues.clone(),
             aggregate: record.aggregate,
-            opportunity: opportunity::of_run(study, record, study.scenarios[scenario].cycle_ns),
+            opportunity: opportunity::of_run(study, record, cycle_ns),
             has_no_delays: record
                 .capture
                 .as_ref()
@@ -374,35 +324,59 @@ impl Observations {
     }
 }
 
-fn observe(record: &SliceRecord, bin_ns: u64, keeps_cdf: bool) -> SliceObservation {
-    let IatFigures {
-        samples,
-        mean_ns,
-        variance_ns2,
-        cdf,
-    } = &record.iat_sent;
+/// Scalars of a slice of a run under a load with this cycle.
+fn observe(
+    study: &StudyDescription,
+    record: &RunRecord,
+    slice: &SliceRecord,
+    description: &SliceDescription,
+    cycle: Duration,
+    keeps_cdf: bool,
+) -> SliceObservation {
+    let objective = description.objective;
+    let is_tcp = |flow: &FlowRecord| flow.slice == slice.slice && flow.flow.protocol == TCP;
+    let iat = &slice.iat_sent;
     SliceObservation {
-        steady: record.steady,
-        whole: record.whole,
-        served_bits_per_second: 0.0,
-        delay_of_sent: record.delay_of_sent,
-        late_frames: None,
-        projected: [None; 2],
-        delay_growth: None,
-        is_unsettled: false,
-        reacts: false,
-        is_held_back: false,
-        applications: None,
-        completion_time_ns: None,
-        request_latency_ns: None,
-        intervals: None,
-        loss_episodes: LossEpisodes::of(&record.series, bin_ns),
-        iat_samples: *samples,
-        iat_mean_ns: *mean_ns,
-        iat_variance_ns2: *variance_ns2,
-        iat_cdf: if keeps_cdf { cdf.clone() } else { Vec::new() },
-        tails: tail::of_slice(record, bin_ns),
-        scheduler: record.scheduler,
+        steady: slice.steady,
+        whole: slice.whole,
+        served_bits_per_second: served(slice, record.steady_from(), slice.steady.span_ns),
+        delay_of_sent: slice.delay_of_sent,
+        late_frames: (slice.series.late_frames)
+            .get(record.steady_from()..)
+            .filter(|late| !late.is_empty())
+            .map(|late| late.iter().copied().map(u64::from).sum()),
+        projected: match study.is_of(BackendKind::Captured) {
+            true => projected(study, record, slice),
+            false => [None; 2],
+        },
+        delay_growth: DelayGrowth::of(record, slice),
+        is_unsettled: is_unsettled(record, slice, cycle),
+        reacts: slice.withheld_frames > 0 || record.flows.iter().any(is_tcp),
+        is_held_back: slice.withheld_frames > 0,
+        // What applications got is of the whole run.
+        applications: applications(record, description, served(slice, 0, slice.whole.span_ns)),
+        completion_time_ns: (objective.and_then(|objective| objective.completion_time))
+            .and_then(|limit| largest(record, slice, limit, ApplicationRecord::time_of_begun)),
+        request_latency_ns: (objective.and_then(|objective| objective.request_latency))
+            .and_then(|limit| largest(record, slice, limit, ApplicationRecord::latency_of_due)),
+        intervals: objective
+            .and_then(|objective| Some((objective, objective.availability?.length_ns)))
+            .map(|(objective, length_ns)| {
+                let margin = study.margins.throughput_relative;
+                availability::of_slice((&objective, length_ns), margin, record, slice)
+            })
+            .filter(|intervals| intervals.all > 0),
+        loss_episodes: LossEpisodes::of(&slice.series, record.bin_ns),
+        iat: IatFigures {
+            cdf: if keeps_cdf {
+                iat.cdf.clone()
+            } else {
+                Vec::new()
+            },
+            ..*iat
+        },
+        tails: tail::of_slice(slice, record.bin_ns),
+        scheduler: slice.scheduler,
     }
 }
 

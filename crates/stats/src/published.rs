@@ -362,12 +362,12 @@ impl Measure<'_> {
             .observations
             .cell(policy, scenario)
             .filter_map(|run| run.slices.get(slice))
-            .filter(|observed| observed.iat_samples > 0)
+            .filter(|observed| observed.iat.samples > 0)
             .collect();
         let pairs = sources.iter().enumerate().flat_map(|(i, a)| {
             sources[i + 1..]
                 .iter()
-                .filter_map(|b| ks::of_cdfs(&a.iat_cdf, a.iat_samples, &b.iat_cdf, b.iat_samples))
+                .filter_map(|b| ks::of_cdfs(&a.iat.cdf, a.iat.samples, &b.iat.cdf, b.iat.samples))
         });
         let largest = pairs.reduce(|a, b| if b.statistic > a.statistic { b } else { a })?;
         Some((largest, u32::try_from(sources.len()).unwrap_or(u32::MAX)))

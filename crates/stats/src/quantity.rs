@@ -165,10 +165,10 @@ quantities! {
     LossEpisodeLength "loss_episode_length", Time, "length of a loss episode", Of::Slice(|s| s.loss_episodes.mean_length_ns());
     LossEpisodeFrames "loss_episode_frames", Number("frames"), "frames lost in an episode", Of::Slice(|s| s.loss_episodes.mean_lost_frames());
     LossEpisodeRatio "loss_episode_ratio", Ratio, "loss in episodes", Of::Slice(|s| s.loss_episodes.loss_ratio());
-    IatSamples "iat_samples", Number("intervals"), "number of inter-arrival times", Of::Slice(|s| Some(s.iat_samples as f64));
-    IatMean "iat_mean", Time, "mean inter-arrival time", Of::Slice(|s| known(s.iat_samples, s.iat_mean_ns));
+    IatSamples "iat_samples", Number("intervals"), "number of inter-arrival times", Of::Slice(|s| Some(s.iat.samples as f64));
+    IatMean "iat_mean", Time, "mean inter-arrival time", Of::Slice(|s| known(s.iat.samples, s.iat.mean_ns));
     IatVariance "iat_variance", TimeSquared, "variance of the inter-arrival time",
-        Of::Slice(|s| (s.iat_samples > 1).then_some(s.iat_variance_ns2));
+        Of::Slice(|s| (s.iat.samples > 1).then_some(s.iat.variance_ns2));
     IatKolmogorovSmirnov "iat_kolmogorov_smirnov", Statistic, "Kolmogorov–Smirnov statistic of inter-arrival times", Of::Repetitions;
     QueueLength "queue_length", Number("frames"), "mean queue length", Of::Queue;
     TransientEnd "transient_end", Time, "end of the transient",

@@ -7,6 +7,7 @@ use crate::attribute::{AttributeText, attributes};
 use crate::error::ReportError;
 use crate::side::Side;
 use slicewise_stats::objective::Percentile;
+use slicewise_stats::quantity::Unit;
 use slicewise_stats::seeds::{SeedRow, SeedTable, SeedVerdict};
 use slicewise_stats::verdict::{
     BoundCheck, DecidedBy, Deciding, ObjectiveIndicator, ObjectiveTest, PolicyVerdict, RunCount,
@@ -285,24 +286,21 @@ fn test_rows(table: &mut TableWriter, verdict: &PolicyVerdict) -> Result<(), Rep
     Ok(())
 }
 
-/// "delay_p99", "nanoseconds".
+/// Name and scale of an objective: "delay_p99", "nanoseconds".
 fn objective_name(indicator: ObjectiveIndicator) -> (String, &'static str) {
-    let at = |name: &str, at: Percentile| {
-        let percentile = at.to_string().replace(['.', ' ', '%'], "");
-        let name = match at {
-            Percentile::Max => format!("{name}_max"),
-            _ => format!("{name}_p{percentile}"),
-        };
-        (name, "nanoseconds")
+    let (words, at) = indicator.words();
+    let name = words.replace(' ', "_");
+    let scale = match indicator.unit() {
+        Unit::Rate => "bits_per_second",
+        Unit::Ratio => "fraction",
+        _ => "nanoseconds",
     };
-    match indicator {
-        ObjectiveIndicator::Throughput => ("throughput".to_owned(), "bits_per_second"),
-        ObjectiveIndicator::Goodput => ("goodput".to_owned(), "bits_per_second"),
-        ObjectiveIndicator::CompletionTime(percentile) => at("completion_time", percentile),
-        ObjectiveIndicator::RequestLatency(percentile) => at("request_latency", percentile),
-        ObjectiveIndicator::LossRatio => ("loss_ratio".to_owned(), "fraction"),
-        ObjectiveIndicator::Availability { .. } => ("availability".to_owned(), "fraction"),
-        ObjectiveIndicator::Delay(percentile) => at("delay", percentile),
-        ObjectiveIndicator::DelayVariation(percentile) => at("delay_variation", percentile),
+    match at {
+        None => (name, scale),
+        Some(Percentile::Max) => (format!("{name}_max"), scale),
+        Some(at) => {
+            let at = at.to_string().replace(['.', ' ', '%'], "");
+            (format!("{name}_p{at}"), scale)
+        }
     }
 }

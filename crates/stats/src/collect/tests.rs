@@ -314,7 +314,7 @@ fn a_collector_used_again_gives_the_same_record() {
     };
     let mut collector = RunCollector::new(params(4_000, 50)).unwrap();
     let first = run(&mut collector);
-    assert_eq!(collector.memory_bytes(), 2 * 81 * 80);
+    assert_eq!(collector.memory_bytes(), 2 * 81 * size_of::<Bin>());
     // An abandoned run leaves no trace either.
     collector.on_sent(1, true, at(5), 99);
     collector.reset();
@@ -324,7 +324,7 @@ fn a_collector_used_again_gives_the_same_record() {
     collector.on_sent(1, true, at(5), 99);
     collector.on_received(1, None, at(5), at(95_000), 99);
     let mut other = other.with_memory(collector.into_memory());
-    assert_eq!(other.memory_bytes(), 2 * 81 * 80);
+    assert_eq!(other.memory_bytes(), 2 * 81 * size_of::<Bin>());
     assert_eq!(run(&mut other), first);
 }
 

@@ -1,5 +1,6 @@
 //! Indicators of influence and comparisons, and their values in a run.
 
+pub(super) use crate::application_summary::TIMES;
 use crate::description::ComparedDelay;
 use crate::observations::RunObservation;
 use crate::quantity::Quantity;
@@ -12,14 +13,6 @@ pub(super) const fn of_packets(delay: ComparedDelay, throughput: Quantity) -> [Q
     };
     [throughput, Quantity::LossRatio, mean, p99]
 }
-
-/// Times of applications, in the order of the report.
-pub(super) const TIMES: [Quantity; 4] = [
-    Quantity::CompletionTimeMean,
-    Quantity::CompletionTimeP99,
-    Quantity::RequestLatencyMean,
-    Quantity::RequestLatencyP99,
-];
 
 /// Indicator of a slice in one run; `None` if the run has none. `smallest_ns` is the slice's delay without
 /// queueing.
@@ -46,10 +39,9 @@ pub(super) fn value(
         Quantity::GoodputWithinShare => {
             Some(slice.applications?.goodput_within_share_bits_per_second)
         }
-        Quantity::CompletionTimeMean => slice.applications?.completion_time_mean_ns,
-        Quantity::CompletionTimeP99 => slice.applications?.completion_time_p99_ns,
-        Quantity::RequestLatencyMean => slice.applications?.request_latency_mean_ns,
-        Quantity::RequestLatencyP99 => slice.applications?.request_latency_p99_ns,
-        _ => indicator.over(&slice.steady),
+        _ => match TIMES.iter().position(|time| *time == indicator) {
+            Some(place) => slice.applications?.times_ns[place],
+            None => indicator.over(&slice.steady),
+        },
     }
 }

@@ -224,6 +224,20 @@ fn figures(series: &Series, bins: std::ops::Range<usize>) -> Figures {
     let mean_ns = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
     let largest = series.delay_max_ns[bins.clone()].iter().copied().flatten();
     let largest = largest.max().unwrap();
+    let variation = VariationFigures {
+        pdv_mean_ns: mean_ns - delays[0] as f64,
+        pdv_p50_ns: at(500) - delays[0],
+        pdv_p95_ns: at(950) - delays[0],
+        pdv_p99_ns: at(990) - delays[0],
+        pdv_p999_ns: at(999) - delays[0],
+        pdv_max_ns: largest - delays[0],
+        ipdv_samples: sent_frames - 2 * lost_frames.min(sent_frames / 2),
+        ipdv_mean_ns: mean_ns / 10.0,
+        ipdv_p95_ns: at(500) / 4,
+        ipdv_p99_ns: at(500) / 2,
+        ipdv_p999_ns: at(500),
+        ipdv_max_ns: at(990),
+    };
     Figures {
         span_ns: bins.len() as u64 * BIN_NS,
         sent_frames,
@@ -247,20 +261,10 @@ fn figures(series: &Series, bins: std::ops::Range<usize>) -> Figures {
             p99999_ns: at(1000),
             max_ns: largest,
         },
-        variation: VariationFigures {
-            pdv_mean_ns: mean_ns - delays[0] as f64,
-            pdv_p50_ns: at(500) - delays[0],
-            pdv_p95_ns: at(950) - delays[0],
-            pdv_p99_ns: at(990) - delays[0],
-            pdv_p999_ns: at(999) - delays[0],
-            pdv_max_ns: largest - delays[0],
-            ipdv_samples: sent_frames - 2 * lost_frames.min(sent_frames / 2),
-            ipdv_mean_ns: mean_ns / 10.0,
-            ipdv_p95_ns: at(500) / 4,
-            ipdv_p99_ns: at(500) / 2,
-            ipdv_p999_ns: at(500),
-            ipdv_max_ns: at(990),
-        },
+        ..Figures {
+            variation,
+            ..Figures::default()
+        }
     }
 }
 
@@ -268,7 +272,6 @@ fn both(slices: &[SliceRecord]) -> Figures {
     let (a, b) = (&slices[0].whole, &slices[1].whole);
     let (sent_frames, lost_frames) = (a.sent_frames + b.sent_frames, a.lost_frames + b.lost_frames);
     Figures {
-        span_ns: a.span_ns,
         sent_frames,
         sent_bytes: a.sent_bytes + b.sent_bytes,
         received_frames: a.received_frames + b.received_frames,
@@ -283,5 +286,6 @@ fn both(slices: &[SliceRecord]) -> Figures {
             ..b.delay
         },
         variation: b.variation,
+        ..*a
     }
 }

@@ -150,7 +150,7 @@ fn bins_become_wider_where_they_would_be_too_many() {
         .collect();
     let mut collector = open_ended(bin, 1);
     feed(&mut collector, &packets);
-    assert!(collector.memory_bytes() < (80 << 20) + (8 << 20));
+    assert!(collector.memory_bytes() < (96 << 20) + (8 << 20));
     let record = finish(&mut collector);
     assert_eq!(record.bin_ns, 4_000);
     assert_eq!(
@@ -265,7 +265,7 @@ fn bins_held_for_later_are_given_up_where_slices_are_added() {
     feed(&mut collector, &[(0, 300 * MS, Some(1000))]);
     collector.add_slice("b");
     collector.add_slice("c");
-    assert!(collector.memory_bytes() < (80 << 20) + (8 << 20));
+    assert!(collector.memory_bytes() < (96 << 20) + (8 << 20));
     assert_eq!(collector.grid.bin_ns, 1_000);
 }
 

@@ -1,24 +1,19 @@
-//! Result of an objective, in words.
+//! What an objective comes to, in words.
 
 use super::still_growing;
 use crate::objective::Percentile;
 use crate::pooled::{self, PooledShare};
 use crate::projection::Projection;
+use crate::quantity::Unit;
 use crate::verdict::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict, Outcome, SampleKind};
 use crate::words::{self, percent, share};
 use std::fmt;
 
 impl fmt::Display for ObjectiveIndicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Throughput => f.pad("throughput"),
-            Self::LossRatio => f.pad("loss ratio"),
-            Self::Delay(at) => f.pad(&format!("delay at {at}")),
-            Self::DelayVariation(at) => f.pad(&format!("delay variation at {at}")),
-            Self::Goodput => f.pad("goodput"),
-            Self::CompletionTime(at) => f.pad(&format!("completion time at {at}")),
-            Self::RequestLatency(at) => f.pad(&format!("request latency at {at}")),
-            Self::Availability { .. } => f.pad("availability"),
+        match self.words() {
+            (name, None) => f.pad(name),
+            (name, Some(at)) => f.pad(&format!("{name} at {at}")),
         }
     }
 }
@@ -102,7 +97,7 @@ impl ObjectiveTest {
         format!("{run}{}{lost}", self.worst_value())
     }
 
-    /// Returns the value of the worst run in its unit: "5.2 ms", "∞".
+    /// That of the worst run in its unit: "5.2 ms", "∞".
     #[must_use]
     pub fn worst_value(&self) -> String {
         self.worst.map_or_else(
@@ -222,14 +217,12 @@ impl ObjectiveTest {
 /// A value of an objective in its unit.
 #[must_use]
 pub fn objective_value(indicator: ObjectiveIndicator, value: f64) -> String {
-    match indicator {
-        ObjectiveIndicator::Throughput | ObjectiveIndicator::Goodput => words::rate(value),
-        ObjectiveIndicator::LossRatio => share(value),
+    match (indicator, indicator.unit()) {
         // 99.9995 % is not all.
-        ObjectiveIndicator::Availability { .. } => format!("{} %", words::digits(value * 100.0, 8)),
-        ObjectiveIndicator::Delay(_)
-        | ObjectiveIndicator::DelayVariation(_)
-        | ObjectiveIndicator::CompletionTime(_)
-        | ObjectiveIndicator::RequestLatency(_) => words::time(value),
+        (ObjectiveIndicator::Availability { .. }, _) => {
+            format!("{} %", words::digits(value * 100.0, 8))
+        }
+        (_, Unit::Ratio) => share(value),
+        (_, unit) => unit.text(value, 4),
     }
 }

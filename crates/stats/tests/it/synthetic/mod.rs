@@ -15,7 +15,7 @@ use slicewise_stats::description::{
 };
 use slicewise_stats::record::{
     CdfPoint, DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, Series,
-    SliceRecord, Transient, VariationFigures,
+    SliceRecord, Transient,
 };
 use slicewise_stats::testbed::{IdleBaseline, TestbedRecord};
 
@@ -281,7 +281,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
             p99999_ns: delay_ns(service.delay_p99_ns * 1.2),
             max_ns: delay_ns(service.delay_p99_ns * 1.2),
         },
-        variation: VariationFigures::default(),
+        ..Figures::default()
     };
     SliceRecord {
         slice: name.into(),
