@@ -160,6 +160,8 @@ quantities! {
     IpdvP99 "ipdv_p99", Time, "IPDV: 99th percentile", Of::Span(|f| time(f.variation.ipdv_samples, f.variation.ipdv_p99_ns));
     IpdvP999 "ipdv_p999", Time, "IPDV: 99.9th percentile", Of::Span(|f| time(f.variation.ipdv_samples, f.variation.ipdv_p999_ns));
     IpdvMax "ipdv_max", Time, "IPDV: largest of a run", Of::Span(|f| time(f.variation.ipdv_samples, f.variation.ipdv_max_ns));
+    LossBurstFrames "loss_burst_frames", Number("frames"), "frames lost in a burst",
+        Of::Span(|f| known(f.loss_bursts, f.loss_burst_frames as f64 / f.loss_bursts as f64));
 
     DelayMin "delay_min", Time, "smallest delay", Of::Slice(|s| time(s.whole.delay.samples, s.whole.delay.min_ns));
     LossEpisodeLength "loss_episode_length", Time, "length of a loss episode", Of::Slice(|s| s.loss_episodes.mean_length_ns());

@@ -50,8 +50,8 @@ pub struct RunRecord {
     pub transient: Transient,
     /// One record per slice, in the order of the study.
     pub slices: Vec<SliceRecord>,
-    /// Results of the sources with an application over the whole run, in the order of the scenario: the transients of
-    /// two runs that are compared may differ.
+    /// What the sources with an application got over the whole run, in the order of the scenario: the transients of two runs that are compared
+    /// may differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationRecord>,
     /// All slices together, after the transient.
@@ -244,6 +244,13 @@ pub struct Figures {
     pub delay: DelayFigures,
     /// Variation of that delay.
     pub variation: VariationFigures,
+    /// Loss bursts: packets that a flow sent in a row and of which none arrived (loss periods of RFC 3357), each counted
+    /// when a later packet of the flow was received in the span.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub loss_bursts: u64,
+    /// Packets in them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub loss_burst_frames: u64,
 }
 
 /// One-way delay (RFC 7679).

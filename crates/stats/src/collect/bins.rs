@@ -112,6 +112,10 @@ pub(super) struct Bin {
     pub late_frames: u32,
     /// Frames received in this bin after one that their flow sent later.
     pub reordered_frames: u32,
+    /// Loss bursts that ended with a frame received in this bin; negative if frames missed in earlier bins arrived late.
+    loss_bursts: i32,
+    /// Frames in them.
+    loss_burst_frames: i32,
 }
 
 impl Bin {
@@ -129,6 +133,8 @@ impl Bin {
         lost_frames: 0,
         late_frames: 0,
         reordered_frames: 0,
+        loss_bursts: 0,
+        loss_burst_frames: 0,
     };
 
     /// Whether nothing happened in this bin.
@@ -150,9 +156,17 @@ impl Bin {
 
     /// A frame was received that its flow did not send right after the one received before.
     pub fn on_arrival(&mut self, arrival: &Arrival) {
-        if arrival.skipped.is_none() {
-            count(&mut self.reordered_frames);
-        }
+        let (bursts, frames) = match arrival.skipped {
+            Some(skipped) => (i32::from(skipped > 0), i32::try_from(skipped).unwrap_or(0)),
+            None => {
+                count(&mut self.reordered_frames);
+                // It was missed in the middle of a burst, at an end of it, or alone.
+                let before = i32::from(arrival.variation_ns.is_some());
+                (1 - before - i32::from(arrival.next.is_some()), -1)
+            }
+        };
+        self.loss_bursts = self.loss_bursts.saturating_add(bursts);
+        self.loss_burst_frames = self.loss_burst_frames.saturating_add(frames);
     }
 
     /// Frames that were sent in this bin were received.
@@ -182,6 +196,8 @@ impl Bin {
             lost_frames: self.lost_frames.saturating_add(other.lost_frames),
             late_frames: self.late_frames.saturating_add(other.late_frames),
             reordered_frames: (self.reordered_frames).saturating_add(other.reordered_frames),
+            loss_bursts: self.loss_bursts.saturating_add(other.loss_bursts),
+            loss_burst_frames: (self.loss_burst_frames).saturating_add(other.loss_burst_frames),
         }
     }
 
@@ -208,6 +224,8 @@ pub(super) struct Totals {
     received_frames: u64,
     received_bytes: u64,
     pub lost_frames: u64,
+    loss_bursts: i64,
+    loss_burst_frames: i64,
     pub delay: Moments,
 }
 
@@ -221,6 +239,8 @@ impl Totals {
                 received_frames: bin.received_frames.into(),
                 received_bytes: bin.received_bytes,
                 lost_frames: bin.lost_frames.into(),
+                loss_bursts: bin.loss_bursts.into(),
+                loss_burst_frames: bin.loss_burst_frames.into(),
                 delay: Moments {
                     samples: bin.delay_samples.into(),
                     sum_ns: bin.delay_sum_ns.into(),
@@ -242,6 +262,8 @@ impl Totals {
         self.received_frames += other.received_frames;
         self.received_bytes += other.received_bytes;
         self.lost_frames += other.lost_frames;
+        self.loss_bursts += other.loss_bursts;
+        self.loss_burst_frames += other.loss_burst_frames;
         self.delay = self.delay.merged(&other.delay);
     }
 
@@ -266,6 +288,8 @@ impl Totals {
             offered_bits_per_second: rate(self.sent_bytes),
             throughput_bits_per_second: rate(self.received_bytes),
             loss_ratio,
+            loss_bursts: u64::try_from(self.loss_bursts).unwrap_or(0),
+            loss_burst_frames: u64::try_from(self.loss_burst_frames).unwrap_or(0),
             ..Figures::default()
         }
     }
@@ -350,6 +374,41 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::ipdv::{Flows, Received};
+    use proptest::prelude::*;
+
+    /// Bursts of one flow whose packets arrive in this order, and packets in them.
+    fn bursts(order: &[u32]) -> (u64, u64) {
+        let (mut flows, mut bin) = (Flows::default(), Bin::EMPTY);
+        for &sequence in order {
+            let packet = Received {
+                sequence,
+                sent_at: Instant::ZERO,
+                delay_ns: 1,
+            };
+            if flows.on_successor(0, packet).is_none() {
+                bin.on_arrival(&flows.on_out_of_turn(0, packet));
+            }
+        }
+        let figures = Totals::of(&[bin]).counted(1);
+        (figures.loss_bursts, figures.loss_burst_frames)
+    }
+
+    proptest! {
+        #[test]
+        fn a_loss_burst_is_packets_in_a_row_that_never_arrived_before_one_that_did(
+            order in prop::sample::subsequence((1..60u32).collect::<Vec<_>>(), 0..59).prop_shuffle()
+        ) {
+            prop_assert_eq!(bursts(&[0, 1, 4, 5, 7, 6]), (1, 2));
+            // No packet precedes the first one: overtaken, it counts as one in the middle of a burst.
+            let order = [vec![0], order].concat();
+            let end = order.iter().max().map_or(0, |last| last + 1);
+            let is_lost = |sequence: &u32| !order.contains(sequence);
+            let begins = |sequence: &u32| is_lost(sequence) && (*sequence == 0 || !is_lost(&(sequence - 1)));
+            let count = |of: &dyn Fn(&u32) -> bool| (0..end).filter(of).count() as u64;
+            prop_assert_eq!(bursts(&order), (count(&begins), count(&is_lost)));
+        }
+    }
 
     #[test]
     fn a_cursor_finds_every_bin_forward_backward_and_past_the_end() {
