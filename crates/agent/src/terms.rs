@@ -7,8 +7,9 @@ use slicewise_api::{
 use slicewise_dataplane::{Conditioning, NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, ClassMap, Detector, ElephantsParams, FlowQueueParams,
-    GuaranteedParams, MatchMode, MaximumSpec, PolicyParams, PriorityLevels, RateSpec, SliceParams,
+    BurstSpec, CLASS_DEFAULT, ClassMap, CoDelParams, Detector, ElephantsParams, FlowQueueParams,
+    FlowsParams, GuaranteedParams, MatchMode, MaximumSpec, PolicyParams, PriorityLevels, RateSpec,
+    SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
@@ -20,12 +21,16 @@ const NO_SLICES: &str =
 /// Queues of the flows of a slice, with numbers as in RFC 8290 (section 5.2), but for the target: that of a queue that drops
 /// nothing for its delay, so that what conforms to the guarantee is not lost.
 const FLOW_QUEUE: FlowQueueParams = FlowQueueParams {
-    flows: 1_024,
-    target: Duration::from_millis(1_900),
-    interval: Duration::from_millis(3_800),
-    quantum: 1_514,
-    ecn: false,
-    levels: PriorityLevels::ONE,
+    flows: FlowsParams {
+        flows: 1_024,
+        quantum: 1_514,
+        levels: PriorityLevels::ONE,
+    },
+    codel: CoDelParams {
+        target: Duration::from_millis(1_900),
+        interval: Duration::from_millis(3_800),
+        ecn: false,
+    },
 };
 
 /// Fewest flows of a slice that have counters to find elephants.

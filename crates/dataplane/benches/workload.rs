@@ -3,7 +3,8 @@
 use slicewise_dataplane::{DropReason, Frame, FrameOwner, Pipeline, PipelineParams};
 use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, Detector, Discipline, ElephantsSpec, FlowQueueSpec,
-    MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueSpec, RateSpec, ShaperSpec, WredSpec,
+    ManagerSpec, MatchMode, NamedQueueSpec, PolicerSpec, PolicySpec, PrioritySpec, QueueSpec,
+    RateSpec, ShaperSpec, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
 use slicewise_wire::{Headers, IpVersion, TrafficClass};
@@ -54,9 +55,14 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
         "policer" => class.police = Some(policer(None)),
         "trtcm" => class.police = Some(policer(Some(rate(4_000_000_000)))),
         "red" => {
-            class.wred = Some(WredSpec::default());
+            class.queue.manager = ManagerSpec::Red(WredSpec::default());
         }
-        "fq-codel" => class.flow_queue = Some(FlowQueueSpec::default()),
+        "fq-codel" => {
+            class.queue = QueueSpec {
+                limit: class.queue.limit,
+                ..FlowQueueSpec::default().into()
+            }
+        }
         "shaper" => {
             class.shape = Some(ShaperSpec {
                 rate: rate(9_000_000_000),
@@ -82,7 +88,7 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
             } else {
                 9_000_000_000
             };
-            class.queue = Some("mice".into());
+            class.named_queue = Some("mice".into());
             class.elephants = Some(ElephantsSpec {
                 queue: "elephants".into(),
                 rate: rate(above),
@@ -149,7 +155,7 @@ impl Workload {
             _ => (classes, Discipline::MinimumShare),
         };
         let queues = match mechanism {
-            "elephants" => ["mice", "elephants"].map(QueueSpec::new).to_vec(),
+            "elephants" => ["mice", "elephants"].map(NamedQueueSpec::new).to_vec(),
             _ => Vec::new(),
         };
         let policy = PolicySpec {

@@ -11,7 +11,6 @@ use crate::elephants::Elephants;
 use crate::guaranteed::{Guaranteed, SliceError};
 use crate::hqos::{Hqos, HqosPlaces};
 use crate::meter::policer::PolicerState;
-use crate::queue::{FifoQueue, FlowQueue};
 use crate::scheduler::deficit_round_robin::DeficitRoundRobin;
 use crate::scheduler::minimum_share::{MinimumShare, Share};
 use crate::scheduler::shaper::Shaper;
@@ -19,19 +18,15 @@ use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId, Tree};
 use crate::slots::Slots;
 use slicewise_model::{
-    ClassParams, Colour, Discipline, FlowQueueParams, MAX_PRIORITY_LEVELS, PolicyParams,
-    QueueLimitParams, QueueParams, ShaperParams, WredParams,
+    ClassParams, Colour, Discipline, MAX_PRIORITY_LEVELS, NamedQueueParams, PolicyParams,
+    QueueLimitParams, QueueParams, ShaperParams,
 };
-use slicewise_units::{ByteCount, Instant};
+use slicewise_units::Instant;
 use std::collections::BTreeMap;
 use waiting::{NamedQueues, Waiting};
 
-/// Limit of the queue of a policy without classes.
-const DEFAULT_LIMIT: QueueLimitParams = QueueLimitParams {
-    packets: 64,
-    bytes: ByteCount::new(u64::MAX),
-    hysteresis: 0,
-};
+/// Queue of a policy without classes.
+const DEFAULT_QUEUE: QueueParams = QueueParams::tail_drop(QueueLimitParams::of_packets(64));
 
 /// Parameters of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +190,7 @@ impl Builder {
         let shared = match policy.discipline {
             Discipline::Fifo => Some(match policy.classes.last() {
                 Some(default) => self.queue_of_class(default, false),
-                None => self.queue_node(DEFAULT_LIMIT, None, None, false),
+                None => self.queue_node(&DEFAULT_QUEUE, false),
             }),
             Discipline::Guaranteed => Some(self.guaranteed_node(policy)?),
             Discipline::MinimumShare | Discipline::DeficitRoundRobin => None,
@@ -299,14 +294,9 @@ impl Builder {
     }
 
     /// A named queue of the policy at `path`, below its shaper.
-    fn named_queue(&mut self, queue: &QueueParams, path: &str) -> (NodeId, Waiting) {
+    fn named_queue(&mut self, queue: &NamedQueueParams, path: &str) -> (NodeId, Waiting) {
         let path = join(path, &queue.name);
-        let leaf = self.queue_node(
-            queue.queue_limit,
-            queue.flow_queue.as_ref(),
-            queue.wred.as_ref(),
-            queue.priority.is_some(),
-        );
+        let leaf = self.queue_node(&queue.queue, queue.priority.is_some());
         let id = QueueId::of(leaf);
         self.built.named.insert(path.clone(), id);
         if queue.per_flow {
@@ -322,7 +312,7 @@ impl Builder {
     fn queues_of(&self, class: &ClassParams, path: &str) -> NamedQueues {
         let named = |name: &str| self.built.named.get(&join(path, name)).copied();
         NamedQueues {
-            base: class.queue.as_deref().and_then(named),
+            base: class.named_queue.as_deref().and_then(named),
             by_colour: Colour::ALL.map(|colour| {
                 let police = class.police.as_ref()?;
                 police.action(colour).queue().and_then(named)
@@ -408,15 +398,15 @@ impl Builder {
         else {
             return Ok(QueueId::of(leaf));
         };
-        let added = match &class.flow_queue {
-            Some(flow_queue) => guaranteed.add_flow_queued_slice(slice, flow_queue, self.now),
+        let added = match class.queue.flow_queue() {
+            Some(flow_queue) => guaranteed.add_flow_queued_slice(slice, &flow_queue, self.now),
             None => guaranteed.add_slice(slice, self.now),
         };
         let slice = added.map_err(|error| BuildError::Slice {
             class: context.path.clone(),
             error,
         })?;
-        self.built.capacity += room(class.queue_limit);
+        self.built.capacity += room(class.queue.limit);
         Ok(QueueId::of_slice(leaf, slice))
     }
 
@@ -435,7 +425,7 @@ impl Builder {
         let is_chosen = is_chosen || counts_flows || elephants.is_some() || places.is_some();
         let special = Special {
             ingress: context.ingress.clone(),
-            by_flow: class.flow_queue.is_some() || keeps_apart || counts_flows,
+            by_flow: !class.queue.keeps_order() || keeps_apart || counts_flows,
             choice: is_chosen.then(|| {
                 Box::new(Choice {
                     by_colour: queues,
@@ -455,28 +445,17 @@ impl Builder {
 
     fn queue_of_class(&mut self, class: &ClassParams, priority: bool) -> u32 {
         if let Some(params) = &class.hqos {
-            self.built.capacity += room(class.queue_limit);
+            self.built.capacity += room(class.queue.limit);
             let scheduler = Hqos::new(params, self.seed, self.now);
             let leaf = Leaf::Hqos(Box::new(scheduler));
             return self.built.tree.add_leaf(leaf, false);
         }
-        let (flow_queue, wred) = (class.flow_queue.as_ref(), class.wred.as_ref());
-        self.queue_node(class.queue_limit, flow_queue, wred, priority)
+        self.queue_node(&class.queue, priority)
     }
 
-    fn queue_node(
-        &mut self,
-        limit: QueueLimitParams,
-        flow_queue: Option<&FlowQueueParams>,
-        wred: Option<&WredParams>,
-        priority: bool,
-    ) -> u32 {
-        self.built.capacity += room(limit);
-        let leaf = match flow_queue {
-            Some(flow_queue) => Leaf::Flows(Box::new(FlowQueue::new(flow_queue, limit))),
-            None => Leaf::Fifo(FifoQueue::new(limit, wred)),
-        };
-        self.built.tree.add_leaf(leaf, priority)
+    fn queue_node(&mut self, queue: &QueueParams, priority: bool) -> u32 {
+        self.built.capacity += room(queue.limit);
+        self.built.tree.add_leaf(Leaf::of_queue(queue), priority)
     }
 }
 

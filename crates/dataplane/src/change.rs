@@ -25,13 +25,13 @@ use crate::build::{self, BuildError, Built, PipelineParams};
 use crate::classifier::Classifier;
 use crate::counters::ClassCounters;
 use crate::datapath::{DataPath, buffer_frames};
-use crate::queue::{FifoQueue, QueuedFrame};
+use crate::queue::QueuedFrame;
 use crate::scheduler::strict_priority::StrictPriority;
 use crate::scheduler::{Inner, Leaf, NodeId, QueueId};
 use elephants::Matched;
 use ledger::Slices;
-use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, ShaperParams};
-use slicewise_units::{ByteCount, Instant};
+use slicewise_model::{ClassParams, PolicyParams, QueueLimitParams, QueueParams, ShaperParams};
+use slicewise_units::Instant;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, LinkedList};
 use std::sync::Arc;
@@ -404,15 +404,9 @@ fn queue_of_default(path: &DataPath, own: &Reconfigurator) -> Option<QueueId> {
 
 /// A queue before everything else under the root; returns it.
 fn add_drain(built: &mut Built) -> QueueId {
-    let limit = QueueLimitParams {
-        packets: u32::MAX,
-        bytes: ByteCount::new(u64::MAX),
-        hysteresis: 0,
-    };
+    let queue = QueueParams::tail_drop(QueueLimitParams::of_packets(u32::MAX));
     let root = built.tree.root();
-    let drain = built
-        .tree
-        .add_leaf(Leaf::Fifo(FifoQueue::new(limit, None)), false);
+    let drain = built.tree.add_leaf(Leaf::of_queue(&queue), false);
     let strict = Inner::StrictPriority(StrictPriority::new());
     built.tree.add_inner(strict, &[NodeId::Leaf(drain), root]);
     QueueId::of(drain)

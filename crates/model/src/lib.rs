@@ -8,7 +8,6 @@
 
 pub mod class_map;
 pub mod elephants;
-pub mod flow_queue;
 pub mod guaranteed;
 pub mod hqos;
 pub mod meter;
@@ -19,7 +18,6 @@ mod resolve;
 
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
 pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
-pub use flow_queue::{FlowQueueParams, FlowQueueSpec, PriorityLevels};
 pub use guaranteed::{
     Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayRange, DelayReason, Free,
     GuaranteeParams, GuaranteeRequest, GuaranteedParams, MAX_DELAYS, MaximumParams, Offer, Problem,
@@ -27,14 +25,16 @@ pub use guaranteed::{
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
-pub use named_queue::{QueueParams, QueueSpec};
+pub use named_queue::{NamedQueueParams, NamedQueueSpec};
 pub use policy::{
     BurstBits, BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec,
     GuaranteedSpec, MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec,
     ShaperParams, ShaperSpec,
 };
 pub use queue::{
-    QueueLimitParams, QueueLimitSpec, RedCurve, RedCurveSpec, WredKey, WredParams, WredSpec,
+    CoDelParams, CoDelSpec, FlowQueueParams, FlowQueueSpec, FlowsParams, FlowsSpec, Manager,
+    ManagerSpec, PriorityLevels, QueueLimitParams, QueueLimitSpec, QueueParams, QueueSpec,
+    RedCurve, RedCurveSpec, Separation, WredKey, WredParams, WredSpec,
 };
 pub use resolve::{MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams};
 

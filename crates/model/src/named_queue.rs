@@ -1,15 +1,12 @@
 //! Named queues of a policy, which several classes may use.
 
 use crate::policy::{ClassParams, ClassSpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams};
-use crate::{
-    FlowQueueParams, FlowQueueSpec, QueueLimitParams, QueueLimitSpec, Rate, ShaperSpec, WredParams,
-    WredSpec,
-};
+use crate::{QueueParams, QueueSpec, Rate, ShaperSpec};
 use slicewise_units::{Accounting, ByteCount};
 
 /// A named queue, as written. Its settings mean what they mean for a class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct QueueSpec {
+pub struct NamedQueueSpec {
     /// Its name.
     pub name: String,
     /// Level of strict priority: 1 is served first.
@@ -23,15 +20,11 @@ pub struct QueueSpec {
     pub per_flow: bool,
     /// Token-bucket shaping.
     pub shape: Option<ShaperSpec>,
-    /// Queue limit.
-    pub queue_limit: Option<QueueLimitSpec>,
-    /// Random early detection.
-    pub wred: Option<WredSpec>,
-    /// One queue per flow instead of one for all.
-    pub flow_queue: Option<FlowQueueSpec>,
+    /// The queue itself.
+    pub queue: QueueSpec,
 }
 
-impl QueueSpec {
+impl NamedQueueSpec {
     /// A queue with nothing configured.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
@@ -54,9 +47,7 @@ impl QueueSpec {
             minimum: self.minimum,
             weight: self.weight,
             shape: self.shape,
-            queue_limit: self.queue_limit,
-            wred: self.wred.clone(),
-            flow_queue: self.flow_queue.clone(),
+            queue: self.queue.clone(),
             ..ClassSpec::class_default()
         }
     }
@@ -64,7 +55,7 @@ impl QueueSpec {
 
 /// A validated queue: a named one, or that of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueParams {
+pub struct NamedQueueParams {
     /// Its name, or that of its class.
     pub name: String,
     /// Low-latency queueing.
@@ -77,15 +68,11 @@ pub struct QueueParams {
     pub per_flow: bool,
     /// Token-bucket shaping.
     pub shape: Option<ShaperParams>,
-    /// Queue limit.
-    pub queue_limit: QueueLimitParams,
-    /// Random early detection.
-    pub wred: Option<WredParams>,
-    /// One queue per flow instead of one for all.
-    pub flow_queue: Option<FlowQueueParams>,
+    /// The queue itself.
+    pub queue: QueueParams,
 }
 
-impl From<ClassParams> for QueueParams {
+impl From<ClassParams> for NamedQueueParams {
     /// The queue of a class.
     fn from(class: ClassParams) -> Self {
         Self {
@@ -95,9 +82,7 @@ impl From<ClassParams> for QueueParams {
             weight: class.weight,
             per_flow: false,
             shape: class.shape,
-            queue_limit: class.queue_limit,
-            wred: class.wred,
-            flow_queue: class.flow_queue,
+            queue: class.queue,
         }
     }
 }

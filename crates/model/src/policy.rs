@@ -1,9 +1,9 @@
 //! Policies: ordered classes, their treatment, and how they share the link.
 
-use crate::{AdmissionParams, FlowQueueParams, FlowQueueSpec, GuaranteedParams, SliceParams};
 use crate::{
-    ClassMap, ElephantsParams, ElephantsSpec, HqosParams, HqosSpec, PolicerParams, PolicerSpec,
-    QueueLimitParams, QueueLimitSpec, QueueParams, QueueSpec, Rate, WredParams, WredSpec,
+    AdmissionParams, ClassMap, ElephantsParams, ElephantsSpec, GuaranteedParams, HqosParams,
+    HqosSpec, NamedQueueParams, NamedQueueSpec, PolicerParams, PolicerSpec, QueueParams, QueueSpec,
+    Rate, SliceParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths};
 use std::sync::Arc;
@@ -270,16 +270,12 @@ pub struct ClassSpec {
     pub weight: Option<u32>,
     /// Token-bucket shaping.
     pub shape: Option<ShaperSpec>,
-    /// Queue limit.
-    pub queue_limit: Option<QueueLimitSpec>,
-    /// Random early detection.
-    pub wred: Option<WredSpec>,
-    /// One queue per flow instead of one for the class.
-    pub flow_queue: Option<FlowQueueSpec>,
+    /// Its queue.
+    pub queue: QueueSpec,
     /// DPDK's hierarchical scheduler instead of one queue.
     pub hqos: Option<Box<HqosSpec>>,
     /// The named queue of the policy in which it waits, instead of a queue of its own.
-    pub queue: Option<String>,
+    pub named_queue: Option<String>,
     /// Its elephants wait in another queue.
     pub elephants: Option<ElephantsSpec>,
     /// Child policy that divides the class.
@@ -315,11 +311,9 @@ impl ClassSpec {
             minimum: None,
             weight: None,
             shape: None,
-            queue_limit: None,
-            wred: None,
-            flow_queue: None,
+            queue: QueueSpec::default(),
             hqos: None,
-            queue: None,
+            named_queue: None,
             elephants: None,
             child: None,
             guarantee: None,
@@ -341,7 +335,7 @@ pub struct PolicySpec {
     /// Parameters common to the classes of a guaranteed policy; not allowed under another discipline.
     pub guaranteed: Option<GuaranteedSpec>,
     /// Queues that several classes may use; not under the disciplines FIFO and guaranteed.
-    pub queues: Vec<QueueSpec>,
+    pub queues: Vec<NamedQueueSpec>,
 }
 
 /// One validated class.
@@ -363,16 +357,12 @@ pub struct ClassParams {
     pub weight: u32,
     /// Token-bucket shaping.
     pub shape: Option<ShaperParams>,
-    /// Queue limit.
-    pub queue_limit: QueueLimitParams,
-    /// Random early detection.
-    pub wred: Option<WredParams>,
-    /// One queue per flow instead of one for the class.
-    pub flow_queue: Option<FlowQueueParams>,
-    /// DPDK's hierarchical scheduler instead of one queue. The queue limit is what its queues hold together.
+    /// Its queue.
+    pub queue: QueueParams,
+    /// DPDK's hierarchical scheduler instead of one queue. The limit of `queue` is what its queues hold together.
     pub hqos: Option<Arc<HqosParams>>,
     /// The named queue in which it waits. Its settings count then, and not those of the class.
-    pub queue: Option<String>,
+    pub named_queue: Option<String>,
     /// Its elephants wait in another queue.
     pub elephants: Option<ElephantsParams>,
     /// Child policy that divides the class; then it has no queue of its own.
@@ -397,7 +387,7 @@ pub struct PolicyParams {
     /// [`Discipline::Guaranteed`].
     pub links: Vec<AdmissionParams>,
     /// Its named queues.
-    pub queues: Vec<QueueParams>,
+    pub queues: Vec<NamedQueueParams>,
 }
 
 impl ClassParams {
@@ -423,24 +413,28 @@ impl PolicyParams {
         is_shared && self.classes.iter().all(only_waits)
     }
 
-    /// Whether some queue drops packets early at random.
+    /// True if some queue drops packets early at random.
     #[must_use]
     pub fn drops_at_random(&self) -> bool {
-        let of_class = |class: &ClassParams| {
-            class.wred.is_some() || class.child.as_deref().is_some_and(Self::drops_at_random)
-        };
-        self.classes.iter().any(of_class) || self.queues.iter().any(|queue| queue.wred.is_some())
+        self.has_queue(&|queue| queue.manager.is_random())
     }
 
-    /// Whether some queue marks ECN-capable packets instead of dropping them (RFC 3168).
+    /// True if some queue marks ECN-capable packets instead of dropping them (RFC 3168).
     #[must_use]
     pub fn marks(&self) -> bool {
-        let of_queue = |queue: &Option<FlowQueueParams>| queue.as_ref().is_some_and(|it| it.ecn);
+        self.has_queue(&|queue| queue.manager.marks())
+    }
+
+    /// True if a queue of a class, also of a child, or a named one is such.
+    fn has_queue(&self, is: &dyn Fn(&QueueParams) -> bool) -> bool {
         let of_class = |class: &ClassParams| {
-            of_queue(&class.flow_queue) || class.child.as_deref().is_some_and(Self::marks)
+            is(&class.queue)
+                || class
+                    .child
+                    .as_deref()
+                    .is_some_and(|child| child.has_queue(is))
         };
-        self.classes.iter().any(of_class)
-            || (self.queues.iter()).any(|queue| of_queue(&queue.flow_queue))
+        self.classes.iter().any(of_class) || self.queues.iter().any(|named| is(&named.queue))
     }
 
     /// What a round of deficit round robin sends if every class takes its turn, bytes; 0 under another discipline. Quanta are proportional
@@ -450,9 +444,9 @@ impl PolicyParams {
         if self.discipline != Discipline::DeficitRoundRobin {
             return 0;
         }
-        let own = |class: &&ClassParams| class.priority.is_none() && class.queue.is_none();
+        let own = |class: &&ClassParams| class.priority.is_none() && class.named_queue.is_none();
         let classes = self.classes.iter().filter(own).map(|class| class.weight);
-        let shared = |queue: &&QueueParams| queue.priority.is_none();
+        let shared = |queue: &&NamedQueueParams| queue.priority.is_none();
         let queues = self.queues.iter().filter(shared).map(|queue| queue.weight);
         let weights = classes.chain(queues).map(|weight| u64::from(weight.max(1)));
         let least = weights.clone().min().unwrap_or(1);

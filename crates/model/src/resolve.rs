@@ -4,27 +4,28 @@
 //! names its origin.
 
 mod elephants;
-mod flow_queue;
 mod guaranteed;
 mod hqos;
 mod named_queue;
 mod policer;
-mod queue;
 
 use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
-use crate::{CLASS_DEFAULT, PriorityParams, PrioritySpec, Rate, ShaperParams, ShaperSpec};
+use crate::queue::Refusal;
+use crate::{
+    CLASS_DEFAULT, PriorityParams, PrioritySpec, QueueLimitParams, Rate, ShaperParams, ShaperSpec,
+};
 use guaranteed::Shared;
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 
 /// The largest frame a burst must hold: 1500 B of payload, Ethernet header and two VLAN tags.
-const LARGEST_FRAME: ByteCount = ByteCount::new(1522);
+pub(crate) const LARGEST_FRAME: ByteCount = ByteCount::new(1522);
 /// Time at the rate that a shaper's Bc covers by default (IOS XE: Tc of 4 ms).
 const SHAPER_BURST: Duration = Duration::from_millis(4);
 /// Time at the rate that a priority class's conditional policer covers by default (IOS: 200 ms).
 const PRIORITY_BURST: Duration = Duration::from_millis(200);
 /// The largest code point (RFC 2474).
-const MAX_DSCP: u8 = 63;
+pub(crate) const MAX_DSCP: u8 = 63;
 /// Most levels of nesting: link, tenant, slice, class and one spare.
 const MAX_DEPTH: usize = 5;
 /// Most levels of strict priority in one policy.
@@ -296,6 +297,16 @@ impl ClassResolver<'_> {
         }
     }
 
+    fn refused(&self, (field, problem): Refusal) -> PolicyError {
+        self.error(field, problem)
+    }
+
+    fn queue_limit(&self, rate: BitRate) -> Result<QueueLimitParams, PolicyError> {
+        let (limit, hysteresis) = (self.spec.queue.limit, self.port.hysteresis);
+        QueueLimitParams::new(limit, self.spec.priority.is_some(), rate, hysteresis)
+            .map_err(|refusal| self.refused(refusal))
+    }
+
     fn class(&self, shared: Option<&mut Shared>) -> Result<ClassParams, PolicyError> {
         let spec = self.spec;
         if self.part == Part::Class {
@@ -348,6 +359,7 @@ impl ClassResolver<'_> {
             (None, Some(hqos)) => hqos::limit(hqos),
             (None, None) => self.queue_limit(own_rate)?,
         };
+        let queue = spec.queue.resolve(queue_limit, own_rate);
         Ok(ClassParams {
             name: spec.name.clone(),
             matches: spec.matches.clone(),
@@ -357,19 +369,9 @@ impl ClassResolver<'_> {
             minimum,
             weight: spec.weight.unwrap_or(1),
             shape,
-            queue_limit,
-            wred: spec
-                .wred
-                .as_ref()
-                .map(|w| self.wred(w, queue_limit, own_rate))
-                .transpose()?,
-            flow_queue: spec
-                .flow_queue
-                .as_ref()
-                .map(|flow_queue| self.flow_queue(flow_queue))
-                .transpose()?,
-            hqos: spec.hqos.as_ref().map(|hqos| self.hqos(hqos)).transpose()?,
-            queue: spec.queue.clone(),
+            queue: queue.map_err(|refusal| self.refused(refusal))?,
+            hqos,
+            named_queue: spec.named_queue.clone(),
             elephants: spec
                 .elephants
                 .as_ref()
@@ -414,10 +416,11 @@ impl ClassResolver<'_> {
                 ("minimum", spec.minimum.is_some()),
                 ("weight", spec.weight.is_some()),
                 ("shape", spec.shape.is_some()),
-                ("wred", spec.wred.is_some()),
                 ("child", spec.child.is_some()),
             ];
-            if let Some((field, _)) = excluded.into_iter().find(|(_, set)| *set) {
+            let excluded = excluded.into_iter().find(|(_, set)| *set);
+            let excluded = excluded.map(|(field, _)| field);
+            if let Some(field) = excluded.or(spec.queue.manager_of_all()) {
                 return Err(self.error(
                     field,
                     format!(
@@ -427,27 +430,13 @@ impl ClassResolver<'_> {
                 ));
             }
         }
-        let has_queue_of_its_own =
-            spec.queue_limit.is_some() || spec.wred.is_some() || spec.flow_queue.is_some();
-        if spec.child.is_some() && has_queue_of_its_own {
+        if spec.child.is_some() && spec.queue.setting().is_some() {
             return Err(self.error(
                 "child",
                 "a class divided by a child policy has no queue of its own: set the queue limit, \
                  WRED or the flow queue on the child's classes",
             ));
         }
-        if spec.flow_queue.is_some() && spec.wred.is_some() {
-            return Err(self.error(
-                "flow_queue",
-                "drops early by itself: set either this or `wred`",
-            ));
-        }
-        let queue_settings = [
-            ("queue_limit", spec.queue_limit.is_some()),
-            ("wred", spec.wred.is_some()),
-            ("flow_queue", spec.flow_queue.is_some()),
-        ];
-        let queue_setting = queue_settings.into_iter().find(|(_, set)| *set);
         match self.policy.discipline {
             Discipline::DeficitRoundRobin if spec.minimum.is_some() => Err(self.error(
                 "minimum",
@@ -466,8 +455,8 @@ impl ClassResolver<'_> {
                     "one FIFO for all classes has no rate, weight or priority by class",
                 ))
             }
-            Discipline::Fifo if spec.name != CLASS_DEFAULT => match queue_setting {
-                Some((field, _)) => Err(self.error(
+            Discipline::Fifo if spec.name != CLASS_DEFAULT => match spec.queue.setting() {
+                Some(field) => Err(self.error(
                     field,
                     "one FIFO for all classes has one queue: set this on `class-default`",
                 )),

@@ -103,7 +103,7 @@ impl Port {
             let class = class.ok_or_else(|| {
                 RunError::Failed(format!("policy `{}` has no class `{name}`", policy.name))
             })?;
-            if class.flow_queue.is_some() {
+            if !class.queue.keeps_order() {
                 return Err(RunError::Failed(format!(
                     "class `{name}` has a flow queue, but each slice of a population is one flow"
                 )));
@@ -113,7 +113,7 @@ impl Port {
                 maximum: None,
                 weight: class.weight,
                 tenant: 0,
-                queue_limit: class.queue_limit,
+                queue_limit: class.queue.limit,
             };
             let slice = class.slice.unwrap_or(best_effort);
             let first = u32::try_from(weights.len()).unwrap_or(u32::MAX);

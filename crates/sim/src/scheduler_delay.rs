@@ -50,8 +50,8 @@ impl SchedulerDelays {
             let guarantee = class.slice?.guarantee?;
             // Frames of a flow queue overtake each other.
             class
-                .flow_queue
-                .is_none()
+                .queue
+                .keeps_order()
                 .then(|| Eligibility::new(guarantee))
         });
         let classifier = Classifier::new(policy);

@@ -2,8 +2,8 @@
 
 use crate::params::{DutModel, DutParams, HopParams, QosSchedParams, SwitchParams};
 use slicewise_model::{
-    Action, BurstSpec, ClassParams, Discipline, FlowQueueParams, Part, PolicyError, PolicyParams,
-    PolicySpec, Rate, ShaperSpec,
+    Action, BurstSpec, ClassParams, Discipline, Part, PolicyError, PolicyParams, PolicySpec, Rate,
+    ShaperSpec,
 };
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_units::{Duration, FrameLengths, Layer};
@@ -114,7 +114,7 @@ fn fewer_queues(policy: &PolicyParams) -> String {
             .elephants
             .iter()
             .map(|elephants| elephants.queue.clone());
-        let own = class.queue.clone().into_iter();
+        let own = class.named_queue.clone().into_iter();
         own.chain(by_colour)
             .chain(of_elephants)
             .collect::<Vec<String>>()
@@ -145,7 +145,6 @@ struct Queues<'a> {
 /// The queues of a policy. A class with a child has those of its child, one that waits in a named queue has none, and one
 /// with a queue for each flow has as many as it has flows.
 fn queues(policy: &PolicyParams) -> Vec<Queues<'_>> {
-    let flows = |flow_queue: &Option<FlowQueueParams>| flow_queue.as_ref().map_or(1, |it| it.flows);
     if policy.discipline == Discipline::Fifo {
         let class = policy.classes.last().into_iter();
         let one = class.map(|class| Queues {
@@ -158,16 +157,20 @@ fn queues(policy: &PolicyParams) -> Vec<Queues<'_>> {
     let named = policy.queues.iter().map(|queue| Queues {
         part: Part::Queue,
         of: &queue.name,
-        queues: flows(&queue.flow_queue),
+        queues: queue.queue.queues(),
     });
     let mut all: Vec<Queues<'_>> = named.collect();
-    for class in policy.classes.iter().filter(|class| class.queue.is_none()) {
+    for class in policy
+        .classes
+        .iter()
+        .filter(|class| class.named_queue.is_none())
+    {
         match &class.child {
             Some(child) => all.extend(queues(child)),
             None => all.push(Queues {
                 part: Part::Class,
                 of: &class.name,
-                queues: flows(&class.flow_queue),
+                queues: class.queue.queues(),
             }),
         }
     }
@@ -260,7 +263,7 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
 /// Returns true if slices have meters of their own and share queues.
 fn metered_into_queues(policy: &PolicyParams) -> bool {
     let metered = policy.classes.iter().filter(|class| class.police.is_some());
-    let queues: Vec<Option<&String>> = metered.map(|class| class.queue.as_ref()).collect();
+    let queues: Vec<Option<&String>> = metered.map(|class| class.named_queue.as_ref()).collect();
     !queues.is_empty() && queues.iter().all(Option::is_some)
 }
 

@@ -102,7 +102,7 @@ impl Kind {
                 delay: Some(Duration::from_millis(80)),
                 smallest_frame: None,
             }),
-            queue_limit: Some(QueueLimitSpec::Packets(64)),
+            queue: QueueLimitSpec::Packets(64).into(),
             ..ClassSpec::new(matches)
         }
     }

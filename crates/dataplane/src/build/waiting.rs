@@ -2,7 +2,7 @@
 
 use super::Owner;
 use crate::scheduler::QueueId;
-use slicewise_model::{ClassParams, Colour, QueueParams, Rate};
+use slicewise_model::{ClassParams, Colour, NamedQueueParams, Rate};
 use slicewise_units::ByteCount;
 
 /// What takes part in sharing a policy's rate: a class, or a named queue.
@@ -27,7 +27,11 @@ impl Waiting {
         }
     }
 
-    pub(super) fn of_queue(queue: &QueueParams, path: String, counted: Option<QueueId>) -> Self {
+    pub(super) fn of_queue(
+        queue: &NamedQueueParams,
+        path: String,
+        counted: Option<QueueId>,
+    ) -> Self {
         Self {
             owner: Owner::Queue(path),
             level: queue.priority.map(|priority| priority.level),

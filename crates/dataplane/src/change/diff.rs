@@ -4,7 +4,7 @@ use super::slice::{Conditioning, NewSlice, SliceChange};
 use super::successors::Overlap;
 use super::{Basis, beside, ledger};
 use slicewise_model::{
-    ClassMap, ClassParams, GuaranteeParams, PolicyParams, SliceParams, TenantParams,
+    ClassMap, ClassParams, GuaranteeParams, PolicyParams, QueueParams, SliceParams, TenantParams,
 };
 use std::collections::HashMap;
 
@@ -185,7 +185,7 @@ fn added(class: ClassParams) -> Option<NewSlice> {
         matches: class.matches.clone()?,
         params: class.slice?,
         conditioning: conditioning(&class),
-        flow_queue: class.flow_queue,
+        flow_queue: class.queue.flow_queue(),
         is_of_policy: true,
     };
     (ClassParams::from(new.clone()) == class).then_some(new)
@@ -206,7 +206,10 @@ fn differ_in_slice_only(old: ClassParams, new: &ClassParams) -> bool {
         police: new.police.clone(),
         set_dscp: new.set_dscp,
         weight: new.weight,
-        queue_limit: new.queue_limit,
+        queue: QueueParams {
+            limit: new.queue.limit,
+            ..old.queue.clone()
+        },
         slice: new.slice,
         ..old
     };

@@ -5,7 +5,7 @@ use super::shared::Shared;
 use super::slice::{Conditioning, Handover, NewSlice};
 use crate::classifier::{Buckets, Entry as Position, Parts};
 use slicewise_model::{
-    ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, SliceParams,
+    ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, QueueParams, SliceParams,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -54,7 +54,7 @@ impl Slice {
             matches,
             params,
             set_dscp: class.set_dscp,
-            rare: Rare::of(class.police, class.flow_queue),
+            rare: Rare::of(class.police, class.queue.flow_queue()),
             order,
             is_of_policy: true,
         }
@@ -77,11 +77,12 @@ impl Slice {
             minimum: None,
             weight: self.params.weight,
             shape: None,
-            queue_limit: self.params.queue_limit,
-            wred: None,
-            flow_queue: self.rare.as_ref().and_then(|rare| rare.flow_queue),
+            queue: QueueParams::of_slice(
+                self.params.queue_limit,
+                self.rare.as_ref().and_then(|rare| rare.flow_queue),
+            ),
             hqos: None,
-            queue: None,
+            named_queue: None,
             elephants: None,
             child: None,
             slice: Some(self.params),
@@ -100,11 +101,9 @@ impl From<NewSlice> for ClassParams {
             minimum: None,
             weight: new.params.weight,
             shape: None,
-            queue_limit: new.params.queue_limit,
-            wred: None,
-            flow_queue: new.flow_queue,
+            queue: QueueParams::of_slice(new.params.queue_limit, new.flow_queue),
             hqos: None,
-            queue: None,
+            named_queue: None,
             elephants: None,
             child: None,
             slice: Some(new.params),

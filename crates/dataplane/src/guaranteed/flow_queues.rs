@@ -9,7 +9,7 @@ use super::slice::{SliceState, Tier, cost};
 use super::{Guaranteed, SliceError, SliceId};
 use crate::frame::DropReason;
 use crate::queue::{FlowQueue, FramePool, ProtectedBacklog, QueuedFrame};
-use slicewise_model::{FlowQueueParams, QueueLimitParams, SliceParams};
+use slicewise_model::{FlowQueueParams, QueueLimitParams, QueueParams, SliceParams};
 use slicewise_units::Instant;
 
 /// The flow queues of a scheduler's slices.
@@ -74,7 +74,10 @@ impl Guaranteed {
         now: Instant,
     ) -> Result<SliceId, SliceError> {
         let id = self.add_slice(params, now)?;
-        let queue = FlowQueue::new(flow_queue, params.queue_limit);
+        let queue = FlowQueue::new(&QueueParams::of_slice(
+            params.queue_limit,
+            Some(*flow_queue),
+        ));
         let index = self.flow_queues.insert(queue);
         self.slices[id.0 as usize].set_flow_queue(index);
         self.protect_from_codel(id, ProtectedBacklog::NONE, 0);
@@ -139,7 +142,8 @@ impl Guaranteed {
         match flow_queue {
             None => slice.set_one_queue(limit),
             Some(params) => {
-                let index = self.flow_queues.insert(FlowQueue::new(params, limit));
+                let params = QueueParams::of_slice(limit, Some(*params));
+                let index = self.flow_queues.insert(FlowQueue::new(&params));
                 slice.set_flow_queue(index);
             }
         }
@@ -319,7 +323,7 @@ mod tests {
 
     fn queue() -> FlowQueue {
         let class = ClassSpec {
-            flow_queue: Some(FlowQueueSpec::default()),
+            queue: FlowQueueSpec::default().into(),
             ..ClassSpec::class_default()
         };
         let policy = PolicySpec {
@@ -330,8 +334,7 @@ mod tests {
             queues: Vec::new(),
         };
         let policy = policy.resolve(BitRate::new(1_000_000)).unwrap();
-        let class = &policy.classes[0];
-        FlowQueue::new(class.flow_queue.as_ref().unwrap(), class.queue_limit)
+        FlowQueue::new(&policy.classes[0].queue)
     }
 
     #[test]

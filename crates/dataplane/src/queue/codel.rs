@@ -4,7 +4,9 @@
 //! interval costs nothing, a standing queue loses a frame, and another after interval/√2, interval/√3 …
 //! until it is gone.
 
-use slicewise_model::FlowQueueParams;
+use super::manager::{Candidate, Decision};
+use crate::frame::DropReason;
+use slicewise_model::CoDelParams;
 use slicewise_units::{Duration, Instant};
 
 /// Bytes behind a frame up to which it is never dropped: a full Ethernet frame (RFC 8289's
@@ -20,31 +22,6 @@ pub struct CoDel {
     /// ns; its square fits in 64 bits.
     interval: u64,
     ecn: bool,
-}
-
-/// A frame about to leave.
-#[derive(Debug, Clone, Copy)]
-pub struct Candidate {
-    /// When it joined the queue.
-    pub arrival: Instant,
-    /// Bytes in the queue behind it.
-    pub bytes_behind: u64,
-    /// It is ECN-capable.
-    pub is_ecn_capable: bool,
-    /// Its slice has no more waiting, this frame included, than its guarantee allows: neither dropped nor marked.
-    pub is_protected: bool,
-}
-
-/// Decision on a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum CoDelDecision {
-    /// It leaves.
-    Send,
-    /// It leaves with a congestion mark.
-    Mark,
-    /// It is dropped, and the next frame is a candidate at the same time. Never the last.
-    Drop,
 }
 
 /// `CoDel` state of one queue.
@@ -87,7 +64,7 @@ enum Phase {
 impl CoDel {
     /// `CoDel` with the target and interval of `params`.
     #[must_use]
-    pub const fn new(params: &FlowQueueParams) -> Self {
+    pub const fn new(params: &CoDelParams) -> Self {
         let interval = params.interval.nanos();
         let longest = u32::MAX as u64;
         Self {
@@ -102,15 +79,10 @@ impl CoDel {
     }
 
     /// Decision on `candidate` at `now`. O(1), with an integer square root per drop.
-    pub fn judge(
-        self,
-        state: &mut CoDelState,
-        candidate: Candidate,
-        now: Instant,
-    ) -> CoDelDecision {
+    pub fn judge(self, state: &mut CoDelState, candidate: Candidate, now: Instant) -> Decision {
         if !self.has_waited_too_long(state, candidate, now) {
             state.phase = Phase::Idle;
-            return CoDelDecision::Send;
+            return Decision::Send;
         }
         match state.phase {
             Phase::Idle => {
@@ -124,11 +96,11 @@ impl CoDel {
             Phase::Dropping => {}
         }
         if now < state.drop_next {
-            return CoDelDecision::Send;
+            return Decision::Send;
         }
         state.count = state.count.saturating_add(1);
         let decision = self.drop_or_mark(candidate);
-        if decision == CoDelDecision::Mark {
+        if decision == Decision::Mark {
             state.drop_next = self.after(state.drop_next, state.count);
         } else {
             state.phase = Phase::Dropped;
@@ -180,11 +152,11 @@ impl CoDel {
         time.saturating_add(Duration::from_nanos(square.isqrt()))
     }
 
-    const fn drop_or_mark(self, candidate: Candidate) -> CoDelDecision {
+    const fn drop_or_mark(self, candidate: Candidate) -> Decision {
         if self.ecn && candidate.is_ecn_capable {
-            CoDelDecision::Mark
+            Decision::Mark
         } else {
-            CoDelDecision::Drop
+            Decision::Drop(DropReason::CoDel)
         }
     }
 }

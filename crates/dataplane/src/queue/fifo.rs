@@ -1,37 +1,39 @@
-//! A queue in order of arrival, with tail drop, and (W)RED if configured.
+//! A queue in order of arrival, with a limit and a manager that decides when frames arrive.
 
 use super::list::{FrameList, Position};
+use super::manager::{Backlog, Candidate, Decision, Manager};
 use super::pool::{FramePool, QueuedFrame};
-use super::red::{RedDecision, RedState};
 use super::tail_drop::TailDrop;
 use crate::frame::DropReason;
 use rand_core::Rng;
-use slicewise_model::{QueueLimitParams, WredParams};
+use slicewise_model::{QueueParams, Separation};
 use slicewise_units::{FrameLengths, Instant};
 
-/// Frames in order of arrival, tail drop, and (W)RED if configured.
+/// Frames in order of arrival.
 #[derive(Debug, Clone)]
 pub struct FifoQueue {
     frames: FrameList,
     limit: TailDrop,
-    red: Option<Box<RedState>>,
+    manager: Manager,
 }
 
 impl FifoQueue {
-    /// An empty queue.
+    /// An empty queue, if `params` neither separates flows nor drops frames about to leave.
     #[must_use]
-    pub fn new(limit: QueueLimitParams, wred: Option<&WredParams>) -> Self {
-        Self {
+    pub fn new(params: &QueueParams) -> Option<Self> {
+        let is_fifo = matches!(params.flows, Separation::None)
+            && !Manager::judges_departures(&params.manager);
+        is_fifo.then(|| Self {
             frames: FrameList::new(),
-            limit: TailDrop::new(limit),
-            red: wred.map(|wred| Box::new(RedState::new(wred))),
-        }
+            limit: TailDrop::new(params.limit),
+            manager: Manager::new(&params.manager, 1),
+        })
     }
 
     /// Queue a frame that has just arrived, or say why not; returns whether it is the only one. O(1).
     ///
     /// # Errors
-    /// The reason to drop the frame; the queue is unchanged except for the RED average.
+    /// The reason to drop the frame; the queue is unchanged except for the manager's state.
     #[inline]
     pub fn try_enqueue(
         &mut self,
@@ -50,15 +52,11 @@ impl FifoQueue {
     /// Whether a frame that has just arrived may be queued; it may get a congestion mark.
     #[inline]
     fn admit(&mut self, queued: &mut QueuedFrame, random: &mut impl Rng) -> Result<(), DropReason> {
-        if let Some(red) = &mut self.red {
-            let dscp = queued.dscp();
-            match red.on_arrival(self.frames.packets(), dscp, queued.arrival(), random) {
-                RedDecision::Admit => {}
-                RedDecision::DropEarly if red.marks() && queued.ecn().is_capable() => queued.mark(),
-                RedDecision::DropEarly => return Err(DropReason::RedEarly),
-                RedDecision::DropForced => return Err(DropReason::RedForced),
-            }
-        }
+        let backlog = Backlog {
+            packets: self.frames.packets(),
+            bytes: self.frames.bytes(),
+        };
+        self.manager.on_arrival(0, backlog, queued, random)?;
         if !self.limit.admits(&self.frames, queued.lengths()) {
             return Err(DropReason::QueueFull);
         }
@@ -117,12 +115,25 @@ impl FifoQueue {
     #[inline]
     pub fn dequeue(&mut self, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
         let queued = self.frames.pop(pool)?;
-        if self.frames.packets() == 0
-            && let Some(red) = &mut self.red
-        {
-            red.on_empty(now);
+        if !matches!(self.manager, Manager::TailDrop) {
+            self.on_left(&queued, now);
         }
         Some(queued)
+    }
+
+    /// Tell the manager that a frame has left.
+    fn on_left(&mut self, queued: &QueuedFrame, now: Instant) {
+        let candidate = Candidate {
+            arrival: queued.arrival(),
+            bytes_behind: self.frames.bytes(),
+            is_ecn_capable: queued.ecn().is_capable(),
+            is_protected: false,
+        };
+        let decision = self.manager.on_departure(0, candidate, now);
+        debug_assert_eq!(decision, Decision::Send, "it judges arrivals alone");
+        if self.frames.packets() == 0 {
+            self.manager.on_empty(0, now);
+        }
     }
 
     /// Frames waiting.
@@ -132,7 +143,7 @@ impl FifoQueue {
         self.frames.packets()
     }
 
-    /// Take a frame without early detection: the queue is being replaced.
+    /// Take a frame unknown to the manager: the queue is being replaced.
     pub(crate) fn pop_unserved(&mut self, pool: &mut FramePool) -> Option<QueuedFrame> {
         self.frames.pop(pool)
     }
@@ -143,12 +154,10 @@ impl FifoQueue {
         debug_assert!(pushed.is_ok(), "the slot just freed is there");
     }
 
-    /// Go on with the RED average and the places of `old`, whose frames follow.
+    /// Continue with the manager's state and the positions of `old`, whose frames follow.
     pub(crate) fn resume_from(&mut self, old: &Self) {
         self.frames.resume_from(&old.frames);
-        if let (Some(red), Some(old)) = (&mut self.red, &old.red) {
-            red.resume_from(old);
-        }
+        self.manager.resume_from(&old.manager);
     }
 }
 
@@ -158,8 +167,8 @@ mod tests {
     use crate::frame::Frame;
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use slicewise_model::{Colour, RedCurve};
-    use slicewise_units::{ByteCount, Duration};
+    use slicewise_model::{Colour, Manager, QueueLimitParams, RedCurve, WredParams};
+    use slicewise_units::Duration;
     use slicewise_wire::{Ecn, TrafficClass};
 
     fn queued(at: Instant) -> QueuedFrame {
@@ -179,13 +188,17 @@ mod tests {
         QueuedFrame::new(&frame, 0, at, 0)
     }
 
+    fn with_red(limit: QueueLimitParams, wred: WredParams) -> FifoQueue {
+        let params = QueueParams {
+            manager: Manager::Red(wred),
+            ..QueueParams::tail_drop(limit)
+        };
+        FifoQueue::new(&params).unwrap()
+    }
+
     #[test]
     fn the_red_average_falls_only_from_when_the_last_frame_left() {
-        let limit = QueueLimitParams {
-            packets: 10,
-            bytes: ByteCount::new(u64::MAX),
-            hysteresis: 0,
-        };
+        let limit = QueueLimitParams::of_packets(10);
         // Half of each sample counts, and an average of one packet drops all.
         let step = RedCurve {
             min_packets: 1,
@@ -198,7 +211,7 @@ mod tests {
             typical_transmission: Duration::from_micros(100),
             ecn: false,
         };
-        let mut queue = FifoQueue::new(limit, Some(&wred));
+        let mut queue = with_red(limit, wred);
         let mut pool = FramePool::with_capacity(10);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut arrive = |queue: &mut FifoQueue, pool: &mut FramePool, millis| {
@@ -219,11 +232,7 @@ mod tests {
 
     #[test]
     fn red_marks_where_it_would_drop_by_chance_and_never_above_the_maximum() {
-        let limit = QueueLimitParams {
-            packets: 100,
-            bytes: ByteCount::new(u64::MAX),
-            hysteresis: 0,
-        };
+        let limit = QueueLimitParams::of_packets(100);
         // From an average of one packet on, the next or the one after it is chosen.
         let curve = RedCurve {
             min_packets: 1,
@@ -237,7 +246,7 @@ mod tests {
                 typical_transmission: Duration::from_micros(100),
                 ecn: ecn_of_queue,
             };
-            let mut queue = FifoQueue::new(limit, Some(&wred));
+            let mut queue = with_red(limit, wred);
             let mut pool = FramePool::with_capacity(100);
             let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
             let mut reasons = Vec::new();

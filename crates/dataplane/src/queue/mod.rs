@@ -3,17 +3,19 @@
 pub mod codel;
 mod fifo;
 mod flow_hash;
-pub mod fq_codel;
+mod flow_queue;
 mod list;
+mod manager;
 mod pool;
 pub mod red;
 pub mod tail_drop;
 
 pub use fifo::FifoQueue;
 pub(crate) use flow_hash::FlowHash;
-pub use fq_codel::FlowQueue;
-pub(crate) use fq_codel::ProtectedBacklog;
+pub use flow_queue::FlowQueue;
+pub(crate) use flow_queue::ProtectedBacklog;
 pub use list::FrameList;
 pub(crate) use list::Position;
+pub use manager::{Candidate, Decision};
 pub(crate) use pool::NIL;
 pub use pool::{FLOW_BITS, FramePool, QueuedFrame};

@@ -4,6 +4,8 @@
 //! IEEE/ACM Transactions on Networking 1(4), 1993: the algorithm of its figure 2 with the
 //! queue counted in packets. All arithmetic is on integers, so that every machine decides the same.
 
+use super::QueuedFrame;
+use crate::frame::DropReason;
 use rand_core::Rng;
 use slicewise_model::WredParams;
 use slicewise_units::{Duration, Instant};
@@ -51,11 +53,24 @@ impl RedState {
         }
     }
 
-    /// Packets of transports with ECN are to be marked where it says [`DropEarly`](RedDecision::DropEarly).
+    /// [Decide](Self::on_arrival) on a frame that finds `queue_packets` waiting. By chance a frame of a transport with ECN is
+    /// marked instead of dropped, if so configured.
     #[inline]
-    #[must_use]
-    pub const fn marks(&self) -> bool {
-        self.ecn
+    pub(super) fn on_frame(
+        &mut self,
+        queue_packets: u32,
+        queued: &mut QueuedFrame,
+        random: &mut impl Rng,
+    ) -> Result<(), DropReason> {
+        match self.on_arrival(queue_packets, queued.dscp(), queued.arrival(), random) {
+            RedDecision::Admit => Ok(()),
+            RedDecision::DropEarly if self.ecn && queued.ecn().is_capable() => {
+                queued.mark();
+                Ok(())
+            }
+            RedDecision::DropEarly => Err(DropReason::RedEarly),
+            RedDecision::DropForced => Err(DropReason::RedForced),
+        }
     }
 
     /// Decide on a packet with code point `dscp` that finds `queue_packets` waiting. O(1); where

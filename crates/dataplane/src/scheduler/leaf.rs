@@ -7,6 +7,7 @@ use crate::guaranteed::{Effects, Guaranteed, Selection, SliceId};
 use crate::hqos::{Hqos, HqosOffer, HqosPlace};
 use crate::queue::{FifoQueue, FlowQueue, FramePool, QueuedFrame};
 use rand_core::Rng;
+use slicewise_model::QueueParams;
 use slicewise_units::{FrameLengths, Instant};
 
 /// A leaf of the tree.
@@ -15,7 +16,7 @@ use slicewise_units::{FrameLengths, Instant};
 pub enum Leaf {
     /// Frames in order of arrival.
     Fifo(FifoQueue),
-    /// One queue per flow, and `CoDel`.
+    /// One queue per flow, or one whose manager judges frames about to leave.
     Flows(Box<FlowQueue>),
     /// Slices with a queue each, by deadline and by weight.
     Guaranteed(Box<Guaranteed>),
@@ -151,6 +152,13 @@ pub(super) enum Enqueued {
 }
 
 impl Leaf {
+    /// The leaf that a queue is.
+    #[must_use]
+    pub fn of_queue(params: &QueueParams) -> Self {
+        FifoQueue::new(params)
+            .map_or_else(|| Self::Flows(Box::new(FlowQueue::new(params))), Self::Fifo)
+    }
+
     /// Queue the frame that `queued` makes, and count it in `backlog`. Others may be dropped for it, but never all.
     ///
     /// # Errors
@@ -173,7 +181,7 @@ impl Leaf {
                     Enqueued::Behind
                 }
             }
-            Self::Flows(queue) => enqueue_by_flow(queue, queued(), pool, backlog)?,
+            Self::Flows(queue) => enqueue_by_flow(queue, queued(), pool, random, backlog)?,
             Self::Guaranteed(scheduler) => {
                 enqueue_by_slice(scheduler, slice, queued(), pool, backlog)?
             }
@@ -205,7 +213,7 @@ impl Leaf {
     }
 
     /// Move the frames of a queue of `old`, which is being replaced, to the end of a queue of this
-    /// leaf, renaming their classes; the RED average and the `CoDel` state are kept. Limits do not
+    /// leaf, renaming their classes; the state of the queue manager is kept. Limits do not
     /// apply: nothing queued is lost. Returns how many were moved.
     pub(crate) fn take_over(
         &mut self,
@@ -264,10 +272,12 @@ impl Leaf {
 #[inline(never)]
 fn enqueue_by_flow(
     queue: &mut FlowQueue,
-    queued: QueuedFrame,
+    mut queued: QueuedFrame,
     pool: &mut FramePool,
+    random: &mut impl Rng,
     backlog: &mut u32,
 ) -> Result<Enqueued, DropReason> {
+    queue.admit(&mut queued, random)?;
     let was_empty = queue.packets() == 0;
     let is_new_front = queue.try_enqueue(pool, queued)?;
     *backlog -= queue.take_dropped();

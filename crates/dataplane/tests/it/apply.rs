@@ -4,8 +4,9 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Change, DropReason, Stale, Verdict};
 use slicewise_model::{
-    BurstSpec, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MaximumSpec,
-    PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    BurstSpec, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, ManagerSpec,
+    MaximumSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve,
+    ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 use std::ops::RangeInclusive;
@@ -377,7 +378,10 @@ fn frames_leave_in_order_where_classes_keep_their_names_and_swap_their_class_map
 fn a_queue_that_begins_to_keep_flows_apart_lets_those_before_it_leave_first() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
     let mut by_flow = vlan_class(1);
-    by_flow.flow_queue = Some(FlowQueueSpec::default());
+    by_flow.queue = QueueSpec {
+        limit: by_flow.queue.limit,
+        ..FlowQueueSpec::default().into()
+    };
     for _ in 0..20 {
         let _ = port.offer(Arrival {
             at: 0,
@@ -493,14 +497,14 @@ fn a_removed_class_counts_its_frames_until_the_last_has_left() {
 fn the_buffer_holds_what_all_queues_may_hold_and_a_frame_more_for_each() {
     let limited = |vlan, packets| {
         let mut class = vlan_class(vlan);
-        class.queue_limit = Some(QueueLimitSpec::Packets(packets));
+        class.queue.limit = Some(QueueLimitSpec::Packets(packets));
         class
     };
     let spec = policy(vec![limited(1, 10), limited(2, 20)]);
     // Beside the two classes there is the default class.
     let port = Port::new(&spec, None);
     let default = spec.resolve(rate("1 Gbit/s")).unwrap();
-    let default = default.classes.last().unwrap().queue_limit.packets;
+    let default = default.classes.last().unwrap().queue.limit.packets;
     assert_eq!(port.pipeline.capacity(), 11 + 21 + default + 1);
 }
 
@@ -508,7 +512,7 @@ fn the_buffer_holds_what_all_queues_may_hold_and_a_frame_more_for_each() {
 fn after_a_change_the_buffer_also_holds_what_was_waiting() {
     let limited = |packets| {
         let mut class = vlan_class(1);
-        class.queue_limit = Some(QueueLimitSpec::Packets(packets));
+        class.queue.limit = Some(QueueLimitSpec::Packets(packets));
         policy(vec![class])
     };
     let mut port = Port::new(&limited(10), Some(rate("1 Mbit/s")));
@@ -523,7 +527,7 @@ fn after_a_change_the_buffer_also_holds_what_was_waiting() {
     assert!(waiting > 1);
     port.apply(&limited(5_000));
     let default = limited(5_000).resolve(rate("1 Gbit/s")).unwrap();
-    let default = default.classes.last().unwrap().queue_limit.packets;
+    let default = default.classes.last().unwrap().queue.limit.packets;
     assert_eq!(port.pipeline.capacity(), 5_001 + default + 1 + waiting);
 }
 
@@ -531,7 +535,7 @@ fn after_a_change_the_buffer_also_holds_what_was_waiting() {
 fn early_detection_goes_on_with_its_average_after_a_change() {
     let red = |limit| {
         let mut class = vlan_class(1);
-        class.wred = Some(WredSpec {
+        class.queue.manager = ManagerSpec::Red(WredSpec {
             key: WredKey::Dscp,
             curves: vec![(
                 0,
@@ -545,7 +549,7 @@ fn early_detection_goes_on_with_its_average_after_a_change() {
             exponential_weight: Some(1),
             ecn: false,
         });
-        class.queue_limit = Some(QueueLimitSpec::Packets(limit));
+        class.queue.limit = Some(QueueLimitSpec::Packets(limit));
         policy(vec![class])
     };
     let mut port = Port::new(&red(50), Some(rate("1 Mbit/s")));

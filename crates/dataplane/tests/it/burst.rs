@@ -8,8 +8,9 @@ use slicewise_dataplane::{
     TrafficClass, Verdict,
 };
 use slicewise_model::{
-    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
-    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, ShaperParams, WredSpec,
+    Action, ClassMap, ClassSpec, CoDelSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec,
+    ManagerSpec, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec,
+    RateSpec, ShaperParams, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
@@ -44,17 +45,23 @@ fn policies() -> Vec<PolicySpec> {
         ..PolicerSpec::new(RateSpec::Absolute(rate("100 Mbit/s")))
     });
     let mut red = vlan_class(3);
-    red.wred = Some(WredSpec {
+    red.queue.manager = ManagerSpec::Red(WredSpec {
         exponential_weight: Some(1),
         ..WredSpec::default()
     });
     let mut by_flow = vlan_class(2);
-    by_flow.flow_queue = Some(FlowQueueSpec {
-        target: Some(Duration::from_micros(50)),
-        interval: Some(Duration::from_micros(500)),
-        ecn: Some(true),
-        ..FlowQueueSpec::default()
-    });
+    by_flow.queue = QueueSpec {
+        limit: by_flow.queue.limit,
+        ..FlowQueueSpec {
+            codel: CoDelSpec {
+                target: Some(Duration::from_micros(50)),
+                interval: Some(Duration::from_micros(500)),
+                ecn: Some(true),
+            },
+            ..FlowQueueSpec::default()
+        }
+        .into()
+    };
     let mut minimum = vlan_class(1);
     minimum.minimum = Some(RateSpec::Absolute(rate("200 Mbit/s")));
     let mut guaranteed = vlan_class(1);
@@ -115,7 +122,7 @@ fn policies() -> Vec<PolicySpec> {
 fn limit_queues(class: &mut ClassSpec) {
     match &mut class.child {
         Some(child) => child.classes.iter_mut().for_each(limit_queues),
-        None => class.queue_limit = Some(QueueLimitSpec::Packets(12)),
+        None => class.queue.limit = Some(QueueLimitSpec::Packets(12)),
     }
 }
 

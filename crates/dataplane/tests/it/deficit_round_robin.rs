@@ -71,7 +71,7 @@ proptest! {
         slow.weight = Some(weight);
         let mut greedy = vlan_class(1);
         greedy.weight = Some(weight);
-        greedy.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+        greedy.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
         let spec = PolicySpec { discipline: Discipline::DeficitRoundRobin, ..policy(vec![slow, greedy]) };
         let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
         for vlan in [0, 1] {
@@ -94,10 +94,10 @@ fn a_class_that_waits_for_its_shaper_saves_no_more_than_one_turn() {
         conditions: vec![slicewise_model::Condition::OuterVlan(1..=2)],
     });
     let mut fast = vlan_class(2);
-    fast.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    fast.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     tenant.child = Some(Box::new(policy(vec![shaped(1, "1 Mbit/s", 16_000), fast])));
     let mut greedy = vlan_class(3);
-    greedy.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    greedy.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     let spec = PolicySpec {
         discipline: Discipline::DeficitRoundRobin,
         ..policy(vec![tenant, greedy])

@@ -4,18 +4,18 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Change, DropReason, ElephantCounters, Verdict};
 use slicewise_model::{
-    ClassMap, ClassSpec, Condition, Detector, Discipline, ElephantsSpec, MatchMode, PolicySpec,
-    QueueLimitSpec, QueueSpec, RateSpec,
+    ClassMap, ClassSpec, Condition, Detector, Discipline, ElephantsSpec, MatchMode, NamedQueueSpec,
+    PolicySpec, QueueLimitSpec, RateSpec,
 };
 use slicewise_units::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
 
-pub fn queue(name: &str, weight: u32, packets: u32) -> QueueSpec {
-    QueueSpec {
+pub fn queue(name: &str, weight: u32, packets: u32) -> NamedQueueSpec {
+    NamedQueueSpec {
         weight: Some(weight),
-        queue_limit: Some(QueueLimitSpec::Packets(packets)),
-        ..QueueSpec::new(name)
+        queue: QueueLimitSpec::Packets(packets).into(),
+        ..NamedQueueSpec::new(name)
     }
 }
 
@@ -38,7 +38,7 @@ pub fn class_of(
     elephants: Option<ElephantsSpec>,
 ) -> ClassSpec {
     ClassSpec {
-        queue: Some("mice".into()),
+        named_queue: Some("mice".into()),
         elephants,
         ..ClassSpec::new(ClassMap {
             name: name.into(),
@@ -48,7 +48,7 @@ pub fn class_of(
     }
 }
 
-fn spec(queues: Vec<QueueSpec>, classes: Vec<ClassSpec>) -> PolicySpec {
+fn spec(queues: Vec<NamedQueueSpec>, classes: Vec<ClassSpec>) -> PolicySpec {
     PolicySpec {
         discipline: Discipline::DeficitRoundRobin,
         queues,
@@ -221,7 +221,7 @@ fn frames_that_wait_to_move_count_against_the_limit_of_the_new_queue() {
     let queues = vec![queue("mice", 1, 1000), queue("elephants", 1, 5)];
     let of_elephants = of("8 Mbit/s", Duration::from_millis(2));
     let into_elephants = ClassSpec {
-        queue: Some("elephants".into()),
+        named_queue: Some("elephants".into()),
         ..class_of("other", 9..=9, None)
     };
     let spec = spec(

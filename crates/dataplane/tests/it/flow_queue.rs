@@ -5,8 +5,8 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_model::{
-    ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
-    PolicySpec, PrioritySpec, RateSpec, ShaperSpec,
+    ClassMap, ClassSpec, CoDelSpec, Condition, Discipline, FlowQueueSpec, FlowsSpec, GuaranteeSpec,
+    MatchMode, PolicySpec, PrioritySpec, QueueSpec, RateSpec, ShaperSpec,
 };
 use slicewise_units::{Accounting, Duration};
 use slicewise_wire::Ecn;
@@ -25,11 +25,16 @@ fn four_flows(first: u16) -> ClassSpec {
 
 fn impatient() -> FlowQueueSpec {
     FlowQueueSpec {
-        flows: Some(256),
-        target: Some(Duration::from_micros(500)),
-        interval: Some(Duration::from_millis(3)),
-        priority: vec![vec![46]],
-        ..FlowQueueSpec::default()
+        flows: FlowsSpec {
+            flows: Some(256),
+            priority: vec![vec![46]],
+            ..FlowsSpec::default()
+        },
+        codel: CoDelSpec {
+            target: Some(Duration::from_micros(500)),
+            interval: Some(Duration::from_millis(3)),
+            ..CoDelSpec::default()
+        },
     }
 }
 
@@ -60,7 +65,10 @@ fn of_kind(kind: Kind, by_flow: [bool; 3]) -> PolicySpec {
     let mut classes = [four_flows(1), four_flows(5), ClassSpec::class_default()];
     for (class, by_flow) in classes.iter_mut().zip(by_flow) {
         if by_flow && (!matches!(kind, Kind::Fifo) || class.matches.is_none()) {
-            class.flow_queue = Some(impatient());
+            class.queue = QueueSpec {
+                limit: class.queue.limit,
+                ..impatient().into()
+            };
         }
     }
     let [mut first, second, default] = classes;
@@ -188,10 +196,13 @@ fn beside_a_flood(class: ClassSpec, ecn: Ecn) -> (BTreeMap<u16, u64>, Port) {
 #[test]
 fn a_flow_beside_a_flood_waits_for_a_frame_and_not_for_the_flood() {
     let mut class = four_flows(1);
-    class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(200));
+    class.queue.limit = Some(slicewise_model::QueueLimitSpec::Packets(200));
     let (longest, _) = beside_a_flood(class.clone(), Ecn::NotEct);
     assert!(longest[&2] > 100 * MS, "{longest:?}");
-    class.flow_queue = Some(FlowQueueSpec::default());
+    class.queue = QueueSpec {
+        limit: class.queue.limit,
+        ..FlowQueueSpec::default().into()
+    };
     let (longest, port) = beside_a_flood(class.clone(), Ecn::NotEct);
     // The frame on the link and one that was staged.
     assert!(longest[&2] <= 2 * MS, "{longest:?}");
@@ -206,8 +217,11 @@ fn a_flow_beside_a_flood_waits_for_a_frame_and_not_for_the_flood() {
 #[test]
 fn ecn_capable_frames_are_marked_and_counted_by_class() {
     let mut class = four_flows(1);
-    class.flow_queue = Some(FlowQueueSpec::default());
-    class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(10_000));
+    class.queue = QueueSpec {
+        limit: class.queue.limit,
+        ..FlowQueueSpec::default().into()
+    };
+    class.queue.limit = Some(slicewise_model::QueueLimitSpec::Packets(10_000));
     let (_, port) = beside_a_flood(class, Ecn::Ect0);
     let counters = port.pipeline.counters().next().unwrap();
     assert!(counters.marked_frames > 10);
@@ -217,8 +231,11 @@ fn ecn_capable_frames_are_marked_and_counted_by_class() {
 #[test]
 fn codel_state_survives_a_change() {
     let mut class = four_flows(1);
-    class.flow_queue = Some(FlowQueueSpec::default());
-    class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(10_000));
+    class.queue = QueueSpec {
+        limit: class.queue.limit,
+        ..FlowQueueSpec::default().into()
+    };
+    class.queue.limit = Some(slicewise_model::QueueLimitSpec::Packets(10_000));
     let run = |is_changed: bool| {
         let spec = policy(vec![class.clone()]);
         let mut port = Port::new(&spec, Some(rate("10 Mbit/s")));

@@ -5,21 +5,21 @@ use proptest::prelude::*;
 use slicewise_dataplane::{DropReason, Verdict};
 use slicewise_model::{
     Action, BurstSpec, ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec,
-    MatchMode, PolicerSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve, WredKey,
-    WredSpec,
+    MatchMode, NamedQueueSpec, PolicerSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec,
+    RedCurve, WredKey, WredSpec,
 };
 use slicewise_units::ByteCount;
 
 /// A queue of up to 5,000 packets.
-fn queue(name: &str) -> QueueSpec {
-    QueueSpec {
-        queue_limit: Some(QueueLimitSpec::Packets(5_000)),
-        ..QueueSpec::new(name)
+fn queue(name: &str) -> NamedQueueSpec {
+    NamedQueueSpec {
+        queue: QueueLimitSpec::Packets(5_000).into(),
+        ..NamedQueueSpec::new(name)
     }
 }
 
-fn high() -> QueueSpec {
-    QueueSpec {
+fn high() -> NamedQueueSpec {
+    NamedQueueSpec {
         priority: Some(1),
         ..queue("high")
     }
@@ -27,7 +27,7 @@ fn high() -> QueueSpec {
 
 fn class_in(vlan: u16, queue: &str) -> ClassSpec {
     ClassSpec {
-        queue: Some(queue.to_owned()),
+        named_queue: Some(queue.to_owned()),
         ..vlan_class(vlan)
     }
 }
@@ -56,7 +56,7 @@ fn metered(vlan: u16, green: &str, yellow: &str, meter: PolicerSpec) -> ClassSpe
     }
 }
 
-fn with_queues(queues: Vec<QueueSpec>, classes: Vec<ClassSpec>) -> PolicySpec {
+fn with_queues(queues: Vec<NamedQueueSpec>, classes: Vec<ClassSpec>) -> PolicySpec {
     PolicySpec {
         discipline: Discipline::DeficitRoundRobin,
         queues,
@@ -131,8 +131,8 @@ fn every_queue_is_listed_once_with_the_frames_that_wait_in_it() {
 
 #[test]
 fn classes_that_share_a_queue_share_its_limit_and_leave_in_order_of_arrival() {
-    let low = QueueSpec {
-        queue_limit: Some(QueueLimitSpec::Packets(4)),
+    let low = NamedQueueSpec {
+        queue: QueueLimitSpec::Packets(4).into(),
         ..queue("low")
     };
     let spec = with_queues(vec![low], vec![class_in(1, "low"), class_in(2, "low")]);
@@ -155,7 +155,7 @@ fn classes_that_share_a_queue_share_its_limit_and_leave_in_order_of_arrival() {
 
 #[test]
 fn queues_share_by_weight_what_strict_priority_leaves() {
-    let weighted = |name: &str, weight| QueueSpec {
+    let weighted = |name: &str, weight| NamedQueueSpec {
         weight: Some(weight),
         ..queue(name)
     };
@@ -163,7 +163,7 @@ fn queues_share_by_weight_what_strict_priority_leaves() {
     // A class with a queue of its own takes part with its weight.
     let own = ClassSpec {
         weight: Some(2),
-        queue_limit: Some(QueueLimitSpec::Packets(5_000)),
+        queue: QueueLimitSpec::Packets(5_000).into(),
         ..vlan_class(4)
     };
     let classes = vec![class_in(1, "high"), class_in(2, "a"), class_in(3, "b"), own];
@@ -196,11 +196,11 @@ fn queues_share_by_weight_what_strict_priority_leaves() {
 
 #[test]
 fn a_queue_has_the_minimum_and_the_shaper_of_a_class() {
-    let minimum = QueueSpec {
+    let minimum = NamedQueueSpec {
         minimum: Some(RateSpec::Absolute(rate("6 Mbit/s"))),
         ..queue("minimum")
     };
-    let slow = QueueSpec {
+    let slow = NamedQueueSpec {
         shape: Some(RateSpec::Absolute(rate("1 Mbit/s")).into()),
         ..queue("slow")
     };
@@ -231,10 +231,10 @@ fn a_queue_has_the_minimum_and_the_shaper_of_a_class() {
 #[test]
 fn all_classes_may_wait_in_queues_of_strict_priority() {
     let default = ClassSpec {
-        queue: Some("second".into()),
+        named_queue: Some("second".into()),
         ..ClassSpec::class_default()
     };
-    let second = QueueSpec {
+    let second = NamedQueueSpec {
         priority: Some(2),
         ..queue("second")
     };
@@ -271,8 +271,8 @@ fn a_child_policy_has_queues_of_its_own() {
 
 #[test]
 fn frames_of_a_flow_queue_are_kept_apart_by_flow_also_where_a_colour_chose_it() {
-    let low = QueueSpec {
-        flow_queue: Some(FlowQueueSpec::default()),
+    let low = NamedQueueSpec {
+        queue: FlowQueueSpec::default().into(),
         ..queue("low")
     };
     let drop_none = PolicerSpec {
@@ -327,8 +327,8 @@ fn a_change_of_a_meters_rates_leaves_frames_where_they_wait() {
 #[test]
 fn a_queue_keeps_its_early_detection_over_a_change_of_a_meter() {
     let red = |cir: &str| {
-        let low = QueueSpec {
-            wred: Some(WredSpec {
+        let low = NamedQueueSpec {
+            queue: WredSpec {
                 key: WredKey::Dscp,
                 curves: vec![(
                     0,
@@ -341,7 +341,8 @@ fn a_queue_keeps_its_early_detection_over_a_change_of_a_meter() {
                 )],
                 exponential_weight: Some(1),
                 ecn: false,
-            }),
+            }
+            .into(),
             ..queue("low")
         };
         let gold = metered(1, "high", "low", meter(cir, "1 Gbit/s", 1_600));
@@ -379,10 +380,10 @@ fn what_waits_in_a_queue_that_its_class_leaves_goes_first() {
 
 /// Two queues with the same weight, one for VLAN 1, one for VLANs 2 to 10, which are a flow each.
 fn by_active_flows(limit: u32) -> PolicySpec {
-    let counted = |name: &str| QueueSpec {
+    let counted = |name: &str| NamedQueueSpec {
         per_flow: true,
-        queue_limit: Some(QueueLimitSpec::Packets(limit)),
-        ..QueueSpec::new(name)
+        queue: QueueLimitSpec::Packets(limit).into(),
+        ..NamedQueueSpec::new(name)
     };
     let many = ClassSpec {
         matches: Some(ClassMap {
@@ -507,15 +508,21 @@ fn random_policy(
     if reversed {
         classes.reverse();
     }
-    let low = QueueSpec {
+    let low = NamedQueueSpec {
         per_flow,
         shape: shaped.then(|| RateSpec::Absolute(rate("3 Mbit/s")).into()),
         ..queue("low")
     };
-    let rest = QueueSpec {
+    let rest = NamedQueueSpec {
         per_flow,
-        flow_queue: by_flow.then(FlowQueueSpec::default),
         ..queue("rest")
+    };
+    let rest = match by_flow {
+        true => NamedQueueSpec {
+            queue: QueueSpec::from(FlowQueueSpec::default()).with_limit(rest.queue.limit),
+            ..rest
+        },
+        false => rest,
     };
     with_queues(vec![high(), low, rest], classes)
 }

@@ -10,9 +10,9 @@ use slicewise_dataplane::{
 };
 use slicewise_model::hqos::HqosRedCurve;
 use slicewise_model::{
-    Action, Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec, MaximumSpec,
-    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve,
-    ShaperSpec, WredKey, WredSpec,
+    Action, CoDelSpec, Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec,
+    ManagerSpec, MaximumSpec, NamedQueueSpec, PolicerSpec, PolicySpec, PrioritySpec,
+    QueueLimitSpec, QueueSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -60,7 +60,7 @@ fn the_packet_path_allocates_nothing() {
     });
     let mut red = vlan_class(3);
     red.minimum = Some(RateSpec::Absolute(rate("50 Mbit/s")));
-    red.wred = Some(WredSpec {
+    red.queue.manager = ManagerSpec::Red(WredSpec {
         key: WredKey::Dscp,
         curves: vec![(
             0,
@@ -94,7 +94,7 @@ fn slices_with_a_delay_bound_allocate_nothing() {
     let mut spec = policy(vec![guaranteed, limited, vlan_class(3)]);
     spec.discipline = Discipline::Guaranteed;
     for class in &mut spec.classes {
-        class.queue_limit = Some(QueueLimitSpec::Packets(40));
+        class.queue.limit = Some(QueueLimitSpec::Packets(40));
     }
     assert_allocates_nothing(&spec);
 }
@@ -112,12 +112,19 @@ fn flow_queues_allocate_nothing() {
     let of_classes = policy((1..4).map(vlan_class).collect());
     for mut spec in [of_slices, of_classes] {
         for class in &mut spec.classes {
-            class.queue_limit = Some(QueueLimitSpec::Packets(40));
-            class.flow_queue = Some(FlowQueueSpec {
-                target: Some(Duration::from_micros(50)),
-                interval: Some(Duration::from_micros(500)),
-                ..FlowQueueSpec::default()
-            });
+            class.queue.limit = Some(QueueLimitSpec::Packets(40));
+            class.queue = QueueSpec {
+                limit: class.queue.limit,
+                ..FlowQueueSpec {
+                    codel: CoDelSpec {
+                        target: Some(Duration::from_micros(50)),
+                        interval: Some(Duration::from_micros(500)),
+                        ..CoDelSpec::default()
+                    },
+                    ..FlowQueueSpec::default()
+                }
+                .into()
+            };
         }
         assert_allocates_nothing(&spec);
     }
@@ -143,7 +150,7 @@ fn counting_the_flows_of_a_slice_allocates_nothing() {
     let mut spec = policy(vec![vlan_class(1), vlan_class(2)]);
     spec.discipline = Discipline::Guaranteed;
     for class in &mut spec.classes {
-        class.queue_limit = Some(QueueLimitSpec::Packets(40));
+        class.queue.limit = Some(QueueLimitSpec::Packets(40));
     }
     let mut pipeline = support::Port::new(&spec, Some(BitRate::new(1_000_000_000))).pipeline;
     let flows = SliceFlows {
@@ -161,13 +168,13 @@ fn counting_the_flows_of_a_slice_allocates_nothing() {
 
 #[test]
 fn queues_chosen_by_colour_and_weighed_by_active_flows_allocate_nothing() {
-    let counted = |name: &str| QueueSpec {
+    let counted = |name: &str| NamedQueueSpec {
         per_flow: true,
-        queue_limit: Some(QueueLimitSpec::Packets(40)),
-        ..QueueSpec::new(name)
+        queue: QueueLimitSpec::Packets(40).into(),
+        ..NamedQueueSpec::new(name)
     };
     let mut metered = vlan_class(1);
-    metered.queue = Some("a".into());
+    metered.named_queue = Some("a".into());
     metered.police = Some(PolicerSpec {
         exceed: Some(Action::Queue("b".into())),
         refill_interval: Some(Duration::from_millis(1)),
@@ -176,7 +183,7 @@ fn queues_chosen_by_colour_and_weighed_by_active_flows_allocate_nothing() {
     let mut spec = policy(vec![metered, vlan_class(2)]);
     spec.discipline = Discipline::DeficitRoundRobin;
     spec.queues = vec![counted("a"), counted("b")];
-    spec.classes[1].queue_limit = Some(QueueLimitSpec::Packets(40));
+    spec.classes[1].queue.limit = Some(QueueLimitSpec::Packets(40));
     assert_allocates_nothing(&spec);
 }
 

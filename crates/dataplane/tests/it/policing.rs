@@ -92,11 +92,12 @@ fn wred_1_1_1_keeps_the_queue_of_a_shaped_class_short() {
             peak: false,
             accounting: Accounting::L2,
         }),
-        wred: Some(WredSpec {
+        queue: WredSpec {
             key: WredKey::Dscp,
             curves: vec![(0, curve.into())],
             ..WredSpec::default()
-        }),
+        }
+        .into(),
         ..vlan_class(1)
     };
     let mut port = Port::new(&policy(vec![class]), Some(rate("1 Gbit/s")));

@@ -8,7 +8,7 @@
 use crate::support::*;
 use proptest::prelude::*;
 use slicewise_model::{
-    Discipline, PolicySpec, PrioritySpec, QueueLimitSpec, Rate, RateSpec, ShaperParams,
+    Discipline, ManagerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, Rate, RateSpec, ShaperParams,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 
@@ -136,7 +136,7 @@ proptest! {
         let mut greedy = vlan_class(2);
         greedy.weight = Some(100);
         for class in [&mut guaranteed, &mut greedy] {
-            class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+            class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
         }
         let mut port = Port::new(&policy(vec![guaranteed, greedy]), Some(rate("10 Mbit/s")));
         for round in 0..20 {
@@ -208,9 +208,9 @@ proptest! {
             accounting: Accounting::L2,
         });
         let mut limited = shaped(2, "2 Mbit/s", 16_000);
-        limited.queue_limit = Some(QueueLimitSpec::Bytes(ByteCount::new(5_000)));
+        limited.queue.limit = Some(QueueLimitSpec::Bytes(ByteCount::new(5_000)));
         let mut red = vlan_class(3);
-        red.wred = Some(slicewise_model::WredSpec {
+        red.queue.manager = ManagerSpec::Red(slicewise_model::WredSpec {
             key: slicewise_model::WredKey::Dscp,
             curves: vec![(0, slicewise_model::RedCurve { min_packets: 1, max_packets: 4, mark_denominator: 2 }.into())],
             exponential_weight: Some(1),
@@ -235,7 +235,7 @@ fn excess_is_shared_by_weight_and_does_not_consume_the_minimum() {
     let mut b = vlan_class(2);
     b.weight = Some(3);
     for class in [&mut a, &mut b] {
-        class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+        class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     }
     let mut port = Port::new(&policy(vec![a, b]), Some(rate("10 Mbit/s")));
     for _ in 0..2_000 {
@@ -280,7 +280,7 @@ fn classes_with_credit_for_their_minimum_take_turns() {
 #[test]
 fn a_limit_in_bytes_holds_however_many_frames_have_left() {
     let mut class = vlan_class(1);
-    class.queue_limit = Some(QueueLimitSpec::Bytes(ByteCount::new(3_000)));
+    class.queue.limit = Some(QueueLimitSpec::Bytes(ByteCount::new(3_000)));
     let mut port = Port::new(&policy(vec![class]), Some(rate("1 Mbit/s")));
     for round in 0..50 {
         // One frame leaves every 12 ms, and as many fit as have left.
@@ -451,7 +451,7 @@ fn a_nested_policy_shares_what_its_parent_got() {
     let mut silver = vlan_class(2);
     silver.weight = Some(1);
     for class in [&mut gold, &mut silver] {
-        class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+        class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     }
     let mut tenant = slicewise_model::ClassSpec::new(slicewise_model::ClassMap {
         name: "tenant".into(),
@@ -461,7 +461,7 @@ fn a_nested_policy_shares_what_its_parent_got() {
     tenant.shape = shaped(0, "4 Mbit/s", 16_000).shape;
     tenant.child = Some(Box::new(policy(vec![gold, silver])));
     let mut rest = slicewise_model::ClassSpec::class_default();
-    rest.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    rest.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     let mut port = Port::new(&policy(vec![tenant, rest]), Some(rate("10 Mbit/s")));
     for _ in 0..2_000 {
         for vlan in [1, 2, 3] {

@@ -6,7 +6,7 @@
 use super::policy_map::ClassText;
 use super::words::Words;
 use crate::error::{TextError, quoted};
-use slicewise_model::FlowQueueSpec;
+use slicewise_model::{CoDelSpec, FlowQueueSpec, FlowsSpec, ManagerSpec};
 use slicewise_units::Duration;
 
 /// Queues that flows are hashed to where no number is written: what IOS takes on links above
@@ -56,24 +56,30 @@ pub(super) fn fair_queue(
     };
     words.end()?;
     class.once("fair-queue", span)?;
-    class.spec.flow_queue = Some(spec(flows));
+    let FlowQueueSpec { flows, codel } = spec(flows);
+    class.spec.queue.flows = Some(flows);
+    class.spec.queue.manager = ManagerSpec::CoDel(codel);
     Ok(())
 }
 
 fn spec(flows: u32) -> FlowQueueSpec {
     FlowQueueSpec {
-        flows: Some(flows),
-        target: Some(TARGET),
-        interval: Some(INTERVAL),
-        quantum: None,
-        ecn: Some(false),
-        priority: Vec::new(),
+        flows: FlowsSpec {
+            flows: Some(flows),
+            ..FlowsSpec::default()
+        },
+        codel: CoDelSpec {
+            target: Some(TARGET),
+            interval: Some(INTERVAL),
+            ecn: Some(false),
+        },
     }
 }
 
 /// The command that is read as `queue`, where there is one.
 pub(super) fn command(queue: &FlowQueueSpec) -> Option<String> {
     let flows = queue
+        .flows
         .flows
         .filter(|flows| (FLOWS_MIN..=FLOWS_MAX).contains(flows) && flows.is_power_of_two())?;
     (*queue == spec(flows)).then(|| match flows {

@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::policy_map::PolicyMapText;
 use super::reach::Reach;
 use crate::error::TextError;
-use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, PolicySpec};
+use slicewise_model::{ClassMap, ClassSpec, Condition, Discipline, ManagerSpec, PolicySpec};
 use std::collections::BTreeSet;
 
 impl IosConfig {
@@ -183,10 +183,14 @@ impl IosConfig {
                 .and_then(|child| self.policy_maps.get(child.index?));
             let spec = class.spec.clone();
             // Early drop in a queue by flow is not modelled.
+            let mut queue = spec.queue;
+            if let (ManagerSpec::TailDrop, Some(wred)) = (&queue.manager, &class.wred) {
+                queue.manager = ManagerSpec::Red(wred.clone());
+            }
             ClassSpec {
                 matches: class_map.map(|map| self.class_map(map)),
                 child: child.map(|child| Box::new(self.policy_spec(child))),
-                wred: spec.wred.filter(|_| spec.flow_queue.is_none()),
+                queue,
                 ..spec
             }
         });

@@ -5,7 +5,7 @@ use super::rules::Command;
 use super::words::Words;
 use crate::error::Span;
 use crate::error::{TextError, quoted};
-use slicewise_model::{CLASS_DEFAULT, ClassSpec};
+use slicewise_model::{CLASS_DEFAULT, ClassSpec, WredSpec};
 
 /// A share of what is left after priority and minimums.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +41,8 @@ pub(super) struct LeftOut {
 pub(super) struct ClassText {
     /// Everything but `matches` and `child`; `weight` is set by [`super::shares`].
     pub spec: ClassSpec,
+    /// `random-detect`.
+    pub wred: Option<WredSpec>,
     pub span: Span,
     /// Which class map, once it is known; none for class-default.
     pub map: Option<usize>,
@@ -77,6 +79,7 @@ impl ClassText {
                 ..ClassSpec::class_default()
             },
             span,
+            wred: None,
             map: None,
             child: None,
             share: None,

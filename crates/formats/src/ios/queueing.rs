@@ -189,7 +189,7 @@ pub(super) fn queue_limit(
     let limit = amount(words, "a queue limit", 1)?;
     words.end()?;
     class.once("queue-limit", span)?;
-    class.spec.queue_limit = Some(limit);
+    class.spec.queue.limit = Some(limit);
     Ok(())
 }
 
@@ -259,13 +259,13 @@ pub(super) fn random_detect(
     if let Form::Enable(key) = form {
         words.end()?;
         class.once("random-detect", span)?;
-        class.spec.wred = Some(WredSpec {
+        class.wred = Some(WredSpec {
             key,
             ..WredSpec::default()
         });
         return Ok(());
     }
-    if class.spec.wred.is_none() {
+    if class.wred.is_none() {
         let kind = if matches!(form, Form::Curve(WredKey::Dscp)) {
             " dscp-based"
         } else {
@@ -281,7 +281,7 @@ pub(super) fn random_detect(
     if let Form::Ecn = form {
         words.end()?;
         class.once("random-detect ecn", span)?;
-        if let Some(wred) = &mut class.spec.wred {
+        if let Some(wred) = &mut class.wred {
             wred.ecn = true;
         }
         return Ok(());
@@ -289,7 +289,7 @@ pub(super) fn random_detect(
     let weight = words.small("an exponent", 1..=WRED_EXPONENT_MAX)?;
     words.end()?;
     class.once("random-detect exponential-weighting-constant", span)?;
-    if let Some(wred) = &mut class.spec.wred {
+    if let Some(wred) = &mut class.wred {
         wred.exponential_weight = Some(weight);
     }
     Ok(())
@@ -322,7 +322,7 @@ fn wred_curve(
         None => MARK_DENOMINATOR,
     };
     words.end()?;
-    let Some(wred) = &mut class.spec.wred else {
+    let Some(wred) = &mut class.wred else {
         return Ok(());
     };
     if wred.key != key {

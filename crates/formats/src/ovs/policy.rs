@@ -9,7 +9,7 @@ use super::{BURST_MIN, TEXT_BYTES_MAX, quantum};
 use crate::error::{Report, Span, TextError, TextNote, closest};
 use crate::flow::class_map;
 use slicewise_model::{
-    CLASS_DEFAULT, ClassSpec, Discipline, PolicySpec, QueueSpec, RateSpec, ShaperSpec,
+    CLASS_DEFAULT, ClassSpec, Discipline, NamedQueueSpec, PolicySpec, RateSpec, ShaperSpec,
 };
 use slicewise_units::BitRate;
 use std::collections::{BTreeMap, BTreeSet};
@@ -318,7 +318,7 @@ fn shaper(rate: BitRate, bits: u64) -> ShaperSpec {
 /// Treatment of a queue in the policy.
 struct Treatment<'q> {
     queue: &'q Numbered<'q>,
-    settings: QueueSpec,
+    settings: NamedQueueSpec,
     /// Several classes wait in it, so it is a named queue.
     is_shared: bool,
 }
@@ -330,14 +330,14 @@ impl<'q> Treatment<'q> {
         let minimum = record.and_then(|it| it.min_rate);
         Self {
             queue,
-            settings: QueueSpec {
+            settings: NamedQueueSpec {
                 minimum: minimum.map(|(rate, _)| RateSpec::Absolute(rate)),
                 weight,
                 shape: record.and_then(|it| {
                     let bits = it.burst.map_or(0, |(bits, _)| bits);
                     it.max_rate.map(|(rate, _)| shaper(rate, bits))
                 }),
-                ..QueueSpec::new(&queue.name)
+                ..NamedQueueSpec::new(&queue.name)
             },
             // Queue 0 has what no rule matches too.
             is_shared: of_queue.count() + usize::from(queue.number == 0) > 1,
@@ -348,7 +348,7 @@ impl<'q> Treatment<'q> {
     fn of(&self, class: ClassSpec) -> ClassSpec {
         match self.is_shared {
             true => ClassSpec {
-                queue: Some(self.settings.name.clone()),
+                named_queue: Some(self.settings.name.clone()),
                 ..class
             },
             false => ClassSpec {

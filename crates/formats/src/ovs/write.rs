@@ -6,7 +6,8 @@ use crate::export::{ExportError, Inexpressible};
 use crate::flow::{Flow, flows_of, port_blocks};
 use crate::script::{self, comment};
 use slicewise_model::{
-    CLASS_DEFAULT, ClassParams, Discipline, IpPrefix, PolicyParams, QueueParams, Rate, ShaperParams,
+    CLASS_DEFAULT, ClassParams, Discipline, IpPrefix, NamedQueueParams, PolicyParams, Rate,
+    ShaperParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount};
 use std::fmt;
@@ -196,15 +197,18 @@ impl Writer {
             return;
         }
         let default = policy.classes.last();
-        let of_class = |class: &ClassParams| match &class.queue {
+        let of_class = |class: &ClassParams| match &class.named_queue {
             Some(name) => policy
                 .queues
                 .iter()
                 .find(|queue| queue.name == *name)
                 .cloned(),
-            None => Some(QueueParams::from(class.clone())),
+            None => Some(NamedQueueParams::from(class.clone())),
         };
-        let mut own = policy.classes.iter().filter(|class| class.queue.is_none());
+        let mut own = policy
+            .classes
+            .iter()
+            .filter(|class| class.named_queue.is_none());
         let named = |name: &str| policy.queues.iter().any(|queue| queue.name == name);
         if let Some(class) = own.find(|class| named(&class.name)) {
             let why = "a named queue has the name of this class, which has a queue of its own";
@@ -212,9 +216,9 @@ impl Writer {
         }
         // Queue 0 is that of frames which no rule matches. Named queues keep their order.
         let first = default.and_then(of_class);
-        let is_used = |queue: &&QueueParams| {
+        let is_used = |queue: &&NamedQueueParams| {
             let mut classes = policy.classes.iter();
-            classes.any(|class| class.queue.as_ref() == Some(&queue.name))
+            classes.any(|class| class.named_queue.as_ref() == Some(&queue.name))
         };
         let named = policy.queues.iter().filter(is_used).cloned();
         let owned = policy.classes.iter().filter_map(of_class);
@@ -237,8 +241,9 @@ impl Writer {
         }
     }
 
-    fn queue(&mut self, queue: QueueParams) {
+    fn queue(&mut self, queue: NamedQueueParams) {
         let name = queue.name.as_str();
+        let manager = queue.queue.manager.setting();
         let refused = [
             (
                 "priority",
@@ -246,14 +251,14 @@ impl Writer {
                 "no queue is served strictly first",
             ),
             (
-                "wred",
-                queue.wred.is_some(),
-                "its queues drop at their end alone",
+                "flow_queue",
+                !queue.queue.keeps_order(),
+                "it has no queue for each flow",
             ),
             (
-                "flow_queue",
-                queue.flow_queue.is_some(),
-                "it has no queue for each flow",
+                manager.unwrap_or_default(),
+                manager.is_some() && queue.queue.keeps_order(),
+                "its queues drop at their end alone",
             ),
         ];
         for (what, is_set, why) in refused {
@@ -308,7 +313,7 @@ impl Writer {
         {
             self.refuse(Some(name), "police", "its queues have no meter");
         }
-        let queue = class.queue.as_ref().unwrap_or(&class.name);
+        let queue = class.named_queue.as_ref().unwrap_or(&class.name);
         let Some(number) = self.queues.iter().position(|known| known.name == *queue) else {
             return;
         };

@@ -7,7 +7,7 @@ use crate::error::{Span, TextNote};
 use crate::flow::{Flow, class_map};
 use slicewise_model::{
     Action, ClassMap, ClassSpec, Condition, Detector, Discipline, ElephantsSpec, MatchMode,
-    PolicerSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec,
+    NamedQueueSpec, PolicerSpec, PolicySpec, QueueLimitSpec, RateSpec,
 };
 use slicewise_units::Duration;
 
@@ -48,15 +48,15 @@ impl DataPlane {
         }
     }
 
-    fn queues(self) -> Vec<QueueSpec> {
+    fn queues(self) -> Vec<NamedQueueSpec> {
         let low: &[&str] = match self {
             Self::Baseline => &[LOW],
             Self::P4Tins => &[ELEPHANTS, UDP_QUEUE, TCP_QUEUE, SLICED_TCP],
         };
-        let queue = |name: &str, priority| QueueSpec {
+        let queue = |name: &str, priority| NamedQueueSpec {
             priority,
-            queue_limit: Some(QueueLimitSpec::Packets(QUEUE_PACKETS)),
-            ..QueueSpec::new(name)
+            queue: QueueLimitSpec::Packets(QUEUE_PACKETS).into(),
+            ..NamedQueueSpec::new(name)
         };
         let low = low.iter().map(|name| queue(name, None));
         std::iter::once(queue(HIGH, Some(1))).chain(low).collect()
@@ -76,7 +76,7 @@ impl DataPlane {
     fn others(self) -> Vec<ClassSpec> {
         let default = ClassSpec::class_default();
         let in_queue = |queue: &str, class| ClassSpec {
-            queue: Some(queue.to_owned()),
+            named_queue: Some(queue.to_owned()),
             ..class
         };
         match self {
@@ -146,7 +146,7 @@ fn class(slice: &Slice, plane: DataPlane) -> ClassSpec {
     let flows: Vec<Flow> = slice.flows.iter().map(|(flow, _)| flow.clone()).collect();
     let yellow = plane.yellow(&flows).to_owned();
     ClassSpec {
-        queue: Some(HIGH.to_owned()),
+        named_queue: Some(HIGH.to_owned()),
         police: Some(PolicerSpec {
             cbs: Some(slice.allow_burst.into()),
             pir: Some(RateSpec::Absolute(slice.max_rate)),

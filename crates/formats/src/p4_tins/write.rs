@@ -147,7 +147,7 @@ fn difference(
             expected
                 .queues
                 .first()
-                .map_or(0, |queue| queue.queue_limit.packets),
+                .map_or(0, |queue| queue.queue.limit.packets),
             queues.join(", ")
         );
         return fail(None, "queues", why);
@@ -190,7 +190,7 @@ fn differing(class: &ClassParams, expected: &ClassParams) -> Option<&'static str
         ("match", is_slice || class.matches == expected.matches),
         ("police", class.police == expected.police),
         ("hqos", class.hqos == expected.hqos),
-        ("queue", class.queue == expected.queue),
+        ("queue", class.named_queue == expected.named_queue),
         ("elephants", class.elephants == expected.elephants),
         ("set_dscp", class.set_dscp == expected.set_dscp),
     ];

@@ -2,7 +2,9 @@
 
 use super::Feature;
 use super::counting::Counting;
-use slicewise_model::{ClassParams, FlowQueueParams, QueueLimitParams, RedCurve, WredParams};
+use slicewise_model::{
+    ClassParams, FlowQueueParams, Manager, QueueLimitParams, RedCurve, WredParams,
+};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The shortest Ethernet frame without FCS, in bytes.
@@ -42,10 +44,14 @@ pub(super) fn queue(
                        `--on dpdk`";
         return Err(("hqos", problem.to_owned()));
     }
-    match (&class.flow_queue, &class.wred) {
-        (Some(flow_queue), _) => flows(class, flow_queue),
-        (None, Some(wred)) => red(class, wred, place, counting),
-        (None, None) => tail_drop(class, counting),
+    match (&class.queue.manager, class.queue.flow_queue()) {
+        (_, Some(flow_queue)) => flows(class, flow_queue),
+        (Manager::Red(wred), None) => red(class, wred, place, counting),
+        (Manager::TailDrop, None) if class.queue.keeps_order() => tail_drop(class, counting),
+        (manager, None) => {
+            let setting = manager.setting().unwrap_or("flow_queue");
+            Err((setting, "tc is written without it".to_owned()))
+        }
     }
 }
 
@@ -74,7 +80,7 @@ fn limit(limit: QueueLimitParams) -> Result<Limit, Refusal> {
 }
 
 fn tail_drop(class: &ClassParams, counting: Counting) -> Result<Queue, Refusal> {
-    match limit(class.queue_limit)? {
+    match limit(class.queue.limit)? {
         Limit::Packets(packets) => Ok(Queue::new(Feature::Fifo, &format!("pfifo limit {packets}"))),
         Limit::Bytes(bytes) => {
             let mut queue = Queue::new(Feature::Fifo, &format!("bfifo limit {bytes}"));
@@ -92,31 +98,32 @@ fn micros(time: Duration) -> u64 {
     time.nanos() / 1_000
 }
 
-fn flows(class: &ClassParams, params: &FlowQueueParams) -> Result<Queue, Refusal> {
+fn flows(class: &ClassParams, params: FlowQueueParams) -> Result<Queue, Refusal> {
+    let FlowQueueParams { flows, codel } = params;
     let refused = |problem: &str| Err(("flow_queue", problem.to_owned()));
-    if params.levels.count() > 1 {
+    if flows.levels.count() > 1 {
         return refused(
             "fq_codel has no priorities among its flows; leave its levels out, or give each a class with `priority`",
         );
     }
-    let Limit::Packets(packets) = limit(class.queue_limit)? else {
+    let Limit::Packets(packets) = limit(class.queue.limit)? else {
         return refused(
             "fq_codel and codel have a limit in packets; the one in bytes that fq_codel has counts \
              the kernel's memory, not frames; give the limit in packets",
         );
     };
-    let ecn = if params.ecn { "ecn" } else { "noecn" };
+    let ecn = if codel.ecn { "ecn" } else { "noecn" };
     let common = format!(
         "limit {packets} target {}us interval {}us",
-        micros(params.target),
-        micros(params.interval)
+        micros(codel.target),
+        micros(codel.interval)
     );
-    if params.flows == 1 {
+    if flows.flows == 1 {
         return Ok(Queue::new(Feature::Codel, &format!("codel {common} {ecn}")));
     }
     let text = format!(
         "fq_codel {common} flows {} quantum {} {ecn}",
-        params.flows, params.quantum
+        flows.flows, flows.quantum
     );
     let mut queue = Queue::new(Feature::FqCodel, &text);
     queue.differences.push(format!(
@@ -159,7 +166,7 @@ fn red(
         ));
     }
     let bytes = |packets: u32| u64::from(packets) * RED_PACKET_BYTES;
-    let held = match limit(class.queue_limit)? {
+    let held = match limit(class.queue.limit)? {
         Limit::Packets(packets) => bytes(packets),
         Limit::Bytes(bytes) => bytes.into(),
     };
@@ -188,7 +195,7 @@ fn red(
         "Class `{}`: red averages and limits bytes, not packets: its thresholds are those of packets \
          that count {RED_PACKET_BYTES} bytes, and shorter ones fill the queue less ({}).",
         class.name,
-        match limit(class.queue_limit)? {
+        match limit(class.queue.limit)? {
             Limit::Packets(packets) => format!("its limit of {packets} packets is {held} bytes"),
             Limit::Bytes(_) => format!("its limit is {held} bytes"),
         }

@@ -129,7 +129,9 @@ fn a_priority_class_is_policed_with_a_burst_of_200_ms() {
 #[test]
 fn wred_drops_one_packet_in_ten_at_most_before_its_maximum() {
     let wred = class("random-detect\n random-detect precedence 3 20 40")
-        .wred
+        .queue
+        .wred()
+        .cloned()
         .unwrap();
     // DSCP 24 to 31 are precedence 3; the rest keeps the default curve.
     let set = &wred.curves[24];

@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 use slicewise_formats::ios;
 use slicewise_model::{
     AccessEntry, AccessList, Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition,
-    Discipline, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec,
-    RedCurveSpec, ShaperSpec, WredKey, WredSpec,
+    Discipline, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec,
+    RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -192,11 +192,12 @@ fn refuses_queueing_without_an_equivalent() {
         mark_denominator: 1,
     };
     let wred = |curves| {
-        Some(WredSpec {
+        let wred = WredSpec {
             key: WredKey::Precedence,
             curves,
             ..WredSpec::default()
-        })
+        };
+        QueueSpec::from(wred)
     };
     let base = ClassSpec::class_default;
     let odd = RateSpec::Absolute(BitRate::new(1_500));
@@ -239,27 +240,27 @@ fn refuses_queueing_without_an_equivalent() {
             ..base()
         },
         ClassSpec {
-            queue_limit: Some(QueueLimitSpec::Packets(0)),
+            queue: QueueLimitSpec::Packets(0).into(),
             ..base()
         },
         ClassSpec {
-            queue_limit: Some(QueueLimitSpec::Time(Duration::from_nanos(1))),
+            queue: QueueLimitSpec::Time(Duration::from_nanos(1)).into(),
             ..base()
         },
         ClassSpec {
-            queue_limit: Some(QueueLimitSpec::Time(Duration::ZERO)),
+            queue: QueueLimitSpec::Time(Duration::ZERO).into(),
             ..base()
         },
         ClassSpec {
-            wred: wred(vec![(8, curve)]),
+            queue: wred(vec![(8, curve)]),
             ..base()
         },
         ClassSpec {
-            wred: wred(vec![(1, curve), (1, curve)]),
+            queue: wred(vec![(1, curve), (1, curve)]),
             ..base()
         },
         ClassSpec {
-            wred: wred(vec![(
+            queue: wred(vec![(
                 1,
                 RedCurveSpec {
                     mark_denominator: 0,
@@ -498,10 +499,10 @@ fn refuses_guarantees_with_a_delay_bound() {
 #[test]
 fn refuses_queues_that_classes_share_and_meters_choose() {
     let mut spec = policy(ClassSpec {
-        queue: Some("low".into()),
+        named_queue: Some("low".into()),
         ..ClassSpec::class_default()
     });
-    spec.queues = vec![slicewise_model::QueueSpec::new("low")];
+    spec.queues = vec![slicewise_model::NamedQueueSpec::new("low")];
     assert_snapshot!(ios::write(&spec).unwrap_err(), @"policy `p`: IOS cannot express this: the queue `low`, which several classes may use (a class of a policy map has a queue of its own)");
     let chosen = PolicerSpec {
         exceed: Some(Action::Queue("low".into())),
@@ -524,7 +525,7 @@ fn refuses_queues_that_classes_share_and_meters_choose() {
 #[test]
 fn codel_is_not_something_ios_can_say() {
     let class = ClassSpec {
-        flow_queue: Some(slicewise_model::FlowQueueSpec::default()),
+        queue: slicewise_model::FlowQueueSpec::default().into(),
         ..ClassSpec::class_default()
     };
     assert_snapshot!(ios::write(&policy(class)).unwrap_err().to_string(), @"policy `p`, class `class-default`: IOS cannot express this: a flow queue with CoDel; `fair-queue` drops nothing early, and `random-detect` drops for all flows alike");

@@ -445,7 +445,7 @@ fn early_drop_in_a_queue_by_flow_is_left_out_on_request() {
     assert_snapshot!(strict(&text).unwrap_err(), @"10:3: `fair-queue` and `random-detect` in one class are not supported: expected one of them; early drop by class is not modelled in a queue by flow: leave out this line or line 9");
     let policy = lenient(&text);
     let default = class(&policy.spec, "class-default");
-    assert!(default.flow_queue.is_some() && default.wred.is_none());
+    assert!(default.queue.flow_queue().is_some() && default.queue.wred().is_none());
     assert_snapshot!(listed(&policy.notes), @"
     10: `random-detect` is left out: `fair-queue` and `random-detect` in one class are not supported
     15: skipped 1 line: interface
@@ -455,7 +455,7 @@ fn early_drop_in_a_queue_by_flow_is_left_out_on_request() {
 #[test]
 fn thresholds_and_units_of_other_systems_are_read() {
     let policy = strict(&running("mpls-vpn.cfg")).unwrap();
-    let wred = class(&policy.spec, "c").wred.as_ref().unwrap();
+    let wred = class(&policy.spec, "c").queue.wred().unwrap();
     let ms = |ms| QueueLimitSpec::Time(Duration::from_millis(ms));
     let thresholds: Vec<_> = wred
         .curves
@@ -466,11 +466,11 @@ fn thresholds_and_units_of_other_systems_are_read() {
     // Of 1500 B at the 1 Mbit/s of the parent's shaper.
     let params = policy.spec.resolve(BitRate::new(10_000_000)).unwrap();
     let child = params.classes[0].child.as_ref().unwrap();
-    let curve = &child.classes[1].wred.as_ref().unwrap().curves[16];
+    let curve = &child.classes[1].queue.wred().unwrap().curves[16];
     assert_eq!((curve.min_packets, curve.max_packets), (33, 41));
 
     let ecn = strict(&running("wred-ecn.cfg")).unwrap();
-    assert!(class(&ecn.spec, "video").wred.as_ref().unwrap().ecn);
+    assert!(class(&ecn.spec, "video").queue.wred().unwrap().ecn);
 
     let policy = strict(&running("xr.cfg")).unwrap();
     let mbit = |mbit: u64| RateSpec::Absolute(BitRate::new(mbit * 1_000_000));

@@ -146,7 +146,7 @@ fn bandwidth_is_a_minimum_and_priority_a_level_with_a_rate() {
 #[test]
 fn wred_and_tail_drop_stand_on_top_of_shaping() {
     let wred = policy(&golden("canonical/wred.cfg"));
-    let spec = class(&wred, "be").wred.clone().unwrap();
+    let spec = class(&wred, "be").queue.wred().cloned().unwrap();
     let curve = RedCurve {
         min_packets: 1,
         max_packets: 1,
@@ -158,7 +158,7 @@ fn wred_and_tail_drop_stand_on_top_of_shaping() {
     );
     assert!(class(&wred, "be").shape.is_some());
     let tail_drop = policy(&golden("canonical/tail-drop.cfg"));
-    let limit = class(&tail_drop, "be").queue_limit;
+    let limit = class(&tail_drop, "be").queue.limit;
     assert_eq!(limit, Some(QueueLimitSpec::Time(Duration::from_millis(10))));
     assert!(class(&tail_drop, "be").shape.is_some());
 }

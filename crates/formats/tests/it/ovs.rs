@@ -54,7 +54,7 @@ fn class_of(policy: &PolicyParams, frame: &Headers) -> (String, Option<String>) 
     let matching =
         classes.find(|class| class.matches.as_ref().is_none_or(|map| map.matches(frame)));
     let class = matching.unwrap();
-    (class.name.clone(), class.queue.clone())
+    (class.name.clone(), class.named_queue.clone())
 }
 
 #[test]

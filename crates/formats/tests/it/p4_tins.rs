@@ -52,7 +52,7 @@ fn a_request_is_a_meter_that_chooses_between_two_queues_in_the_baseline() {
         .collect();
     assert_eq!(queues, [("high", Some(1)), ("low", None)]);
     assert_eq!(
-        policy.queues[1].queue_limit,
+        policy.queues[1].queue.limit,
         Some(QueueLimitSpec::Packets(25_000))
     );
     assert_eq!(policy.discipline, Discipline::DeficitRoundRobin);
@@ -62,7 +62,7 @@ fn a_request_is_a_meter_that_chooses_between_two_queues_in_the_baseline() {
     };
     assert_eq!(slice.name, "slice-1");
     assert_eq!(
-        (slice.queue.as_deref(), default.queue.as_deref()),
+        (slice.named_queue.as_deref(), default.named_queue.as_deref()),
         (Some("high"), Some("low"))
     );
     let police = slice.police.as_ref().unwrap();
@@ -93,11 +93,11 @@ fn the_remedy_tells_yellow_packets_apart_by_protocol_and_elephants_by_rate() {
     };
     assert_eq!((yellow(0), yellow(1)), (Some("udp"), Some("sliced-tcp")));
     let default = policy.spec.classes.last().unwrap();
-    assert_eq!(default.queue.as_deref(), Some("tcp"));
+    assert_eq!(default.named_queue.as_deref(), Some("tcp"));
     assert_eq!(default.elephants.as_ref().unwrap().queue, "elephants");
     let udp = &policy.spec.classes[2];
     assert_eq!(
-        (udp.name.as_str(), udp.queue.as_deref()),
+        (udp.name.as_str(), udp.named_queue.as_deref()),
         ("udp", Some("udp"))
     );
 }
@@ -263,7 +263,7 @@ fn what_is_not_of_a_published_data_plane_is_not_written() {
         refused(&|p| p.classes.swap(0, 2)),
         refused(&|p| p.classes.truncate(0)),
         refused(&|p| p.classes[0].set_dscp = Some(46)),
-        refused(&|p| p.classes[0].queue = Some("low".to_owned())),
+        refused(&|p| p.classes[0].named_queue = Some("low".to_owned())),
         refused(&|p| p.classes[0].police.as_mut().unwrap().violate = Action::Transmit),
         refused(&|p| p.classes[0].police.as_mut().unwrap().exceed = Action::Drop),
         refused(&|p| p.classes[1].matches = p.classes[0].matches.clone()),

@@ -6,7 +6,7 @@ use slicewise_formats::ios;
 use slicewise_model::{
     AccessEntry, AccessList, Action, BurstBits, BurstSpec, ClassMap, ClassSpec, ColourMode,
     Condition, Discipline, IpPrefix, MatchMode, PolicerSpec, PolicySpec, PrioritySpec,
-    QueueLimitSpec, RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
+    QueueLimitSpec, QueueSpec, RateSpec, RedCurveSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 use std::ops::RangeInclusive;
@@ -323,8 +323,9 @@ fn class(unique: Option<u32>, kinds: Kinds) -> BoxedStrategy<ClassSpec> {
                     minimum: minimum.filter(|_| !is_priority),
                     weight: weight.filter(|_| !is_priority),
                     shape,
-                    queue_limit,
-                    wred,
+                    queue: wred
+                        .map_or_else(QueueSpec::default, QueueSpec::from)
+                        .with_limit(queue_limit),
                     ..base
                 }
             },

@@ -120,8 +120,8 @@ fn a_session_is_read_behind_its_prompts() {
     let policy = policy(&running("session.cfg"));
     assert_eq!(policy.spec.name, "EVENING");
     assert_eq!(names(&policy.spec), ["GAMES", "class-default"]);
-    let flows = class(&policy.spec, "class-default").flow_queue.as_ref();
-    assert_eq!(flows.unwrap().flows, Some(64));
+    let flows = class(&policy.spec, "class-default").queue.flow_queue();
+    assert_eq!(flows.unwrap().flows.flows, Some(64));
     assert_snapshot!(notes(&policy), @"12:20: skipped 4 lines: int, shutdown, what follows `end`");
 }
 
@@ -254,16 +254,19 @@ fn fair_queue_keeps_flows_apart_and_drops_none_early() {
         class(&policy(&text).spec, "class-default").clone()
     };
     let class = of("fair-queue");
-    let queue = class.flow_queue.unwrap();
-    assert_eq!((queue.flows, queue.ecn), (Some(256), Some(false)));
+    let queue = class.queue.flow_queue().unwrap();
+    assert_eq!(
+        (queue.flows.flows, queue.codel.ecn),
+        (Some(256), Some(false))
+    );
     let spec = PolicySpec {
         classes: vec![of("fair-queue 32\n  queue-limit 40 packets")],
         ..policy("policy-map p\n").spec
     };
     let params = spec.resolve(BitRate::new(1_000_000)).unwrap();
-    let flows = params.classes[0].flow_queue.unwrap();
-    assert_eq!(flows.flows, 32);
-    assert!(flows.target >= Duration::from_secs(3));
+    let flows = params.classes[0].queue.flow_queue().unwrap();
+    assert_eq!(flows.flows.flows, 32);
+    assert!(flows.codel.target >= Duration::from_secs(3));
     assert!(ios::write(&spec).unwrap().contains("  fair-queue 32\n"));
 }
 

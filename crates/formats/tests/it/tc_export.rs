@@ -4,8 +4,8 @@ use crate::support::shipped::{LICENCE, no_policy, parse, policy, resolve};
 use insta::assert_snapshot;
 use slicewise_formats::tc;
 use slicewise_model::{
-    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, MatchMode,
-    PolicerSpec, PolicyParams, PolicySpec, QueueSpec, Rate, RateSpec,
+    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, FlowsSpec, GuaranteeSpec,
+    Manager, MatchMode, NamedQueueSpec, PolicerSpec, PolicyParams, PolicySpec, Rate, RateSpec,
 };
 use slicewise_units::{Accounting, BitRate, Duration};
 
@@ -379,7 +379,9 @@ fn levels_of_priority_come_before_minimums_and_these_before_the_rest() {
 fn one_curve_of_early_detection_is_red() {
     let text = "policy-map p\n class class-default\n  random-detect precedence-based\n";
     let mut policy = resolve(&parse(text));
-    let wred = policy.classes[0].wred.as_mut().unwrap();
+    let Manager::Red(wred) = &mut policy.classes[0].queue.manager else {
+        panic!("no RED");
+    };
     let curve = wred.curves[0];
     wred.curves.fill(curve);
     let config = tc::write(&policy, LICENCE, "eth0").unwrap();
@@ -489,10 +491,14 @@ fn flow_queues_are_codel_and_fq_codel() {
         let spec = PolicySpec {
             name: "p".into(),
             classes: vec![ClassSpec {
-                flow_queue: Some(FlowQueueSpec {
-                    flows,
+                queue: FlowQueueSpec {
+                    flows: FlowsSpec {
+                        flows,
+                        ..FlowsSpec::default()
+                    },
                     ..FlowQueueSpec::default()
-                }),
+                }
+                .into(),
                 ..ClassSpec::class_default()
             }],
             discipline: Discipline::MinimumShare,
@@ -587,7 +593,7 @@ fn queues_that_classes_share_and_meters_choose_are_refused() {
         exceed: Some(Action::Queue("low".into())),
         ..PolicerSpec::new(rate)
     };
-    let shared = spec(chosen, vec![QueueSpec::new("low")]);
+    let shared = spec(chosen, vec![NamedQueueSpec::new("low")]);
     assert_snapshot!(tc::write(&resolve(&shared), LICENCE, "eth0").unwrap_err(), @"
     policy `shared`: Linux traffic control cannot express this:
       queues: several classes may use the queue `low`: here each class of HTB has a queue of its own; give each class its own, without `queue`

@@ -8,7 +8,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::support::shipped::{LICENCE, NAMES, no_policy, parse, policy, resolve};
 use slicewise_formats::tc::{self, Feature, TcConfig};
-use slicewise_model::PolicyParams;
+use slicewise_model::{Manager, PolicyParams};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -108,7 +108,8 @@ fn others() -> Vec<PolicyParams> {
          random-detect precedence-based\n",
     ];
     let early = |params: &mut PolicyParams| {
-        let Some(wred) = params.classes.first_mut().and_then(|c| c.wred.as_mut()) else {
+        let class = params.classes.first_mut();
+        let Some(Manager::Red(wred)) = class.map(|class| &mut class.queue.manager) else {
             return;
         };
         let curve = wred.curves[0];

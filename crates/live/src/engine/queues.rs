@@ -43,13 +43,13 @@ fn collect(policy: &PolicyParams, path: &str, frame_chunks: u32, queues: &mut Ve
             None if uses_named_queues(class) => in_named.push(name),
             None => {
                 let classes = vec![name.clone()];
-                queues.push(Queue::new(name, classes, class.queue_limit, frame_chunks));
+                queues.push(Queue::new(name, classes, class.queue.limit, frame_chunks));
             }
         }
     }
     queues.extend(named_queues(policy, path, in_named, frame_chunks));
     if let (Some(last), Some(name)) = (policy.classes.last(), shared.last().cloned()) {
-        queues.push(Queue::new(name, shared, last.queue_limit, frame_chunks));
+        queues.push(Queue::new(name, shared, last.queue.limit, frame_chunks));
     }
 }
 
@@ -66,7 +66,7 @@ fn uses_named_queues(class: &ClassParams) -> bool {
     let police = class.police.as_ref();
     let chosen =
         police.is_some_and(|police| colours.any(|colour| police.action(colour).queue().is_some()));
-    class.queue.is_some() || chosen
+    class.named_queue.is_some() || chosen
 }
 
 /// The named queues of a policy share their memory, because memory is held by class, and a class may use several of
@@ -85,9 +85,9 @@ fn named_queues(
     let own = policy
         .classes
         .iter()
-        .filter(|class| uses_named_queues(class) && class.queue.is_none());
-    let limits = policy.queues.iter().map(|queue| queue.queue_limit);
-    let limits = limits.chain(own.map(|class| class.queue_limit));
+        .filter(|class| uses_named_queues(class) && class.named_queue.is_none());
+    let limits = policy.queues.iter().map(|queue| queue.queue.limit);
+    let limits = limits.chain(own.map(|class| class.queue.limit));
     let parts = limits.map(|limit| Queue::new(String::new(), Vec::new(), limit, frame_chunks));
     let whole = Queue {
         name,

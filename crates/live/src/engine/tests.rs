@@ -44,7 +44,7 @@ fn at_level(level: u8) -> PrioritySpec {
 }
 
 fn limited(mut class: ClassSpec, packets: u32) -> ClassSpec {
-    class.queue_limit = Some(QueueLimitSpec::Packets(packets));
+    class.queue.limit = Some(QueueLimitSpec::Packets(packets));
     class
 }
 

@@ -67,7 +67,7 @@ impl ClassResolver<'_> {
     /// Frames of a flow lie in both queues in order of arrival, which have names so that both can be told.
     fn check_queue_of_elephants(&self, queue: &str) -> Result<(), PolicyError> {
         let fail = |field, problem: String| Err(self.error(field, problem));
-        let Some(own) = &self.spec.queue else {
+        let Some(own) = &self.spec.named_queue else {
             let problem = "the class needs a named queue for its other flows: set `queue`";
             return fail("elephants", problem.to_owned());
         };
@@ -78,7 +78,7 @@ impl ClassResolver<'_> {
         }
         let by_flow = self.policy.queues.iter().find(|it| {
             let is_one_of_both = it.name == *own || it.name == *queue;
-            is_one_of_both && it.flow_queue.is_some()
+            is_one_of_both && it.queue.flows.is_some()
         });
         let Some(by_flow) = by_flow else {
             return Ok(());

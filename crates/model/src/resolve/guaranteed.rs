@@ -1,7 +1,7 @@
 //! Slices with a guarantee: defaults, contradictions, and the admission test.
 
-use super::queue::default_limit;
 use super::{ClassResolver, Part, PolicyError, PortParams};
+use crate::queue::default_limit;
 use crate::{
     AdmissionParams, BurstSpec, CLASS_DEFAULT, ClassSpec, DelayRange, DelayReason, Discipline,
     GuaranteeParams, GuaranteeRequest, GuaranteeSpec, GuaranteedParams, GuaranteedSpec,
@@ -364,14 +364,14 @@ impl ClassResolver<'_> {
                 "cannot be inside a slice with a guarantee: make its classes slices, and the \
                  class a tenant",
             ),
-            (
-                "wred",
-                spec.wred.is_some(),
-                "would drop guaranteed frames: set `queue_limit`",
-            ),
         ];
-        match excluded.into_iter().find(|(_, set, _)| *set) {
-            Some((field, _, problem)) => Err(self.error(field, problem)),
+        if let Some((field, _, problem)) = excluded.into_iter().find(|(_, set, _)| *set) {
+            return Err(self.error(field, problem));
+        }
+        match spec.queue.not_for_slices() {
+            Some(field) => {
+                Err(self.error(field, "would drop guaranteed frames: set `queue_limit`"))
+            }
             None => Ok(()),
         }
     }
@@ -410,7 +410,7 @@ impl ClassResolver<'_> {
             .or(guarantee.map(|guarantee| guarantee.rate))
             .unwrap_or(self.port.rate.rate);
         let mut queue_limit = self.queue_limit(own_rate)?;
-        if let (Some(guarantee), None) = (guarantee, spec.queue_limit) {
+        if let (Some(guarantee), None) = (guarantee, spec.queue.limit) {
             queue_limit = room_for(&guarantee, shared.params.accounting, queue_limit);
         }
         Ok(SliceParams {
@@ -514,7 +514,7 @@ impl SliceParams {
             return *self;
         };
         let guarantee = GuaranteeParams { delay, ..guarantee };
-        let queue_limit = match spec.queue_limit {
+        let queue_limit = match spec.queue.limit {
             Some(_) => self.queue_limit,
             None => room_for(&guarantee, common.accounting, self.queue_limit),
         };

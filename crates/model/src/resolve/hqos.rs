@@ -2,7 +2,6 @@
 
 use super::{ClassResolver, PolicyError};
 use crate::{Discipline, HqosParams, HqosSpec, QueueLimitParams};
-use slicewise_units::ByteCount;
 use std::sync::Arc;
 
 impl ClassResolver<'_> {
@@ -10,14 +9,12 @@ impl ClassResolver<'_> {
         let class = self.spec;
         let excluded = [
             ("priority", class.priority.is_some()),
-            ("queue_limit", class.queue_limit.is_some()),
-            ("wred", class.wred.is_some()),
-            ("flow_queue", class.flow_queue.is_some()),
-            ("queue", class.queue.is_some()),
+            ("queue", class.named_queue.is_some()),
             ("elephants", class.elephants.is_some()),
             ("child", class.child.is_some()),
         ];
-        if let Some((field, _)) = excluded.into_iter().find(|(_, set)| *set) {
+        let excluded = excluded.into_iter().find(|(_, set)| *set);
+        if let Some(field) = excluded.map(|(field, _)| field).or(class.queue.setting()) {
             return Err(self.error(
                 field,
                 "cannot be set on a class with a hierarchical scheduler, which has queues of its own",
@@ -41,9 +38,5 @@ impl ClassResolver<'_> {
 
 /// What all queues hold together.
 pub(super) fn limit(params: &HqosParams) -> QueueLimitParams {
-    QueueLimitParams {
-        packets: u32::try_from(params.packets()).unwrap_or(u32::MAX),
-        bytes: ByteCount::new(u64::MAX),
-        hysteresis: 0,
-    }
+    QueueLimitParams::of_packets(u32::try_from(params.packets()).unwrap_or(u32::MAX))
 }

@@ -2,7 +2,7 @@
 
 use super::{ClassResolver, Part, PolicyError, PortParams};
 use crate::policy::{ClassParams, Discipline, PolicyParams, PolicySpec};
-use crate::{Action, QueueParams};
+use crate::{Action, NamedQueueParams};
 use slicewise_units::BitRate;
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ impl PolicySpec {
         &self,
         port: PortParams,
         depth: usize,
-    ) -> Result<Vec<QueueParams>, PolicyError> {
+    ) -> Result<Vec<NamedQueueParams>, PolicyError> {
         let fail = |name: &str, field, problem: &str| {
             Err(PolicyError {
                 policy: self.name.clone(),
@@ -53,7 +53,7 @@ impl PolicySpec {
                 return fail(&queue.name, "weights", problem);
             }
             let params = resolver.class(None)?.into();
-            queues.push(QueueParams {
+            queues.push(NamedQueueParams {
                 per_flow: queue.per_flow && queue.priority.is_none(),
                 ..params
             });
@@ -71,7 +71,7 @@ impl PolicyParams {
             Action::Queue(queue) => queue,
             Action::Drop => return None,
             Action::Transmit | Action::SetDscp(_) | Action::SetQosGroup(_) => {
-                class.queue.as_ref()?
+                class.named_queue.as_ref()?
             }
         };
         let queue = self.queues.iter().find(|one| one.name == *queue)?;
@@ -84,18 +84,17 @@ impl ClassResolver<'_> {
     /// A class that waits in a named queue has no settings of a queue, and the queues that it and its meter name exist.
     pub(super) fn check_named_queues(&self) -> Result<(), PolicyError> {
         let spec = self.spec;
-        if let Some(queue) = &spec.queue {
+        if let Some(queue) = &spec.named_queue {
             self.check_is_queue("queue", queue)?;
             let own = [
                 ("priority", spec.priority.is_some()),
                 ("minimum", spec.minimum.is_some()),
                 ("weight", spec.weight.is_some()),
                 ("shape", spec.shape.is_some()),
-                ("queue_limit", spec.queue_limit.is_some()),
-                ("wred", spec.wred.is_some()),
-                ("flow_queue", spec.flow_queue.is_some()),
             ];
-            if let Some((field, _)) = own.into_iter().find(|(_, is_set)| *is_set) {
+            let own = own.into_iter().find(|(_, is_set)| *is_set);
+            let own = own.map(|(field, _)| field).or(spec.queue.setting());
+            if let Some(field) = own {
                 let problem = format!("the class waits in the queue `{queue}`: set this there");
                 return Err(self.error(field, problem));
             }

@@ -38,7 +38,7 @@ impl Tc {
         let mut policy = policy.counted_as(link.accounting);
         if let Some(queue) = one_fifo(&mut policy) {
             // The frame that is held here is one of those that the kernel's queue holds.
-            let packets = &mut queue.queue_limit.packets;
+            let packets = &mut queue.queue.limit.packets;
             *packets = packets.saturating_sub(1).max(1);
         }
         Ok(Self {
@@ -117,7 +117,7 @@ fn one_fifo(policy: &mut PolicyParams) -> Option<&mut ClassParams> {
     if queue.child.is_some() {
         return one_fifo(queue.child.as_mut()?);
     }
-    (queue.wred.is_none() && queue.flow_queue.is_none()).then_some(queue)
+    queue.queue.is_tail_drop().then_some(queue)
 }
 
 #[cfg(test)]

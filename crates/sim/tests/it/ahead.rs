@@ -76,7 +76,7 @@ fn built<O: Observer>(
         topology.impair(links[0], Impairments::new(params, seeds, 0));
     }
     let mut class = vlan_class("first", 10);
-    class.queue_limit = Some(slicewise_model::QueueLimitSpec::Packets(20));
+    class.queue.limit = Some(slicewise_model::QueueLimitSpec::Packets(20));
     let policy = policy(vec![class]).resolve(port_rate).unwrap();
     let forwarding = slicewise_sim::device::port::port(policy, 1).unwrap();
     join_egress(

@@ -296,7 +296,7 @@ fn congested(
         ..EndpointParams::default()
     });
     let mut class = vlan_class("first", 10);
-    class.queue_limit = Some(QueueLimitSpec::Packets(queue_packets));
+    class.queue.limit = Some(QueueLimitSpec::Packets(queue_packets));
     let rate = BitRate::new(35_000_000);
     let policy = policy(vec![class]).resolve(rate).unwrap();
     let device = device(&mut topology, Duration::from_micros(41));

@@ -4,7 +4,8 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::{Change, ClassCounters, Pipeline};
 use slicewise_model::{
-    FlowQueueSpec, PolicyParams, PrioritySpec, QueueLimitSpec, RateSpec, ShaperSpec,
+    CoDelSpec, FlowQueueSpec, PolicyParams, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec,
+    ShaperSpec,
 };
 use slicewise_sim::device::port::port;
 use slicewise_sim::endpoint::EndpointParams;
@@ -63,13 +64,20 @@ fn policy_of(kinds: &[u8], rate: BitRate) -> PolicyParams {
             2 => class.minimum = Some(RateSpec::PercentMilli(8_000)),
             3 => class.shape = Some(ShaperSpec::from(RateSpec::PercentMilli(20_000))),
             4 => {
-                class.flow_queue = Some(FlowQueueSpec {
-                    target: Some(Duration::from_micros(200)),
-                    interval: Some(Duration::from_micros(800)),
-                    ..FlowQueueSpec::default()
-                });
+                class.queue = QueueSpec {
+                    limit: class.queue.limit,
+                    ..FlowQueueSpec {
+                        codel: CoDelSpec {
+                            target: Some(Duration::from_micros(200)),
+                            interval: Some(Duration::from_micros(800)),
+                            ..CoDelSpec::default()
+                        },
+                        ..FlowQueueSpec::default()
+                    }
+                    .into()
+                };
             }
-            _ => class.queue_limit = Some(QueueLimitSpec::Packets(5)),
+            _ => class.queue.limit = Some(QueueLimitSpec::Packets(5)),
         }
         class
     });
@@ -227,8 +235,11 @@ fn a_frame_that_is_dropped_for_another_is_lost_when_that_comes() {
     let node = device(&mut topology, Duration::ZERO);
     join(&mut topology, sender, node, ethernet(100_000_000));
     let mut class = vlan_class("slow", 10);
-    class.flow_queue = Some(FlowQueueSpec::default());
-    class.queue_limit = Some(QueueLimitSpec::Packets(5));
+    class.queue = QueueSpec {
+        limit: class.queue.limit,
+        ..FlowQueueSpec::default().into()
+    };
+    class.queue.limit = Some(QueueLimitSpec::Packets(5));
     class.shape = Some(ShaperSpec::from(RateSpec::PercentMilli(1_000)));
     let rate = BitRate::new(10_000_000);
     let forwarding = port(policy(vec![class]).resolve(rate).unwrap(), 1).unwrap();

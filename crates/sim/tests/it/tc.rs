@@ -158,7 +158,7 @@ fn accepted(policy: PolicySpec) -> usize {
 fn a_single_queue_goes_on_holding_the_next_frame_and_a_scheduler_gives_it_away() {
     let three = || {
         let mut default = ClassSpec::class_default();
-        default.queue_limit = Some(QueueLimitSpec::Packets(3));
+        default.queue.limit = Some(QueueLimitSpec::Packets(3));
         default
     };
     let fifo = PolicySpec {

@@ -296,7 +296,7 @@ impl Shared<'_> {
         if let Some(why) = self.remarked {
             return Err(why.clone());
         }
-        if self.class.flow_queue.is_some() {
+        if !self.class.queue.keeps_order() {
             return Err(format!(
                 "frames of class `{name}` overtake each other in its flow queue: only their \
                  service as a whole is bounded"
@@ -461,7 +461,7 @@ impl Shared<'_> {
         let limit = self
             .class
             .slice
-            .map_or(self.class.queue_limit, |slice| slice.queue_limit);
+            .map_or(self.class.queue.limit, |slice| slice.queue_limit);
         if packets <= u64::from(limit.packets) && bytes <= limit.bytes.bytes() {
             return Ok(());
         }

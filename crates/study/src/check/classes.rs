@@ -4,6 +4,7 @@ use super::elephants::Elephants;
 use super::matching::{Matches, class_map};
 use super::named_queues::Queue;
 use super::police::{NO_RATE, Police};
+use super::queues::{QueueSettings, queue_settings};
 use super::traffic::SliceSpec;
 use super::{Checker, MAX_ENTRIES, Table, check_names};
 use crate::file::{Decode, Entry, Placed, Problems, Schemas};
@@ -11,14 +12,10 @@ use crate::spec::{At, AtLeastOne, Dscp, List, Name, Named, Reference, Short};
 use crate::{problem, settings};
 use serde_json::Value;
 use slicewise_model::{
-    CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
-    MaximumSpec, PolicySpec, PrioritySpec, QueueSpec, RateSpec, RedCurve, ShaperSpec, WredKey,
-    WredSpec,
+    CLASS_DEFAULT, ClassMap, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec,
+    NamedQueueSpec, PolicySpec, PrioritySpec, RateSpec, ShaperSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
-
-/// Default mark probability denominator of a curve (IOS).
-const MARK_DENOMINATOR: u32 = 10;
 
 /// A class: what the model takes, and what refers to other settings.
 #[derive(Debug, Clone)]
@@ -27,19 +24,21 @@ pub(crate) struct Class {
     matches: Option<Matches>,
     slice: Option<At<Reference>>,
     queue: Option<At<Reference>>,
+    own_queue: QueueSettings,
     /// Queues that its policer chooses, and that of its elephants.
     chosen: Vec<At<Reference>>,
     child: Option<Box<Child>>,
     spec: ClassSpec,
 }
 
-settings! {
+queue_settings! {
     /// One class of a policy.
     impl Class as "ClassFileSpec" = Self {
         name: None,
         matches: None,
         slice: None,
         queue: None,
+        own_queue: QueueSettings::default(),
         chosen: Vec::new(),
         child: None,
         spec: ClassSpec::class_default(),
@@ -66,12 +65,6 @@ settings! {
         weight: AtLeastOne<u32> = |class, weight| class.spec.weight = Some(weight.0),
         /// Maximum rate; what comes faster is delayed.
         shape: Short<RateSpec, ShaperSpec> = |class, shape| class.spec.shape = Some(shape.value),
-        /// How much may wait, as `64 packets`, `100 kB` or `10 ms` at its own rate.
-        queue_limit => spec.queue_limit,
-        /// Drop at random before the queue is full.
-        wred => spec.wred,
-        /// A queue for each flow with `CoDel`, instead of one for the class.
-        flow_queue => spec.flow_queue,
         /// The queue of the policy in which the class waits, instead of one of its own.
         queue,
         /// Flows above a rate wait in another queue of the policy.
@@ -236,89 +229,6 @@ settings! {
     }
 }
 
-settings! {
-    /// Random early detection, with a curve for each kind of packet.
-    impl WredSpec as "WredFileSpec", strict = Self {
-        key: WredKey::Dscp,
-        curves: Vec::new(),
-        exponential_weight: None,
-        ecn: false,
-    };
-    {
-        /// Key that chooses the curve of a packet: `dscp` (default) or `precedence`.
-        by => key,
-        /// Curves that differ from the default.
-        curves: Vec<Curve> = |wred, curves| {
-            wred.curves = curves.iter().map(|curve| (curve.key.0, curve.red.into())).collect();
-        },
-        /// The newest sample's weight in the average is 2^-n. Default 9.
-        weight_exponent => exponential_weight,
-        /// Mark packets of transports with ECN where others are dropped by chance. Default no.
-        ecn,
-    }
-}
-
-/// A curve, and which packets it is for.
-#[derive(Debug, Clone, Copy)]
-struct Curve {
-    key: Dscp,
-    red: RedCurve,
-}
-
-settings! {
-    /// A drop curve: nothing below `min`, rising to one packet in `denominator` at `max`, everything
-    /// from there on.
-    impl Curve as "CurveSpec", strict = Self {
-        key: Dscp::default(),
-        red: RedCurve {
-            min_packets: 0,
-            max_packets: 0,
-            mark_denominator: MARK_DENOMINATOR,
-        },
-    };
-    {
-        /// The code point or precedence it is for.
-        [required] for => key,
-        /// Average queue from which packets are dropped, packets.
-        [required] min => red.min_packets,
-        /// Average queue from which all are dropped, packets.
-        [required] max => red.max_packets,
-        /// One packet in so many is dropped just below `max`. Default 10.
-        denominator => red.mark_denominator,
-    }
-}
-
-settings! {
-    /// A queue for each flow, each kept short by `CoDel` (RFC 8289, RFC 8290), and levels of strict
-    /// priority.
-    impl FlowQueueSpec as "FlowQueueFileSpec", strict = Self::default(); {
-        /// Queues that flows are hashed to. Default 1024; 1 is `CoDel` alone.
-        flows,
-        /// How long frames may wait. Default 5 ms.
-        target,
-        /// How long all must wait longer before one is dropped. Default 100 ms.
-        interval,
-        /// Bytes that a flow sends in its turn. Default 1514 B.
-        quantum,
-        /// Mark instead of dropping, where the transport understands it. Default yes.
-        ecn,
-        /// Code points of each level of strict priority, the first served first; the others form
-        /// the last.
-        priority: Vec<PriorityLevel> = |queue, levels| {
-            let code_points = |level: PriorityLevel| level.dscp.iter().map(|dscp| dscp.0).collect();
-            queue.priority = levels.into_iter().map(code_points).collect();
-        },
-    }
-}
-
-settings! {
-    /// A level of strict priority.
-    struct PriorityLevel as "PriorityLevelSpec", strict {
-        /// Its code points.
-        [required] dscp: Vec<Dscp>,
-    }
-}
-
 impl Class {
     /// The queues that it, its policer and its elephants name.
     fn queues(&self) -> impl Iterator<Item = &At<Reference>> {
@@ -362,7 +272,7 @@ impl Checker<'_> {
     }
 
     /// The queue of a class is called as the class is: tables of results would take it for a named queue.
-    fn own_queues_differ_from(&mut self, queues: &[QueueSpec], classes: &List<Placed<Class>>) {
+    fn own_queues_differ_from(&mut self, queues: &[NamedQueueSpec], classes: &List<Placed<Class>>) {
         let with_own = classes.0.iter().filter(|class| class.value.queue.is_none());
         for at in with_own.filter_map(|class| class.value.name.as_ref()) {
             let name = &at.value.0;
@@ -392,10 +302,12 @@ impl Checker<'_> {
                 slices,
             )
         });
+        let queue = class.value.own_queue.resolve(class, &mut self.problems);
         Some(ClassSpec {
             name: name.clone(),
             matches: matches?,
-            queue: class
+            queue: queue?,
+            named_queue: class
                 .value
                 .queue
                 .as_ref()

@@ -16,12 +16,11 @@ impl Checker<'_> {
         params: &PolicyParams,
     ) {
         let classes = params.classes.iter();
-        let classes =
-            classes.map(|class| (Part::Class, &class.name, class.queue_limit, &class.wred));
+        let classes = classes.map(|class| (Part::Class, &class.name, &class.queue));
         let queues = params.queues.iter();
-        let queues = queues.map(|queue| (Part::Queue, &queue.name, queue.queue_limit, &queue.wred));
-        for (part, name, limit, wred) in classes.chain(queues) {
-            let found = wred.as_ref().map(|wred| unreachable(wred, limit));
+        let queues = queues.map(|named| (Part::Queue, &named.name, &named.queue));
+        for (part, name, queue) in classes.chain(queues) {
+            let found = queue.wred().map(|wred| unreachable(wred, queue.limit));
             for problem in found.unwrap_or_default() {
                 let error = PolicyError {
                     policy: params.name.clone(),

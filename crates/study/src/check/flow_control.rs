@@ -113,10 +113,13 @@ impl Checker<'_> {
         let largest = largest_l2(link);
         let packets = |packets: u32| u64::from(packets).saturating_mul(largest);
         let bytes = |limit: QueueLimitParams| packets(limit.packets).min(limit.bytes.bytes());
-        let classes = policy.classes.iter().filter(|class| class.queue.is_none());
-        let own = classes.map(|class| (class.name.as_str(), bytes(class.queue_limit)));
+        let classes = policy
+            .classes
+            .iter()
+            .filter(|class| class.named_queue.is_none());
+        let own = classes.map(|class| (class.name.as_str(), bytes(class.queue.limit)));
         let named = policy.queues.iter();
-        let named = named.map(|queue| (queue.name.as_str(), bytes(queue.queue_limit)));
+        let named = named.map(|queue| (queue.name.as_str(), bytes(queue.queue.limit)));
         let buffer = control.buffer;
         let mut dropped = |what: &str, held: u64| {
             if held < buffer.bytes() {

@@ -29,6 +29,7 @@ mod policies;
 mod populations;
 mod published;
 mod qos_sched;
+mod queues;
 mod quick;
 pub(crate) mod timeline;
 mod traffic;

@@ -1,21 +1,23 @@
 //! Named queues of a policy.
 
 use super::Checker;
+use super::queues::{QueueSettings, queue_settings};
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Span, Value};
 use crate::spec::{At, AtLeastOne, List, Name, Reference, Short};
 use crate::{problem, settings};
 use serde_json::{Value as Json, json};
-use slicewise_model::{QueueSpec, RateSpec, ShaperSpec};
+use slicewise_model::{NamedQueueSpec, RateSpec, ShaperSpec};
 use std::collections::BTreeMap;
 
 /// A queue: what the model takes, and where its name is written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     name: Option<At<Name>>,
-    spec: QueueSpec,
+    own_queue: QueueSettings,
+    spec: NamedQueueSpec,
 }
 
-settings! {
+queue_settings! {
     /// A queue of a policy, which several classes may use. Its settings are those of a class.
     impl Queue as "QueueFileSpec" = Self::default(); {
         /// Name of the queue.
@@ -28,12 +30,6 @@ settings! {
         weight: AtLeastOne<u32> = |queue, weight| queue.spec.weight = Some(weight.0),
         /// Maximum rate; what comes faster is delayed.
         shape: Short<RateSpec, ShaperSpec> = |queue, shape| queue.spec.shape = Some(shape.value),
-        /// How much may wait, as `64 packets`, `100 kB` or `10 ms` at its own rate.
-        queue_limit => spec.queue_limit,
-        /// Drop at random before the queue is full.
-        wred => spec.wred,
-        /// A queue for each flow with `CoDel`, instead of one for all.
-        flow_queue => spec.flow_queue,
     }
 }
 
@@ -70,8 +66,8 @@ impl Checker<'_> {
         &mut self,
         queues: &List<Placed<Queue>>,
         references: impl Iterator<Item = &'a At<Reference>>,
-    ) -> Option<Vec<QueueSpec>> {
-        let mut specs: Vec<QueueSpec> = Vec::with_capacity(queues.0.len());
+    ) -> Option<Vec<NamedQueueSpec>> {
+        let mut specs: Vec<NamedQueueSpec> = Vec::with_capacity(queues.0.len());
         let mut names: BTreeMap<&str, Span> = BTreeMap::new();
         let mut are_whole = true;
         for queue in &queues.0 {
@@ -86,8 +82,13 @@ impl Checker<'_> {
                 are_whole = false;
                 continue;
             }
-            specs.push(QueueSpec {
+            let Some(own) = queue.value.own_queue.resolve(queue, &mut self.problems) else {
+                are_whole = false;
+                continue;
+            };
+            specs.push(NamedQueueSpec {
                 name: name.clone(),
+                queue: own,
                 ..queue.value.spec.clone()
             });
         }

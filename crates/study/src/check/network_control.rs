@@ -11,8 +11,8 @@ use crate::file::{Placed, Span};
 use crate::{problem, settings};
 use slicewise_model::{
     AccessEntry, AccessList, BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline,
-    GuaranteeSpec, IpPrefix, MatchMode, PolicyParams, PolicySpec, PrioritySpec, QueueLimitSpec,
-    QueueSpec, Rate, RateSpec,
+    GuaranteeSpec, IpPrefix, MatchMode, NamedQueueSpec, PolicyParams, PolicySpec, PrioritySpec,
+    QueueLimitSpec, QueueSpec, Rate, RateSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount};
 
@@ -96,7 +96,10 @@ impl NetworkControl {
                 burst: self.burst,
                 accounting: Accounting::L2,
             }),
-            queue_limit: (!is_guaranteed).then_some(QueueLimitSpec::Packets(QUEUE_PACKETS)),
+            queue: match is_guaranteed {
+                true => QueueSpec::default(),
+                false => QueueLimitSpec::Packets(QUEUE_PACKETS).into(),
+            },
             ..ClassSpec::new(class_map(self.routing))
         };
         policy.classes.insert(0, class);
@@ -150,14 +153,12 @@ fn share_a_named_queue(policy: &mut PolicySpec) {
     if !policy.classes.iter().any(is_default) {
         policy.classes.push(ClassSpec::class_default());
     }
-    let mut queue = QueueSpec::new(SHARED_QUEUE);
+    let mut queue = NamedQueueSpec::new(SHARED_QUEUE);
     for class in &mut policy.classes {
         if is_default(class) {
-            queue.queue_limit = class.queue_limit.take();
-            queue.wred = class.wred.take();
-            queue.flow_queue = class.flow_queue.take();
+            queue.queue = std::mem::take(&mut class.queue);
         }
-        class.queue = Some(SHARED_QUEUE.to_owned());
+        class.named_queue = Some(SHARED_QUEUE.to_owned());
     }
     policy.queues.push(queue);
 }

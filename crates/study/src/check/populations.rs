@@ -313,7 +313,7 @@ impl Checker<'_> {
             let mut classes = policy.params.classes.iter();
             let class = classes.find(|class| class.name == population)?;
             let slice = class.slice.map(|slice| slice.queue_limit);
-            Some(slice.unwrap_or(class.queue_limit).packets)
+            Some(slice.unwrap_or(class.queue.limit).packets)
         };
         for scenario in scenarios {
             let Some((name, written)) = spec.scenarios.entry(&scenario.name) else {
@@ -389,7 +389,7 @@ impl StudyPolicy {
                 .is_some_and(|guarantee| guarantee.delay < delay)
         {
             *slice = slice.with_delay(delay, common, written);
-            resolved.queue_limit = slice.queue_limit;
+            resolved.queue.limit = slice.queue_limit;
         }
     }
 }

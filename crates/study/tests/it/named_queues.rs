@@ -52,16 +52,16 @@ fn queues_have_the_settings_of_classes_and_colours_choose_them() {
     };
     assert_eq!((high.name.as_str(), high.priority), ("high", Some(1)));
     assert_eq!(sliced.weight, Some(2));
-    assert_eq!(sliced.queue_limit, Some(QueueLimitSpec::Packets(25_000)));
+    assert_eq!(sliced.queue.limit, Some(QueueLimitSpec::Packets(25_000)));
     let shape = udp.shape.map(|shape| shape.rate);
     assert_eq!(shape, Some(RateSpec::Absolute(BitRate::new(5_000_000))));
     let gold = &policy.params.classes[0];
-    assert_eq!(gold.queue.as_deref(), Some("high"));
+    assert_eq!(gold.named_queue.as_deref(), Some("high"));
     let police = gold.police.as_ref().unwrap();
     assert_eq!(police.refill_interval, Some(Duration::from_millis(1)));
     assert_eq!(police.exceed, Action::Queue("sliced-tcp".into()));
     assert_eq!(police.violate, Action::Drop);
-    assert_eq!(policy.params.classes[1].queue.as_deref(), Some("udp"));
+    assert_eq!(policy.params.classes[1].named_queue.as_deref(), Some("udp"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn classes_of_one_fifo_go_on_to_share_a_queue() {
     let waiting = policy
         .classes
         .iter()
-        .map(|class| (class.name.as_str(), class.queue.as_deref()));
+        .map(|class| (class.name.as_str(), class.named_queue.as_deref()));
     let waiting: Vec<_> = waiting.collect();
     let shared = Some("fifo");
     assert_eq!(
@@ -123,7 +123,7 @@ fn classes_of_one_fifo_go_on_to_share_a_queue() {
             ("class-default", shared)
         ]
     );
-    assert_eq!(policy.queues[0].queue_limit.packets, 9);
+    assert_eq!(policy.queues[0].queue.limit.packets, 9);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::support::{STUDY, parse};
 use insta::assert_snapshot;
 use slicewise_model::{
-    Action, BurstSpec, ClassMap, ClassSpec, ColourMode, Condition, Discipline, FlowQueueSpec,
-    MatchMode, QueueLimitSpec, RateSpec, RedCurve, WredKey,
+    Action, BurstSpec, ClassMap, ClassSpec, CoDelSpec, ColourMode, Condition, Discipline,
+    FlowQueueSpec, FlowsSpec, MatchMode, QueueLimitSpec, RateSpec, RedCurve, WredKey,
 };
 use slicewise_study::{Study, StudyPolicy};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
@@ -93,7 +93,7 @@ fn a_priority_class_has_level_one_unless_it_is_said() {
 
 #[test]
 fn a_queue_limit_is_packets_bytes_or_time() {
-    let limit = |text: &str| class(&format!("queue_limit: {text}")).queue_limit.unwrap();
+    let limit = |text: &str| class(&format!("queue_limit: {text}")).queue.limit.unwrap();
     assert_eq!(limit("1 packet"), QueueLimitSpec::Packets(1));
     assert_eq!(limit("1_000 packets"), QueueLimitSpec::Packets(1_000));
     assert_eq!(
@@ -112,7 +112,7 @@ fn wred_curves_are_for_code_points_by_number_or_name() {
         "shape: 1 Mbit/s, wred: {weight_exponent: 4, curves: [{for: 0, min: 1, max: 1, \
          denominator: 1}, {for: ef, min: 5, max: 9}]}",
     );
-    let wred = wred.wred.unwrap();
+    let wred = wred.queue.wred().unwrap();
     let curve = |min_packets, max_packets, mark_denominator| RedCurve {
         min_packets,
         max_packets,
@@ -128,21 +128,25 @@ fn wred_curves_are_for_code_points_by_number_or_name() {
 
 #[test]
 fn a_flow_queue_has_the_defaults_of_the_rfc_and_levels_by_code_point() {
-    let queue = class("flow_queue: {}").flow_queue.unwrap();
+    let queue = class("flow_queue: {}").queue.flow_queue().unwrap();
     assert_eq!(queue, FlowQueueSpec::default());
     let queue = class(
         "flow_queue: {flows: 64, target: 1 ms, interval: 20 ms, quantum: 300 B, ecn: false, \
          priority: [{dscp: [ef, 40]}, {dscp: [af41]}]}",
     );
     let expected = FlowQueueSpec {
-        flows: Some(64),
-        target: Some(Duration::from_millis(1)),
-        interval: Some(Duration::from_millis(20)),
-        quantum: Some(ByteCount::new(300)),
-        ecn: Some(false),
-        priority: vec![vec![46, 40], vec![34]],
+        flows: FlowsSpec {
+            flows: Some(64),
+            quantum: Some(ByteCount::new(300)),
+            priority: vec![vec![46, 40], vec![34]],
+        },
+        codel: CoDelSpec {
+            target: Some(Duration::from_millis(1)),
+            interval: Some(Duration::from_millis(20)),
+            ecn: Some(false),
+        },
     };
-    assert_eq!(queue.flow_queue.unwrap(), expected);
+    assert_eq!(queue.queue.flow_queue().unwrap(), expected);
 }
 
 #[test]

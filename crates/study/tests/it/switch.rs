@@ -55,7 +55,7 @@ fn queues_of_a_switch_have_its_hysteresis_and_can_become_so_much_shorter() {
     let limits = |settings: &str| {
         let study = on_switch(settings).unwrap();
         let classes = study.policies[1].params.classes.iter();
-        let limits = classes.map(|class| (class.queue_limit.packets, class.queue_limit.hysteresis));
+        let limits = classes.map(|class| (class.queue.limit.packets, class.queue.limit.hysteresis));
         limits.collect::<Vec<_>>()
     };
     assert!(limits("").iter().all(|(_, hysteresis)| *hysteresis == 0));

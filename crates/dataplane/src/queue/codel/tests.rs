@@ -1,7 +1,7 @@
 use super::reference::Reference;
-use super::{Candidate, CoDel, CoDelDecision, CoDelState, MAX_PACKET};
+use super::{Candidate, CoDel, CoDelState, Decision, MAX_PACKET};
 use proptest::prelude::*;
-use slicewise_model::FlowQueueParams;
+use slicewise_model::CoDelParams;
 use slicewise_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -10,13 +10,10 @@ const TARGET: u64 = 5 * MS;
 const INTERVAL: u64 = 100 * MS;
 
 fn codel(target: u64, interval: u64, ecn: bool) -> CoDel {
-    CoDel::new(&FlowQueueParams {
-        flows: 1,
+    CoDel::new(&CoDelParams {
         target: Duration::from_nanos(target),
         interval: Duration::from_nanos(interval),
-        quantum: 1514,
         ecn,
-        levels: slicewise_model::PriorityLevels::default(),
     })
 }
 
@@ -47,12 +44,12 @@ impl Queue {
                 is_protected: false,
             };
             match codel.judge(&mut self.state, candidate, Instant::from_nanos(now)) {
-                CoDelDecision::Send => return Some(frame),
-                CoDelDecision::Mark => {
+                Decision::Send => return Some(frame),
+                Decision::Mark => {
                     self.marked.push(now);
                     return Some(frame);
                 }
-                CoDelDecision::Drop => self.dropped.push(frame),
+                Decision::Drop(_) => self.dropped.push(frame),
             }
         }
         codel.on_empty(&mut self.state);

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::SliceId;
 use slicewise_model::{
-    DelayRange, FlowQueueParams, FlowQueueSpec, GuaranteeParams, GuaranteedParams, SliceParams,
+    DelayRange, FlowQueueParams, FlowQueueSpec, FlowsSpec, GuaranteeParams, GuaranteedParams,
+    SliceParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::Ecn;
@@ -203,10 +204,7 @@ proptest! {
         rate in RATE / 2..3 * RATE,
         seed in 0..100u64,
     ) {
-        let levels = FlowQueueSpec {
-            priority: vec![vec![46], vec![34]],
-            ..FlowQueueSpec::default()
-        };
+        let levels = FlowQueueSpec { flows: FlowsSpec { priority: vec![vec![46], vec![34]], ..FlowsSpec::default() }, ..FlowQueueSpec::default() };
         let mut link = Link::with_queue(LONG, &own(LONG), Accounting::L2, 1_000, &flow_queue(levels, LINK));
         link.rig.tag = |handle| {
             let mixed = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;

@@ -6,7 +6,7 @@ use super::rig::{
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::{Selected, Selection, SliceId};
-use slicewise_model::{FlowQueueParams, FlowQueueSpec, SliceParams};
+use slicewise_model::{CoDelSpec, FlowQueueParams, FlowQueueSpec, FlowsSpec, SliceParams};
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
@@ -18,11 +18,16 @@ const OBJECTIVE: Duration = Duration::from_millis(1);
 /// Three levels: EF, two of AF, the rest.
 fn levels(target: Duration) -> FlowQueueParams {
     let spec = FlowQueueSpec {
-        flows: Some(64),
-        target: Some(target),
-        interval: Some(target + target),
-        priority: vec![vec![46], vec![34, 36]],
-        ..FlowQueueSpec::default()
+        flows: FlowsSpec {
+            flows: Some(64),
+            priority: vec![vec![46], vec![34, 36]],
+            ..FlowsSpec::default()
+        },
+        codel: CoDelSpec {
+            target: Some(target),
+            interval: Some(target + target),
+            ..CoDelSpec::default()
+        },
     };
     flow_queue(spec, LINK)
 }
@@ -234,7 +239,10 @@ fn mostly_one_flow(handle: u64) -> (u8, u16) {
 #[test]
 fn one_flow_of_a_slice_does_not_delay_another() {
     let spec = FlowQueueSpec {
-        flows: Some(64),
+        flows: FlowsSpec {
+            flows: Some(64),
+            ..FlowsSpec::default()
+        },
         ..FlowQueueSpec::default()
     };
     let inner = flow_queue(spec, LINK);

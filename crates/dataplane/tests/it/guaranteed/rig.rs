@@ -30,7 +30,7 @@ pub fn params(tenants: &[u32]) -> GuaranteedParams {
 /// Flow queues of a class on a link of `link` bit/s; by default the target is 5 ms, and the interval 100 ms.
 pub fn flow_queue(spec: FlowQueueSpec, link: u64) -> FlowQueueParams {
     let class = ClassSpec {
-        flow_queue: Some(spec),
+        queue: spec.into(),
         ..ClassSpec::class_default()
     };
     let policy = PolicySpec {
@@ -41,7 +41,7 @@ pub fn flow_queue(spec: FlowQueueSpec, link: u64) -> FlowQueueParams {
         queues: Vec::new(),
     };
     let policy = policy.resolve(BitRate::new(link)).unwrap();
-    policy.classes[0].flow_queue.unwrap()
+    policy.classes[0].queue.flow_queue().unwrap()
 }
 
 /// Best effort, with room for everything.

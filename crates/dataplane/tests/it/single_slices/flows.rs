@@ -2,18 +2,25 @@
 
 use super::*;
 use slicewise_dataplane::{FlowsSeen, LinkClock, Pipeline, PipelineParams, Weighed};
-use slicewise_model::{Detector, ElephantsParams, FlowQueueParams, PriorityLevels};
+use slicewise_model::{
+    CoDelParams, Detector, ElephantsParams, FlowQueueParams, FlowsParams, PriorityLevels,
+    QueueLimitSpec,
+};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 
 /// It drops nothing for its delay.
 pub const PATIENT: FlowQueueParams = FlowQueueParams {
-    flows: 64,
-    target: Duration::from_millis(1_900),
-    interval: Duration::from_millis(3_800),
-    quantum: 1_514,
-    ecn: false,
-    levels: PriorityLevels::ONE,
+    flows: FlowsParams {
+        flows: 64,
+        quantum: 1_514,
+        levels: PriorityLevels::ONE,
+    },
+    codel: CoDelParams {
+        target: Duration::from_millis(1_900),
+        interval: Duration::from_millis(3_800),
+        ecn: false,
+    },
 };
 
 pub fn elephants(bytes: u64, millis: u64) -> ElephantsParams {
@@ -67,7 +74,7 @@ impl Rig {
         let mut classes = vec![];
         for vlan in [1, 2] {
             let mut class = class(&(vlan..=vlan), BEST_EFFORT);
-            class.queue_limit = Some(QueueLimitSpec::Packets(1_000));
+            class.queue.limit = Some(QueueLimitSpec::Packets(1_000));
             classes.push(class);
         }
         let spec = PolicySpec {
@@ -190,7 +197,7 @@ fn a_weight_counts_the_active_flows_until_it_does_not_any_more() {
     assert_eq!(rig.seen(1).unwrap().weighed.unwrap().weight, 12);
     // A change of the whole policy keeps what was counted.
     let mut class = class(&(1..=1), twice);
-    class.queue_limit = Some(QueueLimitSpec::Packets(1_000));
+    class.queue.limit = Some(QueueLimitSpec::Packets(1_000));
     let policy = PolicySpec {
         discipline: Discipline::Guaranteed,
         ..policy(vec![class])

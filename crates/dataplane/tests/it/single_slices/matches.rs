@@ -458,8 +458,7 @@ impl Model {
                         guarantee: of.guarantee,
                         maximum: of.maximum,
                         weight: of.weight,
-                        flow_queue: of.flow_queue,
-                        queue_limit: of.queue_limit,
+                        queue: of.queue,
                         ..made
                     });
                     slices[slice] = Some(vlans);

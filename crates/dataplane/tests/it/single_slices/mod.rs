@@ -22,7 +22,7 @@ use slicewise_dataplane::{
 use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec,
     GuaranteeSpec, GuaranteedSpec, MatchMode, MaximumSpec, PolicerSpec, PolicySpec, QueueLimitSpec,
-    RateSpec, SliceParams,
+    QueueSpec, RateSpec, SliceParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Instant};
 use std::ops::RangeInclusive;
@@ -90,8 +90,11 @@ fn class(vlans: &RangeInclusive<u16>, kind: Kind) -> ClassSpec {
         set_dscp: kind.set_dscp,
         tenant: kind.is_of_other.then(|| "other".to_owned()),
         weight: Some(kind.weight),
-        flow_queue: kind.by_flow.then(FlowQueueSpec::default),
-        queue_limit: Some(QueueLimitSpec::Packets(40)),
+        queue: match kind.by_flow {
+            true => FlowQueueSpec::default().into(),
+            false => QueueSpec::default(),
+        }
+        .with_limit(Some(QueueLimitSpec::Packets(40))),
         ..ClassSpec::new(ClassMap {
             name,
             mode: MatchMode::All,
@@ -137,7 +140,7 @@ fn add(vlans: &RangeInclusive<u16>, kind: Kind) -> SliceChange {
         matches: class.matches.clone().unwrap(),
         params: class.slice.unwrap(),
         conditioning: conditioning(kind),
-        flow_queue: class.flow_queue,
+        flow_queue: class.queue.flow_queue(),
         is_of_policy: false,
     }))
 }

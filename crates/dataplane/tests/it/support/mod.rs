@@ -50,7 +50,7 @@ pub fn drr(weights: &[(u16, u32)]) -> PolicySpec {
         .map(|&(vlan, weight)| {
             let mut class = vlan_class(vlan);
             class.weight = Some(weight);
-            class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+            class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
             class
         })
         .collect();
@@ -70,7 +70,7 @@ pub fn shaped(vlan: u16, text: &str, burst_bits: u64) -> ClassSpec {
         peak: false,
         accounting: Accounting::L2,
     });
-    class.queue_limit = Some(QueueLimitSpec::Packets(1_000_000));
+    class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     class
 }
 

@@ -12,8 +12,8 @@ use crate::ios::queueing::{
 };
 use crate::ios::rules::Command;
 use slicewise_model::{
-    Action, BurstBits, BurstSpec, ClassSpec, ColourMode, PolicerSpec, PrioritySpec, QueueLimitSpec,
-    RateSpec, ShaperSpec, WredKey, WredSpec,
+    Action, BurstBits, BurstSpec, ClassSpec, ColourMode, ManagerSpec, PolicerSpec, PrioritySpec,
+    QueueLimitSpec, QueueSpec, RateSpec, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -80,23 +80,31 @@ pub(super) fn class(class: &ClassSpec, form: Form) -> Result<Vec<String>, Proble
     if let Some(spec) = &class.police {
         police(spec, &mut lines)?;
     }
-    if let Some(limit) = class.queue_limit {
+    if let Some(limit) = class.queue.limit {
         lines.push(queue_limit(limit)?);
     }
-    if let Some(spec) = &class.wred {
-        random_detect(spec, &mut lines)?;
-    }
-    if let Some(queue) = &class.flow_queue {
-        lines.push(fair_queue::command(queue).ok_or_else(|| {
-            "a flow queue with CoDel; `fair-queue` drops nothing early, and `random-detect` drops \
-             for all flows alike"
-                .to_owned()
-        })?);
-    }
+    manager(&class.queue, &mut lines)?;
     if let Some(dscp) = class.set_dscp {
         lines.push(format!("set dscp {}", code_point(dscp)?));
     }
     Ok(lines)
+}
+
+/// The queue manager, and the separation of flows.
+fn manager(queue: &QueueSpec, lines: &mut Vec<String>) -> Result<(), Problem> {
+    match (&queue.manager, queue.flow_queue()) {
+        (ManagerSpec::TailDrop, None) if queue.flows.is_none() => Ok(()),
+        (ManagerSpec::Red(spec), None) if queue.flows.is_none() => random_detect(spec, lines),
+        (_, Some(flow_queue)) => {
+            lines.push(fair_queue::command(&flow_queue).ok_or_else(|| {
+                "a flow queue with CoDel; `fair-queue` drops nothing early, and `random-detect` drops \
+                 for all flows alike"
+                    .to_owned()
+            })?);
+            Ok(())
+        }
+        _ => Err(format!("`{}`", queue.setting().unwrap_or_default())),
+    }
 }
 
 fn priority(spec: PrioritySpec, levels: bool) -> Result<String, Problem> {

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use slicewise_model::{
-    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, MatchMode, PolicerSpec,
-    PolicySpec, PrioritySpec, QueueLimitSpec, RateSpec, ShaperSpec,
+    Action, ClassMap, ClassSpec, Condition, Discipline, FlowQueueSpec, FlowsSpec, MatchMode,
+    PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec, ShaperSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -104,7 +104,10 @@ fn class(index: usize, child: bool) -> BoxedStrategy<ClassSpec> {
             accounting,
         });
     let flows = sometimes(select(vec![1u32, 64])).prop_map(|flows| FlowQueueSpec {
-        flows,
+        flows: FlowsSpec {
+            flows,
+            ..FlowsSpec::default()
+        },
         ..FlowQueueSpec::default()
     });
     let child = if child {
@@ -132,8 +135,9 @@ fn class(index: usize, child: bool) -> BoxedStrategy<ClassSpec> {
                     minimum,
                     weight,
                     shape,
-                    queue_limit,
-                    flow_queue,
+                    queue: flow_queue
+                        .map_or_else(QueueSpec::default, QueueSpec::from)
+                        .with_limit(queue_limit),
                     child: child.map(Box::new),
                     ..ClassSpec::new(map)
                 }

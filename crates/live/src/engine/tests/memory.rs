@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::EngineError;
-use slicewise_model::{CLASS_DEFAULT, QueueSpec};
+use slicewise_model::{CLASS_DEFAULT, NamedQueueSpec, QueueLimitSpec};
 
 /// A class with a queue far longer than there is memory for.
 fn bulk() -> ClassSpec {
@@ -182,17 +182,15 @@ fn default_of(packets: u32) -> ClassSpec {
 /// Both directions, with a named queue for the classes that have one.
 fn policies(discipline: Discipline, classes: Vec<ClassSpec>) -> [DirectionParams; 2] {
     let link = Rate::l2(BitRate::new(100_000_000));
-    let is_named = classes.iter().any(|class| class.queue.is_some());
-    let named = QueueSpec {
+    let is_named = classes.iter().any(|class| class.named_queue.is_some());
+    let named = NamedQueueSpec {
         name: "bulk".to_owned(),
         priority: None,
         minimum: None,
         weight: None,
         per_flow: false,
         shape: None,
-        queue_limit: Some(QueueLimitSpec::Packets(200_000)),
-        wred: None,
-        flow_queue: None,
+        queue: QueueLimitSpec::Packets(200_000).into(),
     };
     let spec = PolicySpec {
         name: "test".to_owned(),
@@ -212,7 +210,7 @@ fn policies(discipline: Discipline, classes: Vec<ClassSpec>) -> [DirectionParams
 /// A class of the named queue.
 fn in_bulk(id: u16) -> ClassSpec {
     ClassSpec {
-        queue: Some("bulk".to_owned()),
+        named_queue: Some("bulk".to_owned()),
         ..vlan(id)
     }
 }

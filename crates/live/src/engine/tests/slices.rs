@@ -5,8 +5,8 @@ use crate::engine::DirectedChange;
 use crate::gateway::{Answer, Request, control};
 use slicewise_dataplane::{Conditioning, NewSlice, SliceChange, SliceChangeError};
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec, PolicyParams, RateSpec,
-    SliceParams, TenantParams,
+    BurstSpec, CLASS_DEFAULT, CoDelSpec, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
+    PolicyParams, QueueSpec, RateSpec, SliceParams, TenantParams,
 };
 use slicewise_units::ByteCount;
 use std::collections::{BTreeMap, BTreeSet};
@@ -572,12 +572,19 @@ proptest! {
 #[test]
 fn frames_that_codel_drops_during_a_reload_are_counted_by_their_class() {
     let mut class = slice(1, 3_000);
-    class.queue_limit = None;
-    class.flow_queue = Some(FlowQueueSpec {
-        target: Some(Duration::from_micros(500)),
-        interval: Some(Duration::from_millis(3)),
-        ..FlowQueueSpec::default()
-    });
+    class.queue.limit = None;
+    class.queue = QueueSpec {
+        limit: class.queue.limit,
+        ..FlowQueueSpec {
+            codel: CoDelSpec {
+                target: Some(Duration::from_micros(500)),
+                interval: Some(Duration::from_millis(3)),
+                ..CoDelSpec::default()
+            },
+            ..FlowQueueSpec::default()
+        }
+        .into()
+    };
     let directions = directions(vec![class], [LINK; 2]);
     let mut bench = bench([LINK; 2]);
     bench.apply(&directions);

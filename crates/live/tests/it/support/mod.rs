@@ -413,7 +413,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
                 mode: MatchMode::All,
                 conditions: vec![Condition::DestinationPort(FLOODED_PORT..=FLOODED_PORT)],
             });
-            bulk.queue_limit = Some(QueueLimitSpec::Packets(200_000));
+            bulk.queue.limit = Some(QueueLimitSpec::Packets(200_000));
             (vec![critical, bulk], Discipline::MinimumShare)
         }
         "guaranteed" => {
@@ -478,7 +478,7 @@ fn third() -> ClassSpec {
         mode: MatchMode::All,
         conditions: vec![Condition::DestinationPort(THIRD_PORT..=THIRD_PORT)],
     });
-    third.queue_limit = Some(QueueLimitSpec::Packets(1_000));
+    third.queue.limit = Some(QueueLimitSpec::Packets(1_000));
     third
 }
 

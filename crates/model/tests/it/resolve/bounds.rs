@@ -3,8 +3,8 @@
 use super::support::*;
 use proptest::prelude::*;
 use slicewise_model::{
-    BurstBits, ClassSpec, PolicerSpec, QueueLimitSpec, RateSpec, RedCurve, ShaperSpec, WredKey,
-    WredSpec,
+    BurstBits, ClassSpec, PolicerSpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve, ShaperSpec,
+    WredKey, WredSpec,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -72,8 +72,10 @@ fn class_spec() -> impl Strategy<Value = ClassSpec> {
                 priority: is_priority.then(|| priority(minimum)),
                 minimum: minimum.filter(|_| !is_priority),
                 shape: shape.filter(|_| !is_priority),
-                wred: wred.filter(|_| !is_priority),
-                queue_limit,
+                queue: wred
+                    .filter(|_| !is_priority)
+                    .map_or_else(QueueSpec::default, QueueSpec::from)
+                    .with_limit(queue_limit),
                 police,
                 ..class("c")
             },
@@ -104,9 +106,9 @@ proptest! {
                 prop_assert!(shape.rate.rate > BitRate::ZERO);
                 prop_assert!(shape.burst >= ByteCount::new(1_522));
             }
-            prop_assert!(class.queue_limit.packets > 0);
-            prop_assert!(class.queue_limit.bytes >= ByteCount::new(1_522));
-            if let Some(wred) = &class.wred {
+            prop_assert!(class.queue.limit.packets > 0);
+            prop_assert!(class.queue.limit.bytes >= ByteCount::new(1_522));
+            if let Some(wred) = class.queue.wred() {
                 prop_assert_eq!(wred.curves.len(), 64);
                 prop_assert!((1..=16).contains(&wred.exponential_weight));
                 prop_assert!(wred.typical_transmission > Duration::ZERO);

@@ -1,8 +1,8 @@
 use super::support::*;
 use slicewise_model::{
     Action, CLASS_DEFAULT, ClassSpec, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec,
-    PortParams, PrioritySpec, QueueLimitParams, QueueLimitSpec, Rate, ShaperSpec, WredKey,
-    WredSpec,
+    PortParams, PrioritySpec, QueueLimitParams, QueueLimitSpec, QueueSpec, Rate, ShaperSpec,
+    WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Layer};
 
@@ -250,7 +250,7 @@ fn a_priority_class_is_policed_with_200_ms_and_queues_512_packets() {
     let params = resolved(prioritised(priority(Some(absolute("17.5 Mbit/s")))));
     let expected = (Rate::l2(bits(17_500_000)), size(437_500));
     assert_eq!(params.priority.unwrap().police, Some(expected));
-    assert_eq!(params.queue_limit, packets(512));
+    assert_eq!(params.queue.limit, packets(512));
     let without_rate = resolved(prioritised(PrioritySpec {
         level: 2,
         ..priority(None)
@@ -261,7 +261,7 @@ fn a_priority_class_is_policed_with_200_ms_and_queues_512_packets() {
 
 #[test]
 fn a_queue_holds_50_ms_of_full_packets_at_the_rate_of_its_class() {
-    let limit = |class| resolved(class).queue_limit;
+    let limit = |class| resolved(class).queue.limit;
     assert_eq!(limit(shaped(shape(absolute("17.5 Mbit/s")))), packets(72));
     assert_eq!(limit(guaranteed(absolute("17.5 Mbit/s"))), packets(72));
     assert_eq!(limit(class("be")), packets(145), "35 Mbit/s, the link's");
@@ -282,8 +282,8 @@ fn a_queue_holds_50_ms_of_full_packets_at_the_rate_of_its_class() {
     let gigabit = policy(vec![class("be")])
         .resolve(bits(1_000_000_000))
         .unwrap();
-    assert_eq!(gigabit.classes[0].queue_limit, packets(4_166));
-    assert_eq!(gigabit.classes[1].queue_limit, packets(4_166));
+    assert_eq!(gigabit.classes[0].queue.limit, packets(4_166));
+    assert_eq!(gigabit.classes[1].queue.limit, packets(4_166));
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_queue_limit_in_time_is_bytes_at_the_rate_of_the_class() {
         shape: Some(shape(absolute("17.5 Mbit/s"))),
         ..limited(QueueLimitSpec::Time(Duration::from_millis(10)))
     };
-    let limit = resolved(class).queue_limit;
+    let limit = resolved(class).queue.limit;
     assert_eq!(
         limit,
         QueueLimitParams {
@@ -310,10 +310,11 @@ fn a_queue_limit_in_time_is_bytes_at_the_rate_of_the_class() {
 #[test]
 fn wred_weighs_2_to_the_minus_9_and_drops_between_a_quarter_and_half_of_the_queue() {
     let class = ClassSpec {
-        wred: Some(wred(WredKey::Dscp, vec![])),
-        ..limited(QueueLimitSpec::Packets(160))
+        queue: QueueSpec::from(wred(WredKey::Dscp, vec![]))
+            .with_limit(Some(QueueLimitSpec::Packets(160))),
+        ..class("be")
     };
-    let params = resolved(class).wred.unwrap();
+    let params = resolved(class).queue.wred().unwrap().clone();
     assert_eq!(params.exponential_weight, 9);
     assert_eq!(
         params.typical_transmission,
@@ -340,29 +341,34 @@ fn wred_weighs_2_to_the_minus_9_and_drops_between_a_quarter_and_half_of_the_queu
 #[test]
 fn default_curves_of_a_queue_limited_in_bytes_assume_full_packets() {
     let class = ClassSpec {
-        wred: Some(wred(WredKey::Dscp, vec![])),
-        ..limited(QueueLimitSpec::Bytes(size(60_000)))
+        queue: QueueSpec::from(wred(WredKey::Dscp, vec![]))
+            .with_limit(Some(QueueLimitSpec::Bytes(size(60_000)))),
+        ..class("be")
     };
-    let params = resolved(class).wred.unwrap();
+    let params = resolved(class).queue.wred().unwrap().clone();
     assert_eq!(params.curves[0], curve(10, 20, 10));
 }
 
 #[test]
 fn the_smallest_queue_still_has_a_curve() {
     let class = ClassSpec {
-        wred: Some(wred(WredKey::Dscp, vec![])),
-        ..limited(QueueLimitSpec::Packets(1))
+        queue: QueueSpec::from(wred(WredKey::Dscp, vec![]))
+            .with_limit(Some(QueueLimitSpec::Packets(1))),
+        ..class("be")
     };
-    assert_eq!(resolved(class).wred.unwrap().curves[0], curve(1, 2, 10));
+    assert_eq!(
+        resolved(class).queue.wred().unwrap().curves[0],
+        curve(1, 2, 10)
+    );
 }
 
 #[test]
 fn random_detect_dscp_0_1_1_1_sets_one_code_point() {
     let class = ClassSpec {
-        wred: Some(wred(WredKey::Dscp, vec![(0, curve(1, 1, 1))])),
+        queue: wred(WredKey::Dscp, vec![(0, curve(1, 1, 1))]).into(),
         ..shaped(shape(absolute("17.5 Mbit/s")))
     };
-    let params = resolved(class).wred.unwrap();
+    let params = resolved(class).queue.wred().unwrap().clone();
     assert_eq!(params.curves.len(), 64);
     assert_eq!(params.curves[0], curve(1, 1, 1));
     assert_eq!(params.curves[1], curve(18, 36, 10));
@@ -376,13 +382,14 @@ fn random_detect_dscp_0_1_1_1_sets_one_code_point() {
 #[test]
 fn a_curve_by_precedence_sets_eight_code_points() {
     let class = ClassSpec {
-        wred: Some(WredSpec {
+        queue: WredSpec {
             exponential_weight: Some(4),
             ..wred(WredKey::Precedence, vec![(5, curve(3, 30, 100))])
-        }),
+        }
+        .into(),
         ..limited(QueueLimitSpec::Packets(160))
     };
-    let params = resolved(class).wred.unwrap();
+    let params = resolved(class).queue.wred().unwrap().clone();
     assert_eq!(params.exponential_weight, 4);
     let set = (0..64).filter(|&dscp| params.curves[dscp] == curve(3, 30, 100));
     assert_eq!(set.collect::<Vec<_>>(), (40..48).collect::<Vec<_>>());
@@ -440,7 +447,7 @@ fn defaults_follow_the_port_rate_of_a_device_that_forwards_less() {
         hysteresis: 0,
     };
     let params = spec.resolve_for(port).unwrap();
-    assert_eq!(params.classes[1].queue_limit, packets(4_166));
+    assert_eq!(params.classes[1].queue.limit, packets(4_166));
     let too_much = policy(vec![guaranteed(percent(5))]);
     assert!(too_much.resolve(bits(1_000_000_000)).is_ok());
     assert!(too_much.resolve_for(port).is_err());

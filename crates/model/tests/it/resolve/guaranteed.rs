@@ -4,8 +4,8 @@ use super::support::*;
 use insta::assert_snapshot;
 use slicewise_model::{
     Action, BurstSpec, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec,
-    PolicerSpec, PolicyParams, PolicySpec, PortParams, QueueLimitSpec, Rate, RateSpec, SliceParams,
-    WredKey,
+    PolicerSpec, PolicyParams, PolicySpec, PortParams, QueueLimitSpec, QueueSpec, Rate, RateSpec,
+    SliceParams, WredKey,
 };
 use slicewise_units::{Accounting, ByteCount, Duration};
 
@@ -112,7 +112,7 @@ fn a_queue_holds_the_largest_backlog_of_a_guarantee() {
         .packets;
     assert_eq!(packets, (5_000 + 15_000) / 38 + 1);
     let set = ClassSpec {
-        queue_limit: Some(QueueLimitSpec::Packets(7)),
+        queue: QueueLimitSpec::Packets(7).into(),
         ..promised("a", "10 Mbit/s")
     };
     assert_eq!(slice(set).queue_limit.packets, 7);
@@ -175,7 +175,7 @@ fn settings_of_another_discipline_are_rejected() {
     assert_snapshot!(refused(guaranteed(percent(1))), @"policy `p`, class `critical`: minimum: has no delay bound: set `guarantee`");
     assert_snapshot!(refused(shaped(shape(percent(1)))), @"policy `p`, class `be`: shape: would delay guaranteed frames: set `maximum`");
     assert_snapshot!(refused(prioritised(priority(None))), @"policy `p`, class `critical`: priority: cannot be combined with guarantees: set `guarantee` with a short `delay`");
-    assert_snapshot!(refused(ClassSpec { wred: Some(wred(WredKey::Dscp, vec![])), ..class("a") }), @"policy `p`, class `a`: wred: would drop guaranteed frames: set `queue_limit`");
+    assert_snapshot!(refused(ClassSpec { queue: wred(WredKey::Dscp, vec![]).into(), ..class("a") }), @"policy `p`, class `a`: wred: would drop guaranteed frames: set `queue_limit`");
     assert_snapshot!(refused(ClassSpec { child: Some(Box::new(policy(vec![]))), ..class("a") }), @"policy `p`, class `a`: child: cannot be inside a slice with a guarantee: make its classes slices, and the class a tenant");
     let inner = ClassSpec {
         child: Some(Box::new(slices(vec![]))),
@@ -321,7 +321,7 @@ fn classes_that_can_lose_frames_within_their_guarantee_are_told() {
             ..PolicerSpec::new(RateSpec::Absolute(bits(mbit * 1_000_000)))
         });
         let class = ClassSpec {
-            queue_limit,
+            queue: QueueSpec::default().with_limit(queue_limit),
             police,
             ..promised("a", "10 Mbit/s")
         };

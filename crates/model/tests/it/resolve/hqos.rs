@@ -167,9 +167,9 @@ fn a_class_with_a_hierarchy_has_no_other_queue() {
         params.classes[0].hqos.as_deref(),
         Some(&sample().resolve(PORT).unwrap())
     );
-    assert_eq!(params.classes[0].queue_limit.packets, 4096 * 16 * 64);
+    assert_eq!(params.classes[0].queue.limit.packets, 4096 * 16 * 64);
     let limited = ClassSpec {
-        queue_limit: Some(QueueLimitSpec::Packets(64)),
+        queue: QueueLimitSpec::Packets(64).into(),
         hqos: hqos(),
         ..class("a")
     };

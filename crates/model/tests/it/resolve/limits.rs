@@ -2,9 +2,9 @@
 
 use super::support::*;
 use slicewise_model::{
-    Action, BurstSpec, ClassSpec, Discipline, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
-    MaximumSpec, PolicerSpec, PolicySpec, PortParams, QueueLimitSpec, Rate, RateSpec, WredKey,
-    WredSpec,
+    Action, BurstSpec, ClassSpec, CoDelSpec, Discipline, FlowQueueSpec, FlowsSpec, GuaranteeSpec,
+    GuaranteedSpec, MaximumSpec, PolicerSpec, PolicySpec, PortParams, QueueLimitSpec, Rate,
+    RateSpec, WredKey, WredSpec,
 };
 use slicewise_units::{ByteCount, Duration};
 
@@ -51,14 +51,15 @@ fn classes_at_their_limits() {
         ..police(absolute("10 Mbit/s"))
     };
     let weighed = |exponent| ClassSpec {
-        wred: Some(WredSpec {
+        queue: WredSpec {
             exponential_weight: Some(exponent),
             ..wred(WredKey::Dscp, vec![(63, curve(0, 1, 1))])
-        }),
+        }
+        .into(),
         ..class("a")
     };
-    let flow_queue = |spec| ClassSpec {
-        flow_queue: Some(spec),
+    let flow_queue = |spec: FlowQueueSpec| ClassSpec {
+        queue: spec.into(),
         ..class("a")
     };
     let base = FlowQueueSpec::default;
@@ -80,20 +81,30 @@ fn classes_at_their_limits() {
         weighed(1),
         weighed(16),
         flow_queue(FlowQueueSpec {
-            flows: Some(1),
-            quantum: Some(ByteCount::new(300)),
+            flows: FlowsSpec {
+                flows: Some(1),
+                quantum: Some(ByteCount::new(300)),
+                ..base().flows
+            },
             ..base()
         }),
         flow_queue(FlowQueueSpec {
-            flows: Some(8_192),
-            quantum: Some(ByteCount::new(1 << 20)),
-            target: Some(Duration::from_nanos(1)),
-            interval: Some(Duration::from_nanos(2)),
-            priority: vec![vec![63], vec![0], vec![1]],
-            ..base()
+            flows: FlowsSpec {
+                flows: Some(8_192),
+                quantum: Some(ByteCount::new(1 << 20)),
+                priority: vec![vec![63], vec![0], vec![1]],
+            },
+            codel: CoDelSpec {
+                target: Some(Duration::from_nanos(1)),
+                interval: Some(Duration::from_nanos(2)),
+                ..base().codel
+            },
         }),
         flow_queue(FlowQueueSpec {
-            interval: Some(Duration::from_secs(4)),
+            codel: CoDelSpec {
+                interval: Some(Duration::from_secs(4)),
+                ..base().codel
+            },
             ..base()
         }),
     ] {
@@ -109,12 +120,12 @@ fn disciplines_accept_their_settings() {
     };
     assert!(is_taken(&under(Discipline::DeficitRoundRobin, weighted)));
     let of_all = ClassSpec {
-        queue_limit: Some(QueueLimitSpec::Packets(7)),
+        queue: QueueLimitSpec::Packets(7).into(),
         ..ClassSpec::class_default()
     };
     let fifo = under(Discipline::Fifo, of_all);
     let params = fifo.resolve(bits(35_000_000)).unwrap();
-    assert_eq!(params.classes[0].queue_limit.packets, 7);
+    assert_eq!(params.classes[0].queue.limit.packets, 7);
     assert!(is_taken(&under(
         Discipline::Fifo,
         policed(police(percent(1)))

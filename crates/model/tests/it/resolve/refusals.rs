@@ -147,7 +147,7 @@ fn settings_that_exclude_priority() {
     assert_snapshot!(refusal(ClassSpec { minimum: Some(percent(10)), ..class() }), @"policy `p`, class `critical`: minimum: cannot be set on a priority class: it is served before everything else");
     assert_snapshot!(refusal(ClassSpec { weight: Some(2), ..class() }), @"policy `p`, class `critical`: weight: cannot be set on a priority class: it is served before everything else");
     assert_snapshot!(refusal(ClassSpec { shape: Some(shape(percent(10))), ..class() }), @"policy `p`, class `critical`: shape: cannot be set on a priority class: it is served before everything else");
-    assert_snapshot!(refusal(ClassSpec { wred: Some(wred(WredKey::Dscp, vec![])), ..class() }), @"policy `p`, class `critical`: wred: cannot be set on a priority class: it is served before everything else");
+    assert_snapshot!(refusal(ClassSpec { queue: wred(WredKey::Dscp, vec![]).into(), ..class() }), @"policy `p`, class `critical`: wred: cannot be set on a priority class: it is served before everything else");
     assert_snapshot!(refusal(ClassSpec { child: Some(Box::new(policy(vec![]))), ..class() }), @"policy `p`, class `critical`: child: cannot be set on a priority class: it is served before everything else");
     assert_snapshot!(refusal(prioritised(PrioritySpec { level: 0, ..priority(None) })), @"policy `p`, class `critical`: priority: level 0 does not exist: 1 is served first");
 }
@@ -155,11 +155,11 @@ fn settings_that_exclude_priority() {
 #[test]
 fn settings_that_need_a_queue_on_a_class_that_has_none() {
     let child = Some(Box::new(policy(vec![])));
-    let limit = Some(QueueLimitSpec::Packets(5));
-    assert_snapshot!(refusal(ClassSpec { child, queue_limit: limit, ..class("be") }), @"policy `p`, class `be`: child: a class divided by a child policy has no queue of its own: set the queue limit, WRED or the flow queue on the child's classes");
+    let limit = QueueLimitSpec::Packets(5);
+    assert_snapshot!(refusal(ClassSpec { child, queue: limit.into(), ..class("be") }), @"policy `p`, class `be`: child: a class divided by a child policy has no queue of its own: set the queue limit, WRED or the flow queue on the child's classes");
     let message = |class| refusal_under(Discipline::Fifo, class);
-    assert_snapshot!(message(ClassSpec { queue_limit: limit, ..class("be") }), @"policy `p`, class `be`: queue_limit: one FIFO for all classes has one queue: set this on `class-default`");
-    assert_snapshot!(message(ClassSpec { wred: Some(wred(WredKey::Dscp, vec![])), ..class("be") }), @"policy `p`, class `be`: wred: one FIFO for all classes has one queue: set this on `class-default`");
+    assert_snapshot!(message(ClassSpec { queue: limit.into(), ..class("be") }), @"policy `p`, class `be`: queue_limit: one FIFO for all classes has one queue: set this on `class-default`");
+    assert_snapshot!(message(ClassSpec { queue: wred(WredKey::Dscp, vec![]).into(), ..class("be") }), @"policy `p`, class `be`: wred: one FIFO for all classes has one queue: set this on `class-default`");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn queue_limits_in_which_nothing_fits() {
 fn invalid_curves() {
     let with = |key, value, curve| {
         refusal(ClassSpec {
-            wred: Some(wred(key, vec![(value, curve)])),
+            queue: wred(key, vec![(value, curve)]).into(),
             ..class("be")
         })
     };
@@ -205,10 +205,11 @@ fn invalid_curves() {
     assert_snapshot!(with(WredKey::Dscp, 64, curve(1, 2, 1)), @"policy `p`, class `be`: wred: code point 64 does not exist");
     assert_snapshot!(with(WredKey::Precedence, 8, curve(1, 2, 1)), @"policy `p`, class `be`: wred: precedence 8 does not exist");
     let weight = |n| ClassSpec {
-        wred: Some(WredSpec {
+        queue: WredSpec {
             exponential_weight: Some(n),
             ..wred(WredKey::Dscp, vec![])
-        }),
+        }
+        .into(),
         ..class("be")
     };
     assert_snapshot!(refusal(weight(0)), @"policy `p`, class `be`: wred: has a weight exponent outside 1 to 16");

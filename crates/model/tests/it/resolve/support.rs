@@ -107,7 +107,7 @@ pub(crate) fn guaranteed(minimum: RateSpec) -> ClassSpec {
 
 pub(crate) fn limited(limit: QueueLimitSpec) -> ClassSpec {
     ClassSpec {
-        queue_limit: Some(limit),
+        queue: limit.into(),
         ..class("be")
     }
 }

@@ -1,7 +1,10 @@
 use super::*;
 use crate::frame::Frame;
 use proptest::prelude::*;
-use slicewise_model::{ClassSpec, Colour, FlowQueueSpec, PolicySpec};
+use slicewise_model::{
+    ClassSpec, Colour, FlowQueueSpec, FlowsSpec, PolicySpec, QueueLimitParams, QueueLimitSpec,
+    QueueParams, QueueSpec,
+};
 use slicewise_units::{BitRate, ByteCount, FrameLengths};
 use slicewise_wire::{Ecn, TrafficClass};
 use std::collections::BTreeMap;
@@ -12,9 +15,9 @@ const QUANTUM: u64 = 1514;
 /// A frame at 100 Mbit/s.
 const FRAME_TIME: u64 = 1514 * 80;
 
-fn params(spec: FlowQueueSpec) -> FlowQueueParams {
+fn params(spec: FlowQueueSpec, packets: u32) -> QueueParams {
     let class = ClassSpec {
-        flow_queue: Some(spec),
+        queue: QueueSpec::from(spec).with_limit(Some(QueueLimitSpec::Packets(packets))),
         ..ClassSpec::class_default()
     };
     let policy = PolicySpec {
@@ -25,15 +28,7 @@ fn params(spec: FlowQueueSpec) -> FlowQueueParams {
         queues: Vec::new(),
     };
     let policy = policy.resolve(BitRate::new(1_000_000_000)).unwrap();
-    policy.classes[0].flow_queue.unwrap()
-}
-
-fn limit(packets: u32) -> QueueLimitParams {
-    QueueLimitParams {
-        packets,
-        bytes: ByteCount::new(u64::MAX),
-        hysteresis: 0,
-    }
+    policy.classes[0].queue.clone()
 }
 
 struct Rig {
@@ -67,7 +62,7 @@ const fn offer(flow: u16, bytes: u32) -> Offer {
 impl Rig {
     fn new(spec: FlowQueueSpec, packets: u32) -> Self {
         Self {
-            queue: FlowQueue::new(&params(spec), limit(packets)),
+            queue: FlowQueue::new(&params(spec, packets)),
             pool: FramePool::with_capacity(packets + 1),
             handles: 0,
             dropped: Vec::new(),
@@ -194,7 +189,10 @@ fn one_flow_s_standing_queue_delays_no_other() {
     assert!(longest[&1] > 100 * MS, "the flood does stand: {longest:?}");
     assert!(!rig.dropped.is_empty());
     let shared = FlowQueueSpec {
-        flows: Some(1),
+        flows: FlowsSpec {
+            flows: Some(1),
+            ..FlowsSpec::default()
+        },
         ..FlowQueueSpec::default()
     };
     let (longest, _) = beside_a_flood(shared, Ecn::NotEct);
@@ -232,14 +230,16 @@ fn a_full_queue_takes_from_the_flow_with_most_bytes_and_its_oldest() {
 
 #[test]
 fn a_frame_that_alone_exceeds_the_limit_is_refused_and_the_only_one_is_never_dropped() {
-    let params = params(FlowQueueSpec::default());
     let limit = QueueLimitParams {
-        packets: 9,
         bytes: ByteCount::new(1522),
-        hysteresis: 0,
+        ..QueueLimitParams::of_packets(9)
+    };
+    let params = QueueParams {
+        limit,
+        ..params(FlowQueueSpec::default(), 9)
     };
     let mut rig = Rig::new(FlowQueueSpec::default(), 10);
-    rig.queue = FlowQueue::new(&params, limit);
+    rig.queue = FlowQueue::new(&params);
     let first = rig.push(offer(1, 1522), 0);
     let mut frame = rig.pool.get(0).frame();
     frame.lengths.l2_bytes = 1523;
@@ -257,7 +257,10 @@ fn a_frame_that_alone_exceeds_the_limit_is_refused_and_the_only_one_is_never_dro
 
 fn two_levels() -> FlowQueueSpec {
     FlowQueueSpec {
-        priority: vec![vec![46], vec![34, 36]],
+        flows: FlowsSpec {
+            priority: vec![vec![46], vec![34, 36]],
+            ..FlowsSpec::default()
+        },
         ..FlowQueueSpec::default()
     }
 }

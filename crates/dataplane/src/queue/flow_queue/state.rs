@@ -1,7 +1,6 @@
 //! One flow's queue, and lists of them.
 
 use super::fattest::Size;
-use crate::queue::codel::CoDelState;
 use crate::queue::pool::{FramePool, NIL};
 
 /// State of a flow.
@@ -20,6 +19,7 @@ pub(super) enum Turn {
 pub(super) struct FlowState {
     head: u32,
     tail: u32,
+    pub(super) packets: u32,
     pub(super) bytes: u32,
     /// Bytes it may still send in its turn.
     pub(super) deficit: i32,
@@ -28,19 +28,18 @@ pub(super) struct FlowState {
     /// Among flows with as many bytes.
     pub(super) size: Size,
     pub(super) turn: Turn,
-    pub(super) codel: CoDelState,
 }
 
 impl FlowState {
     pub(super) const EMPTY: Self = Self {
         head: NIL,
         tail: NIL,
+        packets: 0,
         bytes: 0,
         deficit: 0,
         next: NIL,
         size: Size::NONE,
         turn: Turn::None,
-        codel: CoDelState::NEW,
     };
 
     pub(super) fn push(&mut self, pool: &mut FramePool, slot: u32, bytes: u32) {
@@ -50,6 +49,7 @@ impl FlowState {
             pool.link(self.tail, slot);
         }
         self.tail = slot;
+        self.packets += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
@@ -59,6 +59,7 @@ impl FlowState {
             self.tail = slot;
         }
         self.head = slot;
+        self.packets += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
@@ -73,6 +74,7 @@ impl FlowState {
         if self.head == NIL {
             self.tail = NIL;
         }
+        self.packets -= 1;
         self.bytes = self.bytes.saturating_sub(lengths.l2_bytes);
         Some((slot, lengths.l2_bytes))
     }

@@ -1,4 +1,4 @@
-//! One queue per flow, each kept short by `CoDel` (FQ-CoDel, RFC 8290).
+//! One queue per flow, each with a queue manager (with `CoDel`: FQ-CoDel, RFC 8290).
 //!
 //! Flows are hashed to queues. A queue that gets its first frame is *new* and served before the
 //! *old* ones, once; among either, deficit round robin. So flows that send little overtake those that
@@ -7,19 +7,20 @@
 //!
 //! Code points may be given levels of strict priority; then each level has queues of its own.
 //!
-//! The frame that leaves next is *staged*: judged by `CoDel` and taken from its queue once, so that
+//! The frame that leaves next is *staged*: judged by the manager and taken from its queue once, so that
 //! repeated peeks give the same answer. Only a frame of a higher level puts it back.
 
 mod fattest;
 mod protected;
 mod state;
 
-use super::codel::{Candidate, CoDel, CoDelDecision};
+use super::manager::{Backlog, Candidate, Decision, Manager};
 use super::pool::{FLOW_BITS, FramePool, QueuedFrame};
 use crate::frame::DropReason;
 use fattest::Fattest;
 pub(crate) use protected::ProtectedBacklog;
-use slicewise_model::{FlowQueueParams, QueueLimitParams};
+use rand_core::Rng;
+use slicewise_model::{FlowsParams, QueueLimitParams, QueueParams, Separation};
 use slicewise_units::Instant;
 use state::{FlowState, List, Turn};
 
@@ -27,8 +28,8 @@ use state::{FlowState, List, Turn};
 /// nothing is allocated after construction.
 #[derive(Debug, Clone)]
 pub struct FlowQueue {
-    params: FlowQueueParams,
-    codel: CoDel,
+    params: FlowsParams,
+    manager: Manager,
     limit_packets: u32,
     limit_bytes: u64,
     /// `params.flows` for each level.
@@ -66,16 +67,21 @@ struct Staged {
 const BYTES_MAX: u64 = u32::MAX as u64;
 
 impl FlowQueue {
-    /// An empty queue; `limit` is for all flows together.
+    /// An empty queue; its limit is for all flows together.
     #[must_use]
-    pub fn new(params: &FlowQueueParams, limit: QueueLimitParams) -> Self {
+    pub fn new(queue: &QueueParams) -> Self {
+        let params = match queue.flows {
+            Separation::None => FlowsParams::ONE,
+            Separation::PerFlow(flows) => flows,
+        };
         let levels = params.levels.count();
-        let mut queue = Self {
-            params: *params,
-            codel: CoDel::new(params),
+        let flows = params.flows as usize * levels;
+        let mut this = Self {
+            params,
+            manager: Manager::new(&queue.manager, flows),
             limit_packets: 0,
             limit_bytes: 0,
-            flows: vec![FlowState::EMPTY; params.flows as usize * levels].into(),
+            flows: vec![FlowState::EMPTY; flows].into(),
             levels: vec![
                 Level {
                     new: List::EMPTY,
@@ -93,8 +99,8 @@ impl FlowQueue {
             earlier: ProtectedBacklog::NONE,
             earlier_frames: 0,
         };
-        queue.set_limit(limit);
-        queue
+        this.set_limit(queue.limit);
+        this
     }
 
     /// Change the limit. Frames beyond it are dropped when the next frame arrives.
@@ -145,6 +151,24 @@ impl FlowQueue {
     /// Frames dropped out of the queue since the last query. The pool has them.
     pub const fn take_dropped(&mut self) -> u32 {
         std::mem::replace(&mut self.dropped, 0)
+    }
+
+    /// Let the manager decide on a frame that arrives; it may get a congestion mark.
+    ///
+    /// # Errors
+    /// The reason to drop it.
+    pub(crate) fn admit(
+        &mut self,
+        queued: &mut QueuedFrame,
+        random: &mut impl Rng,
+    ) -> Result<(), DropReason> {
+        let id = self.flow_of(queued.flow(), self.params.levels.of(queued.dscp())) as usize;
+        let flow = &self.flows[id];
+        let backlog = Backlog {
+            packets: flow.packets,
+            bytes: flow.bytes.into(),
+        };
+        self.manager.on_arrival(id, backlog, queued, random)
     }
 
     /// Put `frame` at the end of its flow's queue; returns whether another frame may now be the
@@ -254,7 +278,7 @@ impl FlowQueue {
         self.staged.map(|staged| staged.slot)
     }
 
-    /// The next frame of a level by turns; judged by `CoDel` where `now` is given.
+    /// The next frame of a level by turns; judged by the manager where `now` is given.
     fn next(&mut self, pool: &mut FramePool, level: usize, now: Option<Instant>) -> Option<Staged> {
         loop {
             let lists = &self.levels[level];
@@ -282,7 +306,8 @@ impl FlowQueue {
                     bytes,
                 });
             }
-            self.codel.on_empty(&mut self.flows[id as usize].codel);
+            self.manager
+                .on_empty(id as usize, now.unwrap_or(Instant::ZERO));
             // An empty new queue is old for a round: otherwise it could immediately become new again and
             // again.
             if is_new && self.levels[level].old.front().is_some() {
@@ -313,29 +338,28 @@ impl FlowQueue {
         Some(id)
     }
 
-    /// The oldest frame of a flow that `CoDel` lets pass.
+    /// The oldest frame of a flow that the manager lets pass.
     fn judged(&mut self, pool: &mut FramePool, id: u32, now: Instant) -> Option<(u32, u32)> {
         loop {
             let (slot, bytes) = self.pop(pool, id)?;
             let queued = pool.get(slot);
             let is_protected = self.protected().covers(self.bytes, self.packets);
-            let flow = &mut self.flows[id as usize];
             let candidate = Candidate {
                 arrival: queued.arrival(),
-                bytes_behind: u64::from(flow.bytes),
+                bytes_behind: u64::from(self.flows[id as usize].bytes),
                 is_ecn_capable: queued.ecn().is_capable(),
                 is_protected,
             };
-            match self.codel.judge(&mut flow.codel, candidate, now) {
-                CoDelDecision::Send => return Some((slot, bytes)),
-                CoDelDecision::Mark => {
+            match self.manager.on_departure(id as usize, candidate, now) {
+                Decision::Send => return Some((slot, bytes)),
+                Decision::Mark => {
                     pool.mark(slot);
                     return Some((slot, bytes));
                 }
-                CoDelDecision::Drop => {
+                Decision::Drop(reason) => {
                     self.forget(bytes);
                     self.dropped += 1;
-                    pool.discard(slot, DropReason::CoDel);
+                    pool.discard(slot, reason);
                 }
             }
         }
@@ -371,17 +395,15 @@ impl FlowQueue {
         }
     }
 
-    /// Continue with the `CoDel` state of the flows of `old`, if they are the same.
+    /// Continue with the manager's state of the flows of `old`, if they are the same.
     pub(crate) fn resume_from(&mut self, old: &Self) {
         if self.params.flows == old.params.flows && self.params.levels == old.params.levels {
-            for (flow, old) in self.flows.iter_mut().zip(&old.flows) {
-                flow.codel = old.codel;
-            }
+            self.manager.resume_from(&old.manager);
         }
     }
 }
 
-fn quantum(params: &FlowQueueParams) -> i32 {
+fn quantum(params: &FlowsParams) -> i32 {
     signed(params.quantum)
 }
 

@@ -1,0 +1,148 @@
+//! Queues of classes and named queues: limit, manager and separation of flows.
+
+use crate::file::{Placed, Problems};
+use crate::spec::Dscp;
+use crate::{problem, settings};
+use slicewise_model::{FlowQueueSpec, QueueLimitSpec, QueueSpec, RedCurve, WredKey, WredSpec};
+
+/// Default mark probability denominator of a curve (IOS).
+const MARK_DENOMINATOR: u32 = 10;
+
+/// Settings of a queue, as a class or a named queue has them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueueSettings {
+    pub(super) limit: Option<QueueLimitSpec>,
+    pub(super) wred: Option<WredSpec>,
+    pub(super) flow_queue: Option<FlowQueueSpec>,
+}
+
+/// [`settings!`] of something with a queue: a field `own_queue` of [`QueueSettings`].
+macro_rules! queue_settings {
+    (
+        $(#[doc = $doc:literal])*
+        impl $name:ident as $shown:literal = $start:expr; { $($settings:tt)* }
+    ) => {
+        $crate::settings! {
+            $(#[doc = $doc])*
+            impl $name as $shown = $start; {
+                $($settings)*
+                /// How much may wait, as `64 packets`, `100 kB` or `10 ms` at its own rate.
+                queue_limit => own_queue.limit,
+                /// Drop at random before the queue is full.
+                wred => own_queue.wred,
+                /// A queue for each flow with `CoDel`, instead of one for all.
+                flow_queue => own_queue.flow_queue,
+            }
+        }
+    };
+}
+pub(super) use queue_settings;
+
+impl QueueSettings {
+    /// The queue of `owner`; `None` where settings contradict each other.
+    pub(super) fn resolve<T>(
+        &self,
+        owner: &Placed<T>,
+        problems: &mut Problems,
+    ) -> Option<QueueSpec> {
+        let Self {
+            limit,
+            wred,
+            flow_queue,
+        } = self.clone();
+        let queue: QueueSpec = match (wred, flow_queue) {
+            (Some(_), Some(_)) => {
+                let at = owner.place("flow_queue")?;
+                problem!(problems, at => "`flow_queue` drops early by itself: set either this or `wred`");
+                return None;
+            }
+            (Some(wred), None) => wred.into(),
+            (None, Some(flow_queue)) => flow_queue.into(),
+            (None, None) => QueueSpec::default(),
+        };
+        Some(queue.with_limit(limit))
+    }
+}
+
+settings! {
+    /// Random early detection, with a curve for each kind of packet.
+    impl WredSpec as "WredFileSpec", strict = Self {
+        key: WredKey::Dscp,
+        curves: Vec::new(),
+        exponential_weight: None,
+        ecn: false,
+    };
+    {
+        /// Key that chooses the curve of a packet: `dscp` (default) or `precedence`.
+        by => key,
+        /// Curves that differ from the default.
+        curves: Vec<Curve> = |wred, curves| {
+            wred.curves = curves.iter().map(|curve| (curve.key.0, curve.red.into())).collect();
+        },
+        /// The newest sample's weight in the average is 2^-n. Default 9.
+        weight_exponent => exponential_weight,
+        /// Mark packets of transports with ECN where others are dropped by chance. Default no.
+        ecn,
+    }
+}
+
+/// A curve, and which packets it is for.
+#[derive(Debug, Clone, Copy)]
+struct Curve {
+    key: Dscp,
+    red: RedCurve,
+}
+
+settings! {
+    /// A drop curve: nothing below `min`, rising to one packet in `denominator` at `max`, everything
+    /// from there on.
+    impl Curve as "CurveSpec", strict = Self {
+        key: Dscp::default(),
+        red: RedCurve {
+            min_packets: 0,
+            max_packets: 0,
+            mark_denominator: MARK_DENOMINATOR,
+        },
+    };
+    {
+        /// The code point or precedence it is for.
+        [required] for => key,
+        /// Average queue from which packets are dropped, packets.
+        [required] min => red.min_packets,
+        /// Average queue from which all are dropped, packets.
+        [required] max => red.max_packets,
+        /// One packet in so many is dropped just below `max`. Default 10.
+        denominator => red.mark_denominator,
+    }
+}
+
+settings! {
+    /// A queue for each flow, each kept short by `CoDel` (RFC 8289, RFC 8290), and levels of strict
+    /// priority.
+    impl FlowQueueSpec as "FlowQueueFileSpec", strict = Self::default(); {
+        /// Queues that flows are hashed to. Default 1024; 1 is `CoDel` alone.
+        flows => flows.flows,
+        /// How long frames may wait. Default 5 ms.
+        target => codel.target,
+        /// How long all must wait longer before one is dropped. Default 100 ms.
+        interval => codel.interval,
+        /// Bytes that a flow sends in its turn. Default 1514 B.
+        quantum => flows.quantum,
+        /// Mark instead of dropping, where the transport understands it. Default yes.
+        ecn => codel.ecn,
+        /// Code points of each level of strict priority, the first served first; the others form
+        /// the last.
+        priority: Vec<PriorityLevel> = |queue, levels| {
+            let code_points = |level: PriorityLevel| level.dscp.iter().map(|dscp| dscp.0).collect();
+            queue.flows.priority = levels.into_iter().map(code_points).collect();
+        },
+    }
+}
+
+settings! {
+    /// A level of strict priority.
+    struct PriorityLevel as "PriorityLevelSpec", strict {
+        /// Its code points.
+        [required] dscp: Vec<Dscp>,
+    }
+}
