@@ -90,11 +90,13 @@ pub enum DropReason {
     CoDel,
     /// A queue was full, and the fattest flow dropped its oldest frame.
     Overlimit,
+    /// PIE: by chance, as the delay of the queue exceeded the target.
+    Pie,
 }
 
 impl DropReason {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Policed,
         Self::PriorityExceeded,
         Self::QueueFull,
@@ -106,6 +108,7 @@ impl DropReason {
         Self::SliceRemoved,
         Self::CoDel,
         Self::Overlimit,
+        Self::Pie,
     ];
 
     /// The name used in records and metrics.
@@ -123,6 +126,7 @@ impl DropReason {
             Self::SliceRemoved => "slice_removed",
             Self::CoDel => "codel",
             Self::Overlimit => "overlimit",
+            Self::Pie => "pie",
         }
     }
 }
@@ -138,7 +142,7 @@ mod tests {
         assert_eq!(
             names,
             "policed priority_exceeded queue_full red_early red_forced buffer_full bad_length \
-             frame_too_long slice_removed codel overlimit"
+             frame_too_long slice_removed codel overlimit pie"
         );
     }
 }

@@ -2,10 +2,13 @@
 //!
 //! A manager has a file of its own, and an arm in each function here.
 
+mod pie;
+
 use super::codel::{CoDel, CoDelState};
 use super::pool::QueuedFrame;
 use super::red::RedState;
 use crate::frame::DropReason;
+use pie::PieState;
 use rand_core::Rng;
 use slicewise_model::Manager as Params;
 use slicewise_units::Instant;
@@ -16,13 +19,13 @@ pub(super) enum Manager {
     TailDrop,
     Red(Box<[RedState]>),
     CoDel(CoDel, Box<[CoDelState]>),
+    Pie(Box<[PieState]>),
 }
 
 /// Backlog of one queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backlog {
     pub(super) packets: u32,
-    #[expect(dead_code, reason = "for managers that count bytes")]
     pub(super) bytes: u64,
 }
 
@@ -56,7 +59,7 @@ impl Manager {
     pub(super) const fn judges_departures(params: &Params) -> bool {
         match params {
             Params::CoDel(_) => true,
-            Params::TailDrop | Params::Red(_) => false,
+            Params::TailDrop | Params::Red(_) | Params::Pie(_) => false,
         }
     }
 
@@ -68,6 +71,7 @@ impl Manager {
             Params::CoDel(codel) => {
                 Self::CoDel(CoDel::new(codel), vec![CoDelState::NEW; queues].into())
             }
+            Params::Pie(pie) => Self::Pie(vec![PieState::new(pie); queues].into()),
         }
     }
 
@@ -86,6 +90,7 @@ impl Manager {
         match self {
             Self::TailDrop | Self::CoDel(..) => Ok(()),
             Self::Red(states) => states[queue].on_frame(backlog.packets, queued, random),
+            Self::Pie(states) => states[queue].on_arrival(backlog, queued, random),
         }
     }
 
@@ -100,6 +105,10 @@ impl Manager {
         match self {
             Self::TailDrop | Self::Red(_) => Decision::Send,
             Self::CoDel(codel, states) => codel.judge(&mut states[queue], candidate, now),
+            Self::Pie(states) => {
+                states[queue].on_departure(candidate, now);
+                Decision::Send
+            }
         }
     }
 
@@ -107,7 +116,7 @@ impl Manager {
     #[inline]
     pub(super) fn on_empty(&mut self, queue: usize, now: Instant) {
         match self {
-            Self::TailDrop => {}
+            Self::TailDrop | Self::Pie(_) => {}
             Self::Red(states) => states[queue].on_empty(now),
             Self::CoDel(codel, states) => codel.on_empty(&mut states[queue]),
         }
@@ -121,6 +130,10 @@ impl Manager {
                 states.for_each(|(state, old)| state.resume_from(old));
             }
             (Self::CoDel(_, states), Self::CoDel(_, old)) => states.clone_from(old),
+            (Self::Pie(states), Self::Pie(old)) => {
+                let states = states.iter_mut().zip(old);
+                states.for_each(|(state, old)| state.resume_from(old));
+            }
             _ => {}
         }
     }

@@ -5,12 +5,14 @@
 mod codel;
 mod flows;
 mod limit;
+mod pie;
 mod red;
 
 pub use codel::{CoDelParams, CoDelSpec};
 pub use flows::{FLOWS_MAX, FlowsParams, FlowsSpec, PriorityLevels};
 pub(crate) use limit::default_limit;
 pub use limit::{QueueLimitParams, QueueLimitSpec};
+pub use pie::{PieParams, PieSpec};
 pub use red::{RedCurve, RedCurveSpec, WredKey, WredParams, WredSpec};
 
 use slicewise_units::BitRate;
@@ -39,6 +41,8 @@ pub enum ManagerSpec {
     Red(WredSpec),
     /// `CoDel`.
     CoDel(CoDelSpec),
+    /// PIE.
+    Pie(PieSpec),
 }
 
 /// A validated queue.
@@ -62,6 +66,8 @@ pub enum Manager {
     Red(WredParams),
     /// `CoDel`.
     CoDel(CoDelParams),
+    /// PIE.
+    Pie(PieParams),
 }
 
 /// Separation of flows in a queue.
@@ -110,6 +116,15 @@ impl From<WredSpec> for QueueSpec {
     }
 }
 
+impl From<PieSpec> for QueueSpec {
+    fn from(pie: PieSpec) -> Self {
+        Self {
+            manager: ManagerSpec::Pie(pie),
+            ..Self::default()
+        }
+    }
+}
+
 impl From<FlowQueueSpec> for QueueSpec {
     fn from(FlowQueueSpec { flows, codel }: FlowQueueSpec) -> Self {
         Self {
@@ -128,6 +143,7 @@ impl ManagerSpec {
             Self::TailDrop => None,
             Self::Red(_) => Some("wred"),
             Self::CoDel(_) => Some("flow_queue"),
+            Self::Pie(_) => Some("pie"),
         }
     }
 }
@@ -192,6 +208,7 @@ impl QueueSpec {
             ManagerSpec::TailDrop => Manager::TailDrop,
             ManagerSpec::Red(wred) => Manager::Red(wred.resolve(limit, rate)?),
             ManagerSpec::CoDel(codel) => Manager::CoDel(codel.resolve()?),
+            ManagerSpec::Pie(pie) => Manager::Pie(pie.resolve()?),
         };
         let flows = match &self.flows {
             None => Separation::None,
@@ -282,6 +299,7 @@ impl Manager {
             Self::TailDrop => None,
             Self::Red(_) => Some("wred"),
             Self::CoDel(_) => Some("flow_queue"),
+            Self::Pie(_) => Some("pie"),
         }
     }
 
@@ -289,7 +307,7 @@ impl Manager {
     #[must_use]
     pub const fn is_random(&self) -> bool {
         match self {
-            Self::Red(_) => true,
+            Self::Red(_) | Self::Pie(_) => true,
             Self::TailDrop | Self::CoDel(_) => false,
         }
     }
@@ -301,6 +319,7 @@ impl Manager {
             Self::TailDrop => false,
             Self::Red(wred) => wred.ecn,
             Self::CoDel(codel) => codel.ecn,
+            Self::Pie(pie) => pie.ecn,
         }
     }
 }

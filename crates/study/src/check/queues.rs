@@ -3,7 +3,10 @@
 use crate::file::{Placed, Problems};
 use crate::spec::Dscp;
 use crate::{problem, settings};
-use slicewise_model::{FlowQueueSpec, QueueLimitSpec, QueueSpec, RedCurve, WredKey, WredSpec};
+use slicewise_model::queue::PieSpec;
+use slicewise_model::{
+    CoDelSpec, FlowQueueSpec, QueueLimitSpec, QueueSpec, RedCurve, WredKey, WredSpec,
+};
 
 /// Default mark probability denominator of a curve (IOS).
 const MARK_DENOMINATOR: u32 = 10;
@@ -14,6 +17,7 @@ pub(crate) struct QueueSettings {
     pub(super) limit: Option<QueueLimitSpec>,
     pub(super) wred: Option<WredSpec>,
     pub(super) flow_queue: Option<FlowQueueSpec>,
+    pub(super) pie: Option<PieSpec>,
 }
 
 /// [`settings!`] of something with a queue: a field `own_queue` of [`QueueSettings`].
@@ -32,6 +36,9 @@ macro_rules! queue_settings {
                 wred => own_queue.wred,
                 /// A queue for each flow with `CoDel`, instead of one for all.
                 flow_queue => own_queue.flow_queue,
+                /// Drop at random so that frames wait for a target time on average; with `flow_queue`, in the queue of each
+                /// flow.
+                pie => own_queue.pie,
             }
         }
     };
@@ -49,16 +56,37 @@ impl QueueSettings {
             limit,
             wred,
             flow_queue,
+            pie,
         } = self.clone();
-        let queue: QueueSpec = match (wred, flow_queue) {
-            (Some(_), Some(_)) => {
-                let at = owner.place("flow_queue")?;
-                problem!(problems, at => "`flow_queue` drops early by itself: set either this or `wred`");
-                return None;
+        let mut refuse = |setting, problem: &str| {
+            let at = owner.place(setting)?;
+            problem!(problems, at => "`{setting}` {problem}");
+            None
+        };
+        let queue: QueueSpec = match (wred, pie, flow_queue) {
+            (Some(_), Some(_), _) => {
+                return refuse("pie", "drops early by itself: set either this or `wred`");
             }
-            (Some(wred), None) => wred.into(),
-            (None, Some(flow_queue)) => flow_queue.into(),
-            (None, None) => QueueSpec::default(),
+            (Some(_), None, Some(_)) => {
+                return refuse(
+                    "flow_queue",
+                    "drops early by itself: set either this or `wred`",
+                );
+            }
+            (None, Some(pie), Some(flow_queue)) if flow_queue.codel == CoDelSpec::default() => {
+                QueueSpec {
+                    flows: Some(flow_queue.flows),
+                    ..pie.into()
+                }
+            }
+            (None, Some(_), Some(_)) => {
+                let problem = "has settings of CoDel, and `pie` is used instead: leave `target`, `interval` and `ecn` out";
+                return refuse("flow_queue", problem);
+            }
+            (Some(wred), None, None) => wred.into(),
+            (None, Some(pie), None) => pie.into(),
+            (None, None, Some(flow_queue)) => flow_queue.into(),
+            (None, None, None) => QueueSpec::default(),
         };
         Some(queue.with_limit(limit))
     }
@@ -136,6 +164,20 @@ settings! {
             let code_points = |level: PriorityLevel| level.dscp.iter().map(|dscp| dscp.0).collect();
             queue.flows.priority = levels.into_iter().map(code_points).collect();
         },
+    }
+}
+
+settings! {
+    /// PIE (RFC 8033).
+    impl PieSpec as "PieFileSpec", strict = Self::default(); {
+        /// Time for which frames wait on average. Default 15 ms.
+        target,
+        /// Time between two updates of the probability. Default 15 ms.
+        update,
+        /// Time for which nothing is dropped when a burst comes after a calm. Default 150 ms.
+        burst,
+        /// Mark packets of transports with ECN where others are dropped, while the probability is below 10 %. Default no.
+        ecn,
     }
 }
 
