@@ -99,8 +99,7 @@ fn deciding(isolation: &IsolationVerdict) -> String {
         Some(Deciding::Influence(numbers)) => {
             return format!("{}{}", influence(numbers), isolation.influence.not_shown());
         }
-        None if isolation.outcome == Outcome::Inconclusive => isolation.deciding(),
-        None => "no basis for a verdict".to_owned(),
+        None => isolation.deciding(),
     };
     if isolation.objectives.is_none() {
         return text;
