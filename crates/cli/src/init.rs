@@ -4,8 +4,8 @@ mod libreqos;
 
 use crate::Failure;
 use crate::arguments::InitOptions;
-use crate::check::warn;
 use crate::exit::Exit;
+use crate::load::warn;
 use crate::{outln, output};
 use slicewise_study::{IosStudy, ios_text, study_of_ios};
 use std::fs::{self, OpenOptions};

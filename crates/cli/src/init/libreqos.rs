@@ -18,10 +18,7 @@ pub fn study(folder: &Path) -> Result<(String, String), Failure> {
         Ok(false) => Vec::new(),
         _ => libreqos::network(&read(&tree)?).map_err(|found| wrong(&tree, &found))?,
     };
-    let holds = format!(
-        "{}, two policies",
-        count(circuits.len() as u64, "circuit")
-    );
+    let holds = format!("{}, two policies", count(circuits.len() as u64, "circuit"));
     let text = libreqos::study(&Shaping { circuits, network });
     Ok((text, holds))
 }
