@@ -76,7 +76,7 @@ impl Agent {
         })
     }
 
-    /// What the gateway runs beside its forwarding thread.
+    /// Returns the controller that the gateway runs beside its forwarding thread.
     #[must_use]
     pub fn into_controller(self) -> Controller {
         let (events, incoming) = channel();
@@ -199,7 +199,7 @@ struct Deciding<'a> {
     /// The slices that are refused, as the disk has them.
     refused: BTreeSet<String>,
     refusals: RefusalLog,
-    /// What the controller was told last.
+    /// Acknowledgement that the controller was told last.
     told: Option<Acknowledgement>,
     mailbox: Arc<Mailbox>,
     announced: Arc<Announcement>,

@@ -1,4 +1,4 @@
-//! What slices have sent, dropped and waited since the last report.
+//! Counters of slices since the last report: frames sent, dropped and waiting.
 
 use slicewise_api::{
     CounterReport, DelayPercentiles, DirectionCounters, FlowCounters, LinkCounters, SliceCounters,
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Flows of a slice in a report.
 const MOST_FLOWS: usize = 100;
 
-/// What was counted of a class until now.
+/// Counters of a class until now.
 #[derive(Debug, Clone, Default)]
 struct Counted {
     counters: ClassCounters,
@@ -166,7 +166,7 @@ pub(crate) fn flows(counted: Vec<FlowsCounted>) -> Vec<SliceFlows> {
     flows
 }
 
-/// What was counted between two moments.
+/// Returns the difference between two moments.
 fn since(
     now: &ClassCounters,
     before: &ClassCounters,

@@ -1,5 +1,5 @@
-//! What the data plane decides on its own about the flows of slices, as events: at most one of a kind for each slice,
-//! direction and report, so a busy slice does not flood the log of the controller.
+//! Decisions of the data plane on the flows of slices, as events: at most one of a kind for each slice, direction and
+//! report, so a busy slice does not flood the log of the controller.
 
 use slicewise_api::{ElephantTerms, FlowTerms, GatewayEvent};
 use slicewise_dataplane::{ElephantsSeen, FlowsChanged, FlowsSeen, Weighed};
@@ -32,7 +32,7 @@ impl Decisions {
         }
     }
 
-    /// What is known of the flows of a slice that has these terms.
+    /// Notes the decisions in a report on the flows of a slice that has these terms.
     pub(crate) fn on_seen(&mut self, way: Way, name: &str, seen: &FlowsSeen, terms: &FlowTerms) {
         if let Some(weighed) = seen.weighed
             && let Some(reason) = self.weighed(way, name, weighed)

@@ -29,10 +29,10 @@ const LEAST_WAIT: Duration = Duration::from_millis(20);
 const TOLD_ANSWER_MAX: u64 = 1 << 20;
 /// Characters of a reason in the log: it may come from anybody.
 const REASON_CHARS_MAX: usize = 500;
-/// What was refused is announced again after this: slices that were removed may have made room.
+/// Time after which a refused announcement is repeated: slices that were removed may have made room.
 const ANNOUNCE_AGAIN: Duration = Duration::from_secs(10);
 
-/// What an agent does, and for whom.
+/// Parameters of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentParams {
     /// The address of the controller.
@@ -51,7 +51,7 @@ pub struct AgentParams {
     pub memory_bytes: u64,
 }
 
-/// What the thread that decides is told.
+/// Event for the thread that decides.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// By the forwarding thread.
@@ -72,7 +72,7 @@ pub(crate) enum Event {
     FlowsWanted(Vec<String>),
 }
 
-/// What the gateway announces, which a reload may change.
+/// Announcement of the gateway, which a reload may change.
 #[derive(Debug)]
 pub(crate) struct Announcement {
     announcement: Mutex<GatewayAnnouncement>,
@@ -433,7 +433,7 @@ impl Asking<'_> {
     }
 }
 
-/// Whether the controller is away, so that it is logged once.
+/// Tells whether the controller is away, so that it is logged once.
 #[derive(Default)]
 struct Trouble {
     reason: Option<String>,

@@ -1,4 +1,4 @@
-//! What is in force follows what is wanted, over an engine with ports in memory and a clock that is set.
+//! Tests that the state in force follows the wanted state, over an engine with ports in memory and a clock that is set.
 
 mod packets;
 mod random;
