@@ -1,4 +1,4 @@
-//! What a slice gets in a direction: its options, and what becomes of them.
+//! Terms of a slice in a direction: its options, and the terms that follow from them.
 
 use super::arguments::OrNone;
 use crate::Failure;
