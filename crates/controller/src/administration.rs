@@ -13,7 +13,7 @@ use sqlx::AnyConnection;
 
 /// Entries of one part of the audit log.
 const AUDIT_PAGE: i64 = 500;
-/// What every token begins with, so that one that leaked is recognized.
+/// Prefix of every token, so that one that leaked is recognized.
 const TOKEN_PREFIX: &str = "slicewise_";
 /// Random bytes of a token: 256 bits.
 const TOKEN_BYTES: usize = 32;
@@ -254,7 +254,7 @@ pub(crate) async fn holder(
     }))
 }
 
-/// Whether there is any token.
+/// Returns true if there is any token.
 pub(crate) async fn has_tokens(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
     let select = sqlx::query("SELECT name FROM tokens LIMIT 1");
     Ok(select.fetch_optional(connection).await?.is_some())

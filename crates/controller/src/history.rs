@@ -141,8 +141,8 @@ pub(crate) async fn restore(
     Ok(applied)
 }
 
-/// What to change so that slices are those of generation `to`, in the order of their names. Its memory is that of the slices that differ, however
-/// long the history is.
+/// Returns the changes that restore the slices of generation `to`, in the order of their names. Its memory is that of
+/// the slices that differ, however long the history is.
 async fn changes_back(tx: &mut Tx, to: u64) -> Result<Vec<Change>, Failed> {
     // What each slice was then is what it was before its first change since. A slice that drains counts as removed. What rules
     // change is not returned to: a loan that was taken back since would have nobody who takes it back.

@@ -1,4 +1,4 @@
-//! What the command does, for callers without an asynchronous runtime.
+//! Commands of the controller, for callers without an asynchronous runtime.
 
 use crate::administration;
 use crate::gateways::adopt;
@@ -26,7 +26,7 @@ pub enum ControllerError {
     /// A backup was not written or read.
     #[error(transparent)]
     Backup(#[from] BackupError),
-    /// What was asked for is refused.
+    /// The request is refused.
     #[error("{0}")]
     Refused(String),
     /// The system failed.
@@ -35,7 +35,7 @@ pub enum ControllerError {
 }
 
 impl ControllerError {
-    /// Whether the user can mend it.
+    /// Returns true if the user can fix it.
     #[must_use]
     pub const fn is_mistake(&self) -> bool {
         match self {

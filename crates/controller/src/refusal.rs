@@ -5,11 +5,11 @@ use slicewise_api::{Invalid, OfferAnswer, Problem};
 /// A request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// What the client is told.
+    /// Answer to the client.
     pub(crate) problem: Box<Problem>,
     /// The event that it leaves, if any.
     pub(crate) note: Option<Box<EventNote>>,
-    /// Whether the audit log has it.
+    /// True if the audit log has it.
     pub(crate) is_audited: bool,
 }
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Most rules.
 const RULES_MAX: usize = 1_000;
 
-/// What a borrower had before, and what it has while it borrows.
+/// Terms that a borrower had before, and terms while it borrows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Loan {
     maximum_bps: Option<u64>,
@@ -229,7 +229,7 @@ pub(crate) struct Idle {
     since: Mutex<HashMap<String, Instant>>,
 }
 
-/// What a report makes of a rule.
+/// Decision on a rule after a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     rule: String,
@@ -238,7 +238,7 @@ pub(crate) struct Decision {
 }
 
 impl Idle {
-    /// What is to be decided after a report of `gateway`: rules of it whose loan begins or ends.
+    /// Returns the decisions after a report of `gateway`: rules of it whose loan begins or ends.
     pub(crate) async fn decide(
         &self,
         connection: &mut AnyConnection,
@@ -337,7 +337,7 @@ impl Use {
         })
     }
 
-    /// Whether so much is left. A slice that loses frames needs what it has.
+    /// Returns true if so much is left. A slice that loses frames needs all that it has.
     const fn leaves(&self, unused_bps: u64) -> bool {
         !self.drops && self.sent_bps.saturating_add(unused_bps) <= self.guarantee_bps
     }

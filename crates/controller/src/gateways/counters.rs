@@ -414,7 +414,7 @@ mod tests {
         }
     }
 
-    /// Whether each of 60 views, one a second, writes, where `heard` reports each second.
+    /// Returns for each of 60 views, one a second, whether it writes, where `heard` reports each second.
     fn written(counters: &Counters, heard: &str, hops: &[Hop]) -> Vec<bool> {
         let views = (0..60).map(|second| {
             let now = Duration::from_secs(second);

@@ -1,4 +1,4 @@
-//! What a gateway has to carry out.
+//! Desired state of a gateway.
 
 use super::instance::Instance;
 use crate::refusal::Refusal;
@@ -11,13 +11,14 @@ use sqlx::AnyConnection;
 /// Changes of one answer, about.
 const CHANGES_MAX: i64 = 1_000;
 
-/// Whether every change for a gateway after generation `after` is kept. `since`: the generation of its first announcement.
+/// Returns true if every change for a gateway after generation `after` is kept. `since`: the generation of its first
+/// announcement.
 pub(super) fn is_recent(after: u64, since: u64, generation: u64) -> bool {
     // A number from the future is one of another history.
     after > 0 && after >= since && after <= generation && generation - after < CHANGES_KEPT
 }
 
-/// Whether an answer says more than that nothing changed.
+/// Returns true if an answer has a change.
 pub(crate) fn is_news(desired: &Desired, after: u64) -> bool {
     match &desired.snapshot {
         // There was no generation yet.
@@ -32,7 +33,7 @@ pub(crate) fn is_news(desired: &Desired, after: u64) -> bool {
 /// that drains.
 const PURGED: &str = "SELECT slice FROM slice_hops WHERE gateway = $1 AND purge = 1 AND acknowledged + 0 = 0 ORDER BY slice";
 
-/// What changed for `gateway` after generation `after`, or everything.
+/// Returns the changes for `gateway` after generation `after`, or everything.
 ///
 /// # Errors
 /// If the gateway is not known, is another process than the one that asks, or follows another store.

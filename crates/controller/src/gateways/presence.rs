@@ -23,9 +23,9 @@ struct Heard {
 
 /// For how long gateways have not been heard of.
 ///
-/// What counts is for how long the store has had the same moment for a gateway, whatever that moment is: clocks of controllers
-/// differ, and jump. Where nobody could look (the store was away, the machine was suspended), gateways could not say that they are
-/// there: it begins anew.
+/// Counts how long the store has had the same moment for a gateway, whatever that moment is: clocks of controllers
+/// differ, and jump. Where nobody could look (the store was away, the machine was suspended), gateways could not say
+/// that they are there: it begins anew.
 #[derive(Debug, Default)]
 pub(crate) struct Presence {
     heard: HashMap<String, Heard>,
@@ -33,7 +33,8 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Those of `connected` gateways, with the moments when they were seen, that are gone at `now`, which only grows.
+    /// Returns those of the `connected` gateways, with the moments when they were seen, that are gone at `now`, which
+    /// only grows.
     fn absent(&mut self, now: Duration, connected: Vec<(String, u64)>) -> Vec<String> {
         if now.saturating_sub(self.looked) > LOOK_WITHIN {
             self.heard.clear();

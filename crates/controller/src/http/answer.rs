@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use slicewise_api::PROBLEM_TYPE;
 
-/// What handlers return.
+/// Result of a handler.
 pub(super) type Replied = Result<Response, Refusal>;
 
 /// Has the writer carry out `work`, and returns its answer.

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 /// Name and content of every file in `assets/`.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 const INDEX: &str = "index.html";
-/// Script that keeps the files of the page in the browser; it does not keep the page itself.
+/// Script that keeps the files of the page in the browser; the page itself is not in its folder.
 const WORKER: &str = "worker.js";
 
 /// The dashboard.

@@ -1,11 +1,11 @@
-//! What many routes have in common, as the description of the API has it.
+//! Parts of the description of the API that many routes have in common.
 
 use slicewise_api::PROBLEM_TYPE;
 use std::collections::BTreeMap;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoParams, IntoResponses};
 
-/// What every route may answer instead: a problem document (RFC 9457).
+/// Alternative answer of every route: a problem document (RFC 9457).
 pub(super) struct Problems;
 
 impl IntoResponses for Problems {

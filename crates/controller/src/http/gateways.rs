@@ -65,7 +65,7 @@ pub(super) async fn link_counters(
     json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
 }
 
-/// What of a slice's counters.
+/// Options for a slice's counters.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -231,8 +231,9 @@ pub(super) struct DesiredParameters {
     wait_ms: Option<u64>,
 }
 
-/// What a gateway has to carry out: everything (`snapshot`), or what changed after a generation. With `wait_ms` it waits that long for a change; by default it answers at
-/// once.
+/// Returns the desired state of a gateway: everything (`snapshot`), or the changes after a generation.
+///
+/// With `wait_ms` it waits that long for a change; by default it answers at once.
 #[utoipa::path(get, path = "/v1/gateways/{name}/desired", tag = "gateways", params(("name" = String, Path, pattern = "^[a-z0-9][a-z0-9._-]{0,62}$"), GatewayHeaders, DesiredParameters),
     responses((status = 200, description = "What to carry out.", body = Desired), Problems))]
 pub(super) async fn desired(

@@ -156,7 +156,7 @@ async fn note_refusal(
     let _ = noted.await;
 }
 
-/// Whether the request waits for something to happen: a long poll, or a stream.
+/// Returns true if the request waits for something to happen: a long poll, or a stream.
 fn waits(request: &Request) -> bool {
     let path = request.uri().path();
     match path {
@@ -165,7 +165,7 @@ fn waits(request: &Request) -> bool {
     }
 }
 
-/// Whether events are asked for as a stream.
+/// Returns true if events are asked for as a stream.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
@@ -229,7 +229,7 @@ async fn admitted(
     Ok(response)
 }
 
-/// What a request was admitted by: answers that take long ask again whether it is still good.
+/// Proof by which a request was admitted: answers that take long ask again whether it is still good.
 #[derive(Debug, Clone)]
 pub(super) struct Proof {
     token: Option<String>,
@@ -244,7 +244,8 @@ impl Proof {
         }
     }
 
-    /// Whether the same request would be admitted now: its token is not revoked, and no token is needed where it had none.
+    /// Returns true if the same request would be admitted now: its token is not revoked, and no token is needed where
+    /// it had none.
     pub(super) async fn is_good(
         &self,
         connection: &mut AnyConnection,

@@ -1,4 +1,4 @@
-//! What the controller counts of itself, as OpenMetrics.
+//! Counters of the controller itself, as OpenMetrics.
 
 use crate::sql::RowExt;
 use crate::store::{Store, Totals};

@@ -40,7 +40,7 @@ use metrics::Metrics;
 use refused::RefusedRequests;
 use std::sync::Arc;
 
-/// What every request has at hand.
+/// State that every request has at hand.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) store: Store,
@@ -49,7 +49,7 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) refused: RefusedRequests,
-    /// Whether it can be reached from this machine only: then, and while there are no tokens, none is needed.
+    /// True if it can be reached from this machine only: then, and while there are no tokens, none is needed.
     pub(crate) is_loopback: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .with_state(app)
 }
 
-/// What clients ask about slices.
+/// Routes about slices.
 fn slice_routes() -> Router<Shared> {
     Router::new()
         .route("/v1/links", get(gateways::links))

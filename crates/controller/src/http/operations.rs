@@ -22,13 +22,13 @@ fn text(kind: &'static str, body: String) -> Response {
     response
 }
 
-/// Whether the process answers. No token is needed.
+/// Tells whether the process answers. No token is needed.
 #[utoipa::path(get, path = "/healthz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::described::Problems))]
 pub(super) async fn healthy() -> Response {
     text("text/plain", "ok\n".to_owned())
 }
 
-/// Whether the store answers, and changes are carried out. No token is needed.
+/// Tells whether the store answers, and changes are carried out. No token is needed.
 #[utoipa::path(get, path = "/readyz", tag = "operations", security(()), responses((status = 200, description = "It does.", body = String, content_type = "text/plain"), super::described::Problems))]
 pub(super) async fn ready(State(app): State<Shared>) -> Replied {
     if !app.store.writer().is_working() {

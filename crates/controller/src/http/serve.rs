@@ -77,7 +77,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// Whether the user can mend it by other arguments.
+    /// Returns true if the user can fix it by other arguments.
     #[must_use]
     pub const fn is_mistake(&self) -> bool {
         matches!(

@@ -37,7 +37,7 @@ pub(super) struct SliceParameters {
     #[serde(default)]
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// Those of this tenant.
+    /// Slices of this tenant.
     #[serde(default)]
     tenant: Option<String>,
     /// Those in this state.
@@ -288,7 +288,7 @@ async fn batch_answer(
     )
 }
 
-/// What would become of a slice. Nothing is changed.
+/// Tells whether a slice would be accepted, and what would be. Nothing is changed.
 #[utoipa::path(post, path = "/v1/offers", tag = "slices", request_body = Slice,
     responses((status = 200, description = "Whether it would be accepted, and what would be.", body = OfferAnswer), Problems))]
 pub(super) async fn offer(

@@ -17,7 +17,7 @@ const CHANGES_MAX: usize = 1_000;
 /// Most matches of one batch, each counted once for every link of its slice: others wait while each is compared with those of the link.
 const COMPARED_MAX: usize = 4_096;
 
-/// What a request demands of a slice before it is changed.
+/// Preconditions of a request on a slice before it is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Guard {
     /// It has one of these versions: `If-Match`.
@@ -51,7 +51,7 @@ impl Guard {
     }
 }
 
-/// What a batch did.
+/// Result of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Applied {
     /// The generation of the batch; the current one if nothing differed.
@@ -188,7 +188,7 @@ fn check(changes: &[Change], reason: Option<&str>, is_slice: bool) -> Result<(),
     Ok(())
 }
 
-/// What is there before the changes.
+/// State before the changes.
 struct Known {
     slices: BTreeMap<String, Stored>,
     hops: BTreeMap<String, Vec<Hop>>,
@@ -226,7 +226,7 @@ impl Known {
     }
 }
 
-/// What one change comes to; `None` if nothing differs.
+/// Plans one change; `None` if nothing differs.
 async fn plan(
     known: &mut Known,
     connection: &mut AnyConnection,
@@ -296,7 +296,7 @@ pub(super) fn settle_tenant(slice: &mut Slice, actor: &Actor, before: Option<&St
     }
 }
 
-/// What a change of a slice cannot change.
+/// Refuses changes of a slice that are not possible.
 pub(super) fn check_change(before: &Stored, after: &Slice) -> Result<(), Refusal> {
     let name = &after.name;
     let refused = |detail: String| Err(Refusal::conflict(detail));

@@ -502,7 +502,7 @@ pub(crate) fn bounds(delays: &[HopDelays]) -> Bounds {
     BothWays::from_fn(sum).into()
 }
 
-/// Whether a guarantee is no more than another one.
+/// Returns true if a guarantee is no more than another one.
 fn is_within(request: &GuaranteeRequest, had: &GuaranteeRequest) -> bool {
     let is_later = match (request.delay, had.delay) {
         (Some(delay), Some(had)) => delay >= had,

@@ -13,7 +13,7 @@ use crate::sql::Failed;
 use slicewise_api::{OfferAnswer, Slice};
 use sqlx::AnyConnection;
 
-/// Whether `slice` would be accepted in place of what has its name now, and what would be.
+/// Tells whether `slice` would be accepted in place of the slice that has its name now, and what would be.
 ///
 /// # Errors
 /// If the slice is not valid, or the store fails.
@@ -108,7 +108,8 @@ async fn considered(
     Ok(offer)
 }
 
-/// What the quota of `tenant` leaves for a slice that is now `before` and not counted, bit/s; what it has already is never refused.
+/// Returns the rate that the quota of `tenant` leaves for a slice that is now `before` and not counted, bit/s; the rate
+/// that it has already is never refused.
 fn left_by_quota(tenant: &TenantState, before: Option<&Slice>) -> Option<u64> {
     let left = tenant.most_rate_bps?.saturating_sub(tenant.rate_bps);
     Some(left.max(before.map_or(0, guaranteed)))

@@ -383,7 +383,7 @@ mod tests {
         })
     }
 
-    /// Whether two matches have a packet in common, by their fields.
+    /// Returns true if two matches have a packet in common, by their fields.
     fn meet(a: &Match, b: &Match) -> bool {
         fn both<T>(a: Option<T>, b: Option<T>, meet: impl Fn(T, T) -> bool) -> bool {
             a.zip(b).is_none_or(|(a, b)| meet(a, b))

@@ -66,7 +66,7 @@ impl Stored {
         row.as_ref().map(Self::of).transpose()
     }
 
-    /// Those of these names that exist, by name.
+    /// Returns those slices of these names that exist, by name.
     pub(crate) async fn load_several(
         connection: &mut AnyConnection,
         names: &[&str],

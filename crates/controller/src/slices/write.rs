@@ -1,4 +1,4 @@
-//! What a batch leaves in the store: slices, hops, history, what gateways have to do, and events.
+//! Writes the effects of a batch to the store: slices, hops, history, tasks of gateways, and events.
 
 use super::capacity::{Capacity, Delays};
 use super::for_gateway::gateway_slice;
@@ -55,7 +55,7 @@ impl Rows {
     }
 }
 
-/// What every change of a batch has in common.
+/// Values that all changes of a batch have in common.
 pub(super) struct Writing<'a> {
     pub(super) actor: &'a str,
     pub(super) generation: u64,

@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What the first line says.
+/// Format, named in the first line.
 const FORMAT: &str = "slicewise controller backup";
 /// Tables in the order in which they are written; `counters` and `flow_interests` are of the moment only.
 const TABLES: [&str; 15] = [
@@ -38,7 +38,7 @@ const TABLES: [&str; 15] = [
 const GENERATIONS_SKIPPED: u64 = 1 << 32;
 /// The longest line: a slice has at most 64 matches, an event a reason.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-/// What a store that was never used has: restoring removes it.
+/// Removes the rows of a store that was never used, before restoring.
 const OF_NEW_STORES: [&str; 2] = ["DELETE FROM state", "DELETE FROM tenants"];
 
 /// Why a backup was not written or read.
@@ -59,7 +59,7 @@ pub enum BackupError {
         file: String,
         /// The line.
         line: usize,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
     /// The store has something in it.
@@ -77,7 +77,7 @@ pub enum BackupError {
 pub struct Restored {
     /// Rows of the backup.
     pub rows: u64,
-    /// What was wrong with the store that was backed up, in words; see [`check`](super::check()). Sums are right now.
+    /// Findings on the store that was backed up, in words; see [`check`](super::check()). Sums are right now.
     pub findings: Vec<String>,
 }
 

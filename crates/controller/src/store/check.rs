@@ -1,4 +1,4 @@
-//! Whether a store contradicts itself: after a fault of a disk, or of whatever else has changed it.
+//! Checks that a store does not contradict itself: after a fault of a disk, or of whatever else has changed it.
 
 use super::{Store, StoreError};
 use crate::log;
@@ -8,9 +8,9 @@ use sqlx::{AnyConnection, Row};
 
 /// Findings that are logged.
 const LOGGED_MAX: usize = 20;
-/// What SQLite answers where nothing is wrong.
+/// Answer of SQLite where nothing is wrong.
 const NOTHING_WRONG: &str = "ok";
-/// What can be done about findings.
+/// Advice on findings.
 pub const CHECK_ADVICE: &str = "nothing was changed. `slicewise controller backup FILE`, then `restore FILE` into a new store, counts all \
                                 sums anew; a damaged file needs an older backup";
 

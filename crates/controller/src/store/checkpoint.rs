@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A log of so many pages (of 4 KiB) is to begin anew.
 const LONG_PAGES: i64 = 4_000;
 
-/// Whether the writer is to move the rest.
+/// True if the writer is to move the rest.
 pub(super) type Wanted = Arc<AtomicBool>;
 
 /// Pages of the log, and those that were moved.

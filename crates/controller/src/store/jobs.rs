@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// What a request does in the transaction; the same again after a transaction that failed.
+/// Work of a request in the transaction; the same again after a transaction that failed.
 pub(crate) trait Work: Send + Sync {
     fn again(&self) -> Box<dyn Work>;
     fn carry_out(self: Box<Self>, tx: &mut Tx) -> BoxFuture<'_, Result<Answer, Failed>>;
@@ -58,7 +58,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// What a gateway tells: nothing for the audit log.
+    /// Returns a request for a message of a gateway, which the audit log leaves out.
     pub(crate) fn unlogged(actor: &Actor) -> Self {
         Self {
             party: actor.party(),
@@ -81,7 +81,7 @@ pub(super) struct Queued {
     pub(super) answer: oneshot::Sender<Result<Answer, Refusal>>,
 }
 
-/// What a request does, until the writer begins with it or its client waits no longer: whichever is first has it.
+/// Work of a request, until the writer begins with it or its client waits no longer: whichever is first has it.
 #[derive(Clone)]
 pub(super) struct Claim(Arc<Mutex<Option<Box<dyn Work>>>>);
 

@@ -57,7 +57,7 @@ impl Location {
         Ok(Self::Sqlite(folder.join(FILE)))
     }
 
-    /// Whether there is a store, as far as files say.
+    /// Returns true if there is a store, as far as files say.
     #[must_use]
     pub fn exists(&self) -> bool {
         match self {

@@ -102,7 +102,7 @@ pub enum StoreError {
     Statement {
         /// Where it is.
         location: String,
-        /// What happened.
+        /// Cause of the failure.
         source: sqlx::Error,
     },
 }
@@ -219,7 +219,7 @@ impl Store {
         self.progress.subscribe()
     }
 
-    /// Whether anybody waits for a commit.
+    /// Returns true if anybody waits for a commit.
     pub(crate) fn has_watchers(&self) -> bool {
         self.progress.receiver_count() > 0
     }
@@ -266,7 +266,7 @@ fn announce(progress: &watch::Sender<Progress>, found: Progress) {
     });
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Reading,

@@ -7,7 +7,7 @@ use crate::sql::{RowExt, number};
 
 /// Transactions between two times.
 const EVERY: u64 = 16;
-/// What is forgotten at least, where there is as much.
+/// Smallest number that is forgotten at a time, where there are as many.
 const LEAST_EVENTS: u64 = 1_000;
 const LEAST_GENERATIONS: u64 = 16;
 /// Answers that are forgotten at most: as many as requests can have left since the last time.

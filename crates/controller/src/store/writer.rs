@@ -33,7 +33,7 @@ const EVENTS_KEPT: u64 = 1_000_000;
 /// Generations that gateways can catch up with change by change.
 pub(crate) const CHANGES_KEPT: u64 = 100_000;
 
-/// What the writer has done, for metrics.
+/// Totals of the writer, for metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) transactions: AtomicU64,
@@ -135,7 +135,7 @@ impl Writer {
         done.unwrap_or_else(|| Err(Refusal::stopping()))
     }
 
-    /// Whether changes are carried out.
+    /// Returns true if changes are carried out.
     pub(crate) fn is_working(&self) -> bool {
         !self.jobs.is_closed()
     }
