@@ -109,7 +109,7 @@ pub(crate) struct CreditNodes {
     pub(crate) minimums: BTreeMap<Owner, (NodeId, u32)>,
 }
 
-/// What has a queue, by its path (names from the outermost): a class, or a named queue itself.
+/// Owner of a queue, by its path (names from the outermost): a class, or a named queue itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     Class(String),

@@ -13,7 +13,7 @@ use slicewise_model::Colour;
 #[repr(C, align(64))]
 pub(crate) struct ClassState {
     pub(crate) queue: QueueId,
-    /// What few classes have.
+    /// State that few classes have.
     pub(crate) special: Option<Box<Special>>,
     /// The policer that acts only under congestion.
     pub(crate) priority_police: Option<Box<TokenBucket>>,
@@ -22,7 +22,7 @@ pub(crate) struct ClassState {
 
 const _: () = assert!(size_of::<ClassState>() == 192, "three cache lines");
 
-/// What happens to frames of a class before they are queued, if anything does.
+/// Steps for frames of a class before they are queued, if there are any.
 #[derive(Debug, Default)]
 pub(crate) struct Special {
     /// Outermost class first.
@@ -107,7 +107,7 @@ impl ClassState {
         special.is_some_and(|special| special.by_flow_from <= self.counters.sent_frames)
     }
 
-    /// What counts its flows.
+    /// Returns the counter of its flows.
     pub(crate) fn flows_mut(&mut self) -> Option<&mut FlowWatch> {
         self.special.as_mut()?.flows.as_deref_mut()
     }
@@ -147,7 +147,7 @@ impl ClassState {
         [green, yellow, red, elephants.unwrap_or(QueueId::NONE)]
     }
 
-    /// What is left of a class that a change removed while its frames wait, in `queue` from now on: its counters.
+    /// Takes the counters of a class that a change removed while its frames wait, in `queue` from now on.
     pub(crate) fn take_retired(&mut self, queue: QueueId) -> Self {
         Self {
             queue,

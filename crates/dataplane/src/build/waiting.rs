@@ -1,11 +1,11 @@
-//! What shares the rate of a policy, and which queues its classes use.
+//! Queues and classes that share the rate of a policy, and the queues that its classes use.
 
 use super::Owner;
 use crate::scheduler::QueueId;
 use slicewise_model::{ClassParams, Colour, NamedQueueParams, Rate};
 use slicewise_units::ByteCount;
 
-/// What takes part in sharing a policy's rate: a class, or a named queue.
+/// Owner of a part of a policy's rate: a class, or a named queue.
 pub(super) struct Waiting {
     pub(super) owner: Owner,
     /// Of strict priority.
@@ -45,10 +45,10 @@ impl Waiting {
 /// Named queues that a class uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NamedQueues {
-    /// That of the class.
+    /// The queue of the class.
     pub(super) base: Option<QueueId>,
     /// Those that the colours of its meter choose.
     pub(super) by_colour: [Option<QueueId>; Colour::ALL.len()],
-    /// That of its elephants.
+    /// The queue of its elephants.
     pub(super) elephants: Option<QueueId>,
 }

@@ -1,4 +1,4 @@
-//! What classes have when a policy is replaced: credit and debt, and what was counted.
+//! Carries credit, debt and counters of classes to the policy that replaces theirs.
 
 use super::successors::Successor;
 use super::{Names, Reconfigurator};

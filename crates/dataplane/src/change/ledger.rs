@@ -1,4 +1,4 @@
-//! What changes of single slices have to know about a guaranteed policy.
+//! State of a guaranteed policy that changes of single slices need.
 
 use super::reserved::Reserved;
 use super::shared::Shared;

@@ -1,4 +1,4 @@
-//! What the slices of a policy have reserved of their link, over changes of single slices.
+//! Reservations of a policy's slices on their link, over changes of single slices.
 //!
 //! A frame that was eligible under an old guarantee keeps its deadline, and frames of other slices wait for it. So the old
 //! guarantee stays reserved beside the new one, as one that covers both, until the busy period has ended: no frame waits that is

@@ -190,7 +190,7 @@ impl Classifier {
         self.levels.first().map_or(0, |level| level.next_order)
     }
 
-    /// Whether a class with this number can be added to a level.
+    /// Checks that a class with this number can be added to a level.
     pub(crate) fn check(&self, level: usize, class: u32) -> Result<(), InsertError> {
         let found = self.levels.get(level);
         let found = found.ok_or(InsertError::NoSuchLevel { level })?;

@@ -19,14 +19,14 @@ pub(crate) struct Part {
     pub(super) is_walked: bool,
 }
 
-/// What becomes of a class when its class map is replaced.
+/// Changes of a class whose class map is replaced.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Split {
     /// Frames that it gets.
     pub(crate) joining: Part,
     /// Frames that it does not have any more.
     pub(crate) leaving: Part,
-    /// What it has without those that join.
+    /// Part that it has without the joining frames.
     pub(crate) kept: Part,
     /// Of that, what is new.
     pub(crate) added: Part,
@@ -49,12 +49,12 @@ impl Part {
         }
     }
 
-    /// Whether no frame is of it.
+    /// Returns true if no frame belongs to it.
     pub(crate) const fn is_empty(&self) -> bool {
         self.patterns.is_empty() && !self.is_walked
     }
 
-    /// Whether a frame may be of both; always where a class map is walked.
+    /// Returns true if a frame may belong to both; always where a class map is walked.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         if self.is_walked || other.is_walked {
             return !self.is_empty() && !other.is_empty();
@@ -70,13 +70,13 @@ impl Part {
     }
 }
 
-/// Whether every frame of a pattern is of one of `others`.
+/// Returns true if every frame of a pattern belongs to one of `others`.
 fn is_within(pattern: &Pattern, others: &[Pattern]) -> bool {
     let mut others = others.iter();
     others.any(|other| pattern.and(other) == Some(*pattern))
 }
 
-/// Those of some patterns for which a condition holds.
+/// Returns the patterns for which a condition holds.
 fn those(patterns: &[Pattern], condition: impl Fn(&Pattern) -> bool) -> Vec<Pattern> {
     let patterns = patterns.iter().copied();
     patterns.filter(|pattern| condition(pattern)).collect()
@@ -94,8 +94,8 @@ impl Classifier {
         }
     }
 
-    /// What becomes of a class of the outermost level, which has `old`, when it gets another class map. `None` where one of
-    /// both is walked, or they meet in too many ways.
+    /// Returns the changes of a class of the outermost level, which has `old`, when it gets another class map. `None`
+    /// where one of both is walked, or they meet in too many ways.
     pub(crate) fn split(&self, old: &Part, new: &ClassMap) -> Option<Split> {
         let new = compile::patterns(new)?;
         if old.is_walked {

@@ -6,7 +6,7 @@ use crate::scheduler::Tree;
 use std::collections::VecDeque;
 
 impl Elephants {
-    /// Whether frames of its flows may wait elsewhere than in the queue of the class.
+    /// Returns true if frames of its flows may wait elsewhere than in the queue of the class.
     pub(crate) fn has_moved(&self) -> bool {
         let mut flows = self.flows.values();
         flows.any(|flow| flow.queue != 0 || flow.aside.packets() > 0)

@@ -29,7 +29,7 @@ pub use watch::{ElephantsSeen, FlowsChanged};
 /// Most flows of a class with frames aside, in each direction. Others stay where they are until one of them has moved.
 const ASIDE_MAX: usize = 1 << 10;
 
-/// What became of the flows of a class that moves elephants.
+/// Counts of flows in a class that moves elephants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ElephantCounters {
     /// Flows that were found to be elephants.
@@ -284,13 +284,13 @@ impl ElephantCounters {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<'a> {
     pub(crate) frame: &'a Frame,
-    /// What its flow is told by.
+    /// Fields by which its flow is told.
     pub(crate) flow: (&'a Headers, FlowHash),
     pub(crate) class: u32,
     pub(crate) now: Instant,
 }
 
-/// What became of a frame.
+/// Outcome of a frame's arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Enqueued {
     /// It is in a queue, and may be the next to leave it.
@@ -307,7 +307,7 @@ impl Enqueued {
     }
 }
 
-/// Whether the frames that a flow has in its queue have left.
+/// Returns true if the frames that a flow has in its queue have left.
 fn is_past(tree: &Tree, queues: [QueueId; 2], flow: &Flow) -> bool {
     tree.fifo(queues[flow.queue])
         .is_none_or(|queue| queue.is_past(flow.last))

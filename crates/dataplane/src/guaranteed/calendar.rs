@@ -111,7 +111,7 @@ impl<C: Chain> Calendar<C> {
         (self.first != EMPTY).then(|| self.first << self.shift)
     }
 
-    /// Whether a slice is in a bucket numbered at most `number`.
+    /// Returns true if a slice is in a bucket numbered at most `number`.
     #[inline]
     pub(super) const fn has_until(&self, number: u64) -> bool {
         self.first <= number

@@ -93,7 +93,7 @@ impl ExcessTier {
         }
     }
 
-    /// Whether no slice takes turns.
+    /// Returns true if no slice takes turns.
     pub(super) const fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }

@@ -273,7 +273,7 @@ impl Guaranteed {
         self.excess.set_tenant_weight(tenant, weight);
     }
 
-    /// Whether a slice may belong to its tenant, and have its delay.
+    /// Checks that a slice may belong to its tenant, and have its delay.
     pub(crate) fn check_params(&self, params: &SliceParams) -> Result<(), SliceError> {
         if params.tenant as usize >= self.excess.tenants() {
             return Err(SliceError::UnknownTenant(params.tenant));
@@ -292,7 +292,7 @@ impl Guaranteed {
         (guarantee.delay - self.granularity()).nanos()
     }
 
-    /// Whether [`add_slice`](Self::add_slice) would succeed.
+    /// Checks that [`add_slice`](Self::add_slice) would succeed.
     pub(crate) fn check_slice(&self, params: &SliceParams) -> Result<(), SliceError> {
         self.check_params(params)?;
         if self.live >= MAX_SLICES {
@@ -327,7 +327,7 @@ impl Guaranteed {
         self.counting.bytes(lengths)
     }
 
-    /// Whether guarantees were computed for frames of these lengths.
+    /// Checks that guarantees were computed for frames of these lengths.
     pub(crate) fn check_length(&self, lengths: FrameLengths) -> Result<(), DropReason> {
         if self.counted(lengths) > self.largest_frame {
             return Err(DropReason::FrameTooLong);
@@ -408,13 +408,13 @@ impl Guaranteed {
         })
     }
 
-    /// Whether a frame waits at `now` that is to leave under a guarantee, before its deadline.
+    /// Returns true if a frame waits at `now` that is to leave under a guarantee, before its deadline.
     pub(crate) fn has_eligible(&mut self, now: Instant) -> bool {
         self.wake_eligible(now.nanos());
         self.is_busy(now.nanos())
     }
 
-    /// Whether a slice is awake, or is to wake at `now`.
+    /// Returns true if a slice is awake, or is to wake at `now`.
     #[inline]
     fn is_busy(&self, now: u64) -> bool {
         self.deadlines.front().is_some() || self.wheel.has_until(self.wheel.due(now))

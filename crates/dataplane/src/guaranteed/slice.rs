@@ -23,7 +23,7 @@ impl Links {
     };
 }
 
-/// What one byte costs, in nanobits.
+/// Cost of one byte, in nanobits.
 const NANOBITS_PER_BYTE: u64 = 8 * NANOS_PER_SECOND;
 /// The largest burst that 63 bits hold: 1.15 GB.
 const BURST_MAX: u64 = i64::MAX.unsigned_abs() / NANOBITS_PER_BYTE;
@@ -221,7 +221,7 @@ pub(super) enum Excess {
     Parked,
 }
 
-/// Whether a slice is there.
+/// State of a slot for a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     /// This slot is free.
@@ -386,7 +386,7 @@ impl SliceState {
         was_empty
     }
 
-    /// Whether a frame of this many bytes still fits in its queue.
+    /// Returns true if a frame of this many bytes still fits in its queue.
     pub(super) const fn has_room(&self, bytes: u32) -> bool {
         self.packets < self.limit_packets && bytes <= self.limit_bytes.saturating_sub(self.bytes)
     }

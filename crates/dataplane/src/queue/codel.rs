@@ -114,7 +114,7 @@ impl CoDel {
         state.phase = Phase::Idle;
     }
 
-    /// Whether every frame for an interval has waited longer than the target.
+    /// Returns true if every frame for an interval has waited longer than the target.
     fn has_waited_too_long(
         self,
         state: &mut CoDelState,

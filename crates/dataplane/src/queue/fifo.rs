@@ -49,7 +49,7 @@ impl FifoQueue {
         Ok(was_empty)
     }
 
-    /// Whether a frame that has just arrived may be queued; it may get a congestion mark.
+    /// Decides whether a frame that has just arrived may be queued; it may get a congestion mark.
     #[inline]
     fn admit(&mut self, queued: &mut QueuedFrame, random: &mut impl Rng) -> Result<(), DropReason> {
         let backlog = Backlog {
@@ -99,7 +99,7 @@ impl FifoQueue {
         self.frames.end()
     }
 
-    /// Whether all frames before a place have left.
+    /// Returns true if all frames before a place have left.
     pub(crate) const fn is_past(&self, position: Position) -> bool {
         self.frames.is_past(position)
     }

@@ -10,7 +10,7 @@ use rand_core::Rng;
 use slicewise_model::WredParams;
 use slicewise_units::{Duration, Instant};
 
-/// What to do with an arriving packet.
+/// Decision on an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum RedDecision {

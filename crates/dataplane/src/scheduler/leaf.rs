@@ -70,8 +70,8 @@ impl LeafNode {
         }
     }
 
-    /// What it offers at `now`, having frames; `leaf` is its position. Frames that are dropped to find it
-    /// are no longer counted in `backlog`.
+    /// Returns its offer at `now`, having frames; `leaf` is its position. Frames that are dropped to find it are no
+    /// longer counted in `backlog`.
     pub(super) fn offer(
         &mut self,
         leaf: u32,
@@ -140,7 +140,7 @@ impl LeafNode {
     }
 }
 
-/// What a frame that was queued has changed.
+/// Effect of a frame that was queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enqueued {
     /// It is behind others: the leaf offers what it did.

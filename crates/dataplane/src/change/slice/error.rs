@@ -82,8 +82,8 @@ pub enum SliceChangeError {
         name: String,
         /// Which condition fails, and what would be accepted.
         refusal: Box<Refusal>,
-        /// What slices had before they were changed or removed counts until no frame waits that is
-        /// to leave under a guarantee.
+        /// True if guarantees that slices had before they were changed or removed count until no frame waits that is to
+        /// leave under a guarantee.
         still_reserved: bool,
     },
     /// The guarantee would fit, but frames under the old one still have to be sent in time beside it.

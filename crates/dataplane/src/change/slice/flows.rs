@@ -1,4 +1,4 @@
-//! What is done about the flows of a slice.
+//! Changes of the treatment of a slice's flows.
 
 use super::{Changing, SliceChangeError, SliceChanged};
 use crate::scheduler::QueueId;
