@@ -43,7 +43,7 @@ pub(super) enum Burst {
     Plain(u64),
     /// Bytes.
     Bytes(ByteCount),
-    /// What the rate sends in this time.
+    /// Data that the rate sends in this time.
     Time(Duration),
 }
 
