@@ -14,7 +14,7 @@ pub struct Arrival {
     pub lacks_checksum: bool,
 }
 
-/// What a port has counted since it was opened.
+/// Counters of a port since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// Frames that the kernel dropped because we did not fetch them in time, or had no memory.
@@ -93,12 +93,12 @@ pub trait Port {
     /// The longest frame it sends, bytes without FCS, where the outermost type is `ethertype`.
     fn largest_frame(&self, ethertype: u16) -> u32;
 
-    /// Whether frames given to it can leave; if not, it is given none.
+    /// Returns true if frames given to it can leave; otherwise it is given none.
     fn is_open(&self) -> bool {
         true
     }
 
-    /// What it has counted.
+    /// Returns its counters.
     fn counters(&mut self) -> PortCounters {
         PortCounters::default()
     }

@@ -139,7 +139,7 @@ impl RxRing {
         })
     }
 
-    /// Whether a frame was sent by this host here rather than received.
+    /// Returns true if a frame was sent by this host here rather than received.
     #[inline]
     fn is_own(&self, slot: u32) -> bool {
         let address_at = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);

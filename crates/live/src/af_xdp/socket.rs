@@ -135,12 +135,12 @@ pub(super) struct XskSocket {
     several_chunks: bool,
 }
 
-/// What a socket is for.
+/// Parameters of a socket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SocketParams {
     pub(super) interface: u32,
     pub(super) queue: u32,
-    /// Whether frames may take several chunks.
+    /// True if frames may take several chunks.
     pub(super) several_chunks: bool,
     /// Chunks that it may have to receive into.
     pub(super) receiving: u32,

@@ -24,7 +24,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What one direction forwards, and how.
+/// Parameters of one direction: what it forwards, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionParams {
     /// Rate of the emulated link, to which departures are paced, and the bytes that it counts.
@@ -35,7 +35,7 @@ pub struct DirectionParams {
     pub seed: u64,
 }
 
-/// What one direction has counted since the gateway started.
+/// Counters of one direction since the gateway started.
 ///
 /// At any time `received = sent + waiting + Σ discarded + Σ dropped by classes, also by removed ones`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) struct Direction {
     incoming: (Vec<Frame>, Vec<Headers>),
     /// Frames that the link sends now, and when each was due.
     departures: Vec<(Departure, Instant)>,
-    /// Those of them that the interface takes.
+    /// Departing frames that the interface takes.
     outgoing: Vec<FrameId>,
 }
 

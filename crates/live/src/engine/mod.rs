@@ -71,7 +71,8 @@ pub struct EngineParams {
 }
 
 impl EngineParams {
-    /// What any gateway with these directions needs: interfaces that lend no memory, and frames that Ethernet carries everywhere.
+    /// Returns the smallest parameters for any gateway with these directions: interfaces that lend no memory, and
+    /// frames that Ethernet carries everywhere.
     #[must_use]
     pub const fn at_least(directions: [DirectionParams; 2], memory_bytes: u64) -> Self {
         Self {
@@ -83,7 +84,7 @@ impl EngineParams {
         }
     }
 
-    /// Whether an [`Engine`] can be made of them, but for the memory that the system has.
+    /// Checks that an [`Engine`] can be made of them, except for the memory that the system has.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -131,11 +132,11 @@ impl EngineParams {
     }
 }
 
-/// What the directions of an [`Engine`] run.
+/// State of the directions of an [`Engine`].
 #[derive(Debug, Clone)]
 pub struct EngineBasis {
     directions: [Basis; 2],
-    /// What their queues need of the memory.
+    /// Needs of their queues for memory.
     needs: Needs,
     /// Chunks of memory that are divided among queues of policies, and the most that one may have reserved of them.
     division: (u32, u32),
@@ -149,7 +150,7 @@ pub struct PreparedDirections {
     division: Division,
 }
 
-/// What a commit replaced. Dropping it takes time: do it elsewhere.
+/// State that a commit replaced. Dropping it takes time: do it elsewhere.
 #[derive(Debug)]
 #[must_use]
 pub struct ReplacedDirections {
@@ -205,7 +206,7 @@ pub enum EngineError {
     Memory {
         /// How much was asked for.
         bytes: u64,
-        /// What the system answered.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// Interfaces and queues need more memory than they may have.
@@ -231,7 +232,7 @@ pub enum EngineError {
     },
 }
 
-/// What one round of [`Engine::poll`] did.
+/// Outcome of one round of [`Engine::poll`].
 #[derive(Debug, Default)]
 pub struct Round {
     /// Frames received.
@@ -352,7 +353,7 @@ impl Engine {
         &self.budget
     }
 
-    /// What the port of a side may hold of the memory.
+    /// Returns the memory that the port of a side may hold.
     #[must_use]
     pub fn port_budget(&self, side: usize) -> PortBudget {
         let budget = self.budget.ports.get(side).copied();
@@ -445,7 +446,7 @@ impl Engine {
         self.directions.iter().filter_map(Direction::due).min()
     }
 
-    /// What the directions run: the base for preparing a change, on this thread or another.
+    /// Returns the state of the directions: the base for preparing a change, on this thread or another.
     #[must_use]
     pub fn basis(&self) -> EngineBasis {
         EngineBasis {
@@ -540,7 +541,7 @@ impl Engine {
         self.memory.shares().most_refused()
     }
 
-    /// What a direction has counted.
+    /// Returns the counters of a direction.
     #[must_use]
     pub fn counters(&self, direction: usize) -> Option<&DirectionCounters> {
         self.directions.get(direction).map(Direction::counters)

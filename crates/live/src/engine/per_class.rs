@@ -1,4 +1,4 @@
-//! What the engine keeps of each class: its share of the memory, and how long its frames waited.
+//! State that the engine keeps of each class: its share of the memory, and how long its frames waited.
 
 use crate::frame_memory::{ShareId, Wanted};
 use crate::histogram::Histogram;

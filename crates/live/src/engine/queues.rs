@@ -60,7 +60,7 @@ fn path_of(path: &str, name: &str) -> String {
     }
 }
 
-/// Whether frames of a class may wait in named queues.
+/// Returns true if frames of a class may wait in named queues.
 fn uses_named_queues(class: &ClassParams) -> bool {
     let mut colours = Colour::ALL.into_iter();
     let police = class.police.as_ref();

@@ -31,11 +31,11 @@ pub struct Budget {
     pub ports: [PortBudget; 2],
     /// For frames that wait in queues.
     pub queues: u32,
-    /// What would suffice for everything.
+    /// Chunks that would suffice for everything.
     pub needed: u64,
 }
 
-/// What one interface may hold, in chunks.
+/// Memory that one interface may hold, in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortBudget {
     /// To receive into, all queues together.
@@ -49,7 +49,7 @@ pub struct PortBudget {
 pub struct TooLittle {
     /// The least that works, in chunks.
     pub least: u64,
-    /// What suffices for everything, in chunks.
+    /// Memory that suffices for everything, in chunks.
     pub needed: u64,
 }
 
@@ -125,7 +125,7 @@ impl PortBudget {
         }
     }
 
-    /// What each of so many receive queues gets; `None` if that is not enough to receive frames of
+    /// Returns the chunks of each of so many receive queues; `None` if that is not enough to receive frames of
     /// `frame_chunks`.
     #[must_use]
     pub fn of_queue(self, receive_queues: u32, frame_chunks: u32) -> Option<u32> {

@@ -14,7 +14,7 @@ use std::io;
 
 /// Bytes of a chunk: room for an Ethernet frame (not a jumbo frame) and the headroom of AF_XDP.
 pub const CHUNK_BYTES: usize = 2048;
-/// What the kernel leaves free at the beginning of a chunk that it writes to.
+/// Bytes that the kernel leaves free at the beginning of a chunk that it writes to.
 pub const HEADROOM_BYTES: usize = 256;
 /// Bytes of a frame in a chunk that the kernel writes to.
 pub const FRAME_BYTES_PER_CHUNK: usize = CHUNK_BYTES - HEADROOM_BYTES;
@@ -41,7 +41,7 @@ pub struct FrameMemory {
     shares: Shares,
 }
 
-/// What is in a chunk that belongs to a frame.
+/// Contents of a chunk that belongs to a frame.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
     offset: u16,
@@ -241,7 +241,7 @@ impl FrameMemory {
             .sum()
     }
 
-    /// What queues may use of it.
+    /// Returns the shares of queues.
     #[must_use]
     pub const fn shares(&self) -> &Shares {
         &self.shares
@@ -298,7 +298,7 @@ pub struct ChunkOf {
     pub offset: u16,
     /// How many there are.
     pub length: u16,
-    /// Whether the frame ends here.
+    /// True if the frame ends here.
     pub is_last: bool,
 }
 

@@ -10,10 +10,10 @@ use super::levels::Levels;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShareId(u32);
 
-/// What a share of a division wants.
+/// Wanted size of a share of a division.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Chunks that suffice for it.
     pub chunks: u64,
@@ -35,7 +35,7 @@ pub struct Shares {
     /// Memory that shares use beyond their reserved parts.
     common_used: u32,
     refused: u64,
-    /// What the shares of the division want, and what is reserved for them.
+    /// Chunks that the shares of the division want, and chunks that are reserved for them.
     divided: (u64, u32),
     /// No share of the division has more reserved.
     level: u32,
@@ -155,7 +155,7 @@ impl Shares {
         self.level
     }
 
-    /// What is divided, chunks.
+    /// Returns the size of the memory that is divided, chunks.
     pub const fn total(&self) -> u32 {
         self.total
     }
@@ -238,7 +238,7 @@ impl Shares {
         }
     }
 
-    /// What shares beside the division may reserve depends on what it has.
+    /// Limits the reservations of shares beside the division, which depend on those of the division.
     fn on_division_changed(&mut self) {
         if self.limit_added() {
             self.reserve_added();
@@ -247,7 +247,7 @@ impl Shares {
         }
     }
 
-    /// What no share has reserved is for all.
+    /// Gives the memory that no share has reserved to all.
     const fn update_common(&mut self) {
         let reserved = self.divided.1.saturating_add(self.added.reserved);
         self.common = self.total.saturating_sub(reserved);
@@ -395,7 +395,7 @@ impl Shares {
     }
 }
 
-/// What a share that wants so many chunks has reserved.
+/// Returns the reserved chunks of a share that wants so many.
 fn at_most(wanted: u64, level: u32) -> u32 {
     u32::try_from(wanted).unwrap_or(u32::MAX).min(level)
 }

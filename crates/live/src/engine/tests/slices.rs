@@ -428,7 +428,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What has arrived and left, by direction and VLAN.
+/// Frames that have arrived and left, by direction and VLAN.
 #[derive(Default)]
 struct Traffic {
     arrived: [BTreeMap<u16, u32>; 2],
