@@ -1,4 +1,4 @@
-//! What a slicing configuration *is*: class maps, policies and their parameters, validated.
+//! Slicing configurations: class maps, policies and their parameters, validated.
 //!
 //! A [`PolicySpec`] holds what a user wrote (percentages, omitted settings);
 //! [`PolicySpec::resolve`] turns it into [`PolicyParams`] for a link of known rate, with

@@ -21,7 +21,7 @@ impl Colour {
     pub const ALL: [Self; 3] = [Self::Green, Self::Yellow, Self::Red];
 }
 
-/// Whether a meter respects the incoming colour of a packet.
+/// Mode of a meter: it respects the incoming colour of a packet, or does not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColourMode {
     /// Every packet counts as green before metering.
@@ -127,7 +127,7 @@ impl MeterAlgorithm {
     }
 }
 
-/// What a policer does with packets of a colour.
+/// Action of a policer on packets of a colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Forward it unchanged.
@@ -194,14 +194,14 @@ impl PolicerParams {
         })
     }
 
-    /// Whether some packets within (rate, burst) are dropped, as far as numbers tell that count the same bytes.
+    /// Returns true if some packets within (rate, burst) are dropped, as far as numbers tell that count the same bytes.
     #[must_use]
     pub fn may_drop_within(&self, rate: BitRate, burst: ByteCount) -> bool {
         self.passed()
             .is_some_and(|(kept_rate, kept_burst)| kept_rate < rate || kept_burst < burst)
     }
 
-    /// Whether packets of every colour are sent as they came.
+    /// Returns true if packets of every colour are sent as they came.
     #[must_use]
     pub fn passes_all(&self) -> bool {
         [&self.conform, &self.exceed, &self.violate]
@@ -227,7 +227,7 @@ pub struct PolicerSpec {
     pub pbs: Option<BurstSpec>,
     /// Excess information rate: makes it the marker of RFC 4115. Not together with `pir`.
     pub eir: Option<RateSpec>,
-    /// What the rates count.
+    /// Bytes of a frame that the rates count.
     pub accounting: Accounting,
     /// Colour-blind or colour-aware.
     pub mode: ColourMode,

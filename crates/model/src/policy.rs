@@ -66,7 +66,7 @@ impl From<Duration> for BurstSpec {
 pub enum BurstBits {
     /// A number of bits.
     Bits(u64),
-    /// What the rate sends in this time.
+    /// Data that the rate sends in this time.
     Time(Duration),
 }
 
@@ -104,7 +104,7 @@ pub struct ShaperSpec {
     pub excess_burst_bits: Option<BurstBits>,
     /// Send Bc + Be every Tc instead of Bc: a rate of `rate × (1 + Be/Bc)`.
     pub peak: bool,
-    /// What the rate counts.
+    /// Bytes of a frame that the rate counts.
     pub accounting: Accounting,
 }
 
@@ -142,7 +142,7 @@ pub struct PrioritySpec {
     pub rate: Option<RateSpec>,
     /// Burst of that policer; default 200 ms at its rate, as IOS.
     pub burst: Option<ByteCount>,
-    /// What the rate counts.
+    /// Bytes of a frame that the rate counts.
     pub accounting: Accounting,
 }
 
@@ -391,7 +391,7 @@ pub struct PolicyParams {
 }
 
 impl ClassParams {
-    /// Whether its frames are neither shaped nor marked, and no policer drops or changes any.
+    /// Returns true if its frames are neither shaped nor marked, and no policer drops or changes any.
     #[must_use]
     pub fn only_waits(&self) -> bool {
         let police = self.police.as_ref();
@@ -402,8 +402,8 @@ impl ClassParams {
 }
 
 impl PolicyParams {
-    /// Whether all frames wait in one queue, that of the last class, or of the child policy of the only one, and nothing else happens to
-    /// them.
+    /// Returns true if all frames wait in one queue, the queue of the last class, or of the child policy of the only
+    /// one, and nothing else happens to them.
     #[must_use]
     pub fn is_one_queue(&self) -> bool {
         let is_only = self.classes.len() == 1;
@@ -437,8 +437,8 @@ impl PolicyParams {
         self.classes.iter().any(of_class) || self.queues.iter().any(|named| is(&named.queue))
     }
 
-    /// What a round of deficit round robin sends if every class takes its turn, bytes; 0 under another discipline. Quanta are proportional
-    /// to the weights, and the smallest is a largest frame.
+    /// Returns the bytes that a round of deficit round robin sends if every class takes its turn; 0 under another
+    /// discipline. Quanta are proportional to the weights, and the smallest is a largest frame.
     #[must_use]
     pub fn round_bytes(&self) -> u64 {
         if self.discipline != Discipline::DeficitRoundRobin {

@@ -43,11 +43,11 @@ pub struct PolicyError {
     pub class: String,
     /// The setting, as named in a study file: `shape`, `priority`, `police.exceed` …
     pub field: &'static str,
-    /// What is wrong and what to do.
+    /// Description of the problem, and its remedy.
     pub problem: String,
 }
 
-/// What a setting of a policy belongs to.
+/// Part of a policy that a setting belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// A class.
@@ -279,7 +279,7 @@ impl RateSpec {
 
 struct ClassResolver<'a> {
     policy: &'a PolicySpec,
-    /// What `spec` is: a named queue is checked as a class that has its settings.
+    /// Kind of `spec`: a named queue is checked as a class that has its settings.
     part: Part,
     spec: &'a ClassSpec,
     port: PortParams,

@@ -160,7 +160,7 @@ impl Admission {
         unlimited
     }
 
-    /// Whether what may wait here fits the buffer of `other`.
+    /// Returns true if the data that may wait here fits the buffer of `other`.
     pub(super) fn fits_buffer_of(&self, other: &Self) -> bool {
         let buffer = other.params.buffer.map(nanobits);
         buffer.is_none_or(|buffer| self.waiting <= buffer)
@@ -279,7 +279,7 @@ impl Admission {
         self.waiting = self.waiting.saturating_sub(self.held(reservation));
     }
 
-    /// What it takes of the buffer beyond its guarantee, nanobits.
+    /// Returns the buffer that it takes beyond its guarantee, nanobits.
     fn held(&self, reservation: &Reservation) -> u128 {
         let Reservation { guarantee, longest } = reservation;
         let longer = longest.nanos().saturating_sub(guarantee.delay.nanos());
@@ -376,7 +376,7 @@ impl Admission {
         earned(self.rate_limit(), until_deadline).saturating_sub(nanobits(self.link_frame))
     }
 
-    /// Whether one slice would be admitted with just this delay.
+    /// Checks that one slice would be admitted with just this delay.
     pub(super) fn test_exactly(&self, guarantee: &GuaranteeParams) -> Result<(), Refusal> {
         let request = guarantee.request(Some(guarantee.delay));
         let tested = match self.check(&request) {
@@ -407,7 +407,7 @@ impl Admission {
         }
     }
 
-    /// Whether a request makes sense by itself.
+    /// Checks that a request makes sense by itself.
     pub(super) fn check(&self, request: &GuaranteeRequest) -> Result<(), Problem> {
         let largest_frame = self.params.largest_frame;
         if request.rate == BitRate::ZERO {
@@ -490,7 +490,7 @@ impl Admission {
         demands(self.classes.iter().copied())
     }
 
-    /// What equal slices with a guarantee take.
+    /// Returns the load of equal slices with a guarantee.
     pub(super) fn load(&self, guarantee: &GuaranteeParams, count: u64) -> Load {
         let inflation = self.inflation(guarantee.smallest_frame);
         let many = u128::from(count);

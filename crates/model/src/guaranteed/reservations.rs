@@ -4,7 +4,7 @@ use super::choice::choose;
 use super::{Admission, AdmissionParams, GuaranteeParams, GuaranteeRequest, Refusal};
 use slicewise_units::Duration;
 
-/// What one slice has reserved.
+/// Reservation of one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reservation {
     /// Its guarantee.

@@ -42,7 +42,7 @@ impl From<RedCurve> for RedCurveSpec {
     }
 }
 
-/// What selects the curve of a packet.
+/// Field that selects the curve of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WredKey {
     /// Its DSCP: 64 curves.
@@ -55,7 +55,7 @@ pub enum WredKey {
 /// WRED as written: curves that differ from the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WredSpec {
-    /// What selects the curve.
+    /// Field that selects the curve.
     pub key: WredKey,
     /// Curves set explicitly, by DSCP or precedence value.
     pub curves: Vec<(u8, RedCurveSpec)>,

@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) params: GuaranteedParams,
     /// The port and, if different, the rate that may be guaranteed: both must admit the guarantee.
     pub(super) links: Vec<AdmissionParams>,
-    /// What the test says to each class that asks for a guarantee, in the order in which they are resolved.
+    /// Answers of the test to the classes that ask for a guarantee, in the order in which they are resolved.
     answers: VecDeque<Result<GuaranteeParams, Refusal>>,
 }
 

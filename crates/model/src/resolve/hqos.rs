@@ -36,7 +36,7 @@ impl ClassResolver<'_> {
     }
 }
 
-/// What all queues hold together.
+/// Returns the limit of all queues together.
 pub(super) fn limit(params: &HqosParams) -> QueueLimitParams {
     QueueLimitParams::of_packets(u32::try_from(params.packets()).unwrap_or(u32::MAX))
 }
