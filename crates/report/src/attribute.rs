@@ -11,7 +11,7 @@ use slicewise_stats::words::{percent, time};
 pub(crate) struct AttributeText {
     /// "isolation", "reallocation", "scalability".
     pub(crate) key: &'static str,
-    /// What it is drawn as: an outcome's name, or "limit".
+    /// Sign to draw: an outcome's name, or "limit".
     pub(crate) sign: &'static str,
     /// "holds", "256 slices".
     pub(crate) word: String,
@@ -19,9 +19,9 @@ pub(crate) struct AttributeText {
     pub(crate) deciding: String,
     /// The whole reason, in a line.
     pub(crate) reason: String,
-    /// What was published, where it was.
+    /// Published verdict, where there is one.
     pub(crate) published: Option<String>,
-    /// Whether that is the same; `None` where there is nothing to compare.
+    /// True if ours is the same; `None` where there is nothing to compare.
     pub(crate) agrees: Option<bool>,
 }
 

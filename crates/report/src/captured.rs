@@ -1,4 +1,4 @@
-//! What runs measured from captures hold beside slices: flows, hops and how they were measured.
+//! Findings of runs measured from captures beside slices: flows, hops and how they were measured.
 
 use crate::populations::grouped;
 use slicewise_stats::flow::{
@@ -13,7 +13,7 @@ pub const FLOWS_SHOWN: usize = 50;
 /// Runs of which a report tells how they were captured; the others are in the results folder.
 pub const RUNS_SHOWN: usize = 50;
 
-/// What captures show of all runs, as far as a report shows it.
+/// Findings from captures of all runs, as far as a report shows them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CapturedFindings {
     /// Runs measured from captures, the first [`RUNS_SHOWN`].
@@ -42,7 +42,7 @@ pub struct CapturedRun {
 pub struct FlowFinding {
     /// Which run.
     pub run: RunKey,
-    /// What it sent and received.
+    /// Packets that it sent and received.
     pub flow: FlowRecord,
     /// Resolution of its delays, ns; 0 if unknown.
     pub resolution_ns: u64,
@@ -65,7 +65,7 @@ impl FlowFinding {
     }
 }
 
-/// Whether a run was measured from captures.
+/// Returns true if a run was measured from captures.
 pub(crate) fn is_captured(record: &RunRecord) -> bool {
     record.capture.is_some() || !record.flows.is_empty() || !record.hops.is_empty()
 }
@@ -135,8 +135,7 @@ pub(crate) fn vlans_text(vlans: &[u16]) -> String {
     vlans.join("/")
 }
 
-/// What whoever reads the figures of a captured run has to know, a sentence or two each; empty
-/// where all is well.
+/// Returns the warnings for readers of a captured run's figures, a sentence or two each; empty where all is well.
 #[must_use]
 pub fn warnings(capture: &CaptureRecord) -> Vec<String> {
     let lost = capture

@@ -57,7 +57,7 @@ fn delay_within() -> String {
     time(DELAY_WITHIN_NS as f64)
 }
 
-/// What the outcome was decided by.
+/// Describes the comparison that decided the outcome.
 fn decided_by(figure: &PredictedFigure) -> String {
     let tolerance = match figure.quantity.unit() {
         Unit::Ratio => points(figure.tolerance),

@@ -6,7 +6,7 @@ use slicewise_stats::description::{Basis, Expected, PublishedFigure};
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{percent, signed};
 
-/// Whether ours agrees, in words.
+/// Describes whether ours agrees.
 pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
     match outcome {
         PublishedOutcome::Agrees => "agrees",
@@ -16,7 +16,7 @@ pub(crate) const fn outcome_word(outcome: PublishedOutcome) -> &'static str {
     }
 }
 
-/// What it is drawn as.
+/// Returns the sign to draw.
 pub(crate) const fn outcome_sign(outcome: PublishedOutcome) -> &'static str {
     match outcome {
         PublishedOutcome::Agrees => "holds",
@@ -87,7 +87,7 @@ pub fn headline<'a>(figures: impl IntoIterator<Item = &'a PublishedComparison>) 
     })
 }
 
-/// What a figure is of: metric, slice, cells, and what it is relative to.
+/// Describes the subject of a figure: metric, slice, cells, and the reference of a relative figure.
 fn subject(figure: &PublishedFigure) -> String {
     let mut parts = vec![figure.metric.words()];
     if let Some(slice) = &figure.slice {
@@ -119,7 +119,7 @@ fn plural(what: &str) -> String {
     }
 }
 
-/// What was published, with what "about" is taken to mean.
+/// Describes the published value, with the tolerance that "about" is taken to mean.
 pub(crate) fn expected(figure: &PublishedFigure) -> String {
     let text_of = |value| quantity(figure, value);
     match figure.expected {

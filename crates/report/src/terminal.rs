@@ -23,7 +23,7 @@ use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, digits, percent, time};
 
-/// Whether outcomes are coloured.
+/// Colouring of outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
     /// By escape sequences of ANSI terminals.
@@ -58,8 +58,8 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16, colours: Colours)
     Some(coloured(&text(table), colours))
 }
 
-/// What "holds" means after a first look, whose repetitions exclude little; `None` where it was none, or nothing
-/// holds.
+/// Explains the meaning of "holds" after a first look, whose repetitions exclude little; `None` where it was none, or
+/// nothing holds.
 #[must_use]
 pub fn quick_note(study: &StudyDescription, verdicts: &VerdictTable) -> Option<String> {
     let holds = verdicts.policies.iter().any(|policy| {
@@ -302,8 +302,8 @@ pub(crate) fn coloured(text: &str, colours: Colours) -> String {
     })
 }
 
-/// What applications got: one row per policy, scenario and source. `None` where there is no application, or there are
-/// more rows than a summary has room for: the report shows them.
+/// Table of the results of applications: one row per policy, scenario and source. `None` where there is no application,
+/// or there are more rows than a summary has room for: the report shows them.
 #[must_use]
 pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
     const COLUMNS: [(&str, Quantity); 5] = [
@@ -375,7 +375,7 @@ pub fn published_table_text(
     Some(coloured(&text(table), colours))
 }
 
-/// What populations got: one row per policy and scenario, the largest delay of each population beside
+/// Table of the results of populations: one row per policy and scenario, the largest delay of each population beside
 /// its proved bound. `None` for a study without any.
 ///
 /// No line is wider than `width`, nor than 120.

@@ -118,7 +118,7 @@ fn times<T>(of: Option<DelayFigures>, time: fn(&DelayFigures) -> T) -> Option<T>
     of.filter(|of| of.samples > 0).as_ref().map(time)
 }
 
-/// What applications got in a run; the tables begin with the first run that has some.
+/// Writes the results of applications in a run; the tables begin with the first run that has some.
 pub(super) fn on_run(tables: &mut Tables, record: &RunRecord) -> Result<(), ReportError> {
     let mut phases = record.phases.iter();
     if record.applications.is_empty() && phases.all(|phase| phase.applications.is_empty()) {

@@ -115,7 +115,7 @@ columns! {
 }
 
 columns! {
-    /// What a population got. Times of the host are not in it: they are no results.
+    /// Results of a population. Times of the host are not among them: they are no results.
     Populations<'a> = "populations" (finding: &'a PopulationFinding) {
         policy: &str = &finding.policy,
         scenario: &str = &finding.scenario,

@@ -94,7 +94,7 @@ struct Mark<'a> {
 }
 
 impl Mark<'_> {
-    /// What an axis has room for.
+    /// Returns the values for which an axis needs room.
     fn values(&self) -> [f64; 3] {
         let low = self.estimate.interval.low.unwrap_or(0.0);
         [low, self.highest(), self.estimate.mean]

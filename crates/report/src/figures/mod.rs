@@ -266,7 +266,7 @@ fn count(number: usize) -> f64 {
 
 /// Markers along the line of a distribution.
 const MARKERS_ON_A_LINE: usize = 4;
-/// What names of figures of first connections over time begin with.
+/// Prefix of the names of figures of first connections over time.
 pub(crate) const APPLICATION_SERIES: &str = "application-series";
 const HEIGHT: u32 = 880;
 const TALL: u32 = 1400;
@@ -275,6 +275,6 @@ pub(crate) const SLICES_ON_PAGE: usize = 6;
 /// Larger figures are left to files.
 const MOST_BYTES_ON_PAGE: usize = 192 << 10;
 const INK: Rgb = (0, 0, 0);
-/// What is shaded that is not measured.
+/// Colour of parts that are not measured.
 const SHADE: Rgb = (0xC7, 0x7F, 0x00);
 const SHADE_OPACITY: f64 = 0.13;

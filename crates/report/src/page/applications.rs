@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::words::{count, percent};
 
-/// What the table of each kind shows: heads, and what stands below them.
+/// Columns of the table of each kind: heads, and the quantities below them.
 const COLUMNS: [(&str, Quantity); 16] = [
     ("Goodput", Quantity::Goodput),
     ("Sent again", Quantity::RetransmittedRatio),

@@ -23,7 +23,7 @@ pub(super) fn slices(findings: &Findings) -> Section {
     Section::new("slices", "Slices", body)
 }
 
-/// What each slice got, where there is one cell.
+/// Table of the figures of each slice, where there is one cell.
 fn slices_table(findings: &Findings) -> TextTable {
     let head = "Slice | Throughput | Loss | Delay: mean | median | 99 % | largest | PDV: 99 % | IPDV: 99 %";
     let cell = findings.main().summary.cells.first();

@@ -1,4 +1,4 @@
-//! What the page's script reads: `assets/page/*.js` knows fields by these names.
+//! Data for the page's script: `assets/page/*.js` knows fields by these names.
 
 use super::{beside, scale};
 use crate::curves::{Arrivals, BinnedRun, ByScenario, Curve};
@@ -30,9 +30,9 @@ object! {
         binned: &'a [BinnedRun] = &findings.curves.binned,
         arrivals: &'a [Arrivals] = &findings.curves.arrivals,
         drops: Vec<Drops<'a>> = drops(findings, &findings.curves.drops),
-        /// What impaired links lost: with link and slice for the class.
+        /// Losses on impaired links: with link and slice for the class.
         link_losses: Vec<Drops<'a>> = drops(findings, &findings.curves.link_losses),
-        /// What queues marked: with the slice for the class.
+        /// Marks of queues: with the slice for the class.
         marks: Vec<Drops<'a>> = drops(findings, &findings.curves.marks),
         populations: Option<Vec<scale::Population>> = scale::script(findings),
         beside: Option<beside::Beside<'a>> = beside::script(findings),
@@ -55,7 +55,7 @@ object! {
 }
 
 object! {
-    /// What policies and slices are drawn with, on any background; markers are outlines as SVG paths.
+    /// Signs of policies and slices, on any background; markers are outlines as SVG paths.
     Signs() {
         policies: &'static [&'static str] = &signs::POLICIES,
         slices: &'static [&'static str] = &signs::SLICES,
