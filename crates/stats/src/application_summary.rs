@@ -34,7 +34,7 @@ pub struct SliceApplications {
 }
 
 impl SliceApplications {
-    /// Those of one slice, which is served at a rate and has a share; `None` where there are none.
+    /// Returns the results of one slice, which is served at a rate and has a share; `None` where there are none.
     #[must_use]
     pub fn of(records: &[&ApplicationRecord], served: f64, share: f64) -> Option<Self> {
         let figure = |quantity: Quantity| quantity.of(records.iter().copied());
@@ -97,8 +97,7 @@ pub struct ApplicationSummary {
     pub failures: Vec<FailureCount>,
 }
 
-/// What the applications of a cell come to: each source, in the order of the first run, then slices with
-/// several of them.
+/// Summarises the applications of a cell: each source, in the order of the first run, then slices with several of them.
 pub(crate) fn summarise(runs: &[&[ApplicationRecord]], confidence: f64) -> Vec<ApplicationSummary> {
     let mut subjects: Vec<(Option<&str>, &str)> = Vec::new();
     for record in runs.iter().copied().flatten() {

@@ -1,4 +1,4 @@
-//! What a report and the verdicts need to know about a study, besides its records.
+//! Description of a study for a report and the verdicts, besides its records.
 //!
 //! Written once into the results folder (`study.json`), so that verdicts and report can be regenerated
 //! from the folder alone.
@@ -36,10 +36,10 @@ pub struct StudyDescription {
     pub seed: u64,
     /// Version of the program that ran it.
     pub program_version: String,
-    /// What executed the runs: the id of one of [`backend::BACK_ENDS`].
+    /// Back end that executed the runs: the id of one of [`backend::BACK_ENDS`].
     #[serde(default = "simulator")]
     pub backend: String,
-    /// What was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
+    /// Device that was tested, one line: "Cisco ISR 4221 (model), licence 35 Mbit/s, ports 1 Gbit/s".
     pub dut: String,
     /// Assumptions of the device model that the published study does not state, for people.
     pub assumptions: Vec<String>,
@@ -50,7 +50,7 @@ pub struct StudyDescription {
     /// Nothing that happens by chance now and then can happen in it: runs that are alike stay alike.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_without_chance: bool,
-    /// What the slices share.
+    /// Capacity that the slices share.
     pub capacity: Capacity,
     /// Slices in order.
     pub slices: Vec<SliceDescription>,
@@ -68,13 +68,13 @@ pub struct StudyDescription {
 }
 
 impl StudyDescription {
-    /// Whether a device on this machine was tested, not that of the study.
+    /// Returns true if a device on this machine was tested, not the study's own.
     #[must_use]
     pub fn is_on_testbed(&self) -> bool {
         self.is_of(BackendKind::Testbed)
     }
 
-    /// What executed the runs; `None` for a back end that this version does not know.
+    /// Returns the back end that executed the runs; `None` for one that this version does not know.
     #[must_use]
     pub fn backend_info(&self) -> Option<BackendInfo> {
         backend::named(&self.backend)
@@ -98,7 +98,7 @@ impl StudyDescription {
         self.slices.iter().position(|s| s.name == name)
     }
 
-    /// Whether the runs came about in this way.
+    /// Returns true if the runs came about in this way.
     #[must_use]
     pub fn is_of(&self, kind: BackendKind) -> bool {
         self.backend_info().is_some_and(|info| info.kind == kind)
@@ -247,7 +247,7 @@ impl SliceLimit {
 pub struct Scalability {
     /// Most slices that can be distinguished.
     pub slices: SliceLimit,
-    /// What limits it: "2 priority levels (256 classes)".
+    /// Limiting resource: "2 priority levels (256 classes)".
     pub limited_by: String,
     /// Where the limit is stated.
     pub source: String,
@@ -340,7 +340,7 @@ impl Default for Margins {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedFigure {
-    /// What the publication states, briefly.
+    /// Claim of the publication, briefly.
     pub claim: String,
     /// Where it states it.
     pub source: String,
@@ -426,7 +426,7 @@ pub struct Cell {
     pub scenario: Option<String>,
 }
 
-/// What a publication states of a figure.
+/// Value of a figure in a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expected {

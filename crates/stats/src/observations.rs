@@ -50,11 +50,11 @@ pub struct SliceObservation {
     pub delay_growth: Option<DelayGrowth>,
     /// The run is long enough for a steady state of the slice to be told, and it has none, as all slices together have none.
     pub is_unsettled: bool,
-    /// What it offers depends on what it gets: a TCP flow was seen in the slice, or it was held back.
+    /// True if its offered traffic depends on what it gets: a TCP flow was seen in the slice, or it was held back.
     pub reacts: bool,
     /// Paused hosts did not send all that was due.
     pub is_held_back: bool,
-    /// What its applications got; `None` where it has none.
+    /// Results of its applications; `None` where it has none.
     pub applications: Option<SliceApplications>,
     /// The percentile of the completion time of flows that an objective names, ns; that of the source that has the
     /// largest.
@@ -85,7 +85,7 @@ pub struct RunObservation {
     pub transient: Transient,
     /// In the order of the study.
     pub slices: Vec<SliceObservation>,
-    /// What sources with an application got, without series.
+    /// Results of sources with an application, without series.
     pub applications: Vec<ApplicationRecord>,
     /// Lengths of queues.
     pub queues: Vec<QueueRecord>,
@@ -150,7 +150,7 @@ pub enum RecordError {
         scenario: String,
         /// Repetition.
         repetition: u32,
-        /// What is wrong.
+        /// Description of the problem.
         problem: &'static str,
     },
 }
@@ -258,7 +258,7 @@ impl Observations {
             .flat_map(BTreeMap::values)
     }
 
-    /// Whether the runs of a cell are copies of one: with nothing random in it, another run would be the same.
+    /// Returns true if the runs of a cell are copies of one: with nothing random in it, another run would be the same.
     fn is_deterministic(&self, policy: usize, scenario: usize) -> bool {
         let mut runs = self.cell(policy, scenario);
         let Some(mut copy) = runs.next().cloned() else {
@@ -380,7 +380,7 @@ fn observe(
     }
 }
 
-/// Whether a slice never settles in a run that is long enough to tell.
+/// Returns true if a slice never settles in a run that is long enough to tell.
 fn is_unsettled(record: &RunRecord, slice: &SliceRecord, cycle: Duration) -> bool {
     let (bytes, bin) = (
         &slice.series.received_bytes,
@@ -391,7 +391,7 @@ fn is_unsettled(record: &RunRecord, slice: &SliceRecord, cycle: Duration) -> boo
         && !mser::find_transient(bytes, bin, cycle).steady_state_reached
 }
 
-/// What a long run says of the time after it: of packets lost, and of packets lost or late.
+/// Projects a long run to the time after it: the packets lost, and the packets lost or late.
 fn projected(
     study: &StudyDescription,
     record: &RunRecord,
@@ -416,7 +416,7 @@ fn projected(
     })
 }
 
-/// What the applications of a slice got that is served at this rate.
+/// Returns the results of the applications of a slice that is served at this rate.
 fn applications(
     record: &RunRecord,
     slice: &SliceDescription,

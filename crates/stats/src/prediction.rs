@@ -103,7 +103,7 @@ pub struct PredictedFigure {
     pub slice: String,
     /// Traffic offered to the simulator.
     pub traffic: OfferedTraffic,
-    /// What is compared; its unit is that of every number here.
+    /// Quantity that is compared; its unit is that of every number here.
     pub quantity: Quantity,
     /// Begin of the span that both sides are compared over, ns: the later end of their transients; of packets as sent the latest of all
     /// pairs. `None` where each is compared after its own.

@@ -413,7 +413,7 @@ impl Metric {
     }
 }
 
-/// What a value is of: a slice by place and name, or a queue by name; all slices together with neither.
+/// Subject of a value: a slice by place and name, or a queue by name; all slices together with neither.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Subject<'a> {
     pub slice: Option<(usize, &'a str)>,

@@ -50,8 +50,8 @@ pub struct RunRecord {
     pub transient: Transient,
     /// One record per slice, in the order of the study.
     pub slices: Vec<SliceRecord>,
-    /// What the sources with an application got over the whole run, in the order of the scenario: the transients of two runs that are compared
-    /// may differ.
+    /// Results of the sources with an application over the whole run, in the order of the scenario: the transients of
+    /// two runs that are compared may differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationRecord>,
     /// All slices together, after the transient.

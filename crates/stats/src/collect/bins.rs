@@ -67,7 +67,7 @@ impl Cursor {
         segment: 0,
     };
 
-    /// Whether this is the bin that holds `at`.
+    /// Returns true if this is the bin that holds `at`.
     #[inline]
     pub fn holds(&self, grid: &Grid, at: Instant) -> bool {
         // Wrapping: a point before the bin gives a huge number, and so another bin as well.
@@ -91,7 +91,7 @@ impl Cursor {
     }
 }
 
-/// What happened to one slice in one bin.
+/// Counters of one slice in one bin.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bin {
     pub sent_bytes: u64,
@@ -137,7 +137,7 @@ impl Bin {
         loss_burst_frames: 0,
     };
 
-    /// Whether nothing happened in this bin.
+    /// Returns true if nothing happened in this bin.
     pub fn is_empty(&self) -> bool {
         let counts = [
             self.sent_frames,

@@ -190,7 +190,7 @@ fn delay_from(collector: &RunCollector, state: &SliceState) -> Vec<DelayFrom> {
     medians
 }
 
-/// Whether frames of a slice may be late in any phase.
+/// Returns true if frames of a slice may be late in any phase.
 fn has_limit(collector: &RunCollector, slice: usize) -> bool {
     let mut phases = collector.phases.iter();
     phases.any(|phase| phase.delays.get(slice).is_some_and(Option::is_some))

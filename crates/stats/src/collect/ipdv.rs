@@ -100,7 +100,7 @@ impl Received {
     }
 }
 
-/// What the packets received before say about one that its flow did not send right after the one received before.
+/// Order of a packet that its flow did not send right after the one received before, by the packets received before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrival {
     /// Number of packets that its flow sent between it and the newest one received before; `None` for a reordered

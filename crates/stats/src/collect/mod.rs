@@ -128,11 +128,11 @@ pub struct RunCollector {
     /// Of a run whose length is not known.
     growth: Option<Growth>,
     phases: Vec<MeasuredPhase>,
-    /// Whether medians from each segment on are kept.
+    /// True if medians from each segment on are kept.
     keeps_medians: bool,
 }
 
-/// What is collected of one slice.
+/// State of the collection for one slice.
 #[derive(Debug, Clone)]
 struct SliceState {
     /// One per bin, and one for everything after the end of the run.
@@ -158,7 +158,7 @@ struct SliceState {
     delay_limit_ns: u64,
 }
 
-/// What a [`RunCollector`] has allocated for its histograms: another can [use it](RunCollector::with_memory).
+/// Memory that a [`RunCollector`] has allocated for its histograms: another can [use it](RunCollector::with_memory).
 #[derive(Debug)]
 pub struct CollectorMemory(SegmentPages);
 

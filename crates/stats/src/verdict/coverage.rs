@@ -73,7 +73,7 @@ impl Shape {
     }
 }
 
-/// What is decided of so many runs, and of so many of them beyond the limit.
+/// Decisions by the number of runs, and by how many of them are beyond the limit.
 struct Decisions(Vec<Vec<Outcome>>);
 
 impl Decisions {
@@ -115,7 +115,7 @@ fn errors(mut decide: impl FnMut(&mut Draws) -> Outcome) -> [f64; 2] {
     })
 }
 
-/// Whether an increase of the loss ratio of 0.1 points by this factor is beyond the margin.
+/// Returns true if an increase of the loss ratio of 0.1 points by this factor is beyond the margin.
 fn is_beyond(value: f64) -> bool {
     let margins = Margins::default();
     let pair = PairOfValues {
@@ -204,7 +204,8 @@ fn decisions_take_as_many_runs_as_the_table_says() {
     insta::assert_snapshot!(table.join(", "), @"0: 34, 0.01: 53, 0.03: 131, 0.05: 379, 0.2: 85, 0.5: 8, 1: 2");
 }
 
-/// Whether an objective of loss ever holds while runs are added up to 256, of `draw` packets lost in each of `sent`.
+/// Returns true if an objective of loss ever holds while runs are added up to 256, of `draw` packets lost in each of
+/// `sent`.
 fn ever_holds(allowed: f64, sent: u64, mut draw: impl FnMut() -> u64) -> bool {
     let none = RunCount::none(&Margins::default());
     let mut runs = Vec::new();

@@ -225,8 +225,8 @@ impl<'a> Comparing<'a> {
         Ok(pairs)
     }
 
-    /// What is compared of a slice's applications. How long transfers take follows from what the slice got beyond its
-    /// share, too, where the reference left it some.
+    /// Returns the indicators that are compared for a slice's applications. How long transfers take depends on what the
+    /// slice got beyond its share, too, where the reference left it some.
     fn of_applications(
         &mut self,
         pairs: &[Pair<'_>],
@@ -279,7 +279,7 @@ impl<'a> Comparing<'a> {
     }
 }
 
-/// Whether a slice has applications in all of these runs.
+/// Returns true if a slice has applications in all of these runs.
 pub(super) fn has_applications<'a>(
     mut runs: impl Iterator<Item = &'a RunObservation>,
     slice: usize,
@@ -294,7 +294,7 @@ fn is_settled(run: &RunObservation, slice: usize) -> bool {
         .is_some_and(|slice| !slice.is_unsettled)
 }
 
-/// What figures of a run are over.
+/// Span of a run that figures cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Span {
     /// After the transient.
@@ -312,7 +312,7 @@ impl Span {
     }
 }
 
-/// Whether a slice sends anything in a span of a run.
+/// Returns true if a slice sends anything in a span of a run.
 pub(super) fn sends(run: &RunObservation, slice: usize, span: Span) -> bool {
     (run.slices.get(slice)).is_some_and(|slice| span.of(slice).sent_frames > 0)
 }
@@ -407,7 +407,7 @@ impl PairOfValues {
         }
     }
 
-    /// Whether it is worse by more than the margin of this repetition.
+    /// Returns true if it is worse by more than the margin of this repetition.
     fn is_beyond(&self, indicator: Quantity, margins: &Margins) -> bool {
         let (scale, margin) = margin(indicator, self.reference, margins);
         let worsening = self.worsening(indicator, scale);

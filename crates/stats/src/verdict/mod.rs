@@ -57,7 +57,7 @@ pub struct PolicyVerdict {
     pub scalability: ScalabilityVerdict,
     /// Published verdicts on this policy.
     pub published: Option<PublishedVerdict>,
-    /// Whether our verdicts agree with the published ones.
+    /// Agreement of our verdicts with the published ones.
     pub agrees: Agreement,
     /// Other policies of the configuration that packets pass, and that these verdicts leave out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct PolicyVerdict {
     pub not_run: bool,
 }
 
-/// Whether a verdict agrees with the published one; `None` if nothing was published or decided.
+/// Agreement of verdicts with the published ones; `None` if nothing was published or decided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agreement {
@@ -99,8 +99,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What tests come to of which one that is broken breaks all, and one that is undecided leaves all
-    /// undecided; `NotTested` where there are none.
+    /// Combines tests of which one that is broken breaks all, and one that is undecided leaves all undecided;
+    /// `NotTested` where there are none.
     fn of_all(outcomes: impl Iterator<Item = Self>) -> Self {
         outcomes.fold(Self::NotTested, |all, one| match (all, one) {
             (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
@@ -142,7 +142,7 @@ pub struct DecidedBy {
     pub scenario: Option<String>,
     /// Slice, or slices.
     pub slice: String,
-    /// What was compared; `None` for reallocation.
+    /// Indicator that was compared; `None` for reallocation.
     pub indicator: Option<Quantity>,
     /// Mean of the indicator in the reference scenario, in its own unit; for reallocation, the rate that guaranteed
     /// slices left over, bit/s.
@@ -156,7 +156,8 @@ pub struct DecidedBy {
     pub worst: Option<f64>,
     /// Unit of `statistic`, `worst` and `margin`.
     pub scale: Scale,
-    /// What each run was held against; where the larger of two margins applies, that at the mean of the reference.
+    /// Margin that each run was compared with; where the larger of two margins applies, that at the mean of the
+    /// reference.
     pub margin: f64,
     /// The runs, and those beyond the margin.
     pub runs: RunCount,

@@ -16,7 +16,7 @@ use crate::projection::Projection;
 use crate::quantity::Unit;
 use serde::{Deserialize, Serialize};
 
-/// Whether slices with objectives meet them.
+/// Verdict on slices with objectives: whether they meet them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectivesVerdict {
@@ -59,7 +59,7 @@ pub enum ObjectiveIndicator {
 }
 
 impl ObjectiveIndicator {
-    /// Whether more of it is better.
+    /// Returns true if more of it is better.
     #[must_use]
     pub const fn is_at_least(self) -> bool {
         matches!(
@@ -93,17 +93,17 @@ impl ObjectiveIndicator {
         }
     }
 
-    /// Whether it is a rate, which a slice gets no more of than it asks for.
+    /// Returns true if it is a rate, of which a slice gets no more than it asks for.
     const fn is_rate(self) -> bool {
         matches!(self.unit(), Unit::Rate)
     }
 
-    /// Whether it needs the clocks of both ends.
+    /// Returns true if it needs the clocks of both ends.
     pub(super) const fn is_delay(self) -> bool {
         matches!(self, Self::Delay(_) | Self::DelayVariation(_))
     }
 
-    /// Whether it is of applications instead of packets.
+    /// Returns true if it applies to applications instead of packets.
     const fn is_of_applications(self) -> bool {
         matches!(
             self,
@@ -111,7 +111,7 @@ impl ObjectiveIndicator {
         )
     }
 
-    /// Whether an application is of the kind that has it.
+    /// Returns true if an application is of the kind that has it.
     const fn is_had_by(self, application: &ApplicationRecord) -> bool {
         match self {
             Self::CompletionTime(_) => application.flows.is_some(),
@@ -133,7 +133,7 @@ pub struct ObjectiveTest {
     pub indicator: ObjectiveIndicator,
     /// The objective, in the unit of the indicator.
     pub limit: f64,
-    /// What it was held against: `limit`, but for the rate of a slice that hardly sends or asks for as much.
+    /// Limit that it was compared with: `limit`, except for the rate of a slice that hardly sends or asks for as much.
     pub held_against: f64,
     /// Where that is less than `limit`: the rate that the slice sends or asks for, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +211,7 @@ struct Sending<'a> {
     sample: SampleKind,
     index: usize,
     slice: &'a SliceDescription,
-    /// What it sends, of each run, bit/s.
+    /// Rate that it sends in each run, bit/s.
     offered: Vec<f64>,
 }
 
@@ -246,13 +246,14 @@ impl<'a> Sending<'a> {
         self.slices().filter_map(|slice| slice.applications)
     }
 
-    /// Whether it sends more than its share, on average over runs.
+    /// Returns true if it sends more than its share, on average over runs.
     fn exceeds_share(&self, margin: f64) -> bool {
         let mean = self.offered.iter().sum::<f64>() / self.offered.len().max(1) as f64;
         mean > self.slice.share_bits_per_second as f64 * (1.0 + margin)
     }
 
-    /// Whether completion times are known for good, as all flows of the slice have ended: a steady state would say no more.
+    /// Returns true if completion times are final, as all flows of the slice have ended: a steady state would say no
+    /// more.
     fn has_completed(&self, run: &RunObservation, indicator: ObjectiveIndicator) -> bool {
         let own = (run.applications.iter()).filter(|source| source.slice == self.slice.name);
         let mut flows = own.filter_map(|source| source.flows.as_ref());
@@ -450,7 +451,8 @@ impl Judging<'_> {
 }
 
 impl Sending<'_> {
-    /// What the slice asks for in each run, bit/s, where an objective is lowered to that; `None` where it is not.
+    /// Returns the rate that the slice asks for in each run, bit/s, where an objective is lowered to that; `None` where
+    /// it is not.
     fn demand(&self, indicator: ObjectiveIndicator) -> Option<Vec<Option<f64>>> {
         let wants_all = self.applications().any(|of| of.wants_all);
         let is_held_back = self.slices().any(|slice| slice.is_held_back);
@@ -496,7 +498,7 @@ struct RunResult {
     value: f64,
     /// The objective, lowered to what the slice sends or asks for in this run.
     held_against: f64,
-    /// What could be at best.
+    /// Best possible value.
     best: f64,
     is_beyond: bool,
     is_steady: bool,
@@ -600,7 +602,8 @@ impl Objective {
 }
 
 impl SliceObservation {
-    /// Whether more packets are late or lost than an objective of delay allows, in whole packets; `None` where that is not known.
+    /// Returns true if more packets are late or lost than an objective of delay allows, in whole packets; `None` where
+    /// that is not known.
     fn is_beyond(&self, indicator: ObjectiveIndicator) -> Option<bool> {
         let ObjectiveIndicator::Delay(at) = indicator else {
             return None;

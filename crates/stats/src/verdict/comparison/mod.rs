@@ -22,7 +22,7 @@ use std::fmt;
 /// One of two results.
 #[derive(Debug, Clone, Copy)]
 pub struct Results<'a> {
-    /// What was run.
+    /// Study that was run.
     pub study: &'a StudyDescription,
     /// The scalars of its runs.
     pub observations: &'a Observations,
@@ -41,13 +41,13 @@ pub struct ResultsComparison {
     pub verdicts: Vec<VerdictChange>,
     /// Published figures with another outcome.
     pub published: Vec<PublishedChange>,
-    /// What only A has.
+    /// Parts that only A has.
     pub only_in_a: Vec<Place>,
-    /// What only B has.
+    /// Parts that only B has.
     pub only_in_b: Vec<Place>,
 }
 
-/// What became of a figure, or of a verdict.
+/// Change of a figure, or of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -116,7 +116,7 @@ pub struct VerdictChange {
 /// A published figure beside A and beside B.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PublishedChange {
-    /// What the publication states.
+    /// Claim of the publication.
     pub claim: String,
     /// In A.
     pub a: PublishedOutcome,
@@ -278,7 +278,7 @@ impl<'a> Comparing<'a> {
         (a, b, false)
     }
 
-    /// What the runs of a cell are in both.
+    /// Returns the kind of sample that the runs of a cell are in both.
     fn sample(&self, policies: (usize, usize), scenarios: (usize, usize)) -> SampleKind {
         let (a, b) = (self.a, self.b);
         let of_a = a.observations.sample(a.study, policies.0, scenarios.0);

@@ -63,7 +63,7 @@ impl IsolationVerdict {
         parts.join("; ")
     }
 
-    /// What decided it.
+    /// Describes the test that decided it.
     #[must_use]
     pub fn deciding(&self) -> String {
         let text = match self.decided_by() {
@@ -143,7 +143,7 @@ impl RunCount {
         format!(" in {} of {runs}{scenario}{copies}", self.within())
     }
 
-    /// What that shows of all runs: " (95 %: in at least 91 %)"; nothing of copies of one run.
+    /// Describes what the runs show of all runs: " (95 %: in at least 91 %)"; nothing of copies of one run.
     fn shown(self, outcome: Outcome) -> String {
         let (claim, share) = match outcome {
             _ if self.sample != SampleKind::Sample => return String::new(),
@@ -158,7 +158,7 @@ impl RunCount {
         )
     }
 
-    /// What would decide it: "; about 40 repetitions would decide".
+    /// Describes what would decide it: "; about 40 repetitions would decide".
     fn decides(self, needed: Option<u32>) -> String {
         match needed {
             _ if self.unsettled > 0 => format!(
@@ -288,7 +288,7 @@ impl ReallocationVerdict {
 }
 
 impl ScalabilityVerdict {
-    /// What limits the number of slices, in one line.
+    /// Names the limit of the number of slices, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
         let limit = self.limit.to_string();

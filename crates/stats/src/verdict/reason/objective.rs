@@ -1,4 +1,4 @@
-//! What an objective comes to, in words.
+//! Result of an objective, in words.
 
 use super::still_growing;
 use crate::objective::Percentile;
@@ -97,7 +97,7 @@ impl ObjectiveTest {
         format!("{run}{}{lost}", self.worst_value())
     }
 
-    /// That of the worst run in its unit: "5.2 ms", "∞".
+    /// Returns the value of the worst run in its unit: "5.2 ms", "∞".
     #[must_use]
     pub fn worst_value(&self) -> String {
         self.worst.map_or_else(
