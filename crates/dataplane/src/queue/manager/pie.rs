@@ -168,7 +168,6 @@ mod tests {
     use proptest::prelude::*;
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use slicewise_model::queue::PieSpec;
     use slicewise_model::{
         Colour, FlowsParams, Manager, PriorityLevels, QueueLimitParams, QueueParams, Separation,
     };
