@@ -1,8 +1,8 @@
 //! A queue in order of arrival, with a limit and a manager that decides when frames arrive.
 
 use super::list::{FrameList, Position};
-use super::manager::{Backlog, Candidate, Decision, Manager};
 use super::pool::{FramePool, QueuedFrame};
+use super::queue_manager::{Backlog, Candidate, Decision, Manager};
 use super::tail_drop::TailDrop;
 use crate::frame::DropReason;
 use rand_core::Rng;

@@ -14,8 +14,8 @@ mod fattest;
 mod protected;
 mod state;
 
-use super::manager::{Backlog, Candidate, Decision, Manager};
 use super::pool::{FLOW_BITS, FramePool, QueuedFrame};
+use super::queue_manager::{Backlog, Candidate, Decision, Manager};
 use crate::frame::DropReason;
 use fattest::Fattest;
 pub(crate) use protected::ProtectedBacklog;

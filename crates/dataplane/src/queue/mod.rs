@@ -5,8 +5,8 @@ mod fifo;
 mod flow_hash;
 mod flow_queue;
 mod list;
-mod manager;
 mod pool;
+mod queue_manager;
 pub mod red;
 pub mod tail_drop;
 
@@ -16,6 +16,6 @@ pub use flow_queue::FlowQueue;
 pub(crate) use flow_queue::ProtectedBacklog;
 pub use list::FrameList;
 pub(crate) use list::Position;
-pub use manager::{Candidate, Decision};
 pub(crate) use pool::NIL;
 pub use pool::{FLOW_BITS, FramePool, QueuedFrame};
+pub use queue_manager::{Candidate, Decision};

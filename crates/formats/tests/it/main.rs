@@ -18,3 +18,4 @@ mod tc_export;
 mod tc_filter;
 mod tc_kernel;
 mod tc_properties;
+mod tc_refusals;

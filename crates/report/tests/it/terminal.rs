@@ -172,8 +172,11 @@ fn shows_each_verdict_with_its_number_and_the_published_one() {
                                34 of 34 runs             34 runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      unjudged                  not tested                not tested               2 slices           –
-                               no basis for a verdict    no unused capacity       256 classes in a
-                                                                                  policy
+                               no slice states an        no unused capacity       256 classes in a
+                               objective, and there is                            policy
+                               no guaranteed slice, no
+                               reference scenario, or
+                               no other scenario
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
 }
@@ -235,8 +238,13 @@ fn leaves_out_what_was_published_where_nothing_was_and_breaks_no_word() {
                           of 34 runs
     ────────────────────────────────────────────────────────────────────────────────
      unjudged             not tested          not tested          2 slices
-                          no basis for a      no unused           256 classes in a
-                          verdict             capacity            policy
+                          no slice states     no unused           256 classes in a
+                          an objective, and   capacity            policy
+                          there is no
+                          guaranteed slice,
+                          no reference
+                          scenario, or no
+                          other scenario
     ────────────────────────────────────────────────────────────────────────────────
     ");
 }

@@ -44,6 +44,7 @@ fn every_shipped_study_is_correct() {
     assert_eq!(
         names,
         [
+            "dpdk-hqos-round-trips (12 cases)",
             "dpdk-hqos (12 cases)",
             "million-slices",
             "p4-tins-100m (2 cases)",
@@ -58,6 +59,7 @@ fn every_shipped_study_is_correct() {
             "shape-peak",
             "tcp-and-slices",
             "tcp-in-both-slices",
+            "tcp-linux-simulated (2 cases)",
             "tcp-linux",
             "two-hops",
             "upgrade",
