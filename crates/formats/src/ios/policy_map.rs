@@ -245,7 +245,7 @@ const DECIDING: [(&[&str], &str); 6] = [
 pub(super) fn required(command: &str, error: TextError) -> TextError {
     let is_command = |name: &&str| command.eq_ignore_ascii_case(name);
     let mut deciding = DECIDING.iter();
-    match deciding.find(|(commands, _)| commands.iter().any(|name| is_command(&name))) {
+    match deciding.find(|(commands, _)| commands.iter().any(&is_command)) {
         Some((_, instead)) if error.is_unmodelled => TextError {
             is_unmodelled: false,
             help: error.help.or_else(|| Some((*instead).to_owned())),

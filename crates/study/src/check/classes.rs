@@ -302,7 +302,7 @@ impl Checker<'_> {
                 slices,
             )
         });
-        let queue = class.value.own_queue.resolve(class, &mut self.problems);
+        let queue = class.value.own_queue.resolve(class, self.problems);
         Some(ClassSpec {
             name: name.clone(),
             matches: matches?,

@@ -82,7 +82,7 @@ impl Checker<'_> {
                 are_whole = false;
                 continue;
             }
-            let Some(own) = queue.value.own_queue.resolve(queue, &mut self.problems) else {
+            let Some(own) = queue.value.own_queue.resolve(queue, self.problems) else {
                 are_whole = false;
                 continue;
             };
