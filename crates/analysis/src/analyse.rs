@@ -51,7 +51,7 @@ pub fn analyse(
         _ => None,
     };
     let had_sink = first_sink.is_some();
-    let mut pass = run_pass(params, watch, Again::default(), first_sink)?;
+    let mut pass = run_pass(params, watch, SecondPass::default(), first_sink)?;
     let clocks = &pass.clocks;
     let correction = clocks
         .estimate()
@@ -59,19 +59,19 @@ pub fn analyse(
     // What was sent behind the damage of the receiving capture is unknown, not lost.
     let is_damaged = pass.facts.received.incomplete().next().is_some();
     let last_sent_ns = is_damaged.then_some(pass.recorded.last_arrival.sent_ns);
-    let again = Again {
+    let second = SecondPass {
         correction,
         last_sent_ns: last_sent_ns.filter(|ns| *ns > 0),
     };
-    if again.last_sent_ns.is_some() {
+    if second.last_sent_ns.is_some() {
         refuse_pipes(
             params,
             "the receiving capture is damaged: finding what it still covers requires a separate pass",
         )?;
     }
     let sink = sink.filter(|_| !had_sink);
-    if sink.is_some() || again != Again::default() {
-        pass = run_pass(params, watch, again, sink)?;
+    if sink.is_some() || second != SecondPass::default() {
+        pass = run_pass(params, watch, second, sink)?;
     }
     if pass.facts.counts.matched == 0 {
         return Err(AnalysisError::Nothing(describe::no_match(&pass.facts)));
@@ -88,7 +88,7 @@ pub fn analyse(
 
 /// Results of the first pass over the captures that the second pass needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Again {
+struct SecondPass {
     /// How the clocks differ, where delays are corrected by that.
     correction: Option<ClockEstimate>,
     /// When the last packet was sent that belongs to the run, by the clock of the sending point.
@@ -109,7 +109,7 @@ struct PassResult {
 fn run_pass<'s>(
     params: &AnalysisParams,
     watch: &dyn Watch,
-    again: Again,
+    second: SecondPass,
     sink: Option<&'s mut (dyn PacketSink + 's)>,
 ) -> Result<PassResult, AnalysisError> {
     let pair = Pair::open(&params.sent, &params.received, params.innermost)?;
@@ -130,14 +130,14 @@ fn run_pass<'s>(
             (None, Some(mark)) => mark.start_ns,
             (None, None) => first.unwrap_or(0),
         };
-        if let Some(last_ns) = again.last_sent_ns {
+        if let Some(last_ns) = second.last_sent_ns {
             let (_, end) = only.get_or_insert((0, u64::MAX));
             *end = (*end).min(last_ns.saturating_add(1));
         }
         let axis = TimeAxis {
             start_ns,
             only,
-            received: match again.correction {
+            received: match second.correction {
                 Some(estimate) => ReceivedClock::Estimated(estimate),
                 None => ReceivedClock::Ahead(prefix.alignment_ns),
             },
@@ -159,7 +159,7 @@ fn run_pass<'s>(
         ways: sorted.ways,
         lost_back: sorted.lost_back,
         is_one_capture: sorted.is_one_capture,
-        clocks: sorted.clocks.corrected(again.correction),
+        clocks: sorted.clocks.corrected(second.correction),
         connections,
     })
 }

@@ -341,7 +341,7 @@ impl fmt::Display for ChangedFlows {
         write!(
             f,
             "{lost} packets of {sent} were seen only at the sender, and {unsent} of {received}, of \
-             about the same lengths and at the same time, only at the receiver. Probably {why}. Such \
+             similar lengths and at the same time, only at the receiver. Probably {why}. Such \
              packets cannot be matched, so loss is unknown. {instead}"
         )
     }

@@ -60,7 +60,7 @@ pub struct Jump {
 /// The smallest gap between two packets of a point that counts as a [`Jump`], ns.
 const JUMP_NS: u64 = 100_000_000;
 
-/// Which packet of a frame is measured: the outer or the inner one of a tunnel.
+/// Packet of a frame that is measured: the outer or the inner one of a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parse {
     /// The outer one, except in GTP-U.

@@ -176,7 +176,7 @@ fn numbers_of_tcp_that_a_firewall_draws_anew_are_refused_and_not_lost() {
     sent.extend(two_flows());
     there.extend(received(&two_flows()));
     let refused = pair(&sent, &there, 96).refused(2, &PAIR);
-    insta::assert_snapshot!(refused, @"error: 200 packets of TCP 192.0.2.1:40000 > 198.51.100.2:5201 were seen only at the sender, and 200 of the same flow, of about the same lengths and at the same time, only at the receiver. Probably something on the way rewrites IP identifications, TCP sequence numbers, options or payload, as firewalls and proxies do. Such packets cannot be matched, so loss is unknown. Capture both ends on one side of that; or leave these packets out of both captures");
+    insta::assert_snapshot!(refused, @"error: 200 packets of TCP 192.0.2.1:40000 > 198.51.100.2:5201 were seen only at the sender, and 200 of the same flow, of similar lengths and at the same time, only at the receiver. Probably something on the way rewrites IP identifications, TCP sequence numbers, options or payload, as firewalls and proxies do. Such packets cannot be matched, so loss is unknown. Capture both ends on one side of that; or leave these packets out of both captures");
 }
 
 #[test]

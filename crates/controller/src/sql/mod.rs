@@ -14,7 +14,7 @@ pub(crate) use transaction::{Answer, Failed, Numbers, Tx, cut};
 
 use sqlx::any::AnyRow;
 
-/// Which SQL is spoken.
+/// SQL dialect of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite.

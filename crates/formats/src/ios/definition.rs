@@ -55,7 +55,7 @@ impl Source {
 pub(super) struct Reference {
     pub name: String,
     pub span: Span,
-    /// Which definition, once it is known.
+    /// Index of the definition, once it is known.
     pub index: Option<usize>,
 }
 

@@ -59,7 +59,7 @@ impl IosConfig {
         })
     }
 
-    /// Which policy map is meant.
+    /// Returns the index of the policy map of that name, or of the only one.
     fn choose(&self, name: Option<&str>) -> Result<usize, IosPolicyError> {
         let choice = |error| Err(IosPolicyError::Choice(error));
         if let Some(name) = name {
