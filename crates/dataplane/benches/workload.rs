@@ -11,7 +11,7 @@ use slicewise_wire::{Headers, IpVersion, TrafficClass};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-/// The mechanisms, by the names of their pages under `docs/mechanisms`.
+/// Mechanisms, each with a page or a section of one under `docs/mechanisms`.
 pub const MECHANISMS: [&str; 10] = [
     "fifo",
     "policer",
