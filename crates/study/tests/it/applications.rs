@@ -62,15 +62,7 @@ fn applications_start_at_drawn_moments_unless_a_study_says_otherwise() {
     assert_eq!(millis("start_spread: 0 s, application: bulk"), 0);
     assert_eq!(millis("start_spread: 2 s, application: bulk"), 2_000);
     let late = with_application("stop: 1 s, start_spread: 2 s, application: bulk");
-    assert_snapshot!(parse(&late).unwrap_err(), @"
-    error: the source may start 2 s after its earliest start at 0 ns, when it has stopped already, at 1 s
-      --> study.yaml:18:47
-       |
-    18 |   app: {slice: rest, stop: 1 s, start_spread: 2 s, application: bulk}
-       |                                               ^^^
-       |
-       = help: set `start_spread` to at most 1 s
-    ");
+    assert_snapshot!(parse(&late).unwrap_err(), @"study.yaml:18:47 `2 s`: the source may start 2 s after its earliest start at 0 ns, when it has stopped already, at 1 s; help: set `start_spread` to at most 1 s");
 }
 
 #[test]
@@ -252,15 +244,7 @@ fn applications_go_on_through_changes_and_cannot_change() {
     let study = parse(&text).unwrap();
     assert_eq!(study.phases.len(), 2);
     let changed = text.replace("steady: {rate: 20 %}", "app: {application: {flows: 2}}");
-    assert_snapshot!(parse(&changed).unwrap_err(), @"
-    error: source `app` is an application: applications go on through every change, and cannot change
-      --> study.yaml:38:17
-       |
-    38 |     later: {at: 2 s, sources: {app: {application: {flows: 2}}}}
-       |                 ^^^
-       |
-       = help: give it another `start` or `stop`, or put what differs into a scenario of its own
-    ");
+    assert_snapshot!(parse(&changed).unwrap_err(), @"study.yaml:38:17 `2 s`: source `app` is an application: applications go on through every change, and cannot change; help: give it another `start` or `stop`, or put what differs into a scenario of its own");
 }
 
 #[test]

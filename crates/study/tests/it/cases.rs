@@ -1,13 +1,13 @@
 //! Studies that share settings, in one file.
 
-use crate::support::{STUDY, files};
+use crate::support::{STUDY, files, told};
 use insta::assert_snapshot;
 use slicewise_study::{Study, StudyFile};
 
 /// The study of the other tests, with cases.
 fn with(cases: &str) -> Result<StudyFile, String> {
     let text = format!("{STUDY}{cases}");
-    StudyFile::parse(&text, "study.yaml", &files()).map_err(|mistakes| mistakes.to_string())
+    StudyFile::parse(&text, "study.yaml", &files()).map_err(|mistakes| told(&mistakes))
 }
 
 fn cases(cases: &str) -> Vec<Study> {
@@ -82,94 +82,26 @@ fn a_case_is_found_by_its_name() {
 
 #[test]
 fn a_mistake_says_in_which_case_it_is() {
-    assert_snapshot!(refused("cases:\n  a: {dut: {port_rate: 20 MB}}\n  b: {duraton: 2 s}\n"), @r"
-    error: `MB` is not a unit of a rate: did you mean `MB/s`? (in case `a`)
-      --> study.yaml:35:24
-       |
-    35 |   a: {dut: {port_rate: 20 MB}}
-       |                        ^^^^^
-
-    error: `duraton` is not a setting here (in case `b`)
-      --> study.yaml:36:7
-       |
-    36 |   b: {duraton: 2 s}
-       |       ^^^^^^^
-       |
-       = help: did you mean `duration`?
+    assert_snapshot!(refused("cases:\n  a: {dut: {port_rate: 20 MB}}\n  b: {duraton: 2 s}\n"), @"
+    study.yaml:35:24 `20 MB`: `MB` is not a unit of a rate: did you mean `MB/s`? (in case `a`)
+    study.yaml:36:7 `duraton`: `duraton` is not a setting here (in case `b`); help: did you mean `duration`?
     ");
-    assert_snapshot!(refused("cases:\n  a: {policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 200 Mbit/s}]}}}\n"), @r"
-    error: class `gold`, minimum: guarantees 200 Mbit/s, more than the available 10 Mbit/s (in case `a`)
-      --> study.yaml:35:74
-       |
-    35 |   a: {policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 200 Mbit/s}]}}}
-       |                                                                          ^^^^^^^^^^
-    ");
+    assert_snapshot!(refused("cases:\n  a: {policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 200 Mbit/s}]}}}\n"), @"study.yaml:35:74 `200 Mbit/s`: class `gold`, minimum: guarantees 200 Mbit/s, more than the available 10 Mbit/s (in case `a`)");
 }
 
 #[test]
 fn what_is_no_case_is_refused_where_it_stands() {
-    assert_snapshot!(refused("cases: {}\n"), @r"
-    error: a file has from 1 to 256 cases, and not 0
-      --> study.yaml:34:1
-       |
-    34 | cases: {}
-       | ^^^^^
+    assert_snapshot!(refused("cases: {}\n"), @"study.yaml:34:1 `cases`: a file has from 1 to 256 cases, and not 0");
+    assert_snapshot!(refused("cases: {one: {}, One: {}}\n"), @"study.yaml:34:18 `One`: `One` and `one` differ in case only: a file system may take them for one");
+    assert_snapshot!(refused("cases: [a]\n"), @"study.yaml:34:1 `cases`: `cases` holds settings by the name of the case, for example `c1: {title: ...}`");
+    assert_snapshot!(refused("cases:\n  a: x\n  b: {name: c, extends: d.yaml, cases: {}}\n"), @"
+    study.yaml:35:3 `a`: case `a` holds settings, as a study does
+    study.yaml:36:7 `name`: `name` is said of the whole file, not of a case
+    study.yaml:36:16 `extends`: `extends` is said of the whole file, not of a case
+    study.yaml:36:33 `cases`: `cases` is said of the whole file, not of a case
     ");
-    assert_snapshot!(refused("cases: {one: {}, One: {}}\n"), @r"
-    error: `One` and `one` differ in case only: a file system may take them for one
-      --> study.yaml:34:18
-       |
-    34 | cases: {one: {}, One: {}}
-       |                  ^^^
-    ");
-    assert_snapshot!(refused("cases: [a]\n"), @r"
-    error: `cases` holds settings by the name of the case, for example `c1: {title: ...}`
-      --> study.yaml:34:1
-       |
-    34 | cases: [a]
-       | ^^^^^
-    ");
-    assert_snapshot!(refused("cases:\n  a: x\n  b: {name: c, extends: d.yaml, cases: {}}\n"), @r"
-    error: case `a` holds settings, as a study does
-      --> study.yaml:35:3
-       |
-    35 |   a: x
-       |   ^
-
-    error: `name` is said of the whole file, not of a case
-      --> study.yaml:36:7
-       |
-    36 |   b: {name: c, extends: d.yaml, cases: {}}
-       |       ^^^^
-
-    error: `extends` is said of the whole file, not of a case
-      --> study.yaml:36:16
-       |
-    36 |   b: {name: c, extends: d.yaml, cases: {}}
-       |                ^^^^^^^
-
-    error: `cases` is said of the whole file, not of a case
-      --> study.yaml:36:33
-       |
-    36 |   b: {name: c, extends: d.yaml, cases: {}}
-       |                                 ^^^^^
-    ");
-    assert_snapshot!(refused("cases:\n  a: {without: [policies.rooter]}\n"), @r"
-    error: `rooter` cannot be left out: it does not exist
-      --> study.yaml:35:17
-       |
-    35 |   a: {without: [policies.rooter]}
-       |                 ^^^^^^^^^^^^^^^
-       |
-       = help: did you mean `router`?
-    ");
-    assert_snapshot!(refused("cases:\n  a/b: {duration: 2 s}\n"), @r"
-    error: the name `small-a/b` has an invalid character: letters, digits, `.`, `_` and `-` are allowed (in case `a/b`)
-      --> study.yaml:35:3
-       |
-    35 |   a/b: {duration: 2 s}
-       |   ^^^
-    ");
+    assert_snapshot!(refused("cases:\n  a: {without: [policies.rooter]}\n"), @"study.yaml:35:17 `policies.rooter`: `rooter` cannot be left out: it does not exist; help: did you mean `router`?");
+    assert_snapshot!(refused("cases:\n  a/b: {duration: 2 s}\n"), @"study.yaml:35:3 `a/b`: the name `small-a/b` has an invalid character: letters, digits, `.`, `_` and `-` are allowed (in case `a/b`)");
 }
 
 #[test]

@@ -86,26 +86,10 @@ fn a_drift_is_in_parts_per_million_and_a_tenth_at_most() {
         mistakes("slices:", &hosts)
     };
     assert_snapshot!(["100", "-5 ppm", "1 ms", "10.001 %"].map(refused).join("\n"), @"
-    error: `100` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
-     --> study.yaml:6:22
-      |
-    6 | hosts: {clock_drift: 100}
-      |                      ^^^
-    error: `-5 ppm` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
-     --> study.yaml:6:22
-      |
-    6 | hosts: {clock_drift: -5 ppm}
-      |                      ^^^^^^
-    error: `1 ms` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
-     --> study.yaml:6:22
-      |
-    6 | hosts: {clock_drift: 1 ms}
-      |                      ^^^^
-    error: a clock drift may be at most 10 %
-     --> study.yaml:6:22
-      |
-    6 | hosts: {clock_drift: 10.001 %}
-      |                      ^^^^^^^^
+    study.yaml:6:22 `100`: `100` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
+    study.yaml:6:22 `-5 ppm`: `-5 ppm` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
+    study.yaml:6:22 `1 ms`: `1 ms` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
+    study.yaml:6:22 `10.001 %`: a clock drift may be at most 10 %
     ");
 }
 

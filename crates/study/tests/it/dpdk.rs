@@ -1,6 +1,6 @@
 //! Policies given as a profile of DPDK's scheduler, and the device `qos_sched`.
 
-use crate::support::parse;
+use crate::support::{parse, told};
 use insta::assert_snapshot;
 use slicewise_study::{
     DutModel, MemoryFiles, QosSchedBursts, QosSchedParams, QosSchedRings, Study,
@@ -33,7 +33,7 @@ fn with(changes: &[(&str, &str)], profile: &str) -> Result<Study, String> {
         text = text.replacen(old, new, 1);
     }
     let files = MemoryFiles::new().with("profile.cfg", profile);
-    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| told(&mistakes))
 }
 
 fn threads(dut: &str) -> Result<QosSchedParams, String> {
@@ -58,21 +58,9 @@ fn a_policy_is_what_a_profile_makes() {
 #[test]
 fn a_mistake_in_a_profile_is_told_at_its_place() {
     let profile = PROFILE.replace("pipe 16-30 = 1", "pipe 15-30 = 1");
-    assert_snapshot!(with(&[], &profile).unwrap_err(), @"
-    error: pipe 15 is in `pipe 0-15` (line 10) already: expected each pipe in one range
-      --> profile.cfg:11:1
-       |
-    11 | pipe 15-30 = 1
-       | ^^^^^^^^^^
-    ");
+    assert_snapshot!(with(&[], &profile).unwrap_err(), @"profile.cfg:11:1 `pipe 15-30`: pipe 15 is in `pipe 0-15` (line 10) already: expected each pipe in one range");
     let profile = PROFILE.replace("tb rate = 16800000", "tb rate = 168000000");
-    assert_snapshot!(with(&[], &profile).unwrap_err(), @"
-    error: `tb rate` is 168000000 byte/s: must be 1 to 125000000, the rate of the port (1 Gbit/s, which the link or its device has, and not the profile)
-      --> profile.cfg:33:11
-       |
-    33 | tb rate = 168000000
-       |           ^^^^^^^^^
-    ");
+    assert_snapshot!(with(&[], &profile).unwrap_err(), @"profile.cfg:33:11 `168000000`: `tb rate` is 168000000 byte/s: must be 1 to 125000000, the rate of the port (1 Gbit/s, which the link or its device has, and not the profile)");
     let block = PROFILE
         .replace("[red]", "")
         .replace("wrr weights = 1 2", "wrr wieghts = 1 2");
@@ -81,55 +69,23 @@ fn a_mistake_in_a_profile_is_told_at_its_place() {
         block.replace('\n', "\n      ")
     );
     assert_snapshot!(with(&[("profile: {dpdk: profile.cfg}", &block)], "").unwrap_err(), @"
-    error: `[pipe profile 1]` has no `tc 12 wrr weights`: expected `tc 12 wrr weights = …` below it
-      --> study.yaml:66:8
-       |
-    66 |       [pipe profile 1]
-       |        ^^^^^^^^^^^^^^
-
-    error: `tc 12 wrr wieghts` is not read here: expected `tb rate`, `tb size`, `tc 12 oversubscription weight`, `tc 12 wrr weights`, `tc 0 rate` to `tc 12 rate`
-      --> study.yaml:84:7
-       |
-    84 |       tc 12 wrr wieghts = 1 2 4 8
-       |       ^^^^^^^^^^^^^^^^^
-       |
-       = help: did you mean `tc 12 wrr weights`?
+    study.yaml:66:8 `pipe profile 1`: `[pipe profile 1]` has no `tc 12 wrr weights`: expected `tc 12 wrr weights = …` below it
+    study.yaml:84:7 `tc 12 wrr wieghts`: `tc 12 wrr wieghts` is not read here: expected `tb rate`, `tb size`, `tc 12 oversubscription weight`, `tc 12 wrr weights`, `tc 0 rate` to `tc 12 rate`; help: did you mean `tc 12 wrr weights`?
     ");
 }
 
 #[test]
 fn a_slice_whose_packets_fall_on_no_pipe_is_refused() {
     let fewer = PROFILE.replace("pipe 16-30 = 1\n", "");
-    assert_snapshot!(with(&[], &fewer).unwrap_err(), @"
-    error: packets of slice `second` fall on pipe 20 of subport 0, which has no profile in policy `profile`
-     --> study.yaml:6:3
-      |
-    6 |   second: {match: {vlan: 0, inner_vlan: 20}, share: 50 %, headers: {vlan: 0, inner_vlan: 20}}
-      |   ^^^^^^
-      |
-      = help: give the pipe a profile, or the slice another `inner_vlan`
-    ");
+    assert_snapshot!(with(&[], &fewer).unwrap_err(), @"study.yaml:6:3 `second`: packets of slice `second` fall on pipe 20 of subport 0, which has no profile in policy `profile`; help: give the pipe a profile, or the slice another `inner_vlan`");
     let untagged = (
         "share: 50 %, headers: {vlan: 0, inner_vlan: 3}",
         "share: 50 %, headers: {vlan: 0}",
     );
     let matched = ("match: {vlan: 0, inner_vlan: 3}", "match: {vlan: 0}");
     assert_snapshot!(with(&[untagged, matched], PROFILE).unwrap_err(), @"
-    error: packets of slice `first` have no two VLAN tags, which choose the pipe in policy `profile`
-     --> study.yaml:5:3
-      |
-    5 |   first: {match: {vlan: 0}, share: 50 %, headers: {vlan: 0}}
-      |   ^^^^^
-      |
-      = help: the outer tag is the subport and the inner one the pipe: set `vlan` and `inner_vlan`
-
-    error: the packets of source `second` belong to slice `first`, which stands before `second` and matches them too
-     --> study.yaml:9:19
-      |
-    9 |   second: {slice: second, pattern: cbr, rate: 10 %, payload: 1000 B}
-      |                   ^^^^^^
-      |
-      = help: narrow the `match` of `first`, or write `second` before it
+    study.yaml:5:3 `first`: packets of slice `first` have no two VLAN tags, which choose the pipe in policy `profile`; help: the outer tag is the subport and the inner one the pipe: set `vlan` and `inner_vlan`
+    study.yaml:9:19 `second`: the packets of source `second` belong to slice `first`, which stands before `second` and matches them too; help: narrow the `match` of `first`, or write `second` before it
     ");
 }
 
@@ -242,62 +198,15 @@ fn descriptors_of_the_receiving_interface_have_no_effect_which_is_said() {
 #[test]
 fn settings_of_threads_that_cannot_be_are_refused() {
     let refused = |dut| threads(dut).unwrap_err();
-    assert_snapshot!(refused("dut: {model: qos_sched, burst: 0}"), @"
-    error: there must be at least one
-     --> study.yaml:3:32
-      |
-    3 | dut: {model: qos_sched, burst: 0}
-      |                                ^
-    ");
-    assert_snapshot!(refused("dut: {model: qos_sched, burst: {dequeue: 70000}}"), @"
-    error: a burst is at most 65535 packets
-     --> study.yaml:3:42
-      |
-    3 | dut: {model: qos_sched, burst: {dequeue: 70000}}
-      |                                          ^^^^^
-    ");
-    assert_snapshot!(refused("dut: {model: qos_sched, ring: {software: 1000}}"), @"
-    error: a ring of DPDK has a power of two of entries: 1000 is none
-     --> study.yaml:3:42
-      |
-    3 | dut: {model: qos_sched, ring: {software: 1000}}
-      |                                          ^^^^
-    ");
-    assert_snapshot!(refused("dut: {model: qos_sched, burst: 64, ring: {software: 64}}"), @"
-    error: the worker would wait forever: a burst of 64 packets, and a ring of 64 entries holds 63
-     --> study.yaml:3:32
-      |
-    3 | dut: {model: qos_sched, burst: 64, ring: {software: 64}}
-      |                                ^^
-      |
-      = help: lower `burst.dequeue`, or give a larger `ring.software`
-    ");
+    assert_snapshot!(refused("dut: {model: qos_sched, burst: 0}"), @"study.yaml:3:32 `0`: there must be at least one");
+    assert_snapshot!(refused("dut: {model: qos_sched, burst: {dequeue: 70000}}"), @"study.yaml:3:42 `70000`: a burst is at most 65535 packets");
+    assert_snapshot!(refused("dut: {model: qos_sched, ring: {software: 1000}}"), @"study.yaml:3:42 `1000`: a ring of DPDK has a power of two of entries: 1000 is none");
+    assert_snapshot!(refused("dut: {model: qos_sched, burst: 64, ring: {software: 64}}"), @"study.yaml:3:32 `64`: the worker would wait forever: a burst of 64 packets, and a ring of 64 entries holds 63; help: lower `burst.dequeue`, or give a larger `ring.software`");
     assert_snapshot!(refused("dut: {model: port, burst: 64, drain: 1 ms}"), @"
-    error: `burst` is of the model `qos_sched` alone
-     --> study.yaml:3:27
-      |
-    3 | dut: {model: port, burst: 64, drain: 1 ms}
-      |                           ^^
-      |
-      = help: leave it out, or use the model `qos_sched`
-
-    error: `drain` is of the model `qos_sched` alone
-     --> study.yaml:3:38
-      |
-    3 | dut: {model: port, burst: 64, drain: 1 ms}
-      |                                      ^^^^
-      |
-      = help: leave it out, or use the model `qos_sched`
+    study.yaml:3:27 `64`: `burst` is of the model `qos_sched` alone; help: leave it out, or use the model `qos_sched`
+    study.yaml:3:38 `1 ms`: `drain` is of the model `qos_sched` alone; help: leave it out, or use the model `qos_sched`
     ");
-    assert_snapshot!(refused("dut: {model: qos_sched, queues: 8}"), @"
-    error: `queues` is of the model `switch` alone
-     --> study.yaml:3:33
-      |
-    3 | dut: {model: qos_sched, queues: 8}
-      |                                 ^
-      |
-      = help: leave it out, or use the model `switch`
-    ");
+    assert_snapshot!(refused("dut: {model: qos_sched, queues: 8}"), @"study.yaml:3:33 `8`: `queues` is of the model `switch` alone; help: leave it out, or use the model `switch`");
 }
 
 #[test]
@@ -351,42 +260,10 @@ fn a_device_that_a_policy_cannot_be_on_is_refused() {
         )
         .unwrap_err()
     };
-    assert_snapshot!(refused("dut: {model: qos_sched}", "{model: switch}"), @"
-    error: a policy can be on a `port`, a `gateway` or a `qos_sched`
-      --> study.yaml:13:38
-       |
-    13 |   profile: {none: true, dut: {model: switch}}
-       |                                      ^^^^^^
-       |
-       = help: leave `dut` of the policy out, or make two studies of it
-    ");
-    assert_snapshot!(refused("dut: {model: switch}", "{model: port}"), @"
-    error: policies on devices of their own need a `dut` that is a `port`, `gateway` or `qos_sched`
-      --> study.yaml:13:38
-       |
-    13 |   profile: {none: true, dut: {model: port}}
-       |                                      ^^^^
-       |
-       = help: leave `dut` of the policy out, or make two studies of it
-    ");
-    assert_snapshot!(refused("dut: {model: qos_sched}", "{model: port, burst: 8}"), @"
-    error: `burst` is of the model `qos_sched` alone
-      --> study.yaml:13:51
-       |
-    13 |   profile: {none: true, dut: {model: port, burst: 8}}
-       |                                                   ^
-       |
-       = help: leave it out, or use the model `qos_sched`
-    ");
-    assert_snapshot!(refused("dut: {model: qos_sched}", "{burst: {dequeue: 8191, transmit: 9000}, ring: {software: 4096}}"), @"
-    error: the worker would wait forever: a burst of 8191 packets, and a ring of 4096 entries holds 4095
-      --> study.yaml:13:31
-       |
-    13 |   profile: {none: true, dut: {burst: {dequeue: 8191, transmit: 9000}, ring: {software: 4096}}}
-       |                               ^^^^^
-       |
-       = help: lower `burst.dequeue`, or give a larger `ring.software`
-    ");
+    assert_snapshot!(refused("dut: {model: qos_sched}", "{model: switch}"), @"study.yaml:13:38 `switch`: a policy can be on a `port`, a `gateway` or a `qos_sched`; help: leave `dut` of the policy out, or make two studies of it");
+    assert_snapshot!(refused("dut: {model: switch}", "{model: port}"), @"study.yaml:13:38 `port`: policies on devices of their own need a `dut` that is a `port`, `gateway` or `qos_sched`; help: leave `dut` of the policy out, or make two studies of it");
+    assert_snapshot!(refused("dut: {model: qos_sched}", "{model: port, burst: 8}"), @"study.yaml:13:51 `8`: `burst` is of the model `qos_sched` alone; help: leave it out, or use the model `qos_sched`");
+    assert_snapshot!(refused("dut: {model: qos_sched}", "{burst: {dequeue: 8191, transmit: 9000}, ring: {software: 4096}}"), @"study.yaml:13:31 `burst`: the worker would wait forever: a burst of 8191 packets, and a ring of 4096 entries holds 4095; help: lower `burst.dequeue`, or give a larger `ring.software`");
 }
 
 #[test]

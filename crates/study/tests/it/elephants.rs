@@ -77,132 +77,55 @@ fn every_setting_may_be_written() {
 
 #[test]
 fn the_queue_exists() {
-    assert_snapshot!(mistakes("queue: elephants", "queue: elefants"), @"
-    error: there is no queue `elefants` in this policy
-      --> study.yaml:33:28
-       |
-    33 |         elephants: {queue: elefants, rate: 3 Mbit/s, interval: 10 ms}
-       |                            ^^^^^^^^
-       |
-       = help: did you mean `elephants`?
-    ");
+    assert_snapshot!(mistakes("queue: elephants", "queue: elefants"), @"study.yaml:33:28 `elefants`: there is no queue `elefants` in this policy; help: did you mean `elephants`?");
 }
 
 #[test]
 fn it_is_another_than_that_of_the_class() {
-    assert_snapshot!(mistakes("queue: elephants", "queue: tcp"), @"
-    error: class `class-default`, elephants.queue: `tcp` is the queue of the class itself: name another
-      --> study.yaml:33:28
-       |
-    33 |         elephants: {queue: tcp, rate: 3 Mbit/s, interval: 10 ms}
-       |                            ^^^
-    ");
+    assert_snapshot!(mistakes("queue: elephants", "queue: tcp"), @"study.yaml:33:28 `tcp`: class `class-default`, elephants.queue: `tcp` is the queue of the class itself: name another");
 }
 
 #[test]
 fn the_class_waits_in_a_named_queue() {
-    assert_snapshot!(mistakes("        queue: tcp\n", ""), @"
-    error: class `class-default`, elephants: the class needs a named queue for its other flows: set `queue`
-      --> study.yaml:32:9
-       |
-    32 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 10 ms}
-       |         ^^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("        queue: tcp\n", ""), @"study.yaml:32:9 `elephants`: class `class-default`, elephants: the class needs a named queue for its other flows: set `queue`");
 }
 
 #[test]
 fn neither_queue_keeps_flows_apart() {
-    assert_snapshot!(mistakes("{name: elephants,", "{name: elephants, flow_queue: {},"), @"
-    error: class `class-default`, elephants: the queue `elephants` has a queue for each flow, so large flows cannot harm others there: remove either this or its `flow_queue`
-      --> study.yaml:33:9
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 10 ms}
-       |         ^^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("{name: elephants,", "{name: elephants, flow_queue: {},"), @"study.yaml:33:9 `elephants`: class `class-default`, elephants: the queue `elephants` has a queue for each flow, so large flows cannot harm others there: remove either this or its `flow_queue`");
 }
 
 #[test]
 fn a_flow_can_exceed_the_rate() {
-    assert_snapshot!(mistakes("rate: 3 Mbit/s", "rate: 30 Mbit/s"), @"
-    error: class `class-default`, elephants.rate: is 30 Mbit/s, above the 10 Mbit/s of the link: no flow sends as much
-      --> study.yaml:33:45
-       |
-    33 |         elephants: {queue: elephants, rate: 30 Mbit/s, interval: 10 ms}
-       |                                             ^^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("rate: 3 Mbit/s", "rate: 30 Mbit/s"), @"study.yaml:33:45 `30 Mbit/s`: class `class-default`, elephants.rate: is 30 Mbit/s, above the 10 Mbit/s of the link: no flow sends as much");
 }
 
 #[test]
 fn one_frame_does_not_make_an_elephant() {
-    assert_snapshot!(mistakes("interval: 10 ms", "interval: 1 ms"), @"
-    error: class `class-default`, elephants.interval: is 1 ms, in which 3 Mbit/s is 375 B: one frame would make a flow an elephant. At least 4.059 ms is needed
-      --> study.yaml:33:65
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 1 ms}
-       |                                                                 ^^^^
-    ");
+    assert_snapshot!(mistakes("interval: 10 ms", "interval: 1 ms"), @"study.yaml:33:65 `1 ms`: class `class-default`, elephants.interval: is 1 ms, in which 3 Mbit/s is 375 B: one frame would make a flow an elephant. At least 4.059 ms is needed");
 }
 
 #[test]
 fn counts_are_exact_enough() {
-    assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, flows: 3"), @"
-    error: class `class-default`, elephants.flows: is 3, so a count may be too large by 10 Mbit/s / 3, which is more than the rate of 3 Mbit/s: at least 4 are needed
-      --> study.yaml:33:79
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 10 ms, flows: 3}
-       |                                                                               ^
-    ");
+    assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, flows: 3"), @"study.yaml:33:79 `3`: class `class-default`, elephants.flows: is 3, so a count may be too large by 10 Mbit/s / 3, which is more than the rate of 3 Mbit/s: at least 4 are needed");
 }
 
 #[test]
 fn numbers_are_in_their_range() {
-    assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, times: 0"), @"
-    error: class `class-default`, elephants.times: is 0: must be 1 to 1000
-      --> study.yaml:33:79
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 10 ms, times: 0}
-       |                                                                               ^
-    ");
-    assert_snapshot!(mistakes("interval: 10 ms", "interval: 2 h"), @"
-    error: class `class-default`, elephants.interval: is 7200 s: at most 3600 s
-      --> study.yaml:33:65
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 2 h}
-       |                                                                 ^^^
-    ");
-    assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, flows: 2000000"), @"
-    error: class `class-default`, elephants.flows: is 2000000: must be 1 to 1048576
-      --> study.yaml:33:79
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, interval: 10 ms, flows: 2000000}
-       |                                                                               ^^^^^^^
-    ");
+    assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, times: 0"), @"study.yaml:33:79 `0`: class `class-default`, elephants.times: is 0: must be 1 to 1000");
+    assert_snapshot!(mistakes("interval: 10 ms", "interval: 2 h"), @"study.yaml:33:65 `2 h`: class `class-default`, elephants.interval: is 7200 s: at most 3600 s");
+    assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, flows: 2000000"), @"study.yaml:33:79 `2000000`: class `class-default`, elephants.flows: is 2000000: must be 1 to 1048576");
 }
 
 #[test]
 fn the_detector_is_one_of_two() {
-    assert_snapshot!(mistakes("interval: 10 ms", "detector: heavy-hitters"), @"
-    error: `heavy-hitters` is not a way to find elephants: did you mean `heavy_hitters`?
-      --> study.yaml:33:65
-       |
-    33 |         elephants: {queue: elephants, rate: 3 Mbit/s, detector: heavy-hitters}
-       |                                                                 ^^^^^^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("interval: 10 ms", "detector: heavy-hitters"), @"study.yaml:33:65 `heavy-hitters`: `heavy-hitters` is not a way to find elephants: did you mean `heavy_hitters`?");
 }
 
 #[test]
 fn queue_and_rate_are_required() {
     assert_snapshot!(mistakes("queue: elephants, rate: 3 Mbit/s, ", ""), @"
-    error: `queue` is missing
-      --> study.yaml:33:9
-       |
-    33 |         elephants: {interval: 10 ms}
-       |         ^^^^^^^^^
-
-    error: `rate` is missing
-      --> study.yaml:33:9
-       |
-    33 |         elephants: {interval: 10 ms}
-       |         ^^^^^^^^^
+    study.yaml:33:9 `elephants`: `queue` is missing
+    study.yaml:33:9 `elephants`: `rate` is missing
     ");
 }

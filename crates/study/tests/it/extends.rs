@@ -1,6 +1,6 @@
 //! One study file on top of another.
 
-use crate::support::{self, STUDY};
+use crate::support::{self, STUDY, told};
 use slicewise_study::{MemoryFiles, Study};
 use slicewise_units::BitRate;
 
@@ -9,7 +9,7 @@ fn files() -> MemoryFiles {
 }
 
 fn parse(text: &str) -> Result<Study, String> {
-    Study::parse(text, "study.yaml", &files()).map_err(|mistakes| mistakes.to_string())
+    Study::parse(text, "study.yaml", &files()).map_err(|mistakes| told(&mistakes))
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
@@ -68,15 +68,7 @@ fn what_is_not_wanted_is_left_out() {
 #[test]
 fn leaving_out_what_is_not_there_is_a_mistake() {
     let text = "extends: {file: base.yaml, without: [policies.routr]}\n";
-    insta::assert_snapshot!(parse(text).unwrap_err(), @"
-    error: `routr` cannot be left out: it does not exist
-     --> study.yaml:1:38
-      |
-    1 | extends: {file: base.yaml, without: [policies.routr]}
-      |                                      ^^^^^^^^^^^^^^
-      |
-      = help: did you mean `router`?
-    ");
+    insta::assert_snapshot!(parse(text).unwrap_err(), @"study.yaml:1:38 `policies.routr`: `routr` cannot be left out: it does not exist; help: did you mean `router`?");
 }
 
 #[test]
@@ -95,24 +87,12 @@ fn a_mistake_in_the_other_file_is_told_there() {
 
 #[test]
 fn the_other_file_must_be_there() {
-    insta::assert_snapshot!(parse("extends: bsae.yaml\n").unwrap_err(), @"
-    error: cannot read `bsae.yaml`: no such file
-     --> study.yaml:1:10
-      |
-    1 | extends: bsae.yaml
-      |          ^^^^^^^^^
-    ");
+    insta::assert_snapshot!(parse("extends: bsae.yaml\n").unwrap_err(), @"study.yaml:1:10 `bsae.yaml`: cannot read `bsae.yaml`: no such file");
 }
 
 #[test]
 fn a_file_does_not_extend_itself() {
-    insta::assert_snapshot!(parse("extends: study.yaml\n").unwrap_err(), @"
-    error: `study.yaml` cannot be extended here: it extends this file in turn, or more than 8 files extend one another
-     --> study.yaml:1:10
-      |
-    1 | extends: study.yaml
-      |          ^^^^^^^^^^
-    ");
+    insta::assert_snapshot!(parse("extends: study.yaml\n").unwrap_err(), @"study.yaml:1:10 `study.yaml`: `study.yaml` cannot be extended here: it extends this file in turn, or more than 8 files extend one another");
 }
 
 #[test]

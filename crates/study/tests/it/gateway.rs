@@ -1,5 +1,6 @@
 //! Configurations of gateways: what is understood, and how mistakes are reported.
 
+use crate::support::told;
 use proptest::prelude::*;
 use slicewise_study::{GatewayConfig, GatewayPacketIo, MemoryFiles};
 use slicewise_units::{BitRate, Layer};
@@ -19,7 +20,7 @@ policy:
 
 fn parse(text: &str) -> Result<GatewayConfig, String> {
     GatewayConfig::parse(text, "gateway.yaml", &MemoryFiles::default())
-        .map_err(|wrong| wrong.render(false))
+        .map_err(|mistakes| told(&mistakes))
 }
 
 fn classes_of(config: &GatewayConfig, direction: usize) -> Vec<&str> {
@@ -78,25 +79,9 @@ fn mistakes_are_told_at_their_places() {
         .replace("slice: critical", "slice: critcal")
         .replace("35 Mbit/s", "35 Mbps");
     insta::assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: a gateway forwards between two interfaces, but both are the same
-     --> gateway.yaml:1:1
-      |
-    1 | interfaces: [left, left]
-      | ^^^^^^^^^^
-
-    error: `Mbps` is not a unit of a rate: did you mean `Mbit/s`?
-     --> gateway.yaml:2:7
-      |
-    2 | link: 35 Mbps
-      |       ^^^^^^^
-
-    error: there is no slice `critcal`
-     --> gateway.yaml:9:14
-      |
-    9 |       slice: critcal
-      |              ^^^^^^^
-      |
-      = help: did you mean `critical`?
+    gateway.yaml:1:1 `interfaces`: a gateway forwards between two interfaces, but both are the same
+    gateway.yaml:2:7 `35 Mbps`: `Mbps` is not a unit of a rate: did you mean `Mbit/s`?
+    gateway.yaml:9:14 `critcal`: there is no slice `critcal`; help: did you mean `critical`?
     ");
 }
 
@@ -107,31 +92,10 @@ fn what_is_missing_or_not_for_a_gateway_is_told() {
     insta::assert_snapshot!(
         parse(text).unwrap_err(),
         @"
-    error: `link` is missing
-     --> gateway.yaml:1:1
-      |
-    1 | interfaces: [left, a/b]
-      | ^
-
-    error: `a/b` is not an interface name: Linux allows 1 to 15 letters, digits and punctuation marks except `/` and `:`
-     --> gateway.yaml:1:20
-      |
-    1 | interfaces: [left, a/b]
-      |                    ^^^
-
-    error: `duration` is not a setting here
-     --> gateway.yaml:2:1
-      |
-    2 | duration: 1 s
-      | ^^^^^^^^
-      |
-      = help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `network_control`, `packet_io`, `memory`, `metrics_port`, `controller`
-
-    error: `published` is for policies of a study
-     --> gateway.yaml:5:3
-      |
-    5 |   published: {isolation: yes, reallocation: yes, scalability: 2}
-      |   ^^^^^^^^^
+    gateway.yaml:1:1 `i`: `link` is missing
+    gateway.yaml:1:20 `a/b`: `a/b` is not an interface name: Linux allows 1 to 15 letters, digits and punctuation marks except `/` and `:`
+    gateway.yaml:2:1 `duration`: `duration` is not a setting here; help: known are `interfaces`, `link`, `policy`, `backward`, `slices`, `network_control`, `packet_io`, `memory`, `metrics_port`, `controller`
+    gateway.yaml:5:3 `published`: `published` is for policies of a study
     "
     );
 }
@@ -153,18 +117,9 @@ fn a_guarantee_that_states_no_delay_gets_one_that_fits_and_the_check_says_which(
         parse(&(text + &order.map(class).concat())).unwrap()
     };
     let forward = config(["first", "other"]);
-    insta::assert_snapshot!(forward.warnings.render(false), @"
-    warning: class `first`: delay of 134.3 ms (none is stated: the smallest that fits, instead of the default of 97.42 ms)
-     --> gateway.yaml:3:1
-      |
-    3 | policy:
-      | ^^^^^^
-
-    warning: class `other`: delay of 43.37 ms (none is stated: the smallest that fits, instead of the default of 17.23 ms)
-     --> gateway.yaml:3:1
-      |
-    3 | policy:
-      | ^^^^^^
+    insta::assert_snapshot!(told(&forward.warnings), @"
+    gateway.yaml:3:1 `policy`: warning: class `first`: delay of 134.3 ms (none is stated: the smallest that fits, instead of the default of 97.42 ms)
+    gateway.yaml:3:1 `policy`: warning: class `other`: delay of 43.37 ms (none is stated: the smallest that fits, instead of the default of 17.23 ms)
     ");
     let delays = |config: &GatewayConfig| {
         let classes = config.directions[0].policy.classes.iter();
@@ -188,13 +143,7 @@ fn a_guarantee_that_cannot_be_kept_is_told() {
         "guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}",
     );
     let text = text.replace("  classes:", "  discipline: guaranteed\n  classes:");
-    insta::assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: class `critical`, guarantee: guarantees 34 Mbit/s (L2), in small frames 47.6 Mbit/s (L1), but only 35 Mbit/s (L1) of the link is free: write `counts: L1` for all guarantees of the link
-      --> gateway.yaml:11:7
-       |
-    11 |       guarantee: {rate: 34 Mbit/s, burst: 60 kB, delay: 1 ms}
-       |       ^^^^^^^^^
-    ");
+    insta::assert_snapshot!(parse(&text).unwrap_err(), @"gateway.yaml:11:7 `guarantee`: class `critical`, guarantee: guarantees 34 Mbit/s (L2), in small frames 47.6 Mbit/s (L1), but only 35 Mbit/s (L1) of the link is free: write `counts: L1` for all guarantees of the link");
 }
 
 #[test]
@@ -205,7 +154,7 @@ fn a_whole_configuration_of_a_router_is_taken_with_a_warning() {
          fair-queue\n    interface GigabitEthernet0\n     service-policy output UPLINK\n"
     );
     let config = parse(&text).unwrap();
-    let warnings = config.warnings.render(false);
+    let warnings = told(&config.warnings);
     assert!(
         warnings.contains("skipped 2 lines: hostname, interface"),
         "{warnings}"
@@ -304,31 +253,12 @@ fn slices_may_come_from_a_controller() {
 #[test]
 fn what_is_wrong_with_a_controller_is_told() {
     let wrong = |from: &str, to: &str| parse(&CONTROLLED.replace(from, to)).unwrap_err();
-    insta::assert_snapshot!(wrong("http://", "ftp://") + &wrong("uplink", "Up link"), @"
-error: `ftp://127.0.0.1:9650` is not the address of a controller: expected for example `http://127.0.0.1:9650`
- --> gateway.yaml:5:8
-  |
-5 |   url: ftp://127.0.0.1:9650
-  |        ^^^^^^^^^^^^^^^^^^^^error: `Up link` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
- --> gateway.yaml:7:9
-  |
-7 |   link: Up link
-  |         ^^^^^^^
-");
-    insta::assert_snapshot!(wrong("  state: slices.state\n", ""), @"
-error: `state` is missing
- --> gateway.yaml:4:1
-  |
-4 | controller:
-  | ^^^^^^^^^^
-");
-    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", "{none: true}"), @"
-error: slices of a controller need `discipline: guaranteed` in the policy of both directions
- --> gateway.yaml:4:1
-  |
-4 | controller:
-  | ^^^^^^^^^^
-");
+    insta::assert_snapshot!(wrong("http://", "ftp://") + "\n" + &wrong("uplink", "Up link"), @"
+    gateway.yaml:5:8 `ftp://127.0.0.1:9650`: `ftp://127.0.0.1:9650` is not the address of a controller: expected for example `http://127.0.0.1:9650`
+    gateway.yaml:7:9 `Up link`: `Up link` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
+    ");
+    insta::assert_snapshot!(wrong("  state: slices.state\n", ""), @"gateway.yaml:4:1 `controller`: `state` is missing");
+    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", "{none: true}"), @"gateway.yaml:4:1 `controller`: slices of a controller need `discipline: guaranteed` in the policy of both directions");
 }
 
 #[test]
@@ -363,61 +293,23 @@ fn names_at_a_controller_are_told_apart_from_those_of_controllers() {
         .replace("edge-1", "Edge 1")
         .replace("uplink", "\"\"");
     insta::assert_snapshot!(parse(&text).unwrap_err(), @r#"
-    error: `Edge 1` is no name that a gateway can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
-     --> gateway.yaml:6:9
-      |
-    6 |   name: Edge 1
-      |         ^^^^^^
-
-    error: `` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
-     --> gateway.yaml:7:9
-      |
-    7 |   link: ""
-      |         ^^
+    gateway.yaml:6:9 `Edge 1`: `Edge 1` is no name that a gateway can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
+    gateway.yaml:7:9 `""`: `` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
     "#);
 }
 
 #[test]
 fn a_study_is_no_configuration_of_a_gateway() {
-    insta::assert_snapshot!(parse(crate::support::STUDY).unwrap_err(), @"
-    error: this is a study, not the configuration of a gateway, which has `interfaces`, `link` and `policy`
-     --> gateway.yaml:1:1
-      |
-    1 | name: small
-      | ^
-      |
-      = help: to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`
-    ");
+    insta::assert_snapshot!(parse(crate::support::STUDY).unwrap_err(), @"gateway.yaml:1:1 `n`: this is a study, not the configuration of a gateway, which has `interfaces`, `link` and `policy`; help: to forward with a policy of the study: `--study FILE --policy NAME --interfaces FROM TO`");
 }
 
 #[test]
 fn what_guarantees_have_in_common_belongs_under_guaranteed() {
     let common = "tenants: {a: 1}\nbuffer: 1 MB\n";
     insta::assert_snapshot!(parse(&format!("{GOOD}{common}")).unwrap_err(), @"
-    error: `tenants` is not a setting here
-      --> gateway.yaml:11:1
-       |
-    11 | tenants: {a: 1}
-       | ^^^^^^^
-       |
-       = help: write it in the policy: `policy: {guaranteed: {tenants: …}}`
-
-    error: `buffer` is not a setting here
-      --> gateway.yaml:12:1
-       |
-    12 | buffer: 1 MB
-       | ^^^^^^
-       |
-       = help: write it in the policy: `policy: {guaranteed: {buffer: …}}`
+    gateway.yaml:11:1 `tenants`: `tenants` is not a setting here; help: write it in the policy: `policy: {guaranteed: {tenants: …}}`
+    gateway.yaml:12:1 `buffer`: `buffer` is not a setting here; help: write it in the policy: `policy: {guaranteed: {buffer: …}}`
     ");
     let in_policy = GOOD.replace("policy:\n", "policy:\n  buffer: 1 MB\n");
-    insta::assert_snapshot!(parse(&in_policy).unwrap_err(), @"
-    error: `buffer` is not a setting here
-     --> gateway.yaml:7:3
-      |
-    7 |   buffer: 1 MB
-      |   ^^^^^^
-      |
-      = help: write it as `guaranteed: {buffer: …}`
-    ");
+    insta::assert_snapshot!(parse(&in_policy).unwrap_err(), @"gateway.yaml:7:3 `buffer`: `buffer` is not a setting here; help: write it as `guaranteed: {buffer: …}`");
 }

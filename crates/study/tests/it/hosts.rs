@@ -30,70 +30,26 @@ fn sources_of_two_hosts_send_more_together_than_one_link_carries() {
 #[test]
 fn what_a_host_sends_is_compared_with_its_own_link() {
     let refused = |steady, other| on(steady, other).unwrap_err();
-    assert_snapshot!(refused("", ""), @"
-    error: the sources of this scenario send up to 1.241 Gbit/s, more than the 1 Gbit/s of the link they send on
-      --> study.yaml:22:3
-       |
-    22 |   storm:
-       |   ^^^^^
-       |
-       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
-    ");
-    assert_snapshot!(refused(", host: a", ", host: a"), @"
-    error: the sources on host `a` send up to 1.241 Gbit/s, more than the 1 Gbit/s of the link they send on
-      --> study.yaml:22:3
-       |
-    22 |   storm:
-       |   ^^^^^
-       |
-       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
-    ");
+    assert_snapshot!(refused("", ""), @"study.yaml:22:3 `storm`: the sources of this scenario send up to 1.241 Gbit/s, more than the 1 Gbit/s of the link they send on; help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`");
+    assert_snapshot!(refused(", host: a", ", host: a"), @"study.yaml:22:3 `storm`: the sources on host `a` send up to 1.241 Gbit/s, more than the 1 Gbit/s of the link they send on; help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`");
     let three = STUDY.replace(
         "sources:\n  steady",
         "sources:\n  third: {slice: rest, pattern: cbr, rate: 10 Mbit/s, payload: 500 B, host: a}\n  steady",
     );
     let three = three.replace("rate: 20 Mbit/s", "rate: 2 Gbit/s");
-    assert_snapshot!(parse(&three).unwrap_err(), @"
-    error: the sources that name no `host` send up to 2.094 Gbit/s, more than the 1 Gbit/s of the link they send on
-      --> study.yaml:23:3
-       |
-    23 |   storm:
-       |   ^^^^^
-       |
-       = help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`
-    ");
+    assert_snapshot!(parse(&three).unwrap_err(), @"study.yaml:23:3 `storm`: the sources that name no `host` send up to 2.094 Gbit/s, more than the 1 Gbit/s of the link they send on; help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`");
 }
 
 #[test]
 fn a_host_has_a_name() {
-    assert_snapshot!(on(", host: \"a b\"", ", host: b").unwrap_err(), @r#"
-    error: the name `a b` has an invalid character: letters, digits, `.`, `_` and `-` are allowed
-      --> study.yaml:17:63
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 600 Mbit/s, host: "a b", payload: 1000 B}
-       |                                                               ^^^^^
-    "#);
-    assert_snapshot!(on(", host: \"\"", ", host: b").unwrap_err(), @r#"
-    error: the name `` is empty
-      --> study.yaml:17:63
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 600 Mbit/s, host: "", payload: 1000 B}
-       |                                                               ^^
-    "#);
+    assert_snapshot!(on(", host: \"a b\"", ", host: b").unwrap_err(), @r#"study.yaml:17:63 `"a b"`: the name `a b` has an invalid character: letters, digits, `.`, `_` and `-` are allowed"#);
+    assert_snapshot!(on(", host: \"\"", ", host: b").unwrap_err(), @r#"study.yaml:17:63 `""`: the name `` is empty"#);
 }
 
 #[test]
 fn a_source_stays_on_its_host() {
     let timeline = "timeline:\n  settle: 500 ms\n  changes:\n    moved: {at: 2 s, sources: {steady: {host: b}}}\n";
-    assert_snapshot!(parse(&format!("{STUDY}{timeline}")).unwrap_err(), @"
-    error: `host` of a source cannot change during a run
-      --> study.yaml:37:41
-       |
-    37 |     moved: {at: 2 s, sources: {steady: {host: b}}}
-       |                                         ^^^^
-       |
-       = help: define another source with a `start` at this moment, and let this one `stop`
-    ");
+    assert_snapshot!(parse(&format!("{STUDY}{timeline}")).unwrap_err(), @"study.yaml:37:41 `host`: `host` of a source cannot change during a run; help: define another source with a `start` at this moment, and let this one `stop`");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Configurations of IOS: what of them is judged, what is not used, and a study made of one.
 
+use crate::support::told;
 use insta::assert_snapshot;
 use slicewise_study::{MemoryFiles, Study, study_of_ios};
 
@@ -27,7 +28,7 @@ fn study(device: &str, policies: &str, configuration: &str) -> Result<Study, Str
          policies:\n{policies}\nrepetitions: 34\nduration: 5 s\n"
     );
     let files = MemoryFiles::new().with("router.cfg", configuration);
-    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| told(&mistakes))
 }
 
 const PORT: &str = "dut: {model: port, port_rate: 50 Mbit/s}";
@@ -99,15 +100,7 @@ fn everything_that_is_not_used_stands_under_assumptions() {
 #[test]
 fn what_is_not_modelled_names_the_way_on() {
     let refused = study(PORT, "  today: {ios: router.cfg}", CLINIC).unwrap_err();
-    assert_snapshot!(refused, @"
-    error: `fair-queue` and `random-detect` in one class are not supported: expected one of them
-      --> router.cfg:10:3
-       |
-    10 |   random-detect
-       |   ^^^^^^^^^^^^^
-       |
-       = help: early drop by class is not modelled in a queue by flow: leave out this line or line 9; or leave it out with `lenient: yes` beside `ios`: the report then says so
-    ");
+    assert_snapshot!(refused, @"router.cfg:10:3 `random-detect`: `fair-queue` and `random-detect` in one class are not supported: expected one of them; help: early drop by class is not modelled in a queue by flow: leave out this line or line 9; or leave it out with `lenient: yes` beside `ios`: the report then says so");
     let lenient = study(PORT, TODAY, CLINIC).unwrap();
     assert_snapshot!(assumptions(&lenient), @"
     `today`, router.cfg line 10: `random-detect` is left out: `fair-queue` and `random-detect` in one class are not supported.
@@ -131,24 +124,10 @@ policy-map p
   random-detect dscp 12 80 90
 ";
     let found = study(PORT, "  today: {ios: router.cfg}", text).unwrap();
-    assert_snapshot!(found.warnings(), @"
-    warning: class `voice`: WRED for DSCP 12 begins at 80 packets, and the queue limit is 72: it never drops a packet, the queue drops at its tail
-     --> router.cfg:6:3
-      |
-    6 |   random-detect dscp-based
-      |   ^^^^^^^^^^^^^^^^^^^^^^^^
-
-    warning: class `voice`: WRED for DSCP 31 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen
-     --> router.cfg:6:3
-      |
-    6 |   random-detect dscp-based
-      |   ^^^^^^^^^^^^^^^^^^^^^^^^
-
-    warning: class `voice`: WRED for DSCP 46 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen
-     --> router.cfg:6:3
-      |
-    6 |   random-detect dscp-based
-      |   ^^^^^^^^^^^^^^^^^^^^^^^^
+    assert_snapshot!(told(found.warnings()), @"
+    router.cfg:6:3 `random-detect dscp-based`: warning: class `voice`: WRED for DSCP 12 begins at 80 packets, and the queue limit is 72: it never drops a packet, the queue drops at its tail
+    router.cfg:6:3 `random-detect dscp-based`: warning: class `voice`: WRED for DSCP 31 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen
+    router.cfg:6:3 `random-detect dscp-based`: warning: class `voice`: WRED for DSCP 46 ends at 4000 packets, above the queue limit of 72: the queue drops at its tail before the curve has risen
     ");
     // The report says so, too.
     assert_snapshot!(assumptions(&found), @"
@@ -158,13 +137,7 @@ policy-map p
     ");
     let native = "  p:\n    classes:\n      - {name: a, slice: voice, queue_limit: 20 packets, \
                   wred: {curves: [{for: ef, min: 5, max: 21}]}}";
-    assert_snapshot!(study(PORT, native, "").unwrap().warnings(), @"
-    warning: class `a`: WRED for DSCP 46 ends at 21 packets, above the queue limit of 20: the queue drops at its tail before the curve has risen
-      --> study.yaml:16:58
-       |
-    16 |       - {name: a, slice: voice, queue_limit: 20 packets, wred: {curves: [{for: ef, min: 5, max: 21}]}}
-       |                                                          ^^^^
-    ");
+    assert_snapshot!(told(study(PORT, native, "").unwrap().warnings()), @"study.yaml:16:58 `wred`: warning: class `a`: WRED for DSCP 46 ends at 21 packets, above the queue limit of 20: the queue drops at its tail before the curve has risen");
 }
 
 #[test]

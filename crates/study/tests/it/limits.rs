@@ -16,35 +16,14 @@ fn steady(settings: &str) -> String {
 #[test]
 fn phases_are_not_so_short_that_nothing_else_would_happen() {
     assert_snapshot!(steady("on_off: {on_for: 1 ns, off_for: 1 ns}"), @"
-    error: a phase of 1 ns is too short: it must last at least 1 µs
-      --> study.yaml:17:85
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 ns, off_for: 1 ns}}
-       |                                                                                     ^^^^
-       |
-       = help: for a lower rate without pauses, leave `on_off` out
-
-    error: a phase of 1 ns is too short: it must last at least 1 µs
-      --> study.yaml:17:100
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 ns, off_for: 1 ns}}
-       |                                                                                                    ^^^^
-       |
-       = help: for a lower rate without pauses, leave `on_off` out
+    study.yaml:17:85 `1 ns`: a phase of 1 ns is too short: it must last at least 1 µs; help: for a lower rate without pauses, leave `on_off` out
+    study.yaml:17:100 `1 ns`: a phase of 1 ns is too short: it must last at least 1 µs; help: for a lower rate without pauses, leave `on_off` out
     ");
 }
 
 #[test]
 fn a_source_that_pauses_sends_long_enough_to_keep_its_rate() {
-    assert_snapshot!(steady("on_off: {on_for: 500 us, off_for: 10 ms}"), @"
-    error: at 5 Mbit/s a packet of 1046 B leaves every 1673.6 µs, and each time the source sends it does so for 500 µs only: it could not reach its rate
-      --> study.yaml:17:85
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 500 us, off_for: 10 ms}}
-       |                                                                                     ^^^^^^
-       |
-       = help: give `on_for` at least 1673.6 µs, or raise `rate`
-    ");
+    assert_snapshot!(steady("on_off: {on_for: 500 us, off_for: 10 ms}"), @"study.yaml:17:85 `500 us`: at 5 Mbit/s a packet of 1046 B leaves every 1673.6 µs, and each time the source sends it does so for 500 µs only: it could not reach its rate; help: give `on_for` at least 1673.6 µs, or raise `rate`");
 }
 
 #[test]
@@ -58,13 +37,7 @@ fn a_source_pauses_for_fixed_or_random_times() {
     };
     assert_eq!(periods(""), Periods::Fixed);
     assert_eq!(periods(", periods: exponential"), Periods::Exponential);
-    assert_snapshot!(steady("on_off: {on_for: 1 s, off_for: 1 s, periods: poisson}"), @"
-    error: `poisson` is not a distribution of periods: known are `fixed`, `exponential`
-      --> study.yaml:17:113
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, on_off: {on_for: 1 s, off_for: 1 s, periods: poisson}}
-       |                                                                                                                 ^^^^^^^
-    ");
+    assert_snapshot!(steady("on_off: {on_for: 1 s, off_for: 1 s, periods: poisson}"), @"study.yaml:17:113 `poisson`: `poisson` is not a distribution of periods: known are `fixed`, `exponential`");
 }
 
 #[test]
@@ -82,15 +55,7 @@ fn a_source_sends_no_more_packets_a_second_than_are_simulated() {
         "rate: 50 %, payload: 1000 B",
         "rate: 90 Gbit/s, payload: 8 B",
     );
-    assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: 90 Gbit/s in packets of 54 B are 208333333 packets/s: a source may send at most 200000000
-      --> study.yaml:17:45
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 90 Gbit/s, payload: 8 B}
-       |                                             ^^^^^^^^^
-       |
-       = help: lower `rate`, or send larger packets (`payload`)
-    ");
+    assert_snapshot!(parse(&text).unwrap_err(), @"study.yaml:17:45 `90 Gbit/s`: 90 Gbit/s in packets of 54 B are 208333333 packets/s: a source may send at most 200000000; help: lower `rate`, or send larger packets (`payload`)");
     // As many of the smallest frames as 100 Gbit/s carry, for a moment.
     let text = text
         .replace(
@@ -108,107 +73,36 @@ fn a_run_has_no_more_packets_than_are_simulated() {
         .replace("rate: 50 %", "rate: 50 Gbit/s")
         .replace("duration: 5 s", "duration: 1 h");
     assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: the sources of this scenario send about 21512164603 packets in a run: at most 10000000000 can be simulated
-      --> study.yaml:19:3
-       |
-    19 |   calm:
-       |   ^^^^
-       |
-       = help: shorten `duration`, lower rates, or send larger packets
-
-    error: the sources of this scenario send about 21526999768 packets in a run: at most 10000000000 can be simulated
-      --> study.yaml:22:3
-       |
-    22 |   storm:
-       |   ^^^^^
-       |
-       = help: shorten `duration`, lower rates, or send larger packets
+    study.yaml:19:3 `calm`: the sources of this scenario send about 21512164603 packets in a run: at most 10000000000 can be simulated; help: shorten `duration`, lower rates, or send larger packets
+    study.yaml:22:3 `storm`: the sources of this scenario send about 21526999768 packets in a run: at most 10000000000 can be simulated; help: shorten `duration`, lower rates, or send larger packets
     ");
 }
 
 #[test]
 fn a_source_sends_more_than_one_packet() {
-    assert_snapshot!(mistakes("rate: 50 %", "rate: 50 bit/s"), @"
-    error: at 50 bit/s a packet of 1046 B leaves every 167.36 s, and the source sends for 5 s: no second packet would leave
-      --> study.yaml:17:45
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 bit/s, payload: 1000 B}
-       |                                             ^^^^^^^^
-       |
-       = help: raise `rate`, or let the source send for longer
-    ");
+    assert_snapshot!(mistakes("rate: 50 %", "rate: 50 bit/s"), @"study.yaml:17:45 `50 bit/s`: at 50 bit/s a packet of 1046 B leaves every 167.36 s, and the source sends for 5 s: no second packet would leave; help: raise `rate`, or let the source send for longer");
 }
 
 #[test]
 fn packets_arrive_within_the_run() {
-    assert_snapshot!(mistakes("rate: 1 Gbit/s}", "rate: 1 Gbit/s, propagation: 3 s}"), @"
-    error: a packet would take 6 s (two links of 3 s, 0 ns in the device), and none would arrive in a run of 5 s
-     --> study.yaml:2:37
-      |
-    2 | link: {rate: 1 Gbit/s, propagation: 3 s}
-      |                                     ^^^
-      |
-      = help: shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum
-    ");
-    assert_snapshot!(mistakes("model: port", "model: port\n  processing_delay: 1 h"), @"
-    error: a packet would take 3600 s (two links of 0 ns, 3600 s in the device), and none would arrive in a run of 5 s
-     --> study.yaml:5:21
-      |
-    5 |   processing_delay: 1 h
-      |                     ^^^
-      |
-      = help: shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum
-    ");
+    assert_snapshot!(mistakes("rate: 1 Gbit/s}", "rate: 1 Gbit/s, propagation: 3 s}"), @"study.yaml:2:37 `3 s`: a packet would take 6 s (two links of 3 s, 0 ns in the device), and none would arrive in a run of 5 s; help: shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum");
+    assert_snapshot!(mistakes("model: port", "model: port\n  processing_delay: 1 h"), @"study.yaml:5:21 `1 h`: a packet would take 3600 s (two links of 0 ns, 3600 s in the device), and none would arrive in a run of 5 s; help: shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum");
 }
 
 #[test]
 fn hosts_wait_for_less_than_the_run() {
     let hosts = "hosts: {timer: 5 s, send_cost: 6 s, interrupt_moderation: 2 h}\nslices:";
     assert_snapshot!(mistakes("slices:", hosts), @"
-    error: 5 s is not shorter than the run, which takes 5 s
-     --> study.yaml:6:16
-      |
-    6 | hosts: {timer: 5 s, send_cost: 6 s, interrupt_moderation: 2 h}
-      |                ^^^
-      |
-      = help: choose a shorter time, or a longer `duration`
-
-    error: 6 s is not shorter than the run, which takes 5 s
-     --> study.yaml:6:32
-      |
-    6 | hosts: {timer: 5 s, send_cost: 6 s, interrupt_moderation: 2 h}
-      |                                ^^^
-      |
-      = help: choose a shorter time, or a longer `duration`
-
-    error: 7200 s is not shorter than the run, which takes 5 s
-     --> study.yaml:6:59
-      |
-    6 | hosts: {timer: 5 s, send_cost: 6 s, interrupt_moderation: 2 h}
-      |                                                           ^^^
-      |
-      = help: choose a shorter time, or a longer `duration`
+    study.yaml:6:16 `5 s`: 5 s is not shorter than the run, which takes 5 s; help: choose a shorter time, or a longer `duration`
+    study.yaml:6:32 `6 s`: 6 s is not shorter than the run, which takes 5 s; help: choose a shorter time, or a longer `duration`
+    study.yaml:6:59 `2 h`: 7200 s is not shorter than the run, which takes 5 s; help: choose a shorter time, or a longer `duration`
     ");
 }
 
 #[test]
 fn a_random_start_is_before_the_stop() {
-    assert_snapshot!(steady("start: 1 s, stop: 3 s, start_spread: 1 h"), @"
-    error: the source may start 3600 s after its earliest start at 1 s, when it has stopped already, at 3 s
-      --> study.yaml:17:105
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, start: 1 s, stop: 3 s, start_spread: 1 h}
-       |                                                                                                         ^^^
-       |
-       = help: set `start_spread` to at most 2 s
-    ");
-    assert_snapshot!(steady("start: 1 h"), @"
-    error: the source would start at 3600 s and stop at 5 s
-      --> study.yaml:17:75
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: 1000 B, start: 1 h}
-       |                                                                           ^^^
-    ");
+    assert_snapshot!(steady("start: 1 s, stop: 3 s, start_spread: 1 h"), @"study.yaml:17:105 `1 h`: the source may start 3600 s after its earliest start at 1 s, when it has stopped already, at 3 s; help: set `start_spread` to at most 2 s");
+    assert_snapshot!(steady("start: 1 h"), @"study.yaml:17:75 `1 h`: the source would start at 3600 s and stop at 5 s");
 }
 
 #[test]

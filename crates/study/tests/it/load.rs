@@ -71,95 +71,28 @@ fn a_scenario_changes_the_weights_of_a_mix() {
 
 #[test]
 fn a_payload_leaves_room_for_headers() {
-    assert_snapshot!(mistakes(STEADY, "payload: {64 B: 7, 576 B: 4, 1500 B: 1}}"), @"
-    error: a payload of 1500 B makes IP packets of 1528 B, above the link's MTU of 1500 B
-      --> study.yaml:17:51
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64 B: 7, 576 B: 4, 1500 B: 1}}
-       |                                                   ^^^^^^^
-       |
-       = help: these headers leave room for a payload of 1472 B, or raise `link.mtu`
-    ");
+    assert_snapshot!(mistakes(STEADY, "payload: {64 B: 7, 576 B: 4, 1500 B: 1}}"), @"study.yaml:17:51 `payload`: a payload of 1500 B makes IP packets of 1528 B, above the link's MTU of 1500 B; help: these headers leave room for a payload of 1472 B, or raise `link.mtu`");
     let v6 = "payload: imix, headers: {source: '2001:db8::1', destination: '2001:db8::2'}}";
-    assert_snapshot!(mistakes(STEADY, v6), @"
-    error: `imix` has IP packets of 40 B, and the headers of this source alone have 48 B
-      --> study.yaml:17:60
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: imix, headers: {source: '2001:db8::1', destination: '2001:db8::2'}}
-       |                                                            ^^^^
-       |
-       = help: write the sizes of the payload and their weights, for example `{64 B: 7, 528 B: 4, 1448 B: 1}`
-    ");
+    assert_snapshot!(mistakes(STEADY, v6), @"study.yaml:17:60 `imix`: `imix` has IP packets of 40 B, and the headers of this source alone have 48 B; help: write the sizes of the payload and their weights, for example `{64 B: 7, 528 B: 4, 1448 B: 1}`");
 }
 
 #[test]
 fn sizes_and_weights_are_checked_each() {
     assert_snapshot!(mistakes(STEADY, "payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}"), @"
-    error: `64` is a number without a unit: a size needs one of B, byte, bytes, kB, MB, GB, KiB, MiB, GiB
-      --> study.yaml:17:61
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
-       |                                                             ^^
-
-    error: a payload of zero
-      --> study.yaml:17:68
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
-       |                                                                    ^^^
-
-    error: `many` is not a whole number from 0 to 4,294,967,295
-      --> study.yaml:17:83
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
-       |                                                                                   ^^^^
-
-    error: a weight may be at most 1000000
-      --> study.yaml:17:97
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64: 7, 0 B: 4, 576 B: many, 1400 B: 2000000}}
-       |                                                                                                 ^^^^^^^
+    study.yaml:17:61 `64`: `64` is a number without a unit: a size needs one of B, byte, bytes, kB, MB, GB, KiB, MiB, GiB
+    study.yaml:17:68 `0 B`: a payload of zero
+    study.yaml:17:83 `many`: `many` is not a whole number from 0 to 4,294,967,295
+    study.yaml:17:97 `2000000`: a weight may be at most 1000000
     ");
-    assert_snapshot!(mistakes(STEADY, "payload: {64 B: 0}}"), @"
-    error: no size has a weight: nothing would be sent
-      --> study.yaml:17:51
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {64 B: 0}}
-       |                                                   ^^^^^^^
-    ");
-    assert_snapshot!(mistakes(STEADY, "payload: {1 kB: 1, 1000 B: 2}}"), @"
-    error: 1000 B has a weight already
-      --> study.yaml:17:70
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: {1 kB: 1, 1000 B: 2}}
-       |                                                                      ^^^^^^
-    ");
-    assert_snapshot!(mistakes(STEADY, "payload: [64 B, 576 B]}"), @"
-    error: keys with values are expected here
-      --> study.yaml:17:51
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: [64 B, 576 B]}
-       |                                                   ^^^^^^^
-    ");
+    assert_snapshot!(mistakes(STEADY, "payload: {64 B: 0}}"), @"study.yaml:17:51 `payload`: no size has a weight: nothing would be sent");
+    assert_snapshot!(mistakes(STEADY, "payload: {1 kB: 1, 1000 B: 2}}"), @"study.yaml:17:70 `1000 B`: 1000 B has a weight already");
+    assert_snapshot!(mistakes(STEADY, "payload: [64 B, 576 B]}"), @"study.yaml:17:51 `payload`: keys with values are expected here");
 }
 
 #[test]
 fn a_word_for_sizes_is_a_known_one() {
-    assert_snapshot!(mistakes(STEADY, "payload: imixx}"), @"
-    error: `imixx` is not a payload: write a size (`1448 B`), sizes with weights (`{64 B: 7, 1448 B: 1}`), `imix` or `capture`
-      --> study.yaml:17:60
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: imixx}
-       |                                                            ^^^^^
-    ");
-    assert_snapshot!(mistakes(STEADY, "payload: capture}"), @"
-    error: only the pattern `replay` has the sizes of a capture
-      --> study.yaml:17:60
-       |
-    17 |   steady: {slice: gold, pattern: cbr, rate: 50 %, payload: capture}
-       |                                                            ^^^^^^^
-       |
-       = help: write a size, sizes with weights, or `imix`
-    ");
+    assert_snapshot!(mistakes(STEADY, "payload: imixx}"), @"study.yaml:17:60 `imixx`: `imixx` is not a payload: write a size (`1448 B`), sizes with weights (`{64 B: 7, 1448 B: 1}`), `imix` or `capture`");
+    assert_snapshot!(mistakes(STEADY, "payload: capture}"), @"study.yaml:17:60 `capture`: only the pattern `replay` has the sizes of a capture; help: write a size, sizes with weights, or `imix`");
 }
 
 #[test]
@@ -254,74 +187,23 @@ fn impairments_are_checked_each() {
         )
     };
     assert_snapshot!(said("{ingress: {loss: 101 %}, egress: {loss: 0.01}}"), @"
-    error: this is more than 100 %
-     --> study.yaml:2:54
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {ingress: {loss: 101 %}, egress: {loss: 0.01}}}
-      |                                                      ^^^^^
-
-    error: `0.01` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
-     --> study.yaml:2:77
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {ingress: {loss: 101 %}, egress: {loss: 0.01}}}
-      |                                                                             ^^^^
+    study.yaml:2:54 `101 %`: this is more than 100 %
+    study.yaml:2:77 `0.01`: `0.01` is not a number of parts per million: write for example `100 ppm` or `0.1 %`
     ");
     assert_snapshot!(said("{egress: {loss: {to_bad: 0 %, to_good: 0 %}}}"), @"
-    error: no burst of losses would begin
-     --> study.yaml:2:62
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {loss: {to_bad: 0 %, to_good: 0 %}}}}
-      |                                                              ^^^
-
-    error: no burst of losses would end
-     --> study.yaml:2:76
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {loss: {to_bad: 0 %, to_good: 0 %}}}}
-      |                                                                            ^^^
+    study.yaml:2:62 `0 %`: no burst of losses would begin
+    study.yaml:2:76 `0 %`: no burst of losses would end
     ");
     assert_snapshot!(said("{egress: {loss: {in_bad: 50 %}, bit_errors: 0.5}}"), @"
-    error: `to_bad` is missing
-     --> study.yaml:2:47
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {loss: {in_bad: 50 %}, bit_errors: 0.5}}}
-      |                                               ^^^^
-
-    error: `to_good` is missing
-     --> study.yaml:2:47
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {loss: {in_bad: 50 %}, bit_errors: 0.5}}}
-      |                                               ^^^^
-
-    error: `0.5` is not a bit error ratio from 1e-15 to 0.01: write for example `1e-7`
-     --> study.yaml:2:81
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {loss: {in_bad: 50 %}, bit_errors: 0.5}}}
-      |                                                                                 ^^^
+    study.yaml:2:47 `loss`: `to_bad` is missing
+    study.yaml:2:47 `loss`: `to_good` is missing
+    study.yaml:2:81 `0.5`: `0.5` is not a bit error ratio from 1e-15 to 0.01: write for example `1e-7`
     ");
     assert_snapshot!(said("{egress: {delay_variation: {distribution: pareto, up_to: 5 s}}}"), @"
-    error: `pareto` is not a distribution of delay: known are `uniform`, `normal`
-     --> study.yaml:2:79
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {delay_variation: {distribution: pareto, up_to: 5 s}}}}
-      |                                                                               ^^^^^^
-
-    error: this is not shorter than the run, which takes 5 s
-     --> study.yaml:2:94
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {egress: {delay_variation: {distribution: pareto, up_to: 5 s}}}}
-      |                                                                                              ^^^
-      |
-      = help: choose a shorter time, or a longer `duration`
+    study.yaml:2:79 `pareto`: `pareto` is not a distribution of delay: known are `uniform`, `normal`
+    study.yaml:2:94 `5 s`: this is not shorter than the run, which takes 5 s; help: choose a shorter time, or a longer `duration`
     ");
-    assert_snapshot!(said("{both: {loss: 1 %}}"), @"
-    error: `both` is not a setting here
-     --> study.yaml:2:38
-      |
-    2 | link: {rate: 1 Gbit/s, impairments: {both: {loss: 1 %}}}
-      |                                      ^^^^
-      |
-      = help: known are `ingress`, `egress`
-    ");
+    assert_snapshot!(said("{both: {loss: 1 %}}"), @"study.yaml:2:38 `both`: `both` is not a setting here; help: known are `ingress`, `egress`");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Studies measured from captures: what their files say, and what is said of mistakes in them.
 
-use crate::support;
+use crate::support::{self, told};
 use insta::assert_snapshot;
 use slicewise_study::{MeasuredStudy, MemoryFiles};
 use slicewise_units::Duration;
@@ -28,7 +28,7 @@ captures:
 
 fn parse(text: &str) -> Result<MeasuredStudy, String> {
     MeasuredStudy::parse(text, "measured.yaml", &support::files(), "1.0")
-        .map_err(|mistakes| mistakes.to_string())
+        .map_err(|mistakes| told(&mistakes))
 }
 
 fn mistakes(old: &str, new: &str) -> String {
@@ -87,39 +87,16 @@ fn the_same_file_has_the_same_digest_and_another_one_another() {
 
 #[test]
 fn a_path_that_does_not_tell_runs_apart_is_refused() {
-    assert_snapshot!(mistakes("tx*.pcap", "tx-{run}.pcap"), @"
-    error: only {policy}, {scenario} and {repetition} can stand in braces
-      --> measured.yaml:16:9
-       |
-    16 |   sent: runs/{policy}/{scenario}-{repetition}/tx-{run}.pcap
-       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("tx*.pcap", "tx-{run}.pcap"), @"measured.yaml:16:9 `runs/{policy}/{scenario}-{repetition}/tx-{run}.pcap`: only {policy}, {scenario} and {repetition} can stand in braces");
     assert_snapshot!(mistakes("{policy}/{scenario}-{repetition}/rx", "{policy}/rx"), @"
-    error: `{scenario}` is missing: there are several
-      --> measured.yaml:17:13
-       |
-    17 |   received: runs/{policy}/rx*.pcap
-       |             ^^^^^^^^^^^^^^^^^^^^^^
-
-    error: `{repetition}` is missing: there are several
-      --> measured.yaml:17:13
-       |
-    17 |   received: runs/{policy}/rx*.pcap
-       |             ^^^^^^^^^^^^^^^^^^^^^^
+    measured.yaml:17:13 `runs/{policy}/rx*.pcap`: `{scenario}` is missing: there are several
+    measured.yaml:17:13 `runs/{policy}/rx*.pcap`: `{repetition}` is missing: there are several
     ");
 }
 
 #[test]
 fn a_percentage_needs_something_to_be_of() {
-    assert_snapshot!(mistakes("link: 100 Mbit/s\n", ""), @"
-    error: a percentage, but there is no `link` that it refers to
-     --> measured.yaml:4:37
-      |
-    4 |   voice: {match: {vlan: 10}, share: 20 %, guaranteed: true}
-      |                                     ^^^^
-      |
-      = help: add `link: RATE`, what the slices share
-    ");
+    assert_snapshot!(mistakes("link: 100 Mbit/s\n", ""), @"measured.yaml:4:37 `20 %`: a percentage, but there is no `link` that it refers to; help: add `link: RATE`, what the slices share");
 }
 
 #[test]
@@ -138,36 +115,11 @@ fn slices_are_needed() {
 #[test]
 fn settings_of_other_files_and_impossible_ones_are_refused() {
     assert_snapshot!(mistakes("duration: 60 s", "duration: 60.01 s\nrepeat: 3"), @"
-    error: the run of 60.01 s is not a whole number of bins of 50 ms
-      --> measured.yaml:14:11
-       |
-    14 | duration: 60.01 s
-       |           ^^^^^^^
-       |
-       = help: give `duration` a multiple of `measure.bin`
-
-    error: `repeat` is not a setting here
-      --> measured.yaml:15:1
-       |
-    15 | repeat: 3
-       | ^^^^^^
-       |
-       = help: did you mean `repetitions`?
+    measured.yaml:14:11 `60.01 s`: the run of 60.01 s is not a whole number of bins of 50 ms; help: give `duration` a multiple of `measure.bin`
+    measured.yaml:15:1 `repeat`: `repeat` is not a setting here; help: did you mean `repetitions`?
     ");
-    assert_snapshot!(mistakes("storm: {title: overload", "storm: {reference: true"), @"
-    error: `calm` is the reference already: only one is allowed
-      --> measured.yaml:12:3
-       |
-    12 |   storm: {reference: true, cycle: 2 s}
-       |   ^^^^^
-    ");
-    assert_snapshot!(mistakes("repetitions: 3", "repetitions: 0"), @"
-    error: there must be 1 to 10000 repetitions
-      --> measured.yaml:13:14
-       |
-    13 | repetitions: 0
-       |              ^
-    ");
+    assert_snapshot!(mistakes("storm: {title: overload", "storm: {reference: true"), @"measured.yaml:12:3 `storm`: `calm` is the reference already: only one is allowed");
+    assert_snapshot!(mistakes("repetitions: 3", "repetitions: 0"), @"measured.yaml:13:14 `0`: there must be 1 to 10000 repetitions");
 }
 
 #[test]
@@ -176,20 +128,7 @@ fn captures_are_not_asked_for_what_applications_got() {
         "share: 20 %, guaranteed: true}",
         "share: 20 %, objective: {goodput: 1 Mbit/s, request_latency: 20 ms, delay: 5 ms}}",
     ), @"
-    error: captures do not show what applications got: only studies that run can be judged by this
-     --> measured.yaml:5:64
-      |
-    5 |   voice: {match: {vlan: 10}, share: 20 %, objective: {goodput: 1 Mbit/s, request_latency: 20 ms, delay: 5 ms}}
-      |                                                                ^^^^^^^^
-      |
-      = help: state `throughput`, `delay` or `loss` of the slice's packets instead
-
-    error: captures do not show what applications got: only studies that run can be judged by this
-     --> measured.yaml:5:91
-      |
-    5 |   voice: {match: {vlan: 10}, share: 20 %, objective: {goodput: 1 Mbit/s, request_latency: 20 ms, delay: 5 ms}}
-      |                                                                                           ^^^^^
-      |
-      = help: state `throughput`, `delay` or `loss` of the slice's packets instead
+    measured.yaml:5:64 `1 Mbit/s`: captures do not show what applications got: only studies that run can be judged by this; help: state `throughput`, `delay` or `loss` of the slice's packets instead
+    measured.yaml:5:91 `20 ms`: captures do not show what applications got: only studies that run can be judged by this; help: state `throughput`, `delay` or `loss` of the slice's packets instead
     ");
 }

@@ -7,72 +7,32 @@ use slicewise_study::{MemoryFiles, Study};
 #[test]
 fn guarantees_of_a_policy_fit_in_the_port() {
     let classes = "minimum: 60 %}\n      - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}";
-    assert_snapshot!(mistakes("minimum: 60 %}", classes), @"
-    error: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)
-      --> study.yaml:29:50
-       |
-    29 |       - {name: more, match: {vlan: 11}, minimum: 5 Mbit/s}
-       |                                                  ^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("minimum: 60 %}", classes), @"study.yaml:29:50 `5 Mbit/s`: class `more`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)");
 }
 
 #[test]
 fn a_guarantee_is_not_above_the_maximum() {
-    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 60 %, shape: 2 Mbit/s"), @"
-    error: class `gold`, minimum: guarantees 6 Mbit/s, above the maximum of 2 Mbit/s its shaper sets
-      --> study.yaml:28:44
-       |
-    28 |       - {name: gold, slice: gold, minimum: 60 %, shape: 2 Mbit/s}
-       |                                            ^^^^
-    ");
+    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 60 %, shape: 2 Mbit/s"), @"study.yaml:28:44 `60 %`: class `gold`, minimum: guarantees 6 Mbit/s, above the maximum of 2 Mbit/s its shaper sets");
 }
 
 #[test]
 fn a_percentage_of_the_port_is_all_of_it_at_most() {
-    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 101 %"), @"
-    error: this is more than 100 %
-      --> study.yaml:28:44
-       |
-    28 |       - {name: gold, slice: gold, minimum: 101 %}
-       |                                            ^^^^^
-    ");
+    assert_snapshot!(mistakes("minimum: 60 %", "minimum: 101 %"), @"study.yaml:28:44 `101 %`: this is more than 100 %");
 }
 
 #[test]
 fn mechanisms_are_known_ones() {
-    assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"
-    error: `queue_limt` is not a setting here
-      --> study.yaml:29:41
-       |
-    29 |       - {name: rest, match: {vlan: 20}, queue_limt: 64 packets}
-       |                                         ^^^^^^^^^^
-       |
-       = help: did you mean `queue_limit`?
-    ");
+    assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"study.yaml:29:41 `queue_limt`: `queue_limt` is not a setting here; help: did you mean `queue_limit`?");
 }
 
 #[test]
 fn a_class_is_there_once() {
-    assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"
-    error: class `gold` is defined twice
-      --> study.yaml:29:16
-       |
-    29 |       - {name: gold, match: {vlan: 20}, queue_limit: 64 packets}
-       |                ^^^^
-    ");
+    assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"study.yaml:29:16 `gold`: class `gold` is defined twice");
 }
 
 #[test]
 fn a_policy_has_one_form() {
-    assert_snapshot!(mistakes("{none: true}", "{none: true, ios: router.cfg}"), @"
-    error: a policy has one form: `ios` excludes `none`
-      --> study.yaml:25:3
-       |
-    25 |   nothing: {none: true, ios: router.cfg}
-       |   ^^^^^^^
-       |
-       = help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`
-    ");
+    assert_snapshot!(mistakes("{none: true}", "{none: true, ios: router.cfg}"), @"study.yaml:25:3 `nothing`: a policy has one form: `ios` excludes `none`; help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`");
 }
 
 #[test]
@@ -82,13 +42,7 @@ fn the_router_has_two_levels_of_priority() {
         "model: isr4221\n  licence: {rate: 10 Mbit/s, credit: 1 s}",
         1,
     );
-    assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: an ISR 4221 supports 2 priority levels
-      --> study.yaml:28:35
-       |
-    28 |       - {name: gold, slice: gold, priority: {level: 3}}
-       |                                   ^^^^^^^^
-    ");
+    assert_snapshot!(parse(&text).unwrap_err(), @"study.yaml:28:35 `priority`: an ISR 4221 supports 2 priority levels");
 }
 
 #[test]
@@ -133,29 +87,13 @@ fn a_guarantee_in_an_ios_file_that_does_not_fit_is_told_there() {
 #[test]
 fn a_mistake_in_a_block_of_ios_is_told_at_its_place() {
     let block = "ios: |\n\n      policy-map x\n\n       class class-default\n        shap 5";
-    assert_snapshot!(mistakes("ios: router.cfg", block), @"
-    error: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
-      --> study.yaml:36:9
-       |
-    36 |         shap 5
-       |         ^^^^
-       |
-       = help: abbreviations are not read: write `shape`
-    ");
+    assert_snapshot!(mistakes("ios: router.cfg", block), @"study.yaml:36:9 `shap`: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition; help: abbreviations are not read: write `shape`");
 }
 
 #[test]
 fn a_quoted_ios_text_is_pointed_at_as_a_whole() {
     let text = r#"ios: "policy-map x\n class class-default\n  shap 5""#;
-    assert_snapshot!(mistakes("ios: router.cfg", text), @r#"
-    error: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition
-      --> study.yaml:31:10
-       |
-    31 |     ios: "policy-map x\n class class-default\n  shap 5"
-       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-       |
-       = help: abbreviations are not read: write `shape`
-    "#);
+    assert_snapshot!(mistakes("ios: router.cfg", text), @r#"study.yaml:31:10 `"policy-map x\n class class-default\n  shap 5"`: unknown command `shap`: expected `bandwidth`, `drop`, `fair-queue`, `police`, `priority`, `queue-limit`, `random-detect`, `service-policy`, `set` or `shape`, or the next class or definition; help: abbreviations are not read: write `shape`"#);
 }
 
 #[test]
@@ -196,31 +134,11 @@ fn a_whole_configuration_is_read_with_a_warning_and_shown_without_the_rest() {
 
 #[test]
 fn a_number_of_packets_that_is_too_large_is_not_called_a_fraction() {
-    assert_snapshot!(mistakes("64 packets", "99999999999999 packets"), @"
-    error: `99999999999999 packets` is too large: a queue holds at most 4294967295 packets
-      --> study.yaml:29:54
-       |
-    29 |       - {name: rest, match: {vlan: 20}, queue_limit: 99999999999999 packets}
-       |                                                      ^^^^^^^^^^^^^^^^^^^^^^
-    ");
-    assert_snapshot!(mistakes("64 packets", "6.4 packets"), @"
-    error: `6.4 packets` is not a whole number of packets
-      --> study.yaml:29:54
-       |
-    29 |       - {name: rest, match: {vlan: 20}, queue_limit: 6.4 packets}
-       |                                                      ^^^^^^^^^^^
-    ");
+    assert_snapshot!(mistakes("64 packets", "99999999999999 packets"), @"study.yaml:29:54 `99999999999999 packets`: `99999999999999 packets` is too large: a queue holds at most 4294967295 packets");
+    assert_snapshot!(mistakes("64 packets", "6.4 packets"), @"study.yaml:29:54 `6.4 packets`: `6.4 packets` is not a whole number of packets");
 }
 
 #[test]
 fn a_configuration_without_a_policy_map_has_none_to_name() {
-    assert_snapshot!(mistakes("ios: router.cfg", "ios: |\n      hostname edge"), @"
-    error: the configuration has no `policy-map`
-      --> study.yaml:32:7
-       |
-    32 |       hostname edge
-       |       ^^^^^^^^^^^^^
-       |
-       = help: take it from `show running-config`: the policy map, and the class maps that it names
-    ");
+    assert_snapshot!(mistakes("ios: router.cfg", "ios: |\n      hostname edge"), @"study.yaml:32:7 `hostname edge`: the configuration has no `policy-map`; help: take it from `show running-config`: the policy map, and the class maps that it names");
 }

@@ -1,5 +1,6 @@
 //! The share that a gateway keeps for ARP and the other protocols that a link needs.
 
+use crate::support::told;
 use slicewise_model::{ClassParams, Discipline};
 use slicewise_study::{GatewayConfig, MemoryFiles};
 use slicewise_units::BitRate;
@@ -8,7 +9,7 @@ use slicewise_wire::{Headers, LinkType, parse_frame};
 fn parse(text: &str) -> Result<GatewayConfig, String> {
     let text = format!("interfaces: [left, right]\nlink: 35 Mbit/s\n{text}\n");
     GatewayConfig::parse(&text, "gateway.yaml", &MemoryFiles::default())
-        .map_err(|wrong| wrong.render(false))
+        .map_err(|mistakes| told(&mistakes))
 }
 
 fn headers(types_and_tags: &[u8], payload: &[u8]) -> Headers {
@@ -162,30 +163,14 @@ fn without_it_a_policy_is_as_it_is_written() {
 #[test]
 fn a_policy_that_leaves_no_room_for_it_is_refused_with_what_to_do() {
     let full = "policy: {classes: [{name: a, match: {vlan: 1}, minimum: 100 %}]}";
-    insta::assert_snapshot!(parse(full).unwrap_err(), @"
-    error: beside the share of ARP and other network control the policy does not fit: policy `policy`, class `a`: minimum: with 35 Mbit/s for this class the guarantees add up to 35.35 Mbit/s, more than the available 35 Mbit/s: lower one of them (34.65 Mbit/s would fit)
-     --> gateway.yaml:3:1
-      |
-    3 | policy: {classes: [{name: a, match: {vlan: 1}, minimum: 100 %}]}
-      | ^^^^^^
-      |
-      = help: lower a guarantee, give the share less (`network_control: {rate: …, burst: …}`), or do without it (`network_control: {enabled: false}`)
-    ");
+    insta::assert_snapshot!(parse(full).unwrap_err(), @"gateway.yaml:3:1 `policy`: beside the share of ARP and other network control the policy does not fit: policy `policy`, class `a`: minimum: with 35 Mbit/s for this class the guarantees add up to 35.35 Mbit/s, more than the available 35 Mbit/s: lower one of them (34.65 Mbit/s would fit); help: lower a guarantee, give the share less (`network_control: {rate: …, burst: …}`), or do without it (`network_control: {enabled: false}`)");
     assert!(parse(&format!("{full}\nnetwork_control: {{enabled: false}}")).is_ok());
     // What is wrong without it is said as ever.
     let wrong = "policy: {classes: [{name: a, match: {vlan: 1}, minimum: 101 %}]}";
     let told = parse(wrong).unwrap_err();
     assert!(!told.contains("network control"), "{told}");
     let same = "policy: {classes: [{name: network-control, match: {vlan: 1}}]}";
-    insta::assert_snapshot!(parse(same).unwrap_err(), @"
-    error: class `network-control` has the name of the gateway's own class for ARP and the like
-     --> gateway.yaml:3:1
-      |
-    3 | policy: {classes: [{name: network-control, match: {vlan: 1}}]}
-      | ^^^^^^
-      |
-      = help: rename it, or keep only yours with `network_control: {enabled: false}`
-    ");
+    insta::assert_snapshot!(parse(same).unwrap_err(), @"gateway.yaml:3:1 `policy`: class `network-control` has the name of the gateway's own class for ARP and the like; help: rename it, or keep only yours with `network_control: {enabled: false}`");
 }
 
 #[test]
@@ -220,9 +205,9 @@ fn ethertypes_are_matched_by_number_and_by_name() {
         told.lines().next().unwrap_or_default().to_owned()
     });
     insta::assert_snapshot!(wrong.join("\n"), @"
-    error: `0x8100` is the type of a VLAN tag: match `vlan`
-    error: `1500` is the length of a frame, not an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) for frames without one, or a name
-    error: `apr` is not an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) for frames without one, or a name: known are `arp`, `ipv4`, `ipv6`, `stp`, `isis`, `lacp`, `eapol`, `lldp`, `ptp`
-    error: `0x10000` is not an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) for frames without one, or a name: known are `arp`, `ipv4`, `ipv6`, `stp`, `isis`, `lacp`, `eapol`, `lldp`, `ptp`
+    gateway.yaml:4:49 `0x8100`: `0x8100` is the type of a VLAN tag: match `vlan`
+    gateway.yaml:4:49 `1500`: `1500` is the length of a frame, not an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) for frames without one, or a name
+    gateway.yaml:4:49 `apr`: `apr` is not an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) for frames without one, or a name: known are `arp`, `ipv4`, `ipv6`, `stp`, `isis`, `lacp`, `eapol`, `lldp`, `ptp`
+    gateway.yaml:4:49 `0x10000`: `0x10000` is not an EtherType: write a number from 0x0600 to 0xffff, that of a service access point (0 to 0xff) for frames without one, or a name: known are `arp`, `ipv4`, `ipv6`, `stp`, `isis`, `lacp`, `eapol`, `lldp`, `ptp`
     ");
 }

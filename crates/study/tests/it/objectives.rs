@@ -94,23 +94,9 @@ fn objectives_of_applications_are_read() {
 fn a_source_that_cannot_be_read_may_have_the_application() {
     let objective = "{goodput: 50 kbit/s, request_latency: 20 ms}";
     let requests = "application: {kind: requests, rate: 50, connections: 2, response: 1 kB}";
-    assert_snapshot!(of_application(requests, objective).unwrap_err(), @"
-    error: `50` is not a rate of requests: write for example `1000 /s`
-      --> study.yaml:19:58
-       |
-    19 |   app: {slice: rest, application: {kind: requests, rate: 50, connections: 2, response: 1 kB}}
-       |                                                          ^^
-    ");
+    assert_snapshot!(of_application(requests, objective).unwrap_err(), @"study.yaml:19:58 `50`: `50` is not a rate of requests: write for example `1000 /s`");
     let many = "application: {kind: requests, rate: 50 /s, connections: 100000, response: 1 kB}";
-    assert_snapshot!(of_application(many, objective).unwrap_err(), @"
-    error: with 100000 connections of this source, the applications of the scenario have more than 16000 connections
-      --> study.yaml:19:78
-       |
-    19 |   app: {slice: rest, application: {kind: requests, rate: 50 /s, connections: 100000, response: 1 kB}}
-       |                                                                              ^^^^^^
-       |
-       = help: 16000 are left for it: lower `connections`
-    ");
+    assert_snapshot!(of_application(many, objective).unwrap_err(), @"study.yaml:19:78 `100000`: with 100000 connections of this source, the applications of the scenario have more than 16000 connections; help: 16000 are left for it: lower `connections`");
 }
 
 #[test]
@@ -122,44 +108,16 @@ fn what_no_application_of_the_slice_has_is_not_asked_for() {
         "{goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}",
     );
     assert_snapshot!(refused.unwrap_err(), @"
-    error: an objective of 5 Mbit/s is above the slice's share of 4 Mbit/s: nothing promises it more than its share
-      --> study.yaml:15:26
-       |
-    15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
-       |                          ^^^^^^^^
-
-    error: no source of slice `rest` has an application `short_flows`, or `bulk` with `bytes`, so that there is nothing to judge by this
-      --> study.yaml:15:53
-       |
-    15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
-       |                                                     ^^^
-
-    error: no source of slice `rest` has an application `requests`, so that there is nothing to judge by this
-      --> study.yaml:15:75
-       |
-    15 |     objective: {goodput: 5 Mbit/s, completion_time: 1 s, request_latency: 1 s}
-       |                                                                           ^^^
+    study.yaml:15:26 `5 Mbit/s`: an objective of 5 Mbit/s is above the slice's share of 4 Mbit/s: nothing promises it more than its share
+    study.yaml:15:53 `1 s`: no source of slice `rest` has an application `short_flows`, or `bulk` with `bytes`, so that there is nothing to judge by this
+    study.yaml:15:75 `1 s`: no source of slice `rest` has an application `requests`, so that there is nothing to judge by this
     ");
     // Nobody in the slice `gold` has an application.
-    assert_snapshot!(objective_mistakes("{goodput: 1 Mbit/s}"), @"
-    error: no source of slice `gold` has an application, so that there is nothing to judge by this
-      --> study.yaml:11:26
-       |
-    11 |     objective: {goodput: 1 Mbit/s}
-       |                          ^^^^^^^^
-    ");
+    assert_snapshot!(objective_mistakes("{goodput: 1 Mbit/s}"), @"study.yaml:11:26 `1 Mbit/s`: no source of slice `gold` has an application, so that there is nothing to judge by this");
     // A request has its latency at its end, not in each interval.
     let requests = "application: {kind: requests, rate: 10 /s, response: 1 kB}";
     let refused = of_application(requests, "{request_latency: 1 s, availability: 99 %}");
-    assert_snapshot!(refused.unwrap_err(), @"
-    error: availability is the share of intervals in which other objectives are met, but there are none that have a value in each interval
-      --> study.yaml:15:5
-       |
-    15 |     objective: {request_latency: 1 s, availability: 99 %}
-       |     ^^^^^^^^^
-       |
-       = help: state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`
-    ");
+    assert_snapshot!(refused.unwrap_err(), @"study.yaml:15:5 `objective`: availability is the share of intervals in which other objectives are met, but there are none that have a value in each interval; help: state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`");
 }
 
 #[test]
@@ -168,78 +126,29 @@ fn every_percentile_that_is_measured_can_be_asked_for_and_no_other() {
         let study = parse(&with_objective(&format!("{{delay: 1 ms at {at}}}"))).unwrap();
         assert_eq!(study.slices[0].objective.unwrap().delay.unwrap().at, at);
     }
-    assert_snapshot!(objective_mistakes("{delay: 5 ms at 97 %}"), @"
-    error: `97 %` is not a measured percentile: use one of 50 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %, 99.999 %, 100 %
-      --> study.yaml:11:24
-       |
-    11 |     objective: {delay: 5 ms at 97 %}
-       |                        ^^^^^^^^^^^^
-    ");
+    assert_snapshot!(objective_mistakes("{delay: 5 ms at 97 %}"), @"study.yaml:11:24 `5 ms at 97 %`: `97 %` is not a measured percentile: use one of 50 %, 90 %, 95 %, 99 %, 99.9 %, 99.99 %, 99.999 %, 100 %");
 }
 
 #[test]
 fn an_objective_of_nothing_is_refused() {
-    assert_snapshot!(objective_mistakes("{}"), @"
-    error: the objective is empty
-      --> study.yaml:11:5
-       |
-    11 |     objective: {}
-       |     ^^^^^^^^^
-       |
-       = help: state at least one of `delay`, `delay_variation`, `loss`, `throughput`, `goodput`, `completion_time` and `request_latency`
-    ");
-    assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"
-    error: availability is the share of intervals in which other objectives are met, but there are none that have a value in each interval
-      --> study.yaml:11:5
-       |
-    11 |     objective: {availability: 99 %}
-       |     ^^^^^^^^^
-       |
-       = help: state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`
-    ");
+    assert_snapshot!(objective_mistakes("{}"), @"study.yaml:11:5 `objective`: the objective is empty; help: state at least one of `delay`, `delay_variation`, `loss`, `throughput`, `goodput`, `completion_time` and `request_latency`");
+    assert_snapshot!(objective_mistakes("{availability: 99 %}"), @"study.yaml:11:5 `objective`: availability is the share of intervals in which other objectives are met, but there are none that have a value in each interval; help: state at least one of `delay`, `delay_variation`, `loss`, `throughput` and `goodput`");
 }
 
 #[test]
 fn values_that_nothing_can_meet_are_refused() {
     assert_snapshot!(objective_mistakes("{delay: 0 ms, loss: 101 %}"), @"
-    error: a delay of zero cannot be met
-      --> study.yaml:11:24
-       |
-    11 |     objective: {delay: 0 ms, loss: 101 %}
-       |                        ^^^^
-
-    error: this is more than 100 %
-      --> study.yaml:11:36
-       |
-    11 |     objective: {delay: 0 ms, loss: 101 %}
-       |                                    ^^^^^
+    study.yaml:11:24 `0 ms`: a delay of zero cannot be met
+    study.yaml:11:36 `101 %`: this is more than 100 %
     ");
     // The share is 60 % of 10 Mbit/s.
-    assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"
-    error: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: nothing promises it more than its share
-      --> study.yaml:11:29
-       |
-    11 |     objective: {throughput: 7 Mbit/s}
-       |                             ^^^^^^^^
-    ");
+    assert_snapshot!(objective_mistakes("{throughput: 7 Mbit/s}"), @"study.yaml:11:29 `7 Mbit/s`: an objective of 7 Mbit/s is above the slice's share of 6 Mbit/s: nothing promises it more than its share");
 }
 
 #[test]
 fn delay_without_a_unit_or_with_a_bare_percentile_says_what_is_missing() {
-    assert_snapshot!(objective_mistakes("{delay: 5}"), @"
-    error: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h
-      --> study.yaml:11:24
-       |
-    11 |     objective: {delay: 5}
-       |                        ^
-    ");
-    assert_snapshot!(objective_mistakes("{delay: 5 ms at 99}"), @"
-    error: `99` is a number without a unit: write `99 %`
-      --> study.yaml:11:24
-       |
-    11 |     objective: {delay: 5 ms at 99}
-       |                        ^^^^^^^^^^
-    ");
+    assert_snapshot!(objective_mistakes("{delay: 5}"), @"study.yaml:11:24 `5`: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h");
+    assert_snapshot!(objective_mistakes("{delay: 5 ms at 99}"), @"study.yaml:11:24 `5 ms at 99`: `99` is a number without a unit: write `99 %`");
 }
 
 #[test]
@@ -264,20 +173,8 @@ fn a_share_of_runs_that_no_repetitions_exclude_is_refused() {
             &format!("duration: 5 s\nmargins: {{rare_runs: {share}}}"),
         )
     };
-    assert_snapshot!(with("0 %"), @"
-    error: this must be above 0 % and below 100 %: no number of repetitions excludes everything
-      --> study.yaml:34:22
-       |
-    34 | margins: {rare_runs: 0 %}
-       |                      ^^^
-    ");
-    assert_snapshot!(with("100 %"), @"
-    error: this must be above 0 % and below 100 %: no number of repetitions excludes everything
-      --> study.yaml:34:22
-       |
-    34 | margins: {rare_runs: 100 %}
-       |                      ^^^^^
-    ");
+    assert_snapshot!(with("0 %"), @"study.yaml:34:22 `0 %`: this must be above 0 % and below 100 %: no number of repetitions excludes everything");
+    assert_snapshot!(with("100 %"), @"study.yaml:34:22 `100 %`: this must be above 0 % and below 100 %: no number of repetitions excludes everything");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Policies given as commands of Open vSwitch.
 
-use crate::support::STUDY;
+use crate::support::{STUDY, told};
 use insta::assert_snapshot;
 use slicewise_study::{MemoryFiles, Study};
 use slicewise_wire::{Headers, IpVersion};
@@ -23,7 +23,7 @@ fn with(policy: &str, commands: &str) -> Result<Study, String> {
         &STUDY[end..]
     );
     let files = MemoryFiles::new().with("ovs.sh", commands);
-    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| told(&mistakes))
 }
 
 #[test]
@@ -45,13 +45,7 @@ fn a_policy_is_what_queues_and_rules_make() {
 #[test]
 fn minimums_that_do_not_fit_in_the_link_are_told_at_their_place() {
     let commands = COMMANDS.replace("min-rate=4000000", "min-rate=5000000");
-    assert_snapshot!(with("    ovs: ovs.sh", &commands).unwrap_err(), @"
-    error: class `queue-2`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)
-     --> ovs.sh:3:50
-      |
-    3 |   -- --id=@q2 create queue other-config:min-rate=5000000
-      |                                                  ^^^^^^^
-    ");
+    assert_snapshot!(with("    ovs: ovs.sh", &commands).unwrap_err(), @"ovs.sh:3:50 `5000000`: class `queue-2`, minimum: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)");
 }
 
 #[test]
@@ -59,13 +53,7 @@ fn a_mistake_in_a_block_of_commands_is_told_at_its_place() {
     let block = COMMANDS
         .replace("set_queue:2", "set_queue:3")
         .replace('\n', "\n      ");
-    assert_snapshot!(with(&format!("    ovs: |\n      {block}"), "").unwrap_err(), @"
-    error: queue 3 does not exist: expected a queue of the QoS: 0, 1, 2
-      --> study.yaml:31:59
-       |
-    31 |       ovs-ofctl add-flow br0 dl_vlan=20,actions=set_queue:3,normal
-       |                                                           ^
-    ");
+    assert_snapshot!(with(&format!("    ovs: |\n      {block}"), "").unwrap_err(), @"study.yaml:31:59 `3`: queue 3 does not exist: expected a queue of the QoS: 0, 1, 2");
 }
 
 #[test]
@@ -118,7 +106,7 @@ duration: 5 s
 "
     );
     let files = MemoryFiles::new().with("ovs.sh", commands);
-    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| told(&mistakes))
 }
 
 const VOICE_AND_REST: &str =
@@ -199,21 +187,8 @@ fn a_field_beside_a_port_is_one_of_the_slice() {
 #[test]
 fn a_port_that_stands_for_no_slice_is_told() {
     assert_snapshot!(by_port(VOICE_AND_REST, "", BY_PORT).unwrap_err(), @"
-    error: a policy does not know the port that a frame came in by: expected a slice that stands for it, or a header field too, such as `nw_src`
-      --> ovs.sh:13:24
-       |
-    13 | ovs-ofctl add-flow br0 in_port=5,actions=set_queue:123,normal
-       |                        ^^^^^^^^^
-       |
-       = help: say beside `ovs` which slice comes in by it: `in_ports: {5: SLICE}`
-
-    error: a policy does not know the port that a frame came in by: expected a slice that stands for it, or a header field too, such as `nw_src`
-      --> ovs.sh:14:24
-       |
-    14 | ovs-ofctl add-flow br0 in_port=6,actions=set_queue:234,normal
-       |                        ^^^^^^^^^
-       |
-       = help: say beside `ovs` which slice comes in by it: `in_ports: {6: SLICE}`
+    ovs.sh:13:24 `in_port=5`: a policy does not know the port that a frame came in by: expected a slice that stands for it, or a header field too, such as `nw_src`; help: say beside `ovs` which slice comes in by it: `in_ports: {5: SLICE}`
+    ovs.sh:14:24 `in_port=6`: a policy does not know the port that a frame came in by: expected a slice that stands for it, or a header field too, such as `nw_src`; help: say beside `ovs` which slice comes in by it: `in_ports: {6: SLICE}`
     ");
     let misspelt = by_port(VOICE_AND_REST, ", in_ports: {5: voice, 6: rst}", BY_PORT);
     let misspelt = misspelt.unwrap_err();

@@ -1,6 +1,6 @@
 //! Policies given as slice requests of P4-TINS.
 
-use crate::support::STUDY;
+use crate::support::{STUDY, told};
 use insta::assert_snapshot;
 use slicewise_study::{MemoryFiles, Study};
 
@@ -22,7 +22,7 @@ fn with(policy: &str, requests: &str) -> Result<Study, String> {
         &STUDY[end..]
     );
     let files = MemoryFiles::new().with("requests.json", requests);
-    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| mistakes.to_string())
+    Study::parse(&text, "study.yaml", &files).map_err(|mistakes| told(&mistakes))
 }
 
 #[test]
@@ -44,61 +44,25 @@ fn a_policy_is_what_a_data_plane_runs_for_requests() {
 #[test]
 fn a_mistake_in_requests_is_told_at_its_place() {
     let requests = REQUESTS.replace("\"8 Mbit/s\"", "\"5 Mbit/s\"");
-    assert_snapshot!(with("    p4_tins: requests.json", &requests).unwrap_err(), @r#"
-    error: `maxRate` 5 Mbit/s is below `minRate` 6 Mbit/s: expected 6 Mbit/s or more
-     --> requests.json:2:54
-      |
-    2 |   {"name": "gold", "minRate": "6 Mbit/s", "maxRate": "5 Mbit/s", "allowBurst": 5000, "peakBurst": 5000,
-      |                                                      ^^^^^^^^^^
-    "#);
+    assert_snapshot!(with("    p4_tins: requests.json", &requests).unwrap_err(), @r#"requests.json:2:54 `"5 Mbit/s"`: `maxRate` 5 Mbit/s is below `minRate` 6 Mbit/s: expected 6 Mbit/s or more"#);
 }
 
 #[test]
 fn a_mistake_in_a_block_of_requests_is_told_at_its_place() {
     let block = "    p4_tins: |\n      [\n        {\"minRate\": \"fast\"}\n      ]";
     assert_snapshot!(with(block, "").unwrap_err(), @r#"
-    error: `maxRate` is missing: expected a rate such as "7 Gbit/s"
-      --> study.yaml:28:9
-       |
-    28 |         {"minRate": "fast"}
-       |         ^
-
-    error: `allowBurst` is missing: expected a burst such as "1.25 MB"
-      --> study.yaml:28:9
-       |
-    28 |         {"minRate": "fast"}
-       |         ^
-
-    error: `peakBurst` is missing: expected a burst such as "1.25 MB"
-      --> study.yaml:28:9
-       |
-    28 |         {"minRate": "fast"}
-       |         ^
-
-    error: `flows` is missing: expected a list of flows, each an object with header fields
-      --> study.yaml:28:9
-       |
-    28 |         {"minRate": "fast"}
-       |         ^
-
-    error: `fast` is not a rate: write for example `17.5 Mbit/s`
-      --> study.yaml:28:21
-       |
-    28 |         {"minRate": "fast"}
-       |                     ^^^^^^
+    study.yaml:28:9 `{`: `maxRate` is missing: expected a rate such as "7 Gbit/s"
+    study.yaml:28:9 `{`: `allowBurst` is missing: expected a burst such as "1.25 MB"
+    study.yaml:28:9 `{`: `peakBurst` is missing: expected a burst such as "1.25 MB"
+    study.yaml:28:9 `{`: `flows` is missing: expected a list of flows, each an object with header fields
+    study.yaml:28:21 `"fast"`: `fast` is not a rate: write for example `17.5 Mbit/s`
     "#);
 }
 
 #[test]
 fn requests_that_do_not_fit_in_the_link_are_told_with_what_would_fit() {
     let requests = REQUESTS.replace("4 Mbit/s", "5 Mbit/s");
-    assert_snapshot!(with("    p4_tins: requests.json", &requests).unwrap_err(), @r#"
-    error: class `silver`, police: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)
-     --> requests.json:4:33
-      |
-    4 |   {"name": "silver", "minRate": "5 Mbit/s", "maxRate": "8 Mbit/s", "allowBurst": 5000, "peakBurst": 5000,
-      |                                 ^^^^^^^^^^
-    "#);
+    assert_snapshot!(with("    p4_tins: requests.json", &requests).unwrap_err(), @r#"requests.json:4:33 `"5 Mbit/s"`: class `silver`, police: with 5 Mbit/s for this class the guarantees add up to 11 Mbit/s, more than the available 10 Mbit/s: lower one of them (4 Mbit/s would fit)"#);
 }
 
 #[test]
@@ -112,25 +76,11 @@ fn a_data_plane_is_for_requests() {
         .unwrap_err(),
         with("    p4_tins: requests.json\n    none: true", REQUESTS).unwrap_err(),
     ];
-    assert_snapshot!(told.join("\n"), @r#"
-    error: `data_plane` is for policies with `p4_tins`
-      --> study.yaml:27:17
-       |
-    27 |     data_plane: baseline
-       |                 ^^^^^^^^
-    error: `switch` is not a data plane of P4-TINS: known are `baseline`, `p4-tins`
-      --> study.yaml:27:17
-       |
-    27 |     data_plane: switch
-       |                 ^^^^^^
-    error: a policy has one form: `p4_tins` excludes `none`
-      --> study.yaml:25:3
-       |
-    25 |   p:
-       |   ^
-       |
-       = help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`
-    "#);
+    assert_snapshot!(told.join("\n"), @"
+    study.yaml:27:17 `baseline`: `data_plane` is for policies with `p4_tins`
+    study.yaml:27:17 `switch`: `switch` is not a data plane of P4-TINS: known are `baseline`, `p4-tins`
+    study.yaml:25:3 `p`: a policy has one form: `p4_tins` excludes `none`; help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`
+    ");
 }
 
 #[test]

@@ -55,71 +55,22 @@ fn a_device_is_under_its_own_policy_or_the_one_compared() {
 #[test]
 fn a_path_that_frames_cannot_take_is_refused() {
     let refused = |network: &str| on(network).unwrap_err();
-    assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, b, a]")), @"
-    error: the path comes back to device `a`: frames would go round in a loop
-     --> study.yaml:3:14
-      |
-    3 | path: [a, b, a]
-      |              ^
-    ");
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, b, a]")), @"study.yaml:3:14 `a`: the path comes back to device `a`: frames would go round in a loop");
     assert_snapshot!(refused(&TWO.replace("[a, b]", "[a, c]")), @"
-    error: there is no device `c`
-     --> study.yaml:3:11
-      |
-    3 | path: [a, c]
-      |           ^
-      |
-      = help: known are `a`, `b`
-
-    error: device `b` is not on the path
-     --> study.yaml:6:3
-      |
-    6 |   b: {model: port, port_rate: 10 Mbit/s, processing_delay: 7 us}
-      |   ^
-      |
-      = help: name it in `path`, or leave it out
+    study.yaml:3:11 `c`: there is no device `c`; help: known are `a`, `b`
+    study.yaml:6:3 `b`: device `b` is not on the path; help: name it in `path`, or leave it out
     ");
-    assert_snapshot!(refused(&TWO.replace("[a, b]", "[]")), @"
-    error: a path needs at least one device
-     --> study.yaml:3:1
-      |
-    3 | path: []
-      | ^^^^
-    ");
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "[]")), @"study.yaml:3:1 `path`: a path needs at least one device");
 }
 
 #[test]
 fn devices_and_a_path_belong_together_and_exclude_a_device_under_test() {
     let refused = |network: &str| on(network).unwrap_err();
-    assert_snapshot!(refused(&format!("{DUT}{TWO}")), @"
-    error: `path` and `dut` exclude each other: `dut` is a path of one device
-     --> study.yaml:6:1
-      |
-    6 | path: [a, b]
-      | ^^^^
-    ");
-    assert_snapshot!(refused(&format!("{DUT}{}", TWO.replace("path: [a, b]\n", ""))), @"
-    error: `devices` are those of a `path`, and there is none
-     --> study.yaml:6:1
-      |
-    6 | devices:
-      | ^^^^^^^
-    ");
-    assert_snapshot!(refused(&DUT.replace("model: port", "model: port\n  policy: {none: true}")), @"
-    error: `dut` is under the policies that are compared: only a device of `devices` has its own
-     --> study.yaml:5:3
-      |
-    5 |   policy: {none: true}
-      |   ^^^^^^
-    ");
+    assert_snapshot!(refused(&format!("{DUT}{TWO}")), @"study.yaml:6:1 `path`: `path` and `dut` exclude each other: `dut` is a path of one device");
+    assert_snapshot!(refused(&format!("{DUT}{}", TWO.replace("path: [a, b]\n", ""))), @"study.yaml:6:1 `devices`: `devices` are those of a `path`, and there is none");
+    assert_snapshot!(refused(&DUT.replace("model: port", "model: port\n  policy: {none: true}")), @"study.yaml:5:3 `policy`: `dut` is under the policies that are compared: only a device of `devices` has its own");
     let own = TWO.replace("Mbit/s", "Mbit/s, policy: {none: true}");
-    assert_snapshot!(refused(&own), @"
-    error: every device of the path has a policy of its own: none is under those that are compared
-     --> study.yaml:3:1
-      |
-    3 | path: [a, b]
-      | ^^^^
-    ");
+    assert_snapshot!(refused(&own), @"study.yaml:3:1 `path`: every device of the path has a policy of its own: none is under those that are compared");
 }
 
 #[test]
@@ -128,13 +79,7 @@ fn a_policy_that_one_of_the_devices_cannot_hold_is_refused_with_its_name() {
     let classes = format!("classes: [{{name: gold, slice: gold, {guarantee}}}]");
     let own = format!("20 Mbit/s, policy: {{discipline: guaranteed, {classes}}}");
     let refused = on(&TWO.replace("20 Mbit/s", &own)).unwrap_err();
-    assert_snapshot!(refused, @"
-    error: on device `a`: guarantees 30 Mbit/s (L2), in small frames 42 Mbit/s (L1), but only 20 Mbit/s (L1) of the link is free: write a rate of at most 14.28 Mbit/s (L2), or `counts: L1` for all guarantees of the link
-     --> study.yaml:5:42
-      |
-    5 |   a: {model: port, port_rate: 20 Mbit/s, policy: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 30 Mb...
-      |                                          ^^^^^^
-    ");
+    assert_snapshot!(refused, @"study.yaml:5:42 `policy`: on device `a`: guarantees 30 Mbit/s (L2), in small frames 42 Mbit/s (L1), but only 20 Mbit/s (L1) of the link is free: write a rate of at most 14.28 Mbit/s (L2), or `counts: L1` for all guarantees of the link");
 }
 
 #[test]
@@ -152,65 +97,17 @@ fn rates_in_percent_of_a_device_that_is_not_known_overload_no_link() {
         let study = STUDY.replace("20 Mbit/s, payload", "150 %, payload");
         parse(&study.replace(DUT, network)).unwrap_err()
     };
-    assert_snapshot!(refused(&TWO.replace("path: [a, b]", "path: a")), @"
-    error: a list is expected here, for example `[first, second]`
-     --> study.yaml:3:7
-      |
-    3 | path: a
-      |       ^
-    ");
-    assert_snapshot!(refused(&TWO.replace("path: [a, b]", "path: []")), @"
-    error: a path needs at least one device
-     --> study.yaml:3:1
-      |
-    3 | path: []
-      | ^^^^
-    ");
-    assert_snapshot!(refused(&TWO.replace("path: [a, b]\n", "")), @"
-    error: `path` is missing: in which order do frames pass the devices?
-     --> study.yaml:3:1
-      |
-    3 | devices:
-      | ^^^^^^^
-      |
-      = help: add their names in that order, for example `path: [first, second]`
-    ");
+    assert_snapshot!(refused(&TWO.replace("path: [a, b]", "path: a")), @"study.yaml:3:7 `a`: a list is expected here, for example `[first, second]`");
+    assert_snapshot!(refused(&TWO.replace("path: [a, b]", "path: []")), @"study.yaml:3:1 `path`: a path needs at least one device");
+    assert_snapshot!(refused(&TWO.replace("path: [a, b]\n", "")), @"study.yaml:3:1 `devices`: `path` is missing: in which order do frames pass the devices?; help: add their names in that order, for example `path: [first, second]`");
 }
 
 #[test]
 fn a_path_that_cannot_be_read_is_one_mistake() {
     let refused = |network: &str| on(network).unwrap_err();
-    assert_snapshot!(refused(&TWO.replace("[a, b]", "a")), @"
-    error: a list is expected here, for example `[first, second]`
-     --> study.yaml:3:7
-      |
-    3 | path: a
-      |       ^
-    ");
-    assert_snapshot!(refused(&TWO.replace("path:", "pth:")), @"
-    error: `pth` is not a setting here
-     --> study.yaml:3:1
-      |
-    3 | pth: [a, b]
-      | ^^^
-      |
-      = help: did you mean `path`?
-    ");
-    assert_snapshot!(refused(&TWO.replace("b: {model: port", "b: {modl: port")), @"
-    error: `modl` is not a setting here
-     --> study.yaml:6:7
-      |
-    6 |   b: {modl: port, port_rate: 10 Mbit/s, processing_delay: 7 us}
-      |       ^^^^
-      |
-      = help: did you mean `model`?
-    ");
+    assert_snapshot!(refused(&TWO.replace("[a, b]", "a")), @"study.yaml:3:7 `a`: a list is expected here, for example `[first, second]`");
+    assert_snapshot!(refused(&TWO.replace("path:", "pth:")), @"study.yaml:3:1 `pth`: `pth` is not a setting here; help: did you mean `path`?");
+    assert_snapshot!(refused(&TWO.replace("b: {model: port", "b: {modl: port")), @"study.yaml:6:7 `modl`: `modl` is not a setting here; help: did you mean `model`?");
     let own = TWO.replace("20 Mbit/s", "20 Mbit/s, policy: 1");
-    assert_snapshot!(refused(&own), @"
-    error: settings are expected here, for example `title: …`
-     --> study.yaml:5:50
-      |
-    5 |   a: {model: port, port_rate: 20 Mbit/s, policy: 1}
-      |                                                  ^
-    ");
+    assert_snapshot!(refused(&own), @"study.yaml:5:50 `1`: settings are expected here, for example `title: …`");
 }

@@ -1,6 +1,6 @@
 //! The switch as a device under test: queues, buffer, and policies that need more of them.
 
-use crate::support::{STUDY, parse};
+use crate::support::{STUDY, parse, told};
 use insta::assert_snapshot;
 use slicewise_study::{DutModel, Study, SwitchParams};
 use std::fmt::Write;
@@ -76,32 +76,11 @@ fn queues_of_a_switch_have_its_hysteresis_and_can_become_so_much_shorter() {
 #[test]
 fn a_policy_that_needs_more_queues_than_a_port_has_is_refused_at_its_first_class_beyond() {
     assert!(with_classes(7, "").is_ok());
-    assert_snapshot!(with_classes(8, "").unwrap_err(), @"
-    error: the policy needs 9 queues, that of class-default included, and a port of the switch has 8: merge classes
-      --> study.yaml:30:3
-       |
-    30 |   many:
-       |   ^^^^
-    ");
-    assert_snapshot!(with_classes(10, "").unwrap_err(), @"
-    error: the policy needs 11 queues, that of class-default included, and a port of the switch has 8: merge classes
-      --> study.yaml:40:16
-       |
-    40 |       - {name: c8, match: {vlan: 108}}
-       |                ^^
-    ");
+    assert_snapshot!(with_classes(8, "").unwrap_err(), @"study.yaml:30:3 `many`: the policy needs 9 queues, that of class-default included, and a port of the switch has 8: merge classes");
+    assert_snapshot!(with_classes(10, "").unwrap_err(), @"study.yaml:40:16 `c8`: the policy needs 11 queues, that of class-default included, and a port of the switch has 8: merge classes");
     assert_snapshot!(with_classes(2, "  queues: 2\n").unwrap_err(), @"
-    error: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
-      --> study.yaml:27:3
-       |
-    27 |   weighted:
-       |   ^^^^^^^^
-
-    error: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
-      --> study.yaml:31:3
-       |
-    31 |   many:
-       |   ^^^^
+    study.yaml:27:3 `weighted`: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
+    study.yaml:31:3 `many`: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
     ");
 }
 
@@ -109,14 +88,11 @@ fn a_policy_that_needs_more_queues_than_a_port_has_is_refused_at_its_first_class
 fn queues_that_no_class_uses_are_named_where_there_are_too_many() {
     let queues = "    discipline: deficit_round_robin\n    queues: [{name: used}, {name: spare-1}, {name: spare-2}]\n";
     let refused = policy_of(queues, 7, "").map(drop).unwrap_err();
-    let said = "a port of the switch has 8: leave out queues that no class uses (`used`, `spare-1`, `spare-2`)\n";
+    let said = "a port of the switch has 8: leave out queues that no class uses (`used`, `spare-1`, `spare-2`)";
     assert!(refused.contains(said), "{refused}");
     let elsewhere = queues.replace("{name: used}, ", "");
     let refused = policy_of(&elsewhere, 7, "").map(drop).unwrap_err();
-    assert!(
-        refused.contains("uses (`spare-1`, `spare-2`)\n"),
-        "{refused}"
-    );
+    assert!(refused.contains("uses (`spare-1`, `spare-2`)"), "{refused}");
 }
 
 #[test]
@@ -131,13 +107,7 @@ fn classes_of_a_shared_queue_need_one_and_flow_queues_one_for_each_flow() {
         with("name: gold, slice: gold, flow_queue: {flows: 6}"),
         Ok(())
     );
-    assert_snapshot!(with("name: gold, slice: gold, flow_queue: {}").unwrap_err(), @"
-    error: the policy needs 1026 queues, that of class-default included, and a port of the switch has 8: merge classes
-      --> study.yaml:28:16
-       |
-    28 |       - {name: gold, slice: gold, flow_queue: {}}
-       |                ^^^^
-    ");
+    assert_snapshot!(with("name: gold, slice: gold, flow_queue: {}").unwrap_err(), @"study.yaml:28:16 `gold`: the policy needs 1026 queues, that of class-default included, and a port of the switch has 8: merge classes");
     let child = "name: gold, slice: gold, child: {classes: [{name: x, match: {dscp: ef}}, {name: y, match: {dscp: 0}}]}";
     assert_eq!(with(child), Ok(()));
 }
@@ -165,54 +135,17 @@ fn slices_that_share_queues_are_limited_by_meters_and_others_by_queues() {
 #[test]
 fn settings_of_a_switch_that_cannot_be_are_refused() {
     let refused = |settings| on_switch(settings).unwrap_err();
-    assert_snapshot!(refused("  queues: 0\n"), @"
-    error: there must be at least one
-     --> study.yaml:5:11
-      |
-    5 |   queues: 0
-      |           ^
-    ");
-    assert_snapshot!(refused("  buffer: 0 packets\n"), @"
-    error: there must be room for at least one packet
-     --> study.yaml:5:11
-      |
-    5 |   buffer: 0 packets
-      |           ^^^^^^^^^
-    ");
-    assert_snapshot!(refused("  buffer: 25000\n"), @"
-    error: `25000` is not a number of packets: write for example `25000 packets`
-     --> study.yaml:5:11
-      |
-    5 |   buffer: 25000
-      |           ^^^^^
-    ");
-    assert_snapshot!(refused("  buffer: 37 MB\n"), @"
-    error: `37 MB` is not a number of packets: write for example `25000 packets`
-     --> study.yaml:5:11
-      |
-    5 |   buffer: 37 MB
-      |           ^^^^^
-    ");
+    assert_snapshot!(refused("  queues: 0\n"), @"study.yaml:5:11 `0`: there must be at least one");
+    assert_snapshot!(refused("  buffer: 0 packets\n"), @"study.yaml:5:11 `0 packets`: there must be room for at least one packet");
+    assert_snapshot!(refused("  buffer: 25000\n"), @"study.yaml:5:11 `25000`: `25000` is not a number of packets: write for example `25000 packets`");
+    assert_snapshot!(refused("  buffer: 37 MB\n"), @"study.yaml:5:11 `37 MB`: `37 MB` is not a number of packets: write for example `25000 packets`");
     let on_port = STUDY.replace(
         "  model: port\n",
         "  model: port\n  queues: 8\n  buffer: 9 packets\n",
     );
     assert_snapshot!(parse(&on_port).unwrap_err(), @"
-    error: `queues` is of the model `switch` alone
-     --> study.yaml:5:11
-      |
-    5 |   queues: 8
-      |           ^
-      |
-      = help: leave it out, or use the model `switch`
-
-    error: `buffer` is of the model `switch` alone
-     --> study.yaml:6:11
-      |
-    6 |   buffer: 9 packets
-      |           ^^^^^^^^^
-      |
-      = help: leave it out, or use the model `switch`
+    study.yaml:5:11 `8`: `queues` is of the model `switch` alone; help: leave it out, or use the model `switch`
+    study.yaml:6:11 `9 packets`: `buffer` is of the model `switch` alone; help: leave it out, or use the model `switch`
     ");
 }
 
@@ -220,13 +153,7 @@ fn settings_of_a_switch_that_cannot_be_are_refused() {
 fn every_device_of_a_path_holds_the_policies_it_is_under() {
     let dut = "dut:\n  model: port\n  port_rate: 10 Mbit/s\n";
     let path = "path: [a, b]\ndevices:\n  a: {model: port, port_rate: 10 Mbit/s}\n  b: {model: switch, queues: 2}\n";
-    assert_snapshot!(parse(&STUDY.replace(dut, path)).unwrap_err(), @"
-    error: on device `b`: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes
-      --> study.yaml:27:3
-       |
-    27 |   weighted:
-       |   ^^^^^^^^
-    ");
+    assert_snapshot!(parse(&STUDY.replace(dut, path)).unwrap_err(), @"study.yaml:27:3 `weighted`: on device `b`: the policy needs 3 queues, that of class-default included, and a port of the switch has 2: merge classes");
 }
 
 #[test]
@@ -267,31 +194,9 @@ fn refused(settings: &str) -> String {
 
 #[test]
 fn marks_in_the_wrong_order_are_refused() {
-    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}\n"), @"
-    error: the high mark of 30 kB is not below the buffer of 20 kB
-     --> study.yaml:5:39
-      |
-    5 |   flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}
-      |                                       ^^^^^
-      |
-      = help: a frame that is not dropped would not pause the sender: lower `high`, or give a larger `buffer`
-    ");
-    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB, low: 10 kB}\n"), @"
-    error: the low mark of 10 kB is not below the high mark of 10 kB
-     --> study.yaml:5:51
-      |
-    5 |   flow_control: {buffer: 20 kB, high: 10 kB, low: 10 kB}
-      |                                                   ^^^^^
-      |
-      = help: the sender is paused above `high`, and goes on at `low`
-    ");
-    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB}\n"), @"
-    error: `low` is missing
-     --> study.yaml:5:3
-      |
-    5 |   flow_control: {buffer: 20 kB, high: 10 kB}
-      |   ^^^^^^^^^^^^
-    ");
+    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 30 kB, low: 1 kB}\n"), @"study.yaml:5:39 `30 kB`: the high mark of 30 kB is not below the buffer of 20 kB; help: a frame that is not dropped would not pause the sender: lower `high`, or give a larger `buffer`");
+    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB, low: 10 kB}\n"), @"study.yaml:5:51 `10 kB`: the low mark of 10 kB is not below the high mark of 10 kB; help: the sender is paused above `high`, and goes on at `low`");
+    assert_snapshot!(refused("  flow_control: {buffer: 20 kB, high: 10 kB}\n"), @"study.yaml:5:3 `flow_control`: `low` is missing");
 }
 
 #[test]
@@ -299,69 +204,27 @@ fn a_buffer_that_does_not_hold_what_is_on_the_wire_is_warned_of_with_what_may_be
     let enough = on_switch("  flow_control: {buffer: 40 kB, high: 20 kB, low: 10 kB}\n");
     assert_eq!(enough.unwrap().warnings().to_string(), "");
     let short = on_switch("  flow_control: {buffer: 21 kB, high: 20 kB, low: 10 kB}\n");
-    assert_snapshot!(short.unwrap().warnings(), @"
-    warning: up to 4.838 kB arrive before a paused sender stops, and above the high mark there is room for 1 kB: up to 3.838 kB are lost at each pause
-     --> study.yaml:5:39
-      |
-    5 |   flow_control: {buffer: 21 kB, high: 20 kB, low: 10 kB}
-      |                                       ^^^^^
-    ");
+    assert_snapshot!(told(short.unwrap().warnings()), @"study.yaml:5:39 `20 kB`: warning: up to 4.838 kB arrive before a paused sender stops, and above the high mark there is room for 1 kB: up to 3.838 kB are lost at each pause");
 }
 
 #[test]
 fn a_buffer_has_room_for_a_frame_and_queues_for_what_the_buffer_keeps() {
-    assert_snapshot!(refused("  flow_control: {buffer: 1500 B, high: 1 kB, low: 500 B}\n"), @r"
-    error: the buffer of 1.5 kB has no room for a frame of 1518 B
-     --> study.yaml:5:26
-      |
-    5 |   flow_control: {buffer: 1500 B, high: 1 kB, low: 500 B}
-      |                          ^^^^^^
-      |
-      = help: nothing of that size would pass: give a larger `buffer`
-    ");
+    assert_snapshot!(refused("  flow_control: {buffer: 1500 B, high: 1 kB, low: 500 B}\n"), @"study.yaml:5:26 `1500 B`: the buffer of 1.5 kB has no room for a frame of 1518 B; help: nothing of that size would pass: give a larger `buffer`");
     let control = "  flow_control: {buffer: 40 kB, high: 20 kB, low: 10 kB}\n";
     let small = on_switch(&format!("{control}  buffer: 20 packets\n"));
-    assert_snapshot!(small.unwrap().warnings(), @r"
-    warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
-      --> study.yaml:27:3
-       |
-    27 |   nothing: {none: true}
-       |   ^^^^^^^
-
-    warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
-      --> study.yaml:28:3
-       |
-    28 |   weighted:
-       |   ^^^^^^^^
-
-    warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
-      --> study.yaml:32:3
-       |
-    32 |   router:
-       |   ^^^^^^
+    assert_snapshot!(told(small.unwrap().warnings()), @"
+    study.yaml:27:3 `nothing`: warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
+    study.yaml:28:3 `weighted`: warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
+    study.yaml:32:3 `router`: warning: all queues together (`dut.buffer`) hold 30.36 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
     ");
     let text = STUDY.replace("  model: port\n", &format!("  model: switch\n{control}"));
     let short = "  short:\n    classes: [{name: gold, slice: gold, queue_limit: 5 packets}]\n";
     let text = text.replace("  router:\n    ios: router.cfg\n", short);
-    assert_snapshot!(parse(&text).unwrap().warnings(), @r"
-    warning: queue `gold` holds 7.59 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped
-      --> study.yaml:31:3
-       |
-    31 |   short:
-       |   ^^^^^
-    ");
+    assert_snapshot!(told(parse(&text).unwrap().warnings()), @"study.yaml:31:3 `short`: warning: queue `gold` holds 7.59 kB at most, less than the 40 kB of `flow_control.buffer`: what pause frames would have kept is dropped");
 }
 
 #[test]
 fn credit_and_flow_control_are_of_switches_alone() {
     let on_port = STUDY.replace("  model: port\n", "  model: port\n  credit: 1 s\n");
-    assert_snapshot!(parse(&on_port).unwrap_err(), @"
-    error: `credit` is of the model `switch` alone
-     --> study.yaml:5:11
-      |
-    5 |   credit: 1 s
-      |           ^^^
-      |
-      = help: leave it out, or use the model `switch`
-    ");
+    assert_snapshot!(parse(&on_port).unwrap_err(), @"study.yaml:5:11 `1 s`: `credit` is of the model `switch` alone; help: leave it out, or use the model `switch`");
 }

@@ -121,165 +121,30 @@ fn changes_that_cannot_be_made_are_refused_where_they_are_written() {
         assert!(TIMELINE.contains(from), "{from}");
         with(&TIMELINE.replace(from, to)).unwrap_err()
     };
-    assert_snapshot!(refused("at: 4 s", "at: 2 s"), @r#"
-    error: a change at 2 s is not after the one before it, or the start, at 2 s
-      --> study.yaml:43:11
-       |
-    43 |       at: 2 s
-       |           ^^^
-    "#);
-    assert_snapshot!(refused("at: 4 s", "at: 5 s"), @r#"
-    error: the run is over after 5 s
-      --> study.yaml:43:11
-       |
-    43 |       at: 5 s
-       |           ^^^
-    "#);
-    assert_snapshot!(refused("at: 4 s", "at: 4010 ms"), @r#"
-    error: a change at 4.01 s is not at the edge of a bin: bins are 50 ms wide
-      --> study.yaml:43:11
-       |
-    43 |       at: 4010 ms
-       |           ^^^^^^^
-       |
-       = help: choose a multiple of `measure.bin`
-    "#);
-    assert_snapshot!(refused("at: 4 s", "at: 4200 ms"), @r#"
-    error: phase `restored` is measured for 300 ms after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
-      --> study.yaml:43:11
-       |
-    43 |       at: 4200 ms
-       |           ^^^^^^^
-    "#);
-    assert_snapshot!(refused("settle: 500 ms", "settle: 3 s"), @r#"
-    error: phase `start` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
-      --> study.yaml:34:1
-       |
-    34 | timeline:
-       | ^^^^^^^^
-
-    error: phase `raised` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
-      --> study.yaml:38:11
-       |
-    38 |       at: 2 s
-       |           ^^^
-
-    error: phase `restored` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
-      --> study.yaml:43:11
-       |
-    43 |       at: 4 s
-       |           ^^^
-    "#);
-    assert_snapshot!(refused("settle: 500 ms\n", "first: raised\n  settle: 500 ms\n"), @r#"
-    error: the phase before the first change is called `raised` already
-      --> study.yaml:38:5
-       |
-    38 |     raised:
-       |     ^^^^^^
-    "#);
-    assert_snapshot!(refused("slices: {gold:", "slices: {golden:"), @r#"
-    error: there is no slice `golden` that could change
-      --> study.yaml:40:16
-       |
-    40 |       slices: {golden: {share: 80 %}, rest: {share: 2 Mbit/s}}
-       |                ^^^^^^
-       |
-       = help: did you mean `gold`?
-    "#);
-    assert_snapshot!(refused("sources: {other: {rate: 1", "sources: {another: {rate: 1"), @r#"
-    error: no scenario has a source `another` that could change
-      --> study.yaml:41:17
-       |
-    41 |       sources: {another: {rate: 1 Mbit/s}}
-       |                 ^^^^^^^
-       |
-       = help: did you mean `other`?
-    "#);
-    assert_snapshot!(refused("{sources: {other: {rate: 20 Mbit/s}}}", "{reference: true}"), @r#"
-    error: `reference` of a scenario cannot change: only its `sources` can
-      --> study.yaml:44:27
-       |
-    44 |       scenarios: {storm: {reference: true}}
-       |                           ^^^^^^^^^
-    "#);
-    assert_snapshot!(refused("storm: {sources: {other", "storm: {sources: {third"), @r#"
-    error: there is no source `third` that could change
-      --> study.yaml:44:37
-       |
-    44 |       scenarios: {storm: {sources: {third: {rate: 20 Mbit/s}}}}
-       |                                     ^^^^^
-       |
-       = help: known are `steady`, `other`
-    "#);
-    assert_snapshot!(refused("sources: {other: {rate: 1", "sources: {x: {rate: 1"), @"
-    error: no scenario has a source `x` that could change
-      --> study.yaml:41:17
-       |
-    41 |       sources: {x: {rate: 1 Mbit/s}}
-       |                 ^
-       |
-       = help: known are `other`, `steady`
+    assert_snapshot!(refused("at: 4 s", "at: 2 s"), @"study.yaml:43:11 `2 s`: a change at 2 s is not after the one before it, or the start, at 2 s");
+    assert_snapshot!(refused("at: 4 s", "at: 5 s"), @"study.yaml:43:11 `5 s`: the run is over after 5 s");
+    assert_snapshot!(refused("at: 4 s", "at: 4010 ms"), @"study.yaml:43:11 `4010 ms`: a change at 4.01 s is not at the edge of a bin: bins are 50 ms wide; help: choose a multiple of `measure.bin`");
+    assert_snapshot!(refused("at: 4 s", "at: 4200 ms"), @"study.yaml:43:11 `4200 ms`: phase `restored` is measured for 300 ms after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)");
+    assert_snapshot!(refused("settle: 500 ms", "settle: 3 s"), @"
+    study.yaml:34:1 `timeline`: phase `start` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
+    study.yaml:38:11 `2 s`: phase `raised` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
+    study.yaml:43:11 `4 s`: phase `restored` is measured for 0 ns after its settling time: it takes 500 ms at least (10 bins, and a cycle of every source that pauses)
     ");
-    assert_snapshot!(refused("minimum: 70 %}]}", "minimum: 70 %}]}, nothing: {classes: []}"), @"
-    error: a policy keeps its form during a run: this one is written with `none`, not `classes`
-      --> study.yaml:45:93
-       |
-    45 |       policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 70 %}]}, nothing: {classes: []}}
-       |                                                                                             ^^^^^^^
-       |
-       = help: write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`
-    ");
-    assert_snapshot!(refused("classes: [{name: gold, slice: gold, minimum: 70 %}]", "none: true"), @"
-    error: a policy keeps its form during a run: this one is written with `classes`, not `none`
-      --> study.yaml:45:29
-       |
-    45 |       policies: {weighted: {none: true}}
-       |                             ^^^^
-       |
-       = help: write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`
-    ");
+    assert_snapshot!(refused("settle: 500 ms\n", "first: raised\n  settle: 500 ms\n"), @"study.yaml:38:5 `raised`: the phase before the first change is called `raised` already");
+    assert_snapshot!(refused("slices: {gold:", "slices: {golden:"), @"study.yaml:40:16 `golden`: there is no slice `golden` that could change; help: did you mean `gold`?");
+    assert_snapshot!(refused("sources: {other: {rate: 1", "sources: {another: {rate: 1"), @"study.yaml:41:17 `another`: no scenario has a source `another` that could change; help: did you mean `other`?");
+    assert_snapshot!(refused("{sources: {other: {rate: 20 Mbit/s}}}", "{reference: true}"), @"study.yaml:44:27 `reference`: `reference` of a scenario cannot change: only its `sources` can");
+    assert_snapshot!(refused("storm: {sources: {other", "storm: {sources: {third"), @"study.yaml:44:37 `third`: there is no source `third` that could change; help: known are `steady`, `other`");
+    assert_snapshot!(refused("sources: {other: {rate: 1", "sources: {x: {rate: 1"), @"study.yaml:41:17 `x`: no scenario has a source `x` that could change; help: known are `other`, `steady`");
+    assert_snapshot!(refused("minimum: 70 %}]}", "minimum: 70 %}]}, nothing: {classes: []}"), @"study.yaml:45:93 `classes`: a policy keeps its form during a run: this one is written with `none`, not `classes`; help: write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`");
+    assert_snapshot!(refused("classes: [{name: gold, slice: gold, minimum: 70 %}]", "none: true"), @"study.yaml:45:29 `none`: a policy keeps its form during a run: this one is written with `classes`, not `none`; help: write it as `classes` in every phase: one queue for everything is `classes: [{name: class-default}]`");
     assert_snapshot!(refused("{rate: 1 Mbit/s}", "{host: x, headers: {vlan: 30}}"), @"
-    error: `host` of a source cannot change during a run
-      --> study.yaml:41:25
-       |
-    41 |       sources: {other: {host: x, headers: {vlan: 30}}}
-       |                         ^^^^
-       |
-       = help: define another source with a `start` at this moment, and let this one `stop`
-
-    error: `headers` of a source cannot change during a run
-      --> study.yaml:41:34
-       |
-    41 |       sources: {other: {host: x, headers: {vlan: 30}}}
-       |                                  ^^^^^^^
-       |
-       = help: define another source with a `start` at this moment, and let this one `stop`
+    study.yaml:41:25 `host`: `host` of a source cannot change during a run; help: define another source with a `start` at this moment, and let this one `stop`
+    study.yaml:41:34 `headers`: `headers` of a source cannot change during a run; help: define another source with a `start` at this moment, and let this one `stop`
     ");
-    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @"
-    error: `slice` of a source cannot change during a run
-      --> study.yaml:41:25
-       |
-    41 |       sources: {other: {slice: gold}}
-       |                         ^^^^^
-       |
-       = help: define another source with a `start` at this moment, and let this one `stop`
-    ");
-    assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @"
-    error: `match` of a slice cannot change during a run
-      --> study.yaml:40:36
-       |
-    40 |       slices: {gold: {share: 80 %, match: {vlan: 11}}, rest: {share: 2 Mbit/s}}
-       |                                    ^^^^^
-       |
-       = help: define another slice for these frames
-    ");
-    assert_snapshot!(refused("minimum: 70 %", "minimum: 170 %"), @r#"
-    error: this is more than 100 % (in phase `restored`)
-      --> study.yaml:45:74
-       |
-    45 |       policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 170 %}]}}
-       |                                                                          ^^^^^
-    "#);
+    assert_snapshot!(refused("{rate: 1 Mbit/s}", "{slice: gold}"), @"study.yaml:41:25 `slice`: `slice` of a source cannot change during a run; help: define another source with a `start` at this moment, and let this one `stop`");
+    assert_snapshot!(refused("{gold: {share: 80 %}", "{gold: {share: 80 %, match: {vlan: 11}}"), @"study.yaml:40:36 `match`: `match` of a slice cannot change during a run; help: define another slice for these frames");
+    assert_snapshot!(refused("minimum: 70 %", "minimum: 170 %"), @"study.yaml:45:74 `170 %`: this is more than 100 % (in phase `restored`)");
 }
 
 #[test]
@@ -328,27 +193,9 @@ fn a_phase_is_no_shorter_than_a_cycle_of_its_own_load() {
 #[test]
 fn a_timeline_that_says_nothing_is_refused() {
     let refused = |timeline: &str| with(timeline).unwrap_err();
-    assert_snapshot!(refused("timeline: {settle: 1 s, changes: {}}\n"), @r#"
-    error: a timeline without a change has no phases
-      --> study.yaml:34:1
-       |
-    34 | timeline: {settle: 1 s, changes: {}}
-       | ^^^^^^^^
-    "#);
-    assert_snapshot!(refused("timeline: {changes: {later: {at: 2 s}}}\n"), @r#"
-    error: `settle` is missing
-      --> study.yaml:34:1
-       |
-    34 | timeline: {changes: {later: {at: 2 s}}}
-       | ^^^^^^^^
-    "#);
-    assert_snapshot!(refused("timeline: {settle: 500 ms, changes: {later: {sources: {other: {rate: 1 Mbit/s}}}}}\n"), @r#"
-    error: `at` is missing
-      --> study.yaml:34:38
-       |
-    34 | timeline: {settle: 500 ms, changes: {later: {sources: {other: {rate: 1 Mbit/s}}}}}
-       |                                      ^^^^^
-    "#);
+    assert_snapshot!(refused("timeline: {settle: 1 s, changes: {}}\n"), @"study.yaml:34:1 `timeline`: a timeline without a change has no phases");
+    assert_snapshot!(refused("timeline: {changes: {later: {at: 2 s}}}\n"), @"study.yaml:34:1 `timeline`: `settle` is missing");
+    assert_snapshot!(refused("timeline: {settle: 500 ms, changes: {later: {sources: {other: {rate: 1 Mbit/s}}}}}\n"), @"study.yaml:34:38 `later`: `at` is missing");
 }
 
 #[test]
@@ -356,13 +203,7 @@ fn a_guarantee_that_does_not_fit_in_a_phase_is_refused_by_the_check() {
     let guaranteed = STUDY.replace("  router:\n    ios: router.cfg\n", "  promised: {discipline: guaranteed, classes: [{name: gold, slice: gold, guarantee: {rate: 6 Mbit/s, burst: 3 kB, delay: 50 ms}}]}\n");
     let change = "timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 Mbit/s, burst: 3 kB, delay: 50 ms}}]}}}}}\n";
     assert!(parse(&guaranteed).is_ok());
-    assert_snapshot!(parse(&format!("{guaranteed}{change}")).unwrap_err(), @"
-    error: class `gold`, guarantee: guarantees 60 Mbit/s (L2), in small frames 84 Mbit/s (L1), but only 10 Mbit/s (L1) of the link is free: write a rate of at most 7.142 Mbit/s (L2), or `counts: L1` for all guarantees of the link (in phase `more`)
-      --> study.yaml:33:112
-       |
-    33 | timeline: {settle: 500 ms, changes: {more: {at: 2 s, policies: {promised: {classes: [{name: gold, slice: gold, guarantee: {rate: 60 ...
-       |                                                                                                                ^^^^^^^^^
-    ");
+    assert_snapshot!(parse(&format!("{guaranteed}{change}")).unwrap_err(), @"study.yaml:33:112 `guarantee`: class `gold`, guarantee: guarantees 60 Mbit/s (L2), in small frames 84 Mbit/s (L1), but only 10 Mbit/s (L1) of the link is free: write a rate of at most 7.142 Mbit/s (L2), or `counts: L1` for all guarantees of the link (in phase `more`)");
 }
 
 #[test]
@@ -379,42 +220,16 @@ fn a_published_figure_says_which_phase_it_is_of() {
     assert_eq!(judged.published[0].tolerance_from, "t");
     let entailed = with(&figure(", phase: raised, basis: entailed")).unwrap();
     assert_eq!(entailed.published[0].basis, Basis::Entailed);
-    assert_snapshot!(with(&figure("")).unwrap_err(), @"
-    error: `phase` is missing: one of start, raised, restored
-      --> study.yaml:46:13
-       |
-    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t}]
-       |             ^
-    ");
-    assert_snapshot!(with(&figure(", phase: risen")).unwrap_err(), @"
-    error: there is no phase `risen`
-      --> study.yaml:46:124
-       |
-    46 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t, phase: risen}]
-       |                                                                                                                            ^^^^^
-       |
-       = help: did you mean `raised`?
-    ");
+    assert_snapshot!(with(&figure("")).unwrap_err(), @"study.yaml:46:13 `{`: `phase` is missing: one of start, raised, restored");
+    assert_snapshot!(with(&figure(", phase: risen")).unwrap_err(), @"study.yaml:46:124 `risen`: there is no phase `risen`; help: did you mean `raised`?");
     let without = figure(", phase: raised").replace(TIMELINE, "");
-    assert_snapshot!(with(&without).unwrap_err(), @"
-    error: without a `timeline` there are no phases
-      --> study.yaml:34:124
-       |
-    34 | published: [{claim: c, source: s, metric: throughput, slice: gold, about: 5 Mbit/s, within: 1 %, tolerance_from: t, phase: raised}]
-       |                                                                                                                            ^^^^^^
-    ");
+    assert_snapshot!(with(&without).unwrap_err(), @"study.yaml:34:124 `raised`: without a `timeline` there are no phases");
 }
 
 #[test]
 fn populations_and_a_shorter_quick_run_exclude_a_timeline() {
     let quick = format!("{TIMELINE}quick: {{duration: 1 s}}\n");
-    assert_snapshot!(with(&quick).unwrap_err(), @r#"
-    error: with a `timeline` every run takes as long as the phases
-      --> study.yaml:46:19
-       |
-    46 | quick: {duration: 1 s}
-       |                   ^^^
-    "#);
+    assert_snapshot!(with(&quick).unwrap_err(), @"study.yaml:46:19 `1 s`: with a `timeline` every run takes as long as the phases");
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../studies/million-slices.yaml"
@@ -456,13 +271,5 @@ fn a_phase_in_which_nothing_is_sent_is_refused() {
             "rate: 2 Mbit/s, payload",
             "rate: 2 Mbit/s, stop: 2500 ms, payload",
         );
-    assert_snapshot!(parse(&text).unwrap_err(), @"
-    error: no source of scenario `calm` sends in phase `restored`, from 4.5 s to 5 s: there would be nothing to measure
-      --> study.yaml:43:11
-       |
-    43 |       at: 4 s
-       |           ^^^
-       |
-       = help: give a source another `start` or `stop`, or the change another moment
-    ");
+    assert_snapshot!(parse(&text).unwrap_err(), @"study.yaml:43:11 `4 s`: no source of scenario `calm` sends in phase `restored`, from 4.5 s to 5 s: there would be nothing to measure; help: give a source another `start` or `stop`, or the change another moment");
 }

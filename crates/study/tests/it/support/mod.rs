@@ -6,7 +6,7 @@ pub mod hostile;
 pub mod markdown;
 pub mod outside;
 
-use slicewise_study::{MemoryFiles, Study};
+use slicewise_study::{Diagnostics, MemoryFiles, Study};
 
 /// A complete study: two slices on one port, a policy in each form.
 pub const STUDY: &str = "\
@@ -59,7 +59,34 @@ pub fn files() -> MemoryFiles {
 }
 
 pub fn parse(text: &str) -> Result<Study, String> {
-    Study::parse(text, "study.yaml", &files()).map_err(|mistakes| mistakes.to_string())
+    Study::parse(text, "study.yaml", &files()).map_err(|mistakes| told(&mistakes))
+}
+
+/// A line for each diagnostic: place, what is underlined there, message and help.
+pub fn told(diagnostics: &Diagnostics) -> String {
+    let line = |it: &slicewise_study::Diagnostic| {
+        let drawn = it.to_string();
+        let lines: Vec<&str> = drawn.lines().collect();
+        let carets = lines.iter().position(|line| line.ends_with('^'));
+        let meant = carets.map(|carets| {
+            let start = lines[carets].find('^').unwrap();
+            let count = lines[carets].len() - start;
+            let meant = lines[carets - 1].chars().skip(start).take(count);
+            meant.collect::<String>()
+        });
+        let kind = if it.is_warning { "warning: " } else { "" };
+        let help = it.help.as_ref();
+        let help = help.map_or_else(String::new, |help| format!("; help: {help}"));
+        let place = format!("{}:{}:{}", it.file, it.line, it.column);
+        let meant = meant.unwrap_or_default();
+        format!("{place} `{meant}`: {kind}{}{help}", it.message)
+    };
+    let mut lines: Vec<String> = diagnostics.iter().map(line).collect();
+    match diagnostics.count() - lines.len() {
+        0 => {}
+        more => lines.push(format!("… and {more} more")),
+    }
+    lines.join("\n")
 }
 
 /// [`STUDY`] with `old` replaced by `new`.
