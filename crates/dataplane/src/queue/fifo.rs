@@ -14,7 +14,8 @@ use slicewise_units::{FrameLengths, Instant};
 pub struct FifoQueue {
     frames: FrameList,
     limit: TailDrop,
-    manager: Manager,
+    /// `None`: tail drop. Beside the queue, so that one without a manager is small.
+    manager: Option<Box<Manager>>,
 }
 
 impl FifoQueue {
@@ -26,7 +27,7 @@ impl FifoQueue {
         is_fifo.then(|| Self {
             frames: FrameList::new(),
             limit: TailDrop::new(params.limit),
-            manager: Manager::new(&params.manager, 1),
+            manager: Manager::new(&params.manager, 1).beside(),
         })
     }
 
@@ -38,10 +39,10 @@ impl FifoQueue {
     pub fn try_enqueue(
         &mut self,
         pool: &mut FramePool,
-        mut queued: QueuedFrame,
+        queued: QueuedFrame,
         random: &mut impl Rng,
     ) -> Result<bool, DropReason> {
-        self.admit(&mut queued, random)?;
+        let queued = self.admit(queued, random)?;
         let was_empty = self.frames.packets() == 0;
         self.frames
             .try_push(pool, queued)
@@ -49,18 +50,22 @@ impl FifoQueue {
         Ok(was_empty)
     }
 
-    /// Decides whether a frame that has just arrived may be queued; it may get a congestion mark.
+    /// Decides whether a frame that has just arrived may be queued, and returns it; it may get a congestion mark.
     #[inline]
-    fn admit(&mut self, queued: &mut QueuedFrame, random: &mut impl Rng) -> Result<(), DropReason> {
-        let backlog = Backlog {
-            packets: self.frames.packets(),
-            bytes: self.frames.bytes(),
-        };
-        self.manager.on_arrival(0, backlog, queued, random)?;
+    fn admit(
+        &mut self,
+        mut queued: QueuedFrame,
+        random: &mut impl Rng,
+    ) -> Result<QueuedFrame, DropReason> {
+        if let Some(manager) = &mut self.manager
+            && judge(manager, &self.frames, queued, random)?
+        {
+            queued.mark();
+        }
         if !self.limit.admits(&self.frames, queued.lengths()) {
             return Err(DropReason::QueueFull);
         }
-        Ok(())
+        Ok(queued)
     }
 
     /// Put a frame that has just arrived into a list beside the queue, to be [joined](Self::join) later: room is kept for
@@ -72,10 +77,10 @@ impl FifoQueue {
         &mut self,
         beside: &mut FrameList,
         pool: &mut FramePool,
-        mut queued: QueuedFrame,
+        queued: QueuedFrame,
         random: &mut impl Rng,
     ) -> Result<(), DropReason> {
-        self.admit(&mut queued, random)?;
+        let queued = self.admit(queued, random)?;
         beside
             .try_push(pool, queued)
             .map_err(|_| DropReason::BufferFull)?;
@@ -115,25 +120,10 @@ impl FifoQueue {
     #[inline]
     pub fn dequeue(&mut self, pool: &mut FramePool, now: Instant) -> Option<QueuedFrame> {
         let queued = self.frames.pop(pool)?;
-        if !matches!(self.manager, Manager::TailDrop) {
-            self.on_left(&queued, now);
+        if let Some(manager) = &mut self.manager {
+            on_left(manager, &self.frames, queued, now);
         }
         Some(queued)
-    }
-
-    /// Tell the manager that a frame has left.
-    fn on_left(&mut self, queued: &QueuedFrame, now: Instant) {
-        let candidate = Candidate {
-            arrival: queued.arrival(),
-            bytes_behind: self.frames.bytes(),
-            is_ecn_capable: queued.ecn().is_capable(),
-            is_protected: false,
-        };
-        let decision = self.manager.on_departure(0, candidate, now);
-        debug_assert_eq!(decision, Decision::Send, "it judges arrivals alone");
-        if self.frames.packets() == 0 {
-            self.manager.on_empty(0, now);
-        }
     }
 
     /// Frames waiting.
@@ -157,7 +147,42 @@ impl FifoQueue {
     /// Continue with the manager's state and the positions of `old`, whose frames follow.
     pub(crate) fn resume_from(&mut self, old: &Self) {
         self.frames.resume_from(&old.frames);
-        self.manager.resume_from(&old.manager);
+        if let (Some(manager), Some(old)) = (&mut self.manager, &old.manager) {
+            manager.resume_from(old);
+        }
+    }
+}
+
+/// Has the manager decide on a frame that has just arrived; returns true if it is marked. Frames by value here and below: most queues have no manager, and
+/// keep a frame in registers.
+#[inline(never)]
+fn judge(
+    manager: &mut Manager,
+    frames: &FrameList,
+    mut queued: QueuedFrame,
+    random: &mut impl Rng,
+) -> Result<bool, DropReason> {
+    let backlog = Backlog {
+        packets: frames.packets(),
+        bytes: frames.bytes(),
+    };
+    manager.on_arrival(0, backlog, &mut queued, random)?;
+    Ok(queued.is_marked())
+}
+
+/// Tell the manager that a frame has left.
+#[inline(never)]
+fn on_left(manager: &mut Manager, frames: &FrameList, queued: QueuedFrame, now: Instant) {
+    let candidate = Candidate {
+        arrival: queued.arrival(),
+        bytes_behind: frames.bytes(),
+        is_ecn_capable: queued.ecn().is_capable(),
+        is_protected: false,
+    };
+    let decision = manager.on_departure(0, candidate, now);
+    debug_assert_eq!(decision, Decision::Send, "it judges arrivals alone");
+    if frames.packets() == 0 {
+        manager.on_empty(0, now);
     }
 }
 
