@@ -20,8 +20,6 @@ pub(crate) struct Wire {
     pub(crate) end: End,
     /// Where its next arrival is scheduled.
     pub(crate) arrival: Place,
-    /// It [feeds](Wires::fed_by) a port.
-    pub(crate) feeds: bool,
 }
 
 /// Where a link leads.
@@ -50,8 +48,6 @@ pub(crate) struct Wires<O> {
     pub(crate) flow_controls: Vec<FlowControl>,
     /// By the port that sends on each.
     wires: Vec<Wire>,
-    /// By port: the only one whose frames are sent on there, if they go on without an arrival at the device.
-    fed_by: Vec<Option<u32>>,
     /// Flows from this one on are those of connections.
     first_of_connections: u16,
 }
@@ -70,7 +66,7 @@ pub(crate) enum Delivered {
 impl<O: Observer> Wires<O> {
     pub(crate) fn new(
         events: EventQueue,
-        (wires, fed_by): (Vec<Wire>, Vec<Option<u32>>),
+        wires: Vec<Wire>,
         flow_controls: Vec<FlowControl>,
         devices: Vec<Device>,
         flows: Vec<FlowId>,
@@ -86,7 +82,6 @@ impl<O: Observer> Wires<O> {
             flows,
             flow_controls,
             wires,
-            fed_by,
             first_of_connections,
         }
     }
@@ -190,17 +185,7 @@ impl<O: Observer> Wires<O> {
             varies_delay = impairments.varies_delay();
         }
         match &mut wire.end {
-            End::Device { device, processing } => {
-                at = at.saturating_add(*processing);
-                if wire.feeds {
-                    let flow = usize::from(packet.flow);
-                    let next = self.devices[*device as usize].egress_of_flow[flow];
-                    if self.fed_by[next as usize] == Some(port) {
-                        self.pass(next, id, at);
-                        return sent;
-                    }
-                }
-            }
+            End::Device { processing, .. } => at = at.saturating_add(*processing),
             End::Endpoint { .. } if varies_delay => {}
             End::Endpoint {
                 receiver,

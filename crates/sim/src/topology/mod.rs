@@ -244,7 +244,7 @@ impl<F: Forwarding> Topology<F> {
             .collect();
         let first_of_connections = count(first_of_connections);
         transports.attach(first_of_connections, &senders, first_timers);
-        let wires = self.wires(&peers, &places, &ahead);
+        let wires = self.wires(&peers, &places);
         let chains = self.chains(chained, &peers, &places);
         let (flow_controls, control_of_link) = self.flow_controls(&peers, &places);
         let ports = (0..).zip(self.ports.into_iter().zip(&places));
@@ -271,7 +271,6 @@ impl<F: Forwarding> Topology<F> {
             })
             .collect();
         let first = u16::try_from(first_of_connections).unwrap_or(u16::MAX);
-        let wires = (wires, ahead.fed_by);
         let wires = Wires::new(events, wires, flow_controls, devices, ids, first, observer);
         Ok(Network::new(
             wires,
@@ -453,14 +452,13 @@ impl<F: Forwarding> Topology<F> {
     }
 
     /// The direction of a link on which each port sends.
-    fn wires(&self, peers: &[(PortId, LinkParams)], places: &[Places], ahead: &Ahead) -> Vec<Wire> {
-        let directions = (0..).zip(peers.iter().zip(places));
+    fn wires(&self, peers: &[(PortId, LinkParams)], places: &[Places]) -> Vec<Wire> {
+        let directions = peers.iter().zip(places);
         let mut wires: Vec<Wire> = directions
-            .map(|(number, ((peer, params), places))| Wire {
+            .map(|((peer, params), places)| Wire {
                 link: Link::new(*params),
                 end: self.end(*peer),
                 arrival: places.arrival,
-                feeds: ahead.feeds(number),
             })
             .collect();
         for (port, impairments) in &self.impairments {
