@@ -113,7 +113,7 @@ fn deciding(isolation: &IsolationVerdict) -> String {
 }
 
 /// "critical: mean delay 200 µs → 408 µs (+104 %) in s6, within +25 % in 0 of 34 runs".
-fn influence(numbers: &DecidedBy) -> String {
+pub(crate) fn influence(numbers: &DecidedBy) -> String {
     let indicator = numbers
         .indicator
         .map_or_else(String::new, |i| i.to_string());

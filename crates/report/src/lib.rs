@@ -16,6 +16,7 @@ mod findings;
 mod flows;
 mod link_losses;
 mod markup;
+mod matrix;
 mod object;
 mod page;
 pub mod populations;

@@ -1,6 +1,6 @@
 //! Part of the page about the study itself: title, notices and method.
 
-use super::wording;
+use super::{verdicts, wording};
 use crate::findings::Findings;
 use crate::markup::{Prose, Section, facts, list};
 use maud::{Markup, html};
@@ -30,6 +30,7 @@ pub(super) fn masthead(findings: &Findings, title: &str) -> Markup {
     html! {
         p.overline { "Slicewise report" }
         h1 #title { (Prose(title)) }
+        (verdicts::answer(findings))
         p.lead { (Prose(&study.description)) }
         (facts([
             ("Device under test", study.dut.as_str()),

@@ -3,88 +3,120 @@
 use super::wording;
 use crate::attribute::{self, AttributeText, attributes};
 use crate::findings::Findings;
-use crate::markup::{Prose, Section, cards, icon, outcome};
+use crate::markup::{Prose, Section, icon, outcome};
+use crate::matrix::{Cell, Matrix};
 use crate::unbroken::unbroken;
 use maud::{Markup, html};
-use slicewise_stats::description::PolicyDescription;
+use slicewise_stats::description::{PolicyDescription, StudyDescription};
 use slicewise_stats::verdict::{
     BoundCheck, Deciding, InfluenceTest, NotJudged, ObjectiveTest, Outcome, PolicyVerdict,
     RunCount, objective_value,
 };
-use slicewise_stats::words::{percent, time};
+use slicewise_stats::words::{percent, share, time};
 
-const HEAD: [&str; 4] = [
-    "Policy",
+/// Titles of the attributes.
+const ATTRIBUTES: [&str; 3] = [
     "Performance isolation",
     "Resource reallocation",
     "Scalability",
 ];
 
+/// The sentence that answers the study's question.
+pub(super) fn answer(findings: &Findings) -> Markup {
+    let (study, verdicts) = (findings.study(), &findings.main().verdicts);
+    let answer = wording::answer(study, verdicts, &Matrix::of(study, verdicts));
+    html! { p.finding { (Prose(&answer)) } }
+}
+
 pub(super) fn section(findings: &Findings) -> Section {
     let (study, verdicts) = (findings.study(), &findings.main().verdicts);
-    let policies = study.policies.iter().zip(&verdicts.policies);
+    let policies = || study.policies.iter().zip(&verdicts.policies).enumerate();
+    let remarks = wording::remarks(study, verdicts, &findings.published);
     let body = html! {
-        p.finding { (Prose(&wording::finding(study, verdicts, &findings.published))) }
-        // Nothing more where nothing was judged: captures without a study.
+        // Nothing where nothing was judged: captures without a study.
         @if verdicts.says_something() {
-            div.table-frame #verdict-table {
-                (cards(&HEAD, &html! { @for (policy, verdict) in policies { (of_policy(policy, verdict)) } }))
-            }
+            div.table-frame #verdict-table { (matrix(study, &Matrix::of(study, verdicts))) }
+            div.whys { @for (index, (policy, verdict)) in policies() { (why(index, policy, verdict)) } }
+        }
+        @if !remarks.is_empty() { p #remarks { (Prose(&remarks)) } }
+        @if verdicts.says_something() {
             p.key #verdict-key { @for text in wording::verdict_key(study) { span { (Prose(&text)) br; } } }
         }
     };
     Section::new("verdicts", "Verdicts", body)
 }
 
-fn of_policy(policy: &PolicyDescription, verdict: &PolicyVerdict) -> Markup {
+/// A row for each policy, as low as a line.
+fn matrix(study: &StudyDescription, matrix: &Matrix) -> Markup {
+    html! { table.matrix.wide[matrix.head.len() > 6] {
+        thead { tr {
+            th scope="col" { "Policy" }
+            @for head in &matrix.head {
+                th scope="col" { (unbroken(&head.name)) span.limit-of { (unbroken(&head.limit)) } }
+            }
+        } }
+        tbody { @for (index, (row, policy)) in matrix.rows.iter().zip(&study.policies).enumerate() {
+            @let begins = index > 0 && !study.phases.is_empty() && index % study.phases.len() == 0;
+            tr.verdict-row.begins[begins] {
+                th scope="row" {
+                    a href=(format!("#why-{index}")) title="Why?" { (row.policy) }
+                    @if !policy.rests_on.is_empty() { sup title="rests on an assumption" { "*" } }
+                    span.policy-title { (policy.title.replace('`', "")) }
+                }
+                @for cell in &row.cells { td title=(cell.reason) { (sign_and_number(cell)) } }
+            }
+        } }
+    } }
+}
+
+fn sign_and_number(cell: &Cell) -> Markup {
+    html! {
+        span class=(format!("verdict {}", cell.sign)) {
+            @if !cell.sign.is_empty() { (icon(cell.sign)) span.unseen { (cell.word) ", " } }
+            (unbroken(&cell.number))
+            @if let Some((published, Some(agrees))) = &cell.published {
+                span.published.differ[!agrees] title=(format!("published: {published}")) {
+                    (icon(if *agrees { "agree" } else { "differ" }))
+                    span.unseen { @if *agrees { ", as published" } @else { ", published otherwise" } }
+                }
+            }
+        }
+    }
+}
+
+/// The reasons behind a row, with every test.
+fn why(index: usize, policy: &PolicyDescription, verdict: &PolicyVerdict) -> Markup {
     let tests = [
         isolation_tests(verdict),
         reallocation_tests(verdict),
         Vec::new(),
     ];
-    let attributes = attributes(verdict);
     html! {
-        tr.verdict-row role="row" {
-            th scope="row" role="rowheader" {
-                (policy.name)
-                span.policy-title { (Prose(&policy.title)) }
-                @for assumption in &policy.rests_on {
-                    span.said { "rests on " (Prose(assumption)) }
-                }
-            }
-            @for (title, attribute) in HEAD.into_iter().skip(1).zip(&attributes) {
-                td role="cell" data-label=(title) { (cell(attribute)) }
-            }
-        }
-        tr.reason role="row" { td colspan="4" role="cell" {
-            details.why {
-                summary { "Why?" }
-                @for ((title, attribute), tests) in HEAD.into_iter().skip(1).zip(&attributes).zip(&tests) {
-                    h4 { (title) }
+        details.why {
+            summary { "Why? " strong { (policy.name) } }
+            // A link to what is inside opens it.
+            div id=(format!("why-{index}")) {
+                @if !policy.title.is_empty() { p.note { (Prose(&policy.title)) } }
+                @for assumption in &policy.rests_on { p.said { "* rests on " (Prose(assumption)) } }
+                @for ((title, attribute), tests) in ATTRIBUTES.into_iter().zip(&attributes(verdict)).zip(&tests) {
+                    h4 { (title) (published(attribute)) }
                     p { (Prose(&attribute.reason)) }
                     @if !tests.is_empty() { (table(tests)) }
                 }
             }
-        } }
+        }
     }
 }
 
-fn cell(attribute: &AttributeText) -> Markup {
-    let differs = attribute.agrees == Some(false);
-    html! {
-        (outcome(attribute.sign, &attribute.word))
-        span.deciding { (Prose(&attribute.deciding)) }
-        @if let Some(published) = &attribute.published {
-            span.said.differ[differs] {
-                @match attribute.agrees {
-                    Some(true) => (icon("agree")),
-                    Some(false) => (icon("differ")),
-                    None => {},
-                }
-                "published: " (unbroken(published)) @if differs { " (differs)" }
-            }
-        }
-    }
+fn published(attribute: &AttributeText) -> Markup {
+    let said = match attribute.agrees {
+        Some(true) => " (as here)",
+        Some(false) => " (differs)",
+        None => " (not compared)",
+    };
+    html! { @if let Some(published) = &attribute.published {
+        span.said.differ[attribute.agrees == Some(false)] { "published: " (unbroken(published)) (said) }
+    } }
 }
 
 /// A test, as it is shown.
@@ -145,7 +177,8 @@ fn objective_test(test: &ObjectiveTest, decides: bool) -> TestRow {
             test.slice.clone(),
             format!("objective: {}", test.indicator),
             test.scenario.clone(),
-            test.mean.map_or_else(|| "∞".to_owned(), value),
+            test.mean
+                .map_or_else(|| format!("{} lost", share(test.loss_ratio)), value),
             test.worst_value(),
             format!("{}{}", value(test.held_against), test.not_shown()),
             runs_within(test.runs),

@@ -1,6 +1,7 @@
 //! The sentences of the page.
 
 use crate::attribute::attributes;
+use crate::matrix::Matrix;
 use crate::published::headline;
 use slicewise_results::host::HostFacts;
 use slicewise_stats::description::{ComparedDelay, Margins, SliceDescription, StudyDescription};
@@ -9,8 +10,204 @@ use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, percent, time};
 
-/// Summarises the verdicts, and how they and the figures compare with published ones.
-pub(crate) fn finding(
+/// Answers the study's question in one sentence: which policies isolate, which do not and by how much, and which are
+/// undecided.
+pub(crate) fn answer(study: &StudyDescription, verdicts: &VerdictTable, matrix: &Matrix) -> String {
+    let subject = subject(study);
+    let of = |wanted: Outcome| -> Vec<Judged> {
+        let all = judged(study, verdicts, matrix).into_iter();
+        all.filter(|policy| policy.isolation == wanted).collect()
+    };
+    let (holding, broken) = (of(Outcome::Holds), of(Outcome::Broken));
+    let mut clauses = Vec::new();
+    for (outcome, and) in REALLOCATION {
+        let those: Vec<&Judged> = holding
+            .iter()
+            .filter(|p| p.reallocation == outcome)
+            .collect();
+        if !those.is_empty() {
+            let (verb, clause) = (subject.verb(those.len()), listed(&quoted_names(&those)));
+            clauses.push(format!(
+                "{clause} {verb}{}",
+                and[usize::from(those.len() > 1)]
+            ));
+        }
+    }
+    if !broken.is_empty() {
+        let names = broken.iter().map(|p| match p.number.as_str() {
+            "" => format!("“{}”", p.name),
+            number => format!("“{}” ({number})", p.name),
+        });
+        let names = listed(&names.collect::<Vec<_>>());
+        let does = if broken.len() == 1 { "does" } else { "do" };
+        clauses.push(match holding.is_empty() {
+            true => format!("{names} {does} not {}", subject.verb(2)),
+            false => format!("{names} {does} not"),
+        });
+    }
+    for (outcome, [one, several]) in [
+        (Outcome::Inconclusive, ["is undecided", "are undecided"]),
+        (Outcome::NotTested, ["was not tested", "were not tested"]),
+    ] {
+        let open = of(outcome);
+        let names = listed(&quoted_names(&open.iter().collect::<Vec<_>>()));
+        let verb = subject.verb(open.len());
+        match open.len() {
+            0 => {}
+            _ if clauses.is_empty() => clauses.push(format!("Whether {names} {verb} {one}")),
+            1 => clauses.push(format!("{names} {one}")),
+            _ => clauses.push(format!("{names} {several}")),
+        }
+    }
+    let policies = &verdicts.policies;
+    let untested = |policy: &PolicyVerdict| {
+        let outcomes = [policy.isolation.outcome, policy.reallocation.outcome];
+        outcomes
+            .iter()
+            .all(|outcome| *outcome == Outcome::NotTested)
+    };
+    if policies.iter().all(untested) {
+        return "Nothing was judged: a verdict requires a slice with an objective, or a guaranteed slice and a \
+                scenario to compare with."
+            .to_owned();
+    }
+    format!("{}.", clauses.join("; "))
+}
+
+/// What is said of a policy that isolates, of one and of several, by the outcome of reallocation.
+const REALLOCATION: [(Outcome, [&str; 2]); 5] = [
+    (
+        Outcome::Holds,
+        [
+            " and passes unused capacity on",
+            " and pass unused capacity on",
+        ],
+    ),
+    (
+        Outcome::Partial,
+        [
+            " and passes a part of the unused capacity on",
+            " and pass a part of the unused capacity on",
+        ],
+    ),
+    (
+        Outcome::Broken,
+        [
+            " but leaves unused capacity idle",
+            " but leave unused capacity idle",
+        ],
+    ),
+    (
+        Outcome::Inconclusive,
+        [
+            " (reallocation is undecided)",
+            " (reallocation is undecided)",
+        ],
+    ),
+    (Outcome::NotTested, ["", ""]),
+];
+
+/// A policy over all of its phases.
+struct Judged<'a> {
+    name: &'a str,
+    isolation: Outcome,
+    reallocation: Outcome,
+    /// The number that broke isolation.
+    number: String,
+}
+
+/// Policies that have runs.
+fn judged<'a>(
+    study: &'a StudyDescription,
+    verdicts: &'a VerdictTable,
+    matrix: &Matrix,
+) -> Vec<Judged<'a>> {
+    let mut found: Vec<(Judged, Vec<[Outcome; 2]>)> = Vec::new();
+    for (verdict, row) in verdicts.policies.iter().zip(&matrix.rows) {
+        if verdict.not_run || verdict.not_supported.is_some() {
+            continue;
+        }
+        let name = study.policy_of_runs(&verdict.policy);
+        if found.last().is_none_or(|(last, _)| last.name != name) {
+            let new = Judged {
+                name,
+                isolation: Outcome::NotTested,
+                reallocation: Outcome::NotTested,
+                number: String::new(),
+            };
+            found.push((new, Vec::new()));
+        }
+        let Some((policy, phases)) = found.last_mut() else {
+            continue;
+        };
+        let isolation = verdict.isolation.outcome;
+        if isolation == Outcome::Broken && policy.number.is_empty() {
+            let cell = row.cells.first();
+            policy.number = cell.map_or_else(String::new, |cell| cell.number.clone());
+        }
+        phases.push([isolation, verdict.reallocation.outcome]);
+    }
+    let over = |phases: &[[Outcome; 2]], place: usize| {
+        in_all_phases(&phases.iter().map(|both| both[place]).collect::<Vec<_>>())
+    };
+    let policies = found.into_iter().map(|(policy, phases)| Judged {
+        isolation: over(&phases, 0),
+        reallocation: over(&phases, 1),
+        ..policy
+    });
+    policies.collect()
+}
+
+/// One may be called "no policy".
+fn quoted_names(policies: &[&Judged]) -> Vec<String> {
+    let names = policies.iter().map(|policy| format!("“{}”", policy.name));
+    names.collect()
+}
+
+/// What isolation is of.
+struct Subject {
+    slices: String,
+    by_objectives: bool,
+    has_phases: bool,
+}
+
+impl Subject {
+    /// "meets the objectives of voice", "isolate critical in every phase".
+    fn verb(&self, policies: usize) -> String {
+        let verb = match (self.by_objectives, policies) {
+            (true, 1) => "meets the objectives of",
+            (true, _) => "meet the objectives of",
+            (false, 1) => "isolates",
+            (false, _) => "isolate",
+        };
+        let phases = if self.has_phases {
+            " in every phase"
+        } else {
+            ""
+        };
+        format!("{verb} {}{phases}", self.slices)
+    }
+}
+
+fn subject(study: &StudyDescription) -> Subject {
+    let judged = || {
+        let slices = study.slices.iter();
+        slices.filter(|slice| slice.guaranteed || slice.objective.is_some())
+    };
+    let names: Vec<String> = judged().map(|slice| slice.name.clone()).collect();
+    Subject {
+        slices: match names.len() {
+            0 => "slices".to_owned(),
+            n if n > MOST_NAMES => format!("all {n} slices that are judged"),
+            _ => listed(&names),
+        },
+        by_objectives: judged().all(|slice| slice.objective.is_some()),
+        has_phases: !study.phases.is_empty(),
+    }
+}
+
+/// How verdicts and figures compare with published ones, and which policies have no runs.
+pub(crate) fn remarks(
     study: &StudyDescription,
     verdicts: &VerdictTable,
     figures: &[PublishedComparison],
@@ -22,7 +219,6 @@ pub(crate) fn finding(
     let (absent, policies): (Vec<_>, Vec<_>) = others.into_iter().partition(|p| p.not_run);
     let mut sentences = Vec::new();
     if !policies.is_empty() {
-        sentences.push(finding_of(study, &policies));
         sentences.extend(agreement(&policies));
         sentences.extend(headline(figures).map(|text| format!("{text}.")));
     }
@@ -33,10 +229,9 @@ pub(crate) fn finding(
         ),
         (absent, ["was not run", "were not run"]),
     ] {
-        let mut names: Vec<&str> = without
-            .iter()
-            .map(|p| study.policy_of_runs(&p.policy))
-            .collect();
+        let names = without.iter();
+        let names = names.map(|p| study.policy_of_runs(&p.policy).to_owned());
+        let mut names: Vec<String> = names.collect();
         names.dedup();
         if !names.is_empty() {
             let predicate = if names.len() == 1 { is } else { are };
@@ -46,111 +241,12 @@ pub(crate) fn finding(
     sentences.join(" ")
 }
 
-/// Summarises the verdicts of policies that have runs: each outcome is counted, as only "broken" says that something
-/// does not hold.
-fn finding_of(study: &StudyDescription, policies: &[&PolicyVerdict]) -> String {
-    let mut names: Vec<&str> = policies
-        .iter()
-        .map(|verdict| study.policy_of_runs(&verdict.policy))
-        .collect();
-    names.dedup();
-    let outcomes = |of: fn(&PolicyVerdict) -> Outcome| -> Vec<Outcome> {
-        let phases_of = |name: &&str| {
-            let phases = policies.iter();
-            let phases = phases.filter(|verdict| study.policy_of_runs(&verdict.policy) == *name);
-            in_all_phases(&phases.map(|verdict| of(verdict)).collect::<Vec<_>>())
-        };
-        names.iter().map(phases_of).collect()
-    };
-    let isolation = outcomes(|policy| policy.isolation.outcome);
-    let reallocation = outcomes(|policy| policy.reallocation.outcome);
-    let mut all = isolation.iter().chain(&reallocation);
-    if all.all(|outcome| *outcome == Outcome::NotTested) {
-        return "Nothing was judged: a verdict requires a slice with an objective, or a guaranteed slice and a \
-                scenario to compare with."
-            .to_owned();
-    }
-    let subject = match judged_slices(study).as_str() {
-        "" => "Isolation".to_owned(),
-        slices => format!("Isolation of {slices}"),
-    };
-    let has_phases = !study.phases.is_empty();
-    let mut sentences = vec![
-        counted(&subject, &isolation, has_phases),
-        counted("Reallocation of unused capacity", &reallocation, has_phases),
-    ];
-    sentences.extend(both(&names, &isolation, &reallocation));
-    sentences.join(" ")
-}
-
 /// Combines the verdicts of a policy in each phase. It holds where it does in every phase.
 fn in_all_phases(phases: &[Outcome]) -> Outcome {
     use Outcome::{Broken, Inconclusive, NotTested, Partial};
     let mut from_worst = [Broken, Partial, Inconclusive, NotTested].into_iter();
     let worst = from_worst.find(|outcome| phases.contains(outcome));
     worst.unwrap_or(Outcome::Holds)
-}
-
-/// "Isolation of gold holds under 1 of 3 policies and is inconclusive under 2."
-fn counted(subject: &str, outcomes: &[Outcome], has_phases: bool) -> String {
-    let (every, one) = match has_phases {
-        true => (" in every phase", " in a phase"),
-        false => ("", ""),
-    };
-    let words = [
-        (Outcome::Holds, "holds", every),
-        (Outcome::Partial, "is partial", one),
-        (Outcome::Broken, "is broken", one),
-        (Outcome::Inconclusive, "is inconclusive", one),
-        (Outcome::NotTested, "is untested", one),
-    ];
-    let total = outcomes.len();
-    let mut parts: Vec<String> = Vec::new();
-    for (outcome, word, phases) in words {
-        let policies = match outcomes.iter().filter(|o| **o == outcome).count() {
-            0 => continue,
-            1 if total == 1 => "the one policy".to_owned(),
-            2 if total == 2 => "both policies".to_owned(),
-            n if n == total => format!("all {n} policies"),
-            n if parts.is_empty() => format!("{n} of {total} policies"),
-            n => n.to_string(),
-        };
-        parts.push(format!("{word}{phases} under {policies}"));
-    }
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    format!("{subject} {}.", listed(&parts))
-}
-
-/// The policies under which both hold; `None` where that is none so far, and there may be one.
-fn both(names: &[&str], isolation: &[Outcome], reallocation: &[Outcome]) -> Option<String> {
-    let pairs = || isolation.iter().zip(reallocation);
-    let holding = names.iter().zip(pairs());
-    let holding = holding.filter(|(_, pair)| *pair == (&Outcome::Holds, &Outcome::Holds));
-    // One may be called "no policy".
-    let holding: Vec<String> = holding.map(|(name, _)| format!("“{name}”")).collect();
-    let holding: Vec<&str> = holding.iter().map(String::as_str).collect();
-    let fails = |outcome: &Outcome| matches!(outcome, Outcome::Broken | Outcome::Partial);
-    match holding.as_slice() {
-        _ if names.len() == 1 => None,
-        [] if pairs().all(|(a, b)| fails(a) || fails(b)) => {
-            Some("Both hold under none.".to_owned())
-        }
-        [] => None,
-        holding => Some(format!("Both hold under {}.", listed(holding))),
-    }
-}
-
-/// The slices whose isolation is judged, by name as far as that stays short.
-fn judged_slices(study: &StudyDescription) -> String {
-    let slices = study.slices.iter();
-    let names: Vec<&str> = slices
-        .filter(|slice| slice.guaranteed || slice.objective.is_some())
-        .map(|slice| slice.name.as_str())
-        .collect();
-    if names.len() > MOST_NAMES {
-        return format!("all {} slices that are judged", names.len());
-    }
-    listed(&names)
 }
 
 /// How our verdicts compare with the published ones; `None` where none was published.
@@ -192,53 +288,46 @@ fn agreement(policies: &[&PolicyVerdict]) -> Option<String> {
 const MOST_NAMES: usize = 3;
 
 /// "a", "a and b", "a, b and c".
-fn listed(names: &[&str]) -> String {
-    match names {
+fn listed(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
         [] => String::new(),
         [only] => (*only).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
-/// How to read the verdict table, a line each.
+/// How to read the matrix, a line each.
 pub(crate) fn verdict_key(study: &StudyDescription) -> Vec<String> {
     let margins = &study.margins;
-    let references: Vec<&str> = study
-        .scenarios
-        .iter()
-        .filter(|s| s.reference)
-        .map(|s| s.name.as_str())
-        .collect();
+    let references = study.scenarios.iter().filter(|s| s.reference);
+    let references: Vec<&str> = references.map(|s| s.name.as_str()).collect();
     let reference = match references.as_slice() {
         [] => "the reference scenario".to_owned(),
         names => format!("scenario {}", listed(names)),
     };
-    let mut isolation = Vec::new();
+    let mut lines = Vec::new();
     if study.slices.iter().any(|slice| slice.objective.is_some()) {
-        isolation.push(
-            "Isolation of a slice with objectives: whether it meets them in every scenario in which it sends no \
-             more than its share. The number is the worst miss or, if all are met, the objective whose worst run is nearest to \
-             its limit."
+        lines.push(
+            "Objectives: means over runs in the scenario in which the slice fares worst, of those in which it sends no more \
+             than its share. A packet that is lost has an infinite delay."
                 .to_owned(),
         );
     }
     let by_influence = |slice: &SliceDescription| slice.guaranteed && slice.objective.is_none();
     if study.slices.iter().any(by_influence) {
-        isolation.push(format!(
-            "Isolation: how much worse a guaranteed slice fares than in {reference}, where no slice \
-             exceeds what was promised. The number is the worst breach or, if there is none, the change closest to its margin."
+        lines.push(format!(
+            "Signed numbers: the worst change of a guaranteed slice against {reference}, where no slice \
+             exceeds what was promised."
         ));
     }
-    isolation.extend([
-        format!(
-            "Reallocation: the fraction of the capacity unused by guaranteed slices that best effort gets while \
-             it has demand; it holds from {} on and is broken up to {}.",
-            percent(margins.reallocation_holds),
-            percent(margins.reallocation_broken)
-        ),
-        "Scalability: how many slices the mechanism can distinguish on this device.".to_owned(),
-    ]);
-    isolation
+    lines.push(format!(
+        "Reallocation: the fraction of the capacity unused by guaranteed slices that best effort gets while \
+         it has demand; it holds from {} on and is broken up to {}.",
+        percent(margins.reallocation_holds),
+        percent(margins.reallocation_broken)
+    ));
+    lines
 }
 
 /// How it was measured and judged, a paragraph each.
@@ -351,51 +440,12 @@ mod tests {
     }
 
     #[test]
-    fn counts_each_outcome_and_takes_none_for_another() {
-        use Outcome::{Broken, Holds, Inconclusive, NotTested, Partial};
-        let of = |outcomes: &[Outcome]| counted("It", outcomes, false);
-        assert_eq!(of(&[Broken]), "It is broken under the one policy.");
-        assert_eq!(of(&[NotTested; 2]), "It is untested under both policies.");
-        assert_eq!(of(&[Holds; 3]), "It holds under all 3 policies.");
-        assert_eq!(
-            of(&[Inconclusive, Broken, Holds, Partial, NotTested, Holds]),
-            "It holds under 2 of 6 policies, is partial under 1, is broken under 1, is inconclusive under 1 and is \
-             untested under 1."
-        );
-    }
-
-    #[test]
     fn what_is_not_broken_in_a_phase_holds_where_it_does_in_every_phase() {
         use Outcome::{Broken, Holds, Inconclusive, NotTested};
-        let policies = [
-            in_all_phases(&[Holds, Holds]),
-            in_all_phases(&[Holds, Broken, Inconclusive]),
-            in_all_phases(&[Inconclusive, Holds]),
-            in_all_phases(&[Holds, NotTested]),
-        ];
-        assert_eq!(
-            counted("It", &policies, true),
-            "It holds in every phase under 1 of 4 policies, is broken in a phase under 1, is inconclusive in a phase \
-             under 1 and is untested in a phase under 1."
-        );
-    }
-
-    #[test]
-    fn both_hold_under_none_only_where_one_fails_under_each() {
-        use Outcome::{Broken, Holds, Inconclusive, Partial};
-        let names = ["no policy", "other"];
-        let of = |isolation: [Outcome; 2], reallocation: [Outcome; 2]| {
-            both(&names, &isolation, &reallocation).unwrap_or_default()
-        };
-        assert_eq!(
-            of([Holds, Broken], [Holds, Holds]),
-            "Both hold under “no policy”."
-        );
-        assert_eq!(
-            of([Holds, Broken], [Partial, Holds]),
-            "Both hold under none."
-        );
-        assert_eq!(of([Holds, Broken], [Inconclusive, Holds]), "");
+        assert_eq!(in_all_phases(&[Holds, Holds]), Holds);
+        assert_eq!(in_all_phases(&[Holds, Broken, Inconclusive]), Broken);
+        assert_eq!(in_all_phases(&[Inconclusive, Holds]), Inconclusive);
+        assert_eq!(in_all_phases(&[Holds, NotTested]), NotTested);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::support::{Size, fill, fill_live, live_study, record, study, three_back_ends};
 use slicewise_results::host::HostFacts;
 use slicewise_results::{Force, ResultsFolder};
+use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -201,9 +202,9 @@ fn nothing_is_cut_off_or_overprinted_on_a_phone() {
     let script = "const faults = [];\
         const width = page.documentElement.clientWidth;\
         if (page.documentElement.scrollWidth > width) faults.push('the page scrolls sideways');\
-        for (const cell of page.querySelectorAll('#verdict-table tbody > .verdict-row > *')) {\
-          const box = cell.getBoundingClientRect();\
-          if (box.right > width || box.width < 200) faults.push('a verdict is cut off');\
+        for (const row of page.querySelectorAll('.verdict-row')) {\
+          if (row.getBoundingClientRect().height > 29) faults.push('a row of the matrix has more than one line');\
+          if (row.cells[0].textContent.length > 60 || row.cells[1].getBoundingClientRect().right > width) faults.push('no verdict is in view');\
         }\
         for (const section of page.querySelectorAll('main section')) {\
           section.scrollIntoView({ behavior: 'instant' });\
@@ -224,6 +225,37 @@ fn nothing_is_cut_off_or_overprinted_on_a_phone() {
         return;
     };
     assert_eq!(found, "none");
+}
+
+#[test]
+fn the_first_screen_answers_the_question_and_has_the_whole_matrix() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut whole = study(Size {
+        repetitions: 2,
+        ..Size::FULL
+    });
+    whole.slices[0].objective = Some(Objective {
+        delay: Some(DelayLimit {
+            limit_ns: 5_000_000,
+            at: Percentile::P999,
+        }),
+        ..Objective::default()
+    });
+    let page = slicewise_report::write(&fill(temporary.path(), &whole))
+        .unwrap()
+        .html;
+    let script = "const bottom = (node) => node.getBoundingClientRect().bottom;\
+        const rows = [...page.querySelectorAll('.verdict-row')];\
+        const numbers = rows.map((row) => [...row.cells].slice(1).map((cell) => cell.textContent));\
+        const reason = page.querySelector(page.querySelector('.verdict-row a').getAttribute('href'));\
+        return [rows.length, bottom(page.querySelector('.finding')) < 250, bottom(rows[rows.length - 1]) < 844,\
+          page.querySelector('#verdict-table').scrollWidth <= page.querySelector('#verdict-table').clientWidth,\
+          numbers.flat().every((text) => !text.includes('∞') && !/\\d.* \\d/.test(text)),\
+          reason.closest('details.why') !== null && reason.id === 'why-0'].join(' ');";
+    let Some(found) = measured(&page, 1440, script) else {
+        return;
+    };
+    assert_eq!(found, "7 true true true true true");
 }
 
 /// The labels of the time series that lie over each other.

@@ -412,7 +412,7 @@ fn shows_title_verdicts_and_figures_without_a_script() {
     for text in [
         "<h1 id=\"title\">Which <code>policy-map</code> holds?</h1>",
         "<li>Class <code>be</code> has no <code>shape</code>.</li>",
-        "Isolation of critical holds under 2 of 3 policies",
+        "“priority” isolates critical and passes unused capacity on",
         "Performance isolation",
         "published: ",
     ] {
