@@ -32,8 +32,8 @@ pub use policy::{
     ShaperParams, ShaperSpec,
 };
 pub use queue::{
-    CoDelParams, CoDelSpec, FlowQueueParams, FlowQueueSpec, FlowsParams, FlowsSpec, Manager,
-    ManagerSpec, PriorityLevels, QueueLimitParams, QueueLimitSpec, QueueParams, QueueSpec,
+    CoDelParams, CoDelSpec, FlowQueueParams, FlowQueueSpec, FlowsParams, FlowsSpec, ManagerSpec,
+    PriorityLevels, QueueLimitParams, QueueLimitSpec, QueueManager, QueueParams, QueueSpec,
     RedCurve, RedCurveSpec, Separation, WredKey, WredParams, WredSpec,
 };
 pub use resolve::{MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams};

@@ -192,7 +192,7 @@ mod tests {
     use crate::frame::Frame;
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
-    use slicewise_model::{Colour, Manager, QueueLimitParams, RedCurve, WredParams};
+    use slicewise_model::{Colour, QueueLimitParams, QueueManager, RedCurve, WredParams};
     use slicewise_units::Duration;
     use slicewise_wire::{Ecn, TrafficClass};
 
@@ -215,7 +215,7 @@ mod tests {
 
     fn with_red(limit: QueueLimitParams, wred: WredParams) -> FifoQueue {
         let params = QueueParams {
-            manager: Manager::Red(wred),
+            manager: QueueManager::Red(wred),
             ..QueueParams::tail_drop(limit)
         };
         FifoQueue::new(&params).unwrap()

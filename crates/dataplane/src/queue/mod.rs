@@ -1,13 +1,11 @@
 //! Queues: storage without rate logic, and admission.
 
-pub mod codel;
 mod fifo;
 mod flow_hash;
 mod flow_queue;
 mod list;
 mod pool;
 mod queue_manager;
-pub mod red;
 pub mod tail_drop;
 
 pub use fifo::FifoQueue;

@@ -2,15 +2,17 @@
 //!
 //! A manager has a file of its own, and an arm in each function here.
 
+mod codel;
 mod pie;
+mod red;
 
-use super::codel::{CoDel, CoDelState};
 use super::pool::QueuedFrame;
-use super::red::RedState;
 use crate::frame::DropReason;
+use codel::{CoDel, CoDelState};
 use pie::PieState;
 use rand_core::Rng;
-use slicewise_model::Manager as Params;
+use red::RedState;
+use slicewise_model::QueueManager as Params;
 use slicewise_units::Instant;
 
 /// Manager of a queue, or of the queues of flows, with a state for each of them.

@@ -3,7 +3,7 @@
 use super::Feature;
 use super::counting::Counting;
 use slicewise_model::{
-    ClassParams, FlowQueueParams, Manager, QueueLimitParams, RedCurve, WredParams,
+    ClassParams, FlowQueueParams, QueueLimitParams, QueueManager, RedCurve, WredParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
@@ -46,8 +46,8 @@ pub(super) fn queue(
     }
     match (&class.queue.manager, class.queue.flow_queue()) {
         (_, Some(flow_queue)) => flows(class, flow_queue),
-        (Manager::Red(wred), None) => red(class, wred, place, counting),
-        (Manager::TailDrop, None) if class.queue.keeps_order() => tail_drop(class, counting),
+        (QueueManager::Red(wred), None) => red(class, wred, place, counting),
+        (QueueManager::TailDrop, None) if class.queue.keeps_order() => tail_drop(class, counting),
         (manager, None) => {
             let setting = manager.setting().unwrap_or("flow_queue");
             Err((setting, "tc is written without it".to_owned()))

@@ -4,7 +4,7 @@ use crate::support::shipped::{LICENCE, no_policy, parse, policy, resolve};
 use insta::assert_snapshot;
 use slicewise_formats::tc;
 use slicewise_model::{
-    ClassSpec, Discipline, FlowQueueSpec, FlowsSpec, Manager, PolicyParams, PolicySpec, Rate,
+    ClassSpec, Discipline, FlowQueueSpec, FlowsSpec, PolicyParams, PolicySpec, QueueManager, Rate,
 };
 use slicewise_units::{Accounting, BitRate};
 
@@ -378,7 +378,7 @@ fn levels_of_priority_come_before_minimums_and_these_before_the_rest() {
 fn one_curve_of_early_detection_is_red() {
     let text = "policy-map p\n class class-default\n  random-detect precedence-based\n";
     let mut policy = resolve(&parse(text));
-    let Manager::Red(wred) = &mut policy.classes[0].queue.manager else {
+    let QueueManager::Red(wred) = &mut policy.classes[0].queue.manager else {
         panic!("no RED");
     };
     let curve = wred.curves[0];

@@ -8,7 +8,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::support::shipped::{LICENCE, NAMES, no_policy, parse, policy, resolve};
 use slicewise_formats::tc::{self, Feature, TcConfig};
-use slicewise_model::{Manager, PolicyParams};
+use slicewise_model::{PolicyParams, QueueManager};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -109,7 +109,7 @@ fn others() -> Vec<PolicyParams> {
     ];
     let early = |params: &mut PolicyParams| {
         let class = params.classes.first_mut();
-        let Some(Manager::Red(wred)) = class.map(|class| &mut class.queue.manager) else {
+        let Some(QueueManager::Red(wred)) = class.map(|class| &mut class.queue.manager) else {
             return;
         };
         let curve = wred.curves[0];

@@ -31,19 +31,25 @@ pub struct QueueSpec {
     pub flows: Option<FlowsSpec>,
 }
 
-/// A queue manager as written.
+/// A queue manager: which frames are dropped or marked before the limit is reached, with the settings of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ManagerSpec {
+pub enum ManagerOf<Red, CoDel, Pie> {
     /// None: a frame that would exceed the limit is dropped.
     #[default]
     TailDrop,
     /// Weighted random early detection.
-    Red(WredSpec),
+    Red(Red),
     /// `CoDel`.
-    CoDel(CoDelSpec),
+    CoDel(CoDel),
     /// PIE.
-    Pie(PieSpec),
+    Pie(Pie),
 }
+
+/// A queue manager as written.
+pub type ManagerSpec = ManagerOf<WredSpec, CoDelSpec, PieSpec>;
+
+/// A validated queue manager.
+pub type QueueManager = ManagerOf<WredParams, CoDelParams, PieParams>;
 
 /// A validated queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,23 +57,9 @@ pub struct QueueParams {
     /// Limit of all flows together.
     pub limit: QueueLimitParams,
     /// Queue manager.
-    pub manager: Manager,
+    pub manager: QueueManager,
     /// One queue for all frames, or one per flow.
     pub flows: Separation,
-}
-
-/// A validated queue manager: which frames are dropped or marked before the limit is reached.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Manager {
-    /// None: a frame that would exceed the limit is dropped.
-    #[default]
-    TailDrop,
-    /// Weighted random early detection.
-    Red(WredParams),
-    /// `CoDel`.
-    CoDel(CoDelParams),
-    /// PIE.
-    Pie(PieParams),
 }
 
 /// Separation of flows in a queue.
@@ -85,7 +77,7 @@ pub enum Separation {
 pub struct FlowQueueSpec {
     /// Separation of flows.
     pub flows: FlowsSpec,
-    /// Manager of each flow's queue.
+    /// QueueManager of each flow's queue.
     pub codel: CoDelSpec,
 }
 
@@ -94,7 +86,7 @@ pub struct FlowQueueSpec {
 pub struct FlowQueueParams {
     /// Separation of flows.
     pub flows: FlowsParams,
-    /// Manager of each flow's queue.
+    /// QueueManager of each flow's queue.
     pub codel: CoDelParams,
 }
 
@@ -135,7 +127,7 @@ impl From<FlowQueueSpec> for QueueSpec {
     }
 }
 
-impl ManagerSpec {
+impl<Red, CoDel, Pie> ManagerOf<Red, CoDel, Pie> {
     /// Setting of a study file that chooses it, unless it is tail drop.
     #[must_use]
     pub const fn setting(&self) -> Option<&'static str> {
@@ -205,10 +197,10 @@ impl QueueSpec {
         rate: BitRate,
     ) -> Result<QueueParams, Refusal> {
         let manager = match &self.manager {
-            ManagerSpec::TailDrop => Manager::TailDrop,
-            ManagerSpec::Red(wred) => Manager::Red(wred.resolve(limit, rate)?),
-            ManagerSpec::CoDel(codel) => Manager::CoDel(codel.resolve()?),
-            ManagerSpec::Pie(pie) => Manager::Pie(pie.resolve()?),
+            ManagerSpec::TailDrop => QueueManager::TailDrop,
+            ManagerSpec::Red(wred) => QueueManager::Red(wred.resolve(limit, rate)?),
+            ManagerSpec::CoDel(codel) => QueueManager::CoDel(codel.resolve()?),
+            ManagerSpec::Pie(pie) => QueueManager::Pie(pie.resolve()?),
         };
         let flows = match &self.flows {
             None => Separation::None,
@@ -228,7 +220,7 @@ impl QueueParams {
     pub const fn tail_drop(limit: QueueLimitParams) -> Self {
         Self {
             limit,
-            manager: Manager::TailDrop,
+            manager: QueueManager::TailDrop,
             flows: Separation::None,
         }
     }
@@ -240,7 +232,7 @@ impl QueueParams {
             || Self::tail_drop(limit),
             |FlowQueueParams { flows, codel }| Self {
                 limit,
-                manager: Manager::CoDel(codel),
+                manager: QueueManager::CoDel(codel),
                 flows: Separation::PerFlow(flows),
             },
         )
@@ -250,7 +242,7 @@ impl QueueParams {
     #[must_use]
     pub const fn flow_queue(&self) -> Option<FlowQueueParams> {
         match (&self.manager, self.flows) {
-            (&Manager::CoDel(codel), Separation::PerFlow(flows)) => {
+            (&QueueManager::CoDel(codel), Separation::PerFlow(flows)) => {
                 Some(FlowQueueParams { flows, codel })
             }
             _ => None,
@@ -261,7 +253,7 @@ impl QueueParams {
     #[must_use]
     pub const fn wred(&self) -> Option<&WredParams> {
         match &self.manager {
-            Manager::Red(wred) => Some(wred),
+            QueueManager::Red(wred) => Some(wred),
             _ => None,
         }
     }
@@ -286,23 +278,12 @@ impl QueueParams {
     pub const fn is_tail_drop(&self) -> bool {
         matches!(
             (&self.manager, self.flows),
-            (Manager::TailDrop, Separation::None)
+            (QueueManager::TailDrop, Separation::None)
         )
     }
 }
 
-impl Manager {
-    /// Setting of a study file that chooses it, unless it is tail drop.
-    #[must_use]
-    pub const fn setting(&self) -> Option<&'static str> {
-        match self {
-            Self::TailDrop => None,
-            Self::Red(_) => Some("wred"),
-            Self::CoDel(_) => Some("flow_queue"),
-            Self::Pie(_) => Some("pie"),
-        }
-    }
-
+impl QueueManager {
     /// True if frames are dropped at random.
     #[must_use]
     pub const fn is_random(&self) -> bool {

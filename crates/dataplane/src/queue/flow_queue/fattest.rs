@@ -3,26 +3,8 @@
 //! Flows are in lists by the size of their queue, four per doubling, and a bit per list says whether it
 //! is empty.
 
-use super::state::FlowState;
+use super::state::{FlowState, Size};
 use crate::queue::pool::NIL;
-
-/// Position of a flow among those of its size.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
-    next: u32,
-    previous: u32,
-    /// [`Size::ABSENT`] where it is in no list.
-    list: u8,
-}
-
-impl Size {
-    const ABSENT: u8 = u8::MAX;
-    pub(super) const NONE: Self = Self {
-        next: NIL,
-        previous: NIL,
-        list: Self::ABSENT,
-    };
-}
 
 /// Lists: four per doubling of 32 bits.
 const LISTS: usize = 128;

@@ -1,6 +1,5 @@
 //! One flow's queue, and lists of them.
 
-use super::fattest::Size;
 use crate::queue::pool::{FramePool, NIL};
 
 /// State of a flow.
@@ -12,6 +11,24 @@ pub(super) enum Turn {
     New,
     /// It takes turns.
     Old,
+}
+
+/// Position of a flow among those of its size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) next: u32,
+    pub(super) previous: u32,
+    /// [`Size::ABSENT`] where it is in no list.
+    pub(super) list: u8,
+}
+
+impl Size {
+    pub(super) const ABSENT: u8 = u8::MAX;
+    pub(super) const NONE: Self = Self {
+        next: NIL,
+        previous: NIL,
+        list: Self::ABSENT,
+    };
 }
 
 /// One flow, or all with the same hash.

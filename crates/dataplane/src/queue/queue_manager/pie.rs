@@ -169,7 +169,8 @@ mod tests {
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use slicewise_model::{
-        Colour, FlowsParams, Manager, PriorityLevels, QueueLimitParams, QueueParams, Separation,
+        Colour, FlowsParams, PriorityLevels, QueueLimitParams, QueueManager, QueueParams,
+        Separation,
     };
     use slicewise_units::FrameLengths;
     use slicewise_wire::{Ecn, TrafficClass};
@@ -340,7 +341,7 @@ mod tests {
     fn with(flows: Separation, ecn: bool) -> QueueParams {
         QueueParams {
             limit: QueueLimitParams::of_packets(50_000),
-            manager: Manager::Pie(params(ecn)),
+            manager: QueueManager::Pie(params(ecn)),
             flows,
         }
     }

@@ -4,7 +4,7 @@
 //! interval costs nothing, a standing queue loses a frame, and another after interval/√2, interval/√3 …
 //! until it is gone.
 
-use super::queue_manager::{Candidate, Decision};
+use super::{Candidate, Decision};
 use crate::frame::DropReason;
 use slicewise_model::CoDelParams;
 use slicewise_units::{Duration, Instant};

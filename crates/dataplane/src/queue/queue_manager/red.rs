@@ -4,8 +4,8 @@
 //! IEEE/ACM Transactions on Networking 1(4), 1993: the algorithm of its figure 2 with the
 //! queue counted in packets. All arithmetic is on integers, so that every machine decides the same.
 
-use super::QueuedFrame;
 use crate::frame::DropReason;
+use crate::queue::QueuedFrame;
 use rand_core::Rng;
 use slicewise_model::WredParams;
 use slicewise_units::{Duration, Instant};
@@ -102,7 +102,7 @@ impl RedState {
     }
 
     /// The average queue in thousandths of a packet, rounded down.
-    #[must_use]
+    #[cfg(test)]
     pub fn average_packets_milli(&self) -> u64 {
         let milli = (u128::from(self.average.value) * 1_000) >> FRACTION_BITS;
         u64::try_from(milli).unwrap_or(u64::MAX)
