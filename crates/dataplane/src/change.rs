@@ -10,16 +10,19 @@ mod beside;
 mod carry;
 mod diff;
 mod elephants;
+mod handover;
 mod ledger;
 mod queues;
 mod reserved;
 mod shared;
 pub(crate) mod slice;
 mod successors;
+mod terms;
 
 pub use diff::Step;
 pub(crate) use ledger::Ledger;
-pub use slice::{Conditioning, NewSlice, SliceChange, SliceChangeError, SliceChanged};
+pub use slice::{SliceChange, SliceChangeError, SliceChanged};
+pub use terms::{Conditioning, NewSlice};
 
 use crate::build::{self, BuildError, Built, PipelineParams};
 use crate::classifier::Classifier;

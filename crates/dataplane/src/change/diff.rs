@@ -1,7 +1,8 @@
 //! Another policy as changes of single slices, where nothing differs that slices have in common.
 
-use super::slice::{Conditioning, NewSlice, SliceChange};
+use super::slice::SliceChange;
 use super::successors::Overlap;
+use super::terms::{Conditioning, NewSlice};
 use super::{Basis, beside, ledger};
 use slicewise_model::{
     ClassMap, ClassParams, GuaranteeParams, PolicyParams, QueueParams, SliceParams, TenantParams,

@@ -1,115 +1,16 @@
 //! State of a guaranteed policy that changes of single slices need.
 
+use super::handover::Handover;
 use super::reserved::Reserved;
 use super::shared::Shared;
-use super::slice::{Conditioning, Handover, NewSlice};
+use super::terms::{NewSlice, Slice};
 use crate::classifier::{Buckets, Entry as Position, Parts};
-use slicewise_model::{
-    ClassMap, ClassParams, FlowQueueParams, PolicerParams, PolicyParams, QueueParams, SliceParams,
-};
+use slicewise_model::{ClassParams, PolicyParams, SliceParams};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The slices in force, by class.
 pub(crate) type Slices = Shared<Option<Slice>>;
-
-/// A slice as it is in force: what a whole-policy change compares and rebuilds.
-#[derive(Debug, Clone)]
-pub(crate) struct Slice {
-    pub(crate) name: Box<str>,
-    /// Without a name of its own where that is the slice's: with many slices it would take much memory.
-    matches: Option<ClassMap>,
-    pub(crate) params: SliceParams,
-    set_dscp: Option<u8>,
-    rare: Option<Box<Rare>>,
-    /// Its position in the order in which class maps are tested.
-    pub(super) order: u32,
-    /// It is a class of the policy, and was not added beside it.
-    pub(crate) is_of_policy: bool,
-}
-
-/// Settings that few slices have.
-#[derive(Debug, Clone)]
-struct Rare {
-    police: Option<PolicerParams>,
-    flow_queue: Option<FlowQueueParams>,
-}
-
-impl Rare {
-    /// `None` where there is neither.
-    fn of(police: Option<PolicerParams>, flow_queue: Option<FlowQueueParams>) -> Option<Box<Self>> {
-        let is_needed = police.is_some() || flow_queue.is_some();
-        is_needed.then(|| Box::new(Self { police, flow_queue }))
-    }
-}
-
-impl Slice {
-    pub(crate) fn new(class: ClassParams, params: SliceParams, order: u32) -> Self {
-        let mut matches = class.matches;
-        if let Some(map) = matches.as_mut().filter(|map| map.name == class.name) {
-            map.name = String::new();
-        }
-        Self {
-            name: class.name.into_boxed_str(),
-            matches,
-            params,
-            set_dscp: class.set_dscp,
-            rare: Rare::of(class.police, class.queue.flow_queue()),
-            order,
-            is_of_policy: true,
-        }
-    }
-
-    /// The class that it would be in a policy.
-    fn to_class(&self) -> ClassParams {
-        let mut matches = self.matches.clone();
-        if let Some(map) = &mut matches
-            && map.name.is_empty()
-        {
-            map.name = self.name.to_string();
-        }
-        ClassParams {
-            name: self.name.to_string(),
-            matches,
-            police: self.rare.as_ref().and_then(|rare| rare.police.clone()),
-            set_dscp: self.set_dscp,
-            priority: None,
-            minimum: None,
-            weight: self.params.weight,
-            shape: None,
-            queue: QueueParams::of_slice(
-                self.params.queue_limit,
-                self.rare.as_ref().and_then(|rare| rare.flow_queue),
-            ),
-            hqos: None,
-            named_queue: None,
-            elephants: None,
-            child: None,
-            slice: Some(self.params),
-        }
-    }
-}
-
-impl From<NewSlice> for ClassParams {
-    fn from(new: NewSlice) -> Self {
-        Self {
-            name: new.name,
-            matches: Some(new.matches),
-            police: new.conditioning.police,
-            set_dscp: new.conditioning.set_dscp,
-            priority: None,
-            minimum: None,
-            weight: new.params.weight,
-            shape: None,
-            queue: QueueParams::of_slice(new.params.queue_limit, new.flow_queue),
-            hqos: None,
-            named_queue: None,
-            elephants: None,
-            child: None,
-            slice: Some(new.params),
-        }
-    }
-}
 
 /// The classes of a policy with these slices, each with its number, in the order in which class maps are
 /// tested.
@@ -220,10 +121,8 @@ impl Ledger {
     /// The class with this name, also one that drains.
     pub(crate) fn class_of(&self, name: &str) -> Option<u32> {
         let class = self.named(name)?;
-        let slice = match self.slices.get(class as usize) {
-            Some(Some(slice)) => slice,
-            _ => self.handovers.get(&class)?.removed()?,
-        };
+        let slice = self.slice(class);
+        let slice = slice.or_else(|| self.handovers.get(&class)?.removed())?;
         (*slice.name == *name).then_some(class)
     }
 
@@ -242,10 +141,8 @@ impl Ledger {
         self.names
             .try_insert([hash(&new.name)], Position::new(0, class));
         let (params, is_of_policy) = (new.params, new.is_of_policy);
-        let slice = Slice {
-            is_of_policy,
-            ..Slice::new(new.into(), params, order)
-        };
+        let mut slice = Slice::new(new.into(), params, order);
+        slice.is_of_policy = is_of_policy;
         while self.slices.len() <= class as usize {
             self.slices.push(None);
         }
@@ -258,7 +155,7 @@ impl Ledger {
     pub(crate) fn mark_added<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             let class = self.class_of(name);
-            if let Some(Some(slice)) = class.and_then(|class| self.slices.get_mut(class as usize)) {
+            if let Some(slice) = class.and_then(|class| self.slice_mut(class)) {
                 slice.is_of_policy = false;
             }
         }
@@ -269,53 +166,17 @@ impl Ledger {
         self.slices.get_mut(class as usize)?.take()
     }
 
-    /// The class map of a slice.
-    pub(crate) fn matches(&self, class: u32) -> Option<&ClassMap> {
-        Some(self.placed(class)?.1)
+    /// A slice in force.
+    pub(super) fn slice(&self, class: u32) -> Option<&Slice> {
+        self.slices.get(class as usize)?.as_ref()
     }
 
-    /// The same, and its position in the order.
-    pub(crate) fn placed(&self, class: u32) -> Option<(u32, &ClassMap)> {
-        let slice = self.slices.get(class as usize)?.as_ref()?;
-        Some((slice.order, slice.matches.as_ref()?))
+    pub(super) fn slice_mut(&mut self, class: u32) -> Option<&mut Slice> {
+        self.slices.get_mut(class as usize)?.as_mut()
     }
 
-    pub(crate) fn set_matches(&mut self, class: u32, matches: ClassMap) {
-        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
-            slice.matches = Some(matches);
-        }
-    }
-
-    pub(crate) fn params(&self, class: u32) -> Option<SliceParams> {
-        let slice = self.slices.get(class as usize)?.as_ref();
-        slice.map(|slice| slice.params)
-    }
-
-    pub(crate) fn set_params(&mut self, class: u32, params: &SliceParams) {
-        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
-            slice.params = *params;
-        }
-    }
-
-    /// The flow queue of a slice.
-    pub(crate) fn flow_queue(&self, class: u32) -> Option<FlowQueueParams> {
-        let slice = self.slices.get(class as usize)?.as_ref()?;
-        slice.rare.as_ref()?.flow_queue
-    }
-
-    pub(crate) fn set_flow_queue(&mut self, class: u32, flow_queue: Option<FlowQueueParams>) {
-        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
-            let police = slice.rare.take().and_then(|rare| rare.police);
-            slice.rare = Rare::of(police, flow_queue);
-        }
-    }
-
-    pub(crate) fn set_conditioning(&mut self, class: u32, conditioning: Conditioning) {
-        if let Some(Some(slice)) = self.slices.get_mut(class as usize) {
-            let flow_queue = slice.rare.take().and_then(|rare| rare.flow_queue);
-            slice.rare = Rare::of(conditioning.police, flow_queue);
-            slice.set_dscp = conditioning.set_dscp;
-        }
+    pub(super) fn params(&self, class: u32) -> Option<SliceParams> {
+        self.slice(class).map(|slice| slice.params)
     }
 
     pub(crate) fn remove_name(&mut self, name: &str, class: u32) {

@@ -13,6 +13,7 @@ mod tenant;
 use super::Reconfigurator;
 use super::ledger::Ledger;
 use super::reserved::NotReserved;
+use super::terms::{Conditioning, NewSlice};
 use crate::build::{self, ClassState, Special};
 use crate::classifier::Part;
 use crate::datapath::DataPath;
@@ -21,10 +22,9 @@ use crate::guaranteed::{Guaranteed, Removal, SliceId};
 use crate::queue::{FramePool, QueuedFrame};
 use crate::scheduler::{Leaf, QueueId};
 use crate::slice_flows::SliceFlows;
-pub use conditioning::Conditioning;
 pub use error::SliceChangeError;
-pub(crate) use handover::{Arrived, Arriving, Handover};
-use slicewise_model::{ClassMap, FlowQueueParams, SliceParams, TenantParams};
+pub(crate) use handover::{Arrived, Arriving};
+use slicewise_model::{ClassMap, SliceParams, TenantParams};
 use slicewise_units::Instant;
 use std::collections::BTreeSet;
 
@@ -85,23 +85,6 @@ pub enum SliceChange {
         /// The name that the slice had.
         name: String,
     },
-}
-
-/// A slice to be added.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewSlice {
-    /// Its name, which no other slice has.
-    pub name: String,
-    /// Which frames belong to it.
-    pub matches: ClassMap,
-    /// Its guarantee, maximum, weight, tenant and queue limit.
-    pub params: SliceParams,
-    /// Its mark and policer.
-    pub conditioning: Conditioning,
-    /// One queue per flow instead of one for the slice.
-    pub flow_queue: Option<FlowQueueParams>,
-    /// It is a class of the policy: not one of the slices that [stay](super::Change::PolicyBesideSlices) beside another.
-    pub is_of_policy: bool,
 }
 
 /// A change of a slice that was carried out.
@@ -359,7 +342,9 @@ impl Changing<'_> {
         let new_room = build::room(params.queue_limit);
         self.path.change_room(old_room, new_room);
         self.change_room_beside(class, new_room);
-        self.ledger.set_params(class, params);
+        if let Some(slice) = self.ledger.slice_mut(class) {
+            slice.params = *params;
+        }
         self.weigh(class, params.weight);
         self.on_changed();
         Ok(SliceChanged { class, waiting: 0 })

@@ -2,17 +2,8 @@
 
 use super::{Changing, SliceChangeError, SliceChanged};
 use crate::build::Ingress;
+use crate::change::terms::Conditioning;
 use crate::meter::policer::PolicerState;
-use slicewise_model::PolicerParams;
-
-/// Traffic conditioning (RFC 2475) of a slice, in this order. Nothing by default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Conditioning {
-    /// Set the DSCP of every packet.
-    pub set_dscp: Option<u8>,
-    /// Meter every packet, and act on its colour.
-    pub police: Option<PolicerParams>,
-}
 
 impl Changing<'_> {
     /// Other conditioning for a slice. A policer keeps the credit or debt of the one before, if the algorithm is the same.
@@ -28,7 +19,9 @@ impl Changing<'_> {
             special.ingress = ingress;
             state.special = special.boxed();
         }
-        self.ledger.set_conditioning(class, conditioning);
+        if let Some(slice) = self.ledger.slice_mut(class) {
+            slice.set_conditioning(conditioning);
+        }
         self.own.version += 1;
         Ok(SliceChanged { class, waiting: 0 })
     }

@@ -12,17 +12,20 @@ impl Changing<'_> {
         flows: &SliceFlows,
     ) -> Result<SliceChanged, SliceChangeError> {
         let class = self.prepare_flows(name, flows)?;
-        let params = self.ledger.params(class);
-        if self.ledger.flow_queue(class) != flows.queue
-            && let Some(params) = params
+        let in_force = self.ledger.slice(class);
+        let in_force = in_force.map(|slice| (slice.params, slice.flow_queue()));
+        if let Some((params, flow_queue)) = in_force
+            && flow_queue != flows.queue
         {
             let (now, slice) = (self.now, self.queue(class).slice());
             let (scheduler, pool) = self.scheduler(name)?;
             let queue = flows.queue.as_ref();
             scheduler.set_flow_queue(slice, queue, params.queue_limit, pool, now);
-            self.ledger.set_flow_queue(class, flows.queue);
+            if let Some(slice) = self.ledger.slice_mut(class) {
+                slice.set_flow_queue(flows.queue);
+            }
         }
-        let weight = params.map_or(1, |params| params.weight);
+        let weight = in_force.map_or(1, |(params, _)| params.weight);
         if let Some(state) = self.path.built.classes.get_mut(class as usize)
             && let Some(mut special) = state.special.take()
         {

@@ -11,49 +11,14 @@ pub(crate) use arrival::{Arrived, Arriving};
 
 use super::{Changing, SliceChangeError, SliceChanged};
 use crate::build::{self, ClassState};
-use crate::change::ledger::Slice;
+use crate::change::handover::{Handover, Removed};
+use crate::change::terms::Slice;
 use crate::classifier::{Part, Parts, Split};
 use crate::guaranteed::DequeueMark;
 use crate::queue::{FrameList, QueuedFrame};
 use crate::scheduler::QueueId;
 use slicewise_model::{ClassMap, Reservation};
 use std::collections::BTreeSet;
-
-/// Frames that change classes, until older ones have left.
-#[derive(Debug)]
-pub(crate) struct Handover {
-    part: Part,
-    /// The class whose frames have to leave first.
-    from: u32,
-    /// Up to this mark, or all of them if the class was removed.
-    until: DequeueMark,
-    /// Position among those of the same class.
-    serial: u64,
-    /// The class that the frames belong to.
-    into: u32,
-    /// Frames that wait.
-    held: FrameList,
-    /// Frames that the class has without them, if it is a slice.
-    kept: Part,
-    removed: Option<Box<Removed>>,
-    /// Frames that the frame memory has room for because of it.
-    room: u64,
-}
-
-/// A slice that was removed, of which frames wait.
-#[derive(Debug)]
-struct Removed {
-    slice: Slice,
-    /// Reservation that stays until then.
-    reserved: Option<Reservation>,
-}
-
-impl Handover {
-    /// Returns the slice that was removed.
-    pub(crate) fn removed(&self) -> Option<&Slice> {
-        self.removed.as_ref().map(|removed| &removed.slice)
-    }
-}
 
 impl Changing<'_> {
     /// A slice that was added gets the frames of its class map, now or when those of class-default have left; returns how many these are.
@@ -86,7 +51,9 @@ impl Changing<'_> {
         let leaving = self.take_place();
         let classifier = &mut self.path.classifier;
         classifier.replace(class, &split, (joining, leaving));
-        self.ledger.set_matches(class, matches);
+        if let Some(slice) = self.ledger.slice_mut(class) {
+            slice.matches = Some(matches);
+        }
         let default = self.ledger.default;
         let mut leaves = split.leaving;
         // Frames of both that leave now and left before have to wait for the newer mark.
@@ -155,7 +122,8 @@ impl Changing<'_> {
         if let Some(joining) = joining.and_then(|number| self.ledger.handovers.get(number)) {
             return joining.kept.clone();
         }
-        let map = self.ledger.matches(class);
+        let slice = self.ledger.slice(class);
+        let map = slice.and_then(|slice| slice.matches.as_ref());
         map.map_or_else(Part::default, |map| {
             self.path.classifier.part_of(class, map)
         })
@@ -322,8 +290,10 @@ impl Changing<'_> {
         if handover.into != self.ledger.default {
             classifier.leave(&handover.kept, handover.into);
             // At one position again.
-            if let Some((order, map)) = self.ledger.placed(handover.into) {
-                classifier.insert_at(order, handover.into, map);
+            if let Some(slice) = self.ledger.slice(handover.into)
+                && let Some(map) = &slice.matches
+            {
+                classifier.insert_at(slice.order, handover.into, map);
             }
         }
         if let Some(removed) = handover.removed {
