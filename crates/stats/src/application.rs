@@ -1,6 +1,6 @@
 //! Results of applications over TCP: the part of a record that sources with an `application` have.
 
-use crate::record::DelayFigures;
+use crate::figures::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// Results of the application of one source over a run, or in a phase of it.
@@ -161,4 +161,23 @@ pub struct ApplicationSeries {
     pub first_window_bytes: Vec<Option<u64>>,
     /// Round-trip time that the first connection measured last in the bin, ns.
     pub first_rtt_ns: Vec<Option<u64>>,
+}
+
+/// Service of the applications of a slice in a run, as verdicts compare it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SliceApplications {
+    /// Rate of bytes that reached applications in order, bit/s.
+    pub goodput_bits_per_second: f64,
+    /// The part of it that lies within the slice's share: of a slice that is served more than its share, as
+    /// much less as it is served more.
+    pub goodput_within_share_bits_per_second: f64,
+    /// Completion time of flows (mean, 99th percentile) and latency of requests (the same), ns.
+    pub times_ns: [Option<f64>; 4],
+    /// One of them sends as much as its transport takes, for as long as it lasts.
+    pub wants_all: bool,
+    /// The goodput that they ask for, bit/s: requests what they would get if each were answered, transfers of limited rate
+    /// that. `None` where it is not known, or no request was answered.
+    pub goodput_asked_bits_per_second: Option<f64>,
+    /// None wants all, and one is of those that ask until they have what they want, and it is not known how much that is.
+    pub may_have_enough: bool,
 }

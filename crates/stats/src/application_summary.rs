@@ -1,9 +1,9 @@
 //! Figures of applications that are compared and summarised: of one source, or of all applications of a slice.
 
+pub use crate::application::SliceApplications;
 use crate::application::{ApplicationRecord, FailureCount};
-use crate::quantity::Quantity;
+use crate::quantity::{Estimates, Quantity};
 use crate::record::DelayFigures;
-use crate::summary::Estimates;
 use std::collections::BTreeMap;
 
 /// Times of applications that verdicts compare, in the order of the report.
@@ -13,25 +13,6 @@ pub(crate) const TIMES: [Quantity; 4] = [
     Quantity::RequestLatencyMean,
     Quantity::RequestLatencyP99,
 ];
-
-/// Service of the applications of a slice in a run, as verdicts compare it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct SliceApplications {
-    /// Rate of bytes that reached applications in order, bit/s.
-    pub goodput_bits_per_second: f64,
-    /// The part of it that lies within the slice's share: of a slice that is served more than its share, as
-    /// much less as it is served more.
-    pub goodput_within_share_bits_per_second: f64,
-    /// Completion time of flows (mean, 99th percentile) and latency of requests (the same), ns.
-    pub times_ns: [Option<f64>; 4],
-    /// One of them sends as much as its transport takes, for as long as it lasts.
-    pub wants_all: bool,
-    /// The goodput that they ask for, bit/s: requests what they would get if each were answered, transfers of limited rate
-    /// that. `None` where it is not known, or no request was answered.
-    pub goodput_asked_bits_per_second: Option<f64>,
-    /// None wants all, and one is of those that ask until they have what they want, and it is not known how much that is.
-    pub may_have_enough: bool,
-}
 
 impl SliceApplications {
     /// Returns the results of one slice, which is served at a rate and has a share; `None` where there are none.

@@ -5,7 +5,6 @@
 
 use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
-use crate::phase::PhaseDescription;
 use crate::quantity::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -455,4 +454,46 @@ pub enum Expected {
         /// The value.
         value: f64,
     },
+}
+
+/// A phase of a study, and what is promised in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseDescription {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// When it begins, ns from the start of a run: the moment of the change, 0 for the first phase.
+    pub begins_ns: u64,
+    /// From when it is measured, ns: the change and its settling time.
+    pub measured_from_ns: u64,
+    /// When it ends, ns.
+    pub ends_ns: u64,
+    /// Changes at its beginning, a sentence each; empty for the first phase.
+    pub changes: Vec<String>,
+    /// The slices, in the order of the study.
+    pub slices: Vec<SliceDescription>,
+    /// Proved bounds of each policy, in the order of the study.
+    pub policies: Vec<PhasePolicy>,
+    /// The longest on/off cycle of each scenario's sources, ns, in the order of the study; 0 where the load is
+    /// constant.
+    pub cycles_ns: Vec<u64>,
+}
+
+/// A policy in a phase.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhasePolicy {
+    /// The configuration as text.
+    pub configuration: String,
+    /// How many slices it can hold, where that is not the same in all phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scalability: Option<Scalability>,
+    /// Proved delay bounds by slice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delay_bounds: BTreeMap<String, DelayBound>,
+    /// Slices with a guarantee from which no bound follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unbounded: Vec<Unbounded>,
 }

@@ -2,7 +2,7 @@
 //!
 //! Units are last in names, as in [`record`](crate::record). Simulated runs have none of these.
 
-use crate::record::DelayFigures;
+use crate::figures::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// Traffic of one flow between the two ends.
@@ -299,7 +299,7 @@ pub struct PointRecord {
     #[serde(default)]
     pub copies: u64,
     /// Packets of IP in IP, GRE and VXLAN, matched as outer packets.
-    #[serde(default, skip_serializing_if = "crate::record::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::figures::is_zero")]
     pub encapsulating: u64,
     /// Packets of flows beyond the limit: they share one flow, in no slice.
     pub beyond_flows: u64,

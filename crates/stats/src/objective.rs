@@ -1,6 +1,6 @@
 //! Service-level objectives of slices.
 
-use crate::record::DelayFigures;
+use crate::figures::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// The objectives of one slice, at least one.

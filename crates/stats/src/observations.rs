@@ -6,7 +6,7 @@
 
 use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::application_summary::SliceApplications;
-use crate::availability::{self, Intervals};
+use crate::availability;
 use crate::backend::BackendKind;
 use crate::description::{SliceDescription, StudyDescription};
 use crate::flow::FlowRecord;
@@ -14,91 +14,16 @@ use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
 use crate::mser;
 use crate::objective::DelayLimit;
-use crate::opportunity::{self, Opportunity};
+pub use crate::observation::{RunObservation, SliceObservation};
+use crate::opportunity;
 use crate::projection::Projection;
 use crate::quantity::Quantity;
-use crate::queues::QueueRecord;
-use crate::record::{
-    DelayFigures, Figures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SchedulerFigures,
-    SentDelay, SliceRecord, Transient,
-};
-use crate::tail::{self, Tail};
-use crate::verdict::SampleKind;
+use crate::record::{DelayFigures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord};
+use crate::tail;
+use serde::{Deserialize, Serialize};
 use slicewise_units::Duration;
 use std::collections::BTreeMap;
 use thiserror::Error;
-
-/// The scalars of one slice in one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SliceObservation {
-    /// After the transient.
-    pub steady: Figures,
-    /// Over the whole run.
-    pub whole: Figures,
-    /// Rate at which the slice is served after the transient: received, counted by receive time less the smallest
-    /// delay, bit/s.
-    pub served_bits_per_second: f64,
-    /// The percentile of delay that an objective names, of all frames sent; `None` where there is no such
-    /// objective, no delay is known, or nothing was sent.
-    pub delay_of_sent: Option<SentDelay>,
-    /// After the transient: frames of a slice with a delay limit that were received later than that; `None` where there is no
-    /// limit, or no delay is known.
-    pub late_frames: Option<u64>,
-    /// Of a capture, what it says of the time after it: of packets lost, and of packets lost or late.
-    pub projected: [Option<Projection>; 2],
-    /// How its delay changes in the course of the run; `None` where it is not known.
-    pub delay_growth: Option<DelayGrowth>,
-    /// The run is long enough for a steady state of the slice to be told, and it has none, as all slices together have none.
-    pub is_unsettled: bool,
-    /// True if its offered traffic depends on what it gets: a TCP flow was seen in the slice, or it was held back.
-    pub reacts: bool,
-    /// Paused hosts did not send all that was due.
-    pub is_held_back: bool,
-    /// Results of its applications; `None` where it has none.
-    pub applications: Option<SliceApplications>,
-    /// The percentile of the completion time of flows that an objective names, ns; that of the source that has the
-    /// largest.
-    pub completion_time_ns: Option<u64>,
-    /// The same of the latency of requests.
-    pub request_latency_ns: Option<u64>,
-    /// Intervals after the transient, and those in which all objectives of the slice are met; `None` where it states no
-    /// availability, or sent nothing in any.
-    pub intervals: Option<Intervals>,
-    /// When it lost frames, over the whole run.
-    pub loss_episodes: LossEpisodes,
-    /// Inter-arrival times of the first source; without their distribution where no published figure needs it.
-    pub iat: IatFigures,
-    /// Figures from several moments on, where the run has them.
-    pub tails: Vec<Tail>,
-    /// Time in the device's scheduler, where the run has it.
-    pub scheduler: Option<SchedulerFigures>,
-}
-
-/// The scalars of one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunObservation {
-    /// Repetition, from 0.
-    pub repetition: u32,
-    /// The seed of its random numbers.
-    pub seed: u64,
-    /// The transient.
-    pub transient: Transient,
-    /// In the order of the study.
-    pub slices: Vec<SliceObservation>,
-    /// Results of sources with an application, without series.
-    pub applications: Vec<ApplicationRecord>,
-    /// Lengths of queues.
-    pub queues: Vec<QueueRecord>,
-    /// All slices together, after the transient.
-    pub aggregate: Figures,
-    /// Reallocation opportunities and results.
-    pub opportunity: Opportunity,
-    /// It was captured with two clocks that disagree, and its delays are unknown.
-    pub has_no_delays: bool,
-    /// 99th percentile of the delay through the idle device before the run, ns: the resolution of a run
-    /// on real packets. `None` if not measured.
-    pub idle_delay_p99_ns: Option<u64>,
-}
 
 /// Why a record is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -153,6 +78,36 @@ pub enum RecordError {
         /// Description of the problem.
         problem: &'static str,
     },
+}
+
+/// How the runs at hand represent all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleKind {
+    /// A sample of all runs.
+    Sample,
+    /// One run, and all others are copies of it: nothing in them is random.
+    Copies,
+    /// All there is: one capture, of which everything is known.
+    Census,
+}
+
+impl SampleKind {
+    /// Runs of a cell that say something of their own.
+    pub(crate) const fn distinct(self) -> usize {
+        match self {
+            Self::Copies => 1,
+            Self::Sample | Self::Census => usize::MAX,
+        }
+    }
+
+    /// Of what is held against something else: two captures are no more than a pair.
+    pub(crate) fn of_pairs(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Copies, Self::Copies) => Self::Copies,
+            _ => Self::Sample,
+        }
+    }
 }
 
 /// The scalars of all runs of a study.

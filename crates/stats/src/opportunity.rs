@@ -1,47 +1,8 @@
 //! Spare capacity of guaranteed slices available to best effort, and how much of it was used.
 
 use crate::description::{Capacity, SliceDescription, StudyDescription};
+pub use crate::observation::Opportunity;
 use crate::record::{RunRecord, Series};
-
-/// Sums over the windows of one run in which there was something to reallocate.
-///
-/// A window is one whole load cycle. Within a cycle, a queue or the burst of a policer moves a
-/// slice's own unused share from one phase to the next; that looks like more than its share for a
-/// while, but it is not another slice's capacity.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Opportunity {
-    /// Windows in which best effort wanted more than its share and guaranteed slices left spare
-    /// capacity.
-    pub windows: u32,
-    /// Their length, s.
-    pub seconds: f64,
-    /// Σ min(what guaranteed slices left, what best effort wanted beyond its share, what an ideal link
-    /// would have carried of that, what the capacity has room for beyond it in best effort's frames),
-    /// bytes of L2.
-    pub available_bytes: f64,
-    /// Σ what best effort received beyond its share, at most what was available in each window,
-    /// bytes; 0 where it received less than its share over the run.
-    pub taken_bytes: f64,
-}
-
-impl Opportunity {
-    /// Both runs' windows together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            windows: self.windows.saturating_add(other.windows),
-            seconds: self.seconds + other.seconds,
-            available_bytes: self.available_bytes + other.available_bytes,
-            taken_bytes: self.taken_bytes + other.taken_bytes,
-        }
-    }
-
-    /// The reallocated fraction; `None` if there was nothing to reallocate.
-    #[must_use]
-    pub fn fraction(&self) -> Option<f64> {
-        (self.available_bytes > 0.0).then(|| self.taken_bytes / self.available_bytes)
-    }
-}
 
 /// The opportunities in the steady state of `record`, which must be one of `study`'s, of a
 /// scenario whose load cycle is `cycle_ns` (0 for constant load).

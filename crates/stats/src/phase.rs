@@ -6,129 +6,11 @@
 //! same phase of the reference.
 
 use crate::application::{ApplicationRecord, ApplicationSeries};
-use crate::description::{
-    Cell, DelayBound, PolicyDescription, PublishedFigure, Scalability, SliceDescription,
-    StudyDescription, Unbounded,
-};
-use crate::queues::QueueRecord;
-use crate::record::{
-    CdfPoint, DropCount, Figures, IatFigures, RunKey, RunRecord, SentDelay, Series, SliceRecord,
-    Transient,
-};
-use serde::{Deserialize, Serialize};
+use crate::description::{Cell, PolicyDescription, PublishedFigure, StudyDescription};
+pub use crate::description::{PhaseDescription, PhasePolicy};
+pub use crate::record::{ChangeRecord, PhaseRecord, PhaseSliceRecord};
+use crate::record::{IatFigures, RunKey, RunRecord, Series, SliceRecord, Transient};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-/// A phase of a study, and what is promised in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PhaseDescription {
-    /// Name.
-    pub name: String,
-    /// One line for people.
-    pub title: String,
-    /// When it begins, ns from the start of a run: the moment of the change, 0 for the first phase.
-    pub begins_ns: u64,
-    /// From when it is measured, ns: the change and its settling time.
-    pub measured_from_ns: u64,
-    /// When it ends, ns.
-    pub ends_ns: u64,
-    /// Changes at its beginning, a sentence each; empty for the first phase.
-    pub changes: Vec<String>,
-    /// The slices, in the order of the study.
-    pub slices: Vec<SliceDescription>,
-    /// Proved bounds of each policy, in the order of the study.
-    pub policies: Vec<PhasePolicy>,
-    /// The longest on/off cycle of each scenario's sources, ns, in the order of the study; 0 where the load is
-    /// constant.
-    pub cycles_ns: Vec<u64>,
-}
-
-/// A policy in a phase.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PhasePolicy {
-    /// The configuration as text.
-    pub configuration: String,
-    /// How many slices it can hold, where that is not the same in all phases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scalability: Option<Scalability>,
-    /// Proved delay bounds by slice.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub delay_bounds: BTreeMap<String, DelayBound>,
-    /// Slices with a guarantee from which no bound follows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unbounded: Vec<Unbounded>,
-}
-
-/// Figures of one phase of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PhaseRecord {
-    /// Name of the phase.
-    pub phase: String,
-    /// From when it is measured, ns from the start of the run.
-    pub measured_from_ns: u64,
-    /// When it ends, ns.
-    pub ends_ns: u64,
-    /// One record per slice, in the order of the study.
-    pub slices: Vec<PhaseSliceRecord>,
-    /// Results of the sources with an application, in the order of the scenario.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub applications: Vec<ApplicationRecord>,
-    /// All slices together.
-    pub aggregate: Figures,
-    /// Frames dropped by reason, its settling time included, by the device's own counters.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drops: Vec<DropCount>,
-    /// Where the study asks for them: lengths of the devices' queues.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub queues: Vec<QueueRecord>,
-    /// The change that it began with; `None` for the first phase, and where nothing in the device was changed or
-    /// the back end does not know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change: Option<ChangeRecord>,
-}
-
-/// Traffic of one slice in one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PhaseSliceRecord {
-    /// Figures from `measured_from_ns` to the end of the phase.
-    pub figures: Figures,
-    /// As [`SliceRecord::delay_of_sent`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay_of_sent: Option<SentDelay>,
-    /// Cumulative distribution of one-way delay.
-    pub delay_cdf: Vec<CdfPoint>,
-    /// Frames received in the phase, its settling time included, after one that their flow sent later (RFC 4737).
-    pub reordered_frames: u64,
-}
-
-/// Effect of a change of policies on the frames that waited in the device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChangeRecord {
-    /// Frames that waited in the device's queues.
-    pub waiting_frames: u64,
-    /// Waiting frames that the change dropped.
-    pub lost_frames: u64,
-    /// Why the device refused the change and goes on with what was in force; `None` where it did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
-}
-
-impl ChangeRecord {
-    /// Of one change of two devices.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            waiting_frames: self.waiting_frames.saturating_add(other.waiting_frames),
-            lost_frames: self.lost_frames.saturating_add(other.lost_frames),
-            refused: self.refused.or(other.refused),
-        }
-    }
-}
 
 impl RunRecord {
     /// The records that are judged: one for each phase, measured from the end of its settling time, but for phases whose
@@ -370,7 +252,7 @@ pub fn policy_in_phase(policy: &str, phase: &str) -> String {
 mod tests {
     use super::*;
     use crate::collect::{CollectorParams, RunCollector};
-    use crate::record::DelayFigures;
+    use crate::record::{CdfPoint, DelayFigures, Figures};
     use slicewise_units::Duration;
 
     fn series(bins: u64) -> Series {

@@ -4,7 +4,8 @@
 //! quantity is an entry here, its counting in a record, and its documentation.
 
 use crate::application::ApplicationRecord;
-use crate::observations::{RunObservation, SliceObservation};
+use crate::estimate::Estimate;
+use crate::observation::{RunObservation, SliceObservation};
 use crate::record::Figures;
 use crate::words;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -410,6 +411,37 @@ impl Metric {
             }
             Of::Repetitions | Of::Reference => None,
         }
+    }
+}
+
+/// Estimates over repetitions of the quantities that some run has, in output order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Estimates(Vec<(Quantity, Estimate)>);
+
+impl Estimates {
+    /// Estimates each quantity from its values, one of a run; quantities without values are left out.
+    pub(crate) fn new(
+        quantities: impl Iterator<Item = Quantity>,
+        values: impl Fn(Quantity) -> Vec<f64>,
+        confidence: f64,
+    ) -> Self {
+        let estimate = |quantity| Some((quantity, Estimate::of(&values(quantity), confidence)?));
+        Self(quantities.filter_map(estimate).collect())
+    }
+
+    /// Estimate of a quantity; `None` if no run has it.
+    #[must_use]
+    pub fn of(&self, quantity: Quantity) -> Option<&Estimate> {
+        self.iter()
+            .find(|(of, _)| *of == quantity)
+            .map(|(_, estimate)| estimate)
+    }
+
+    /// Quantities with their estimates.
+    pub fn iter(&self) -> impl Iterator<Item = (Quantity, &Estimate)> {
+        self.0
+            .iter()
+            .map(|(quantity, estimate)| (*quantity, estimate))
     }
 }
 

@@ -5,11 +5,11 @@
 //! host are kept separately, so that the same run gives the same bytes anywhere.
 
 use crate::application::ApplicationRecord;
+use crate::figures::is_zero;
+pub use crate::figures::{CdfPoint, DelayFigures, Figures, IatFigures, Series, VariationFigures};
 use crate::flow::{CaptureRecord, FlowRecord, HopRecord};
 use crate::objective::Percentile;
-use crate::phase::PhaseRecord;
 use crate::queues::{ElephantRecord, QueueRecord};
-use crate::tail::DelayFrom;
 use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 
@@ -218,157 +218,81 @@ pub struct SchedulerFigures {
     pub after_eligible_max_ns: Option<u64>,
 }
 
-/// Figures over a span of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// Figures of one phase of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Figures {
-    /// The span, ns.
-    pub span_ns: u64,
-    /// Frames sent in the span.
-    pub sent_frames: u64,
-    /// Bytes sent in the span.
-    pub sent_bytes: u64,
-    /// Frames received in the span, by receive time.
-    pub received_frames: u64,
-    /// Bytes received in the span, by receive time.
-    pub received_bytes: u64,
-    /// Frames sent in the span that never arrived.
-    pub lost_frames: u64,
-    /// Rate sent, bit/s.
-    pub offered_bits_per_second: f64,
-    /// Rate received, bit/s.
-    pub throughput_bits_per_second: f64,
-    /// Lost frames / sent frames; 0 where none were sent.
-    pub loss_ratio: f64,
-    /// One-way delay of frames sent in the span and received.
-    pub delay: DelayFigures,
-    /// Variation of that delay.
-    pub variation: VariationFigures,
-    /// Loss bursts: packets that a flow sent in a row and of which none arrived (loss periods of RFC 3357), each counted
-    /// when a later packet of the flow was received in the span.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub loss_bursts: u64,
-    /// Packets in them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub loss_burst_frames: u64,
-}
-
-/// One-way delay (RFC 7679).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DelayFigures {
-    /// Packets measured. If 0, all other fields are 0.
-    pub samples: u64,
-    /// Mean, ns.
-    pub mean_ns: f64,
-    /// Smallest, ns.
-    pub min_ns: u64,
-    /// Median, ns.
-    pub p50_ns: u64,
-    /// 90th percentile, ns.
-    pub p90_ns: u64,
-    /// 95th percentile, ns.
-    pub p95_ns: u64,
-    /// 99th percentile, ns.
-    pub p99_ns: u64,
-    /// 99.9th percentile, ns.
-    pub p999_ns: u64,
-    /// 99.99th percentile, ns.
-    pub p9999_ns: u64,
-    /// 99.999th percentile, ns.
-    pub p99999_ns: u64,
-    /// Largest, ns.
-    pub max_ns: u64,
-}
-
-/// Delay variation (RFC 5481), in both of its forms.
-///
-/// PDV is the delay of a packet less the smallest delay of the run, the transient included: never negative. Its
-/// number of samples is that of the delay. IPDV is the difference between the delays of two consecutive packets of a
-/// flow, by the order sent, of which both were received: signed in RFC 3393, kept here as absolute value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VariationFigures {
-    /// Mean PDV, ns.
-    pub pdv_mean_ns: f64,
-    /// Median PDV, ns.
-    pub pdv_p50_ns: u64,
-    /// 95th percentile of PDV, ns.
-    pub pdv_p95_ns: u64,
-    /// 99th percentile of PDV, ns.
-    pub pdv_p99_ns: u64,
-    /// 99.9th percentile of PDV, ns.
-    pub pdv_p999_ns: u64,
-    /// Largest PDV, ns.
-    pub pdv_max_ns: u64,
-    /// Pairs of consecutive packets measured. All else of IPDV is 0 where this is 0.
-    pub ipdv_samples: u64,
-    /// Mean absolute IPDV, ns.
-    pub ipdv_mean_ns: f64,
-    /// 95th percentile of absolute IPDV, ns.
-    pub ipdv_p95_ns: u64,
-    /// 99th percentile of absolute IPDV, ns.
-    pub ipdv_p99_ns: u64,
-    /// 99.9th percentile of absolute IPDV, ns.
-    pub ipdv_p999_ns: u64,
-    /// Largest absolute IPDV, ns.
-    pub ipdv_max_ns: u64,
-}
-
-/// A point of an empirical distribution function.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct CdfPoint(
-    /// Value, ns.
-    pub u64,
-    /// Fraction of samples at or below it.
-    pub f64,
-);
-
-/// Inter-arrival times of one flow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IatFigures {
-    /// Number of intervals.
-    pub samples: u64,
-    /// Mean, ns.
-    pub mean_ns: f64,
-    /// Variance, ns².
-    pub variance_ns2: f64,
-    /// Distribution.
-    pub cdf: Vec<CdfPoint>,
-}
-
-/// One value per bin; all vectors have the same length, except that `late_frames` may be empty.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Series {
-    /// Bytes sent, by send time.
-    pub sent_bytes: Vec<u64>,
-    /// Bytes received, by receive time.
-    pub received_bytes: Vec<u64>,
-    /// Bytes received, by receive time less the smallest delay of the slice until then. What is on its way through
-    /// an empty path counts, what waits in a queue does not; propagation changes nothing of it.
-    pub served_bytes: Vec<u64>,
-    /// Bytes of the frames in `lost_frames`.
-    pub lost_bytes: Vec<u64>,
-    /// Frames sent, by send time.
-    pub sent_frames: Vec<u32>,
-    /// Frames sent in this bin that never arrived.
-    pub lost_frames: Vec<u32>,
-    /// Mean one-way delay of packets sent in this bin and received, ns; `None` where there was none.
-    pub delay_mean_ns: Vec<Option<u64>>,
-    /// Largest one-way delay of those packets, ns; `None` where there was none.
-    pub delay_max_ns: Vec<Option<u64>>,
-    /// For a slice with a delay limit: frames sent in this bin and received with a delay above it. Empty
-    /// without a limit or if delays are unknown.
+pub struct PhaseRecord {
+    /// Name of the phase.
+    pub phase: String,
+    /// From when it is measured, ns from the start of the run.
+    pub measured_from_ns: u64,
+    /// When it ends, ns.
+    pub ends_ns: u64,
+    /// One record per slice, in the order of the study.
+    pub slices: Vec<PhaseSliceRecord>,
+    /// Results of the sources with an application, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub late_frames: Vec<u32>,
+    pub applications: Vec<ApplicationRecord>,
+    /// All slices together.
+    pub aggregate: Figures,
+    /// Frames dropped by reason, its settling time included, by the device's own counters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<DropCount>,
+    /// Where the study asks for them: lengths of the devices' queues.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueRecord>,
+    /// The change that it began with; `None` for the first phase, and where nothing in the device was changed or
+    /// the back end does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeRecord>,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
-)]
-pub(crate) const fn is_zero(count: &u64) -> bool {
-    *count == 0
+/// Traffic of one slice in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSliceRecord {
+    /// Figures from `measured_from_ns` to the end of the phase.
+    pub figures: Figures,
+    /// As [`SliceRecord::delay_of_sent`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_of_sent: Option<SentDelay>,
+    /// Cumulative distribution of one-way delay.
+    pub delay_cdf: Vec<CdfPoint>,
+    /// Frames received in the phase, its settling time included, after one that their flow sent later (RFC 4737).
+    pub reordered_frames: u64,
+}
+
+/// Effect of a change of policies on the frames that waited in the device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeRecord {
+    /// Frames that waited in the device's queues.
+    pub waiting_frames: u64,
+    /// Waiting frames that the change dropped.
+    pub lost_frames: u64,
+    /// Why the device refused the change and goes on with what was in force; `None` where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+impl ChangeRecord {
+    /// Of one change of two devices.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            waiting_frames: self.waiting_frames.saturating_add(other.waiting_frames),
+            lost_frames: self.lost_frames.saturating_add(other.lost_frames),
+            refused: self.refused.or(other.refused),
+        }
+    }
+}
+
+/// The median delay of frames sent from a moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayFrom {
+    /// The moment, from the start of the run, ns.
+    pub from_ns: u64,
+    /// Median one-way delay of frames sent since then and received, ns; `None` where there is none.
+    pub p50_ns: Option<u64>,
 }

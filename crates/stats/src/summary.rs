@@ -4,6 +4,7 @@ use crate::application_summary::{self, ApplicationSummary};
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RecordError, RunObservation};
+pub use crate::quantity::Estimates;
 use crate::quantity::Quantity;
 use crate::record::{Figures, RunRecord};
 
@@ -63,37 +64,6 @@ pub struct SliceSummary {
     pub steady: Estimates,
     /// Over the whole run.
     pub whole: Estimates,
-}
-
-/// Estimates over repetitions of the quantities that some run has, in output order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Estimates(Vec<(Quantity, Estimate)>);
-
-impl Estimates {
-    /// Estimates each quantity from its values, one of a run; quantities without values are left out.
-    pub(crate) fn new(
-        quantities: impl Iterator<Item = Quantity>,
-        values: impl Fn(Quantity) -> Vec<f64>,
-        confidence: f64,
-    ) -> Self {
-        let estimate = |quantity| Some((quantity, Estimate::of(&values(quantity), confidence)?));
-        Self(quantities.filter_map(estimate).collect())
-    }
-
-    /// Estimate of a quantity; `None` if no run has it.
-    #[must_use]
-    pub fn of(&self, quantity: Quantity) -> Option<&Estimate> {
-        self.iter()
-            .find(|(of, _)| *of == quantity)
-            .map(|(_, estimate)| estimate)
-    }
-
-    /// Quantities with their estimates.
-    pub fn iter(&self) -> impl Iterator<Item = (Quantity, &Estimate)> {
-        self.0
-            .iter()
-            .map(|(quantity, estimate)| (*quantity, estimate))
-    }
 }
 
 /// Accepts records one by one, and keeps only their scalars.

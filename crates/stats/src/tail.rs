@@ -1,17 +1,7 @@
 //! Figures of a slice from a moment of its run to the end, for two runs whose transients differ.
 
+pub use crate::record::DelayFrom;
 use crate::record::{DelayFigures, Figures, SliceRecord};
-use serde::{Deserialize, Serialize};
-
-/// The median delay of frames sent from a moment on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DelayFrom {
-    /// The moment, from the start of the run, ns.
-    pub from_ns: u64,
-    /// Median one-way delay of frames sent since then and received, ns; `None` where there is none.
-    pub p50_ns: Option<u64>,
-}
 
 /// Figures from a moment on: rate received, loss ratio and median delay; all else is 0.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,9 +1,10 @@
-//! Indicators of influence and comparisons, and their values in a run.
+//! Indicators of influence and comparisons, their values in a run, and its spans.
 
 pub(super) use crate::application_summary::TIMES;
 use crate::description::ComparedDelay;
-use crate::observations::RunObservation;
+use crate::observations::{RunObservation, SliceObservation};
 use crate::quantity::Quantity;
+use crate::record::Figures;
 
 /// Indicators of packets, in the order of the report.
 pub(super) const fn of_packets(delay: ComparedDelay, throughput: Quantity) -> [Quantity; 4] {
@@ -44,4 +45,27 @@ pub(super) fn value(
             None => indicator.over(&slice.steady),
         },
     }
+}
+
+/// Span of a run that figures cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// After the transient.
+    Steady,
+    /// The whole run, as what applications got.
+    Whole,
+}
+
+impl Span {
+    pub(super) const fn of(self, slice: &SliceObservation) -> &Figures {
+        match self {
+            Self::Steady => &slice.steady,
+            Self::Whole => &slice.whole,
+        }
+    }
+}
+
+/// Returns true if a slice sends anything in a span of a run.
+pub(super) fn sends(run: &RunObservation, slice: usize, span: Span) -> bool {
+    (run.slices.get(slice)).is_some_and(|slice| span.of(slice).sent_frames > 0)
 }

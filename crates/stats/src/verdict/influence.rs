@@ -1,15 +1,15 @@
 //! Influence: does a guaranteed slice get worse service when another one overloads? In each repetition every indicator is held against
 //! that of the reference scenario with the same random numbers.
 
-use super::isolation::Skipped;
+use super::indicator::{Span, sends};
+use super::not_judged::{NotJudged, Skipped};
 use super::runs::{Run, RunCount, repetitions_to_decide};
 use super::shown;
-use super::{DecidedBy, NotJudged, Outcome, Scale, indicator};
+use super::{DecidedBy, Outcome, Scale, indicator};
 use crate::description::{Margins, StudyDescription};
 use crate::estimate::Sample;
-use crate::observations::{Observations, RunObservation, SliceObservation};
+use crate::observations::{Observations, RunObservation};
 use crate::quantity::Quantity;
-use crate::record::Figures;
 use serde::{Deserialize, Serialize};
 
 /// The comparison of every guaranteed slice with itself in the reference scenario.
@@ -292,29 +292,6 @@ fn is_settled(run: &RunObservation, slice: usize) -> bool {
     run.slices
         .get(slice)
         .is_some_and(|slice| !slice.is_unsettled)
-}
-
-/// Span of a run that figures cover.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
-    /// After the transient.
-    Steady,
-    /// The whole run, as what applications got.
-    Whole,
-}
-
-impl Span {
-    pub(super) const fn of(self, slice: &SliceObservation) -> &Figures {
-        match self {
-            Self::Steady => &slice.steady,
-            Self::Whole => &slice.whole,
-        }
-    }
-}
-
-/// Returns true if a slice sends anything in a span of a run.
-pub(super) fn sends(run: &RunObservation, slice: usize, span: Span) -> bool {
-    (run.slices.get(slice)).is_some_and(|slice| span.of(slice).sent_frames > 0)
 }
 
 /// The received rate where a slice sends the same in both scenarios, within the margin, and else its share of what it

@@ -10,6 +10,8 @@ mod coverage;
 mod indicator;
 mod influence;
 mod isolation;
+mod not_judged;
+mod objective_test;
 mod objectives;
 mod reallocation;
 mod reason;
@@ -19,7 +21,8 @@ mod shown;
 
 pub use bound::BoundCheck;
 pub use influence::{InfluenceTest, InfluenceVerdict};
-pub use isolation::{Deciding, IsolationVerdict, NotJudged};
+pub use isolation::{Deciding, IsolationVerdict};
+pub use not_judged::NotJudged;
 pub use objectives::{ObjectiveIndicator, ObjectiveTest, ObjectivesVerdict};
 pub use reallocation::{ReallocationVerdict, ScenarioReallocation};
 pub use reason::{objective_value, quantity};

@@ -9,6 +9,7 @@
 use super::Outcome;
 use crate::description::Margins;
 use crate::estimate::valid_confidence;
+pub use crate::observations::SampleKind;
 use serde::{Deserialize, Serialize};
 
 /// No study has more repetitions.
@@ -24,36 +25,6 @@ const WITHIN: [(f64, f64); 4] = [
 
 /// Shares of runs within the limit for which "broken" is decided soonest, as parts of 1 − p₀, and their weights.
 const BEYOND: [(f64, f64); 4] = [(0.88, 0.1), (0.714, 0.2), (0.44, 0.2), (0.033, 0.5)];
-
-/// How the runs at hand represent all runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SampleKind {
-    /// A sample of all runs.
-    Sample,
-    /// One run, and all others are copies of it: nothing in them is random.
-    Copies,
-    /// All there is: one capture, of which everything is known.
-    Census,
-}
-
-impl SampleKind {
-    /// Runs of a cell that say something of their own.
-    pub(crate) const fn distinct(self) -> usize {
-        match self {
-            Self::Copies => 1,
-            Self::Sample | Self::Census => usize::MAX,
-        }
-    }
-
-    /// Of what is held against something else: two captures are no more than a pair.
-    pub(super) fn of_pairs(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Copies, Self::Copies) => Self::Copies,
-            _ => Self::Sample,
-        }
-    }
-}
 
 /// A run held against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

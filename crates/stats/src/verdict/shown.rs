@@ -1,7 +1,7 @@
 //! Evidence that an objective which is met in all repetitions may lack: packets, or an end of growing delay.
 
 use super::SampleKind;
-use super::objectives::{ObjectiveIndicator, ObjectiveTest};
+use super::objective_test::{ObjectiveIndicator, ObjectiveTest};
 use super::runs::MAX_REPETITIONS;
 use crate::application::ApplicationRecord;
 use crate::description::{Margins, SliceDescription};

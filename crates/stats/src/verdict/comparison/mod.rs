@@ -5,9 +5,8 @@
 
 mod changes;
 
-use super::influence::{
-    PairOfValues, Span, has_applications, idle_delay, mean_offered, pairs_of, sends,
-};
+use super::indicator::{Span, sends};
+use super::influence::{PairOfValues, has_applications, idle_delay, mean_offered, pairs_of};
 use super::runs::{RunCount, SampleKind};
 use super::{DecidedBy, Outcome, indicator};
 use crate::backend::BackendKind;
