@@ -4,7 +4,7 @@ use slicewise_dataplane::{DropReason, Frame, FrameOwner, Pipeline, PipelineParam
 use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, Detector, Discipline, ElephantsSpec, FlowQueueSpec,
     ManagerSpec, MatchMode, NamedQueueSpec, PolicerSpec, PolicySpec, PrioritySpec, QueueSpec,
-    RateSpec, ShaperSpec, WredSpec,
+    RateSpec, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, FrameLengths, Instant};
 use slicewise_wire::{Headers, IpVersion, TrafficClass};
@@ -64,13 +64,7 @@ fn configure(mechanism: &str, class: &mut ClassSpec, level: u8) {
             }
         }
         "shaper" => {
-            class.shape = Some(ShaperSpec {
-                rate: rate(9_000_000_000),
-                committed_burst_bits: None,
-                excess_burst_bits: None,
-                peak: false,
-                accounting: Accounting::L2,
-            });
+            class.shape = Some(rate(9_000_000_000).into());
         }
         "strict-priority" => {
             class.priority = Some(PrioritySpec {

@@ -5,10 +5,9 @@ use proptest::prelude::*;
 use slicewise_dataplane::{Change, DropReason, Stale, Verdict};
 use slicewise_model::{
     BurstSpec, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, ManagerSpec,
-    MaximumSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve,
-    ShaperSpec, WredKey, WredSpec,
+    MaximumSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve, WredKey, WredSpec,
 };
-use slicewise_units::{Accounting, ByteCount, Duration, Instant};
+use slicewise_units::{ByteCount, Duration, Instant};
 use std::ops::RangeInclusive;
 
 /// What a class of the random policies is.
@@ -27,21 +26,10 @@ fn class(vlan: u16, kind: Kind) -> Option<ClassSpec> {
         Kind::Absent => return None,
         Kind::Plain => {}
         Kind::Priority => {
-            class.priority = Some(PrioritySpec {
-                level: 1,
-                rate: None,
-                burst: None,
-                accounting: Accounting::L2,
-            });
+            class.priority = Some(priority(1));
         }
         Kind::Shaped => {
-            class.shape = Some(ShaperSpec {
-                rate: RateSpec::Absolute(rate("3 Mbit/s")),
-                committed_burst_bits: None,
-                excess_burst_bits: None,
-                peak: false,
-                accounting: Accounting::L2,
-            });
+            class.shape = Some(RateSpec::Absolute(rate("3 Mbit/s")).into());
         }
         Kind::Minimum => class.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s"))),
     }
@@ -130,7 +118,7 @@ proptest! {
             match step {
                 Step::Offer { vlan, bytes, gap } => {
                     at += gap;
-                    let _ = port.offer(Arrival { at, vlan, bytes });
+                    let _ = port.offer(arrival(at, vlan, bytes));
                 }
                 Step::Apply { kinds, reversed, guaranteed, wide } => {
                     let class = if guaranteed { slice } else { class };
@@ -168,13 +156,7 @@ fn a_change_of_rate_keeps_the_credit_and_the_counters() {
         policy(vec![class])
     };
     let mut port = Port::new(&shaped("8 Mbit/s"), None);
-    for _ in 0..10 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1000,
-        });
-    }
+    port.offer_all(&[arrival(0, 1, 1000); 10]);
     port.run_until(1);
     assert_eq!(port.departures.len(), 2, "the burst of 2,000 B");
     port.apply(&shaped("4 Mbit/s"));
@@ -217,11 +199,7 @@ fn a_rejected_change_leaves_the_old_policy_active() {
     }
     let too_many = Change::Policy(too_many);
     assert!(port.pipeline.apply(too_many, Instant::ZERO).is_err());
-    let _ = port.offer(Arrival {
-        at: 0,
-        vlan: 1,
-        bytes: 1000,
-    });
+    let _ = port.offer(arrival(0, 1, 1000));
     let class = port.pipeline.counters().next().unwrap();
     assert_eq!((class.class.as_str(), class.queued_frames), ("vlan1", 1));
 }
@@ -232,11 +210,7 @@ fn any_number_of_changes_may_drain_and_frames_leave_in_order() {
     // Every change puts a class map before the other that could have matched its frames, so those that wait must drain
     // first; none can.
     for round in 0..40u16 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1000,
-        });
+        let _ = port.offer(arrival(0, 1, 1000));
         let first = with_vlans(&vlan_class(100 + round), 0..=1);
         port.apply(&policy(vec![first, vlan_class(1)]));
     }
@@ -256,11 +230,7 @@ fn frames_of_several_queues_drain_in_order_of_arrival() {
     let mut port = Port::new(&policy(classes()), Some(rate("1 Mbit/s")));
     let offer = |port: &mut Port, vlan| {
         let at = port.now() + 1;
-        let _ = port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 100,
-        });
+        let _ = port.offer(arrival(at, vlan, 100));
     };
     for vlan in [3, 1, 2, 2, 1, 3, 1] {
         offer(&mut port, vlan);
@@ -297,8 +267,7 @@ fn classes_that_no_other_takes_frames_from_keep_their_queues_wherever_they_stand
     ] {
         let mut port = Port::new(&policy(classes()), Some(rate("1 Mbit/s")));
         for vlan in [2, 2, 2, 1] {
-            let (at, bytes) = (port.now(), 1_000);
-            let _ = port.offer(Arrival { at, vlan, bytes });
+            let _ = port.offer(arrival(port.now(), vlan, 1_000));
         }
         port.apply(&policy(after.clone()));
         port.run_until(u64::MAX / 2);
@@ -317,11 +286,7 @@ fn a_change_prepared_for_a_configuration_that_has_changed_since_is_refused() {
     let basis = port.pipeline.basis();
     let prepare = |vlan| basis.prepare(change_to(&policy(vec![vlan_class(vlan)])), now);
     let (first, second) = (prepare(2).unwrap(), prepare(3).unwrap());
-    let _ = port.offer(Arrival {
-        at: 0,
-        vlan: 1,
-        bytes: 1000,
-    });
+    let _ = port.offer(arrival(0, 1, 1000));
     assert!(port.pipeline.commit(first, now).is_ok());
     assert_eq!(port.pipeline.commit(second, now).unwrap_err(), Stale);
     let classes = |port: &Port| -> Vec<String> {
@@ -356,19 +321,9 @@ fn frames_leave_in_order_where_classes_keep_their_names_and_swap_their_class_map
     };
     let classes = |a, b| policy(vec![named("a", a), named("b", b)]);
     let mut port = Port::new(&classes(1, 2), Some(rate("1 Mbit/s")));
-    for _ in 0..20 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1000,
-        });
-    }
+    port.offer_all(&[arrival(0, 1, 1000); 20]);
     port.apply(&classes(2, 1));
-    let _ = port.offer(Arrival {
-        at: port.now(),
-        vlan: 1,
-        bytes: 60,
-    });
+    let _ = port.offer(arrival(port.now(), 1, 60));
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 21);
     assert_in_order(&port.departures);
@@ -382,20 +337,10 @@ fn a_queue_that_begins_to_keep_flows_apart_lets_those_before_it_leave_first() {
         limit: by_flow.queue.limit,
         ..FlowQueueSpec::default().into()
     };
-    for _ in 0..20 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1000,
-        });
-    }
+    port.offer_all(&[arrival(0, 1, 1000); 20]);
     port.apply(&policy(vec![by_flow]));
     let at = port.now();
-    let _ = port.offer(Arrival {
-        at,
-        vlan: 1,
-        bytes: 60,
-    });
+    let _ = port.offer(arrival(at, 1, 60));
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 21);
     assert_in_order(&port.departures);
@@ -414,11 +359,7 @@ fn a_slice_keeps_its_deadlines_over_a_change_of_another() {
         Some(rate("5 Mbit/s")),
     );
     for vlan in [2, 2, 2, 1, 1] {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan,
-            bytes: 1500,
-        });
+        let _ = port.offer(arrival(0, vlan, 1500));
     }
     let heavier = slice(2, Kind::Plain).unwrap();
     port.apply(&guaranteed(vec![kept, heavier]));
@@ -442,13 +383,7 @@ fn a_change_of_another_class_gives_a_slice_no_fresh_burst() {
         spec
     };
     let mut port = Port::new(&guaranteed(1), Some(rate("1 Gbit/s")));
-    let burst = |at| {
-        [at, at].map(|at| Arrival {
-            at,
-            vlan: 2,
-            bytes: 1_500,
-        })
-    };
+    let burst = |at| [at, at].map(|at| arrival(at, 2, 1_500));
     port.offer_all(&burst(0));
     port.run_until(100_000);
     assert_eq!(port.departures.len(), 2, "the burst");
@@ -473,13 +408,7 @@ fn a_port_without_waiting_frames_takes_any_number_of_changes() {
 #[test]
 fn a_removed_class_counts_its_frames_until_the_last_has_left() {
     let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
-    for _ in 0..3 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1000,
-        });
-    }
+    port.offer_all(&[arrival(0, 1, 1000); 3]);
     let counted = |port: &Port| {
         let class = port.pipeline.counters().find(|c| c.class == "vlan1");
         class.map(|c| (c.sent_frames, c.queued_frames))
@@ -516,13 +445,7 @@ fn after_a_change_the_buffer_also_holds_what_was_waiting() {
         policy(vec![class])
     };
     let mut port = Port::new(&limited(10), Some(rate("1 Mbit/s")));
-    for _ in 0..8 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 1,
-            bytes: 1000,
-        });
-    }
+    port.offer_all(&[arrival(0, 1, 1000); 8]);
     let waiting = port.pipeline.backlog();
     assert!(waiting > 1);
     port.apply(&limited(5_000));
@@ -555,11 +478,7 @@ fn early_detection_goes_on_with_its_average_after_a_change() {
     let mut port = Port::new(&red(50), Some(rate("1 Mbit/s")));
     let offer = |port: &mut Port| {
         let at = port.now();
-        port.offer(Arrival {
-            at,
-            vlan: 1,
-            bytes: 1000,
-        })
+        port.offer(arrival(at, 1, 1000))
     };
     let mut verdict = Verdict::Queued;
     for _ in 0..20 {

@@ -1,16 +1,16 @@
 //! Bursts: the same outcome as frame by frame.
 
 use crate::elephants;
-use crate::support::{frame, headers, policy, rate, shaped, vlan_class};
+use crate::support::{self, frame, headers, policy, rate, shaped, vlan_class};
 use proptest::prelude::*;
 use slicewise_dataplane::{
     Change, ClassCounters, Departure, DropReason, Frame, FrameOwner, Pipeline, PipelineParams,
     TrafficClass, Verdict,
 };
 use slicewise_model::{
-    Action, ClassMap, ClassSpec, CoDelSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec,
-    ManagerSpec, MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec,
-    RateSpec, ShaperParams, WredSpec,
+    Action, ClassMap, ClassSpec, CoDelSpec, Condition, Discipline, FlowQueueSpec, ManagerSpec,
+    MatchMode, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec, RateSpec,
+    ShaperParams, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 use slicewise_wire::{Ecn, Headers};
@@ -28,12 +28,7 @@ fn policies() -> Vec<PolicySpec> {
     // Strict priority and nothing else.
     let levels = [1, 2, 3].map(|level| {
         let mut class = vlan_class(level.into());
-        class.priority = Some(PrioritySpec {
-            level,
-            rate: None,
-            burst: None,
-            accounting: Accounting::L2,
-        });
+        class.priority = Some(support::priority(level));
         class
     });
     let levels = levels.to_vec();
@@ -65,12 +60,7 @@ fn policies() -> Vec<PolicySpec> {
     let mut minimum = vlan_class(1);
     minimum.minimum = Some(RateSpec::Absolute(rate("200 Mbit/s")));
     let mut guaranteed = vlan_class(1);
-    guaranteed.guarantee = Some(GuaranteeSpec {
-        rate: RateSpec::Absolute(rate("100 Mbit/s")),
-        burst: None,
-        delay: None,
-        smallest_frame: None,
-    });
+    guaranteed.guarantee = Some(RateSpec::Absolute(rate("100 Mbit/s")).into());
     let mut narrow = shaped(4, "50 Mbit/s", 20_000);
     narrow.weight = Some(2);
     let turns = [(1, 1), (2, 3), (3, 2)].map(|(vlan, weight)| {

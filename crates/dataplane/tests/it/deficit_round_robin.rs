@@ -41,7 +41,7 @@ proptest! {
         let classes: Vec<(u16, u32)> = (0u16..).zip(weights.iter().copied()).collect();
         let mut port = Port::new(&drr(&classes), Some(rate("10 Mbit/s")));
         for (n, bytes) in sizes.iter().cycle().take(sizes.len() * classes.len()).enumerate() {
-            let _ = port.offer(Arrival { at: 0, vlan: (n % classes.len()) as u16, bytes: *bytes });
+            let _ = port.offer(arrival(0, (n % classes.len()) as u16, *bytes));
         }
         port.run_until(u64::MAX / 2);
         // Until the first class has sent its last frame, all are backlogged.
@@ -75,9 +75,7 @@ proptest! {
         let spec = PolicySpec { discipline: Discipline::DeficitRoundRobin, ..policy(vec![slow, greedy]) };
         let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
         for vlan in [0, 1] {
-            for _ in 0..5_000 {
-                let _ = port.offer(Arrival { at: 0, vlan, bytes: 1000 });
-            }
+            port.offer_all(&[arrival(0, vlan, 1000); 5_000]);
         }
         port.run_until(1_000_000_000);
         let sent = bytes_sent(&port.departures, 0, 0, 1_000_000_000);
@@ -104,23 +102,11 @@ fn a_class_that_waits_for_its_shaper_saves_no_more_than_one_turn() {
     };
     let mut port = Port::new(&spec, Some(rate("35 Mbit/s")));
     for (vlan, frames) in [(1, 3_000), (3, 60_000)] {
-        for _ in 0..frames {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
-        }
+        port.offer_all(&vec![arrival(0, vlan, 1000); frames]);
     }
     let (from, to) = (10_000_000_000, 11_000_000_000);
     port.run_until(from);
-    for _ in 0..5_000 {
-        let _ = port.offer(Arrival {
-            at: from,
-            vlan: 2,
-            bytes: 1000,
-        });
-    }
+    port.offer_all(&[arrival(from, 2, 1000); 5_000]);
     port.run_until(to);
     let half = 35_000_000 / 8 / 2;
     let sent = bytes_sent(&port.departures, 3, from, to);
@@ -143,11 +129,7 @@ fn a_kept_turn_is_used_ahead_of_others_and_no_quantum_is_added_meanwhile() {
     let mut port = Port::new(&spec, Some(rate("8 Mbit/s")));
     for _ in 0..30 {
         for vlan in [1, 2] {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
+            let _ = port.offer(arrival(0, vlan, 1000));
         }
     }
     let millisecond = 1_000_000;
@@ -165,7 +147,7 @@ fn a_kept_turn_is_used_ahead_of_others_and_no_quantum_is_added_meanwhile() {
 fn the_frame_behind_the_one_that_left_last_is_named() {
     let mut port = Port::new(&drr(&[(1, 1), (2, 1)]), None);
     for (vlan, bytes) in [(1, 100), (2, 200), (1, 300), (2, 400)] {
-        let _ = port.offer(Arrival { at: 0, vlan, bytes });
+        let _ = port.offer(arrival(0, vlan, bytes));
     }
     let now = Instant::ZERO;
     let sent = std::iter::from_fn(|| {

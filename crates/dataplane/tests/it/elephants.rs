@@ -85,17 +85,9 @@ fn tagged_after(detector: Detector, interval: Duration, start: u64) -> u64 {
         at += 1_250;
         // In their own order: flows of 45 Mbit/s each.
         let vlan = 1 + (number * 7919 % 200) as u16;
-        let _ = port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 1406,
-        });
+        let _ = port.offer(arrival(at, vlan, 1406));
         if at >= start && number % 9 == 0 {
-            let _ = port.offer(Arrival {
-                at,
-                vlan: 0,
-                bytes: 1406,
-            });
+            let _ = port.offer(arrival(at, 0, 1406));
         }
         if counters(&port).tagged > 0 {
             assert!(at >= start, "it was the flow that is one");
@@ -134,11 +126,7 @@ fn send(port: &mut Port, vlan: u16, gap: u64, length: u64) {
     let until = port.now() + length;
     while port.now() < until {
         let at = port.now() + gap;
-        let _ = port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 1000,
-        });
+        let _ = port.offer(arrival(at, vlan, 1000));
     }
 }
 
@@ -151,11 +139,7 @@ fn an_elephant_moves_behind_its_own_frames_and_lets_mice_pass() {
     assert_eq!(counters(&port).moved, 0, "its frames wait in the old queue");
     let waiting = port.pipeline.backlog();
     assert!(waiting > 20, "{waiting}");
-    let _ = port.offer(Arrival {
-        at: port.now() + 1,
-        vlan: 2,
-        bytes: 1000,
-    });
+    let _ = port.offer(arrival(port.now() + 1, 2, 1000));
     port.run_until(u64::MAX / 2);
     assert_eq!(counters(&port).moved, 1);
     assert_in_order(&port.departures);
@@ -205,11 +189,7 @@ fn flows_beyond_the_counters_stay_mice_and_are_counted() {
     let mut port = port(spec, "200 Mbit/s");
     for round in 0..200u64 {
         for vlan in 0..5 {
-            let _ = port.offer(Arrival {
-                at: round * 200_000,
-                vlan,
-                bytes: 1000,
-            });
+            let _ = port.offer(arrival(round * 200_000, vlan, 1000));
         }
     }
     assert_eq!(counters(&port).tagged, 3);
@@ -234,11 +214,7 @@ fn frames_that_wait_to_move_count_against_the_limit_of_the_new_queue() {
     }
     let mut offered = |vlan| {
         let at = port.now() + 1;
-        port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 1000,
-        })
+        port.offer(arrival(at, vlan, 1000))
     };
     let full = Verdict::Dropped(DropReason::QueueFull);
     // The first frame of the elephant was put aside when it was tagged.
@@ -248,11 +224,7 @@ fn frames_that_wait_to_move_count_against_the_limit_of_the_new_queue() {
     // The limit is what it was.
     let verdicts = [9; 8].map(|vlan| {
         let at = port.now() + 1;
-        port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 1000,
-        })
+        port.offer(arrival(at, vlan, 1000))
     });
     let queued = verdicts
         .iter()
@@ -366,7 +338,7 @@ fn assert_whole(first: Variant, steps: Vec<Step>) -> ElephantCounters {
             } => {
                 for _ in 0..frames {
                     at += gap;
-                    let _ = port.offer(Arrival { at, vlan, bytes });
+                    let _ = port.offer(arrival(at, vlan, bytes));
                 }
             }
             Step::Pause(time) => at += time,

@@ -5,10 +5,10 @@ use crate::support::*;
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_model::{
-    ClassMap, ClassSpec, CoDelSpec, Condition, Discipline, FlowQueueSpec, FlowsSpec, GuaranteeSpec,
-    MatchMode, PolicySpec, PrioritySpec, QueueSpec, RateSpec, ShaperSpec,
+    ClassMap, ClassSpec, CoDelSpec, Condition, Discipline, FlowQueueSpec, FlowsSpec, MatchMode,
+    PolicySpec, QueueSpec, RateSpec,
 };
-use slicewise_units::{Accounting, Duration};
+use slicewise_units::Duration;
 use slicewise_wire::Ecn;
 use std::collections::BTreeMap;
 
@@ -39,13 +39,7 @@ fn impatient() -> FlowQueueSpec {
 }
 
 fn shaped(mut class: ClassSpec) -> ClassSpec {
-    class.shape = Some(ShaperSpec {
-        rate: RateSpec::Absolute(rate("3 Mbit/s")),
-        committed_burst_bits: None,
-        excess_burst_bits: None,
-        peak: false,
-        accounting: Accounting::L2,
-    });
+    class.shape = Some(RateSpec::Absolute(rate("3 Mbit/s")).into());
     class
 }
 
@@ -77,23 +71,13 @@ fn of_kind(kind: Kind, by_flow: [bool; 3]) -> PolicySpec {
         Kind::MinimumShare => first.minimum = Some(RateSpec::PercentMilli(30_000)),
         Kind::DeficitRoundRobin => discipline = Discipline::DeficitRoundRobin,
         Kind::Priority => {
-            first.priority = Some(PrioritySpec {
-                level: 1,
-                rate: None,
-                burst: None,
-                accounting: Accounting::L2,
-            });
+            first.priority = Some(priority(1));
         }
         Kind::Shaped => first = shaped(first),
         Kind::Fifo => discipline = Discipline::Fifo,
         Kind::Guaranteed => {
             discipline = Discipline::Guaranteed;
-            first.guarantee = Some(GuaranteeSpec {
-                rate: RateSpec::PercentMilli(30_000),
-                burst: None,
-                delay: None,
-                smallest_frame: None,
-            });
+            first.guarantee = Some(RateSpec::PercentMilli(30_000).into());
         }
     }
     let mut policy = policy(vec![first, second, default]);
@@ -156,7 +140,7 @@ proptest! {
                 Step::Offer { vlan, bytes, gap, frames, ecn } => {
                     at += gap;
                     for _ in 0..frames {
-                        let arrival = Arrival { at, vlan, bytes };
+                        let arrival = arrival(at, vlan, bytes);
                         let _ = port.offer_marked(arrival, code_point(vlan), Ecn::from_bits(ecn));
                     }
                 }

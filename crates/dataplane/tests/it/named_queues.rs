@@ -66,7 +66,7 @@ fn with_queues(queues: Vec<NamedQueueSpec>, classes: Vec<ClassSpec>) -> PolicySp
 
 fn offer(port: &mut Port, vlan: u16, bytes: u32) -> Verdict {
     let at = port.now() + 1;
-    port.offer(Arrival { at, vlan, bytes })
+    port.offer(arrival(at, vlan, bytes))
 }
 
 fn order(port: &Port) -> Vec<(u16, u64)> {
@@ -170,20 +170,12 @@ fn queues_share_by_weight_what_strict_priority_leaves() {
     let mut port = Port::new(&with_queues(queues, classes), Some(rate("100 Mbit/s")));
     for _ in 0..4_000 {
         for vlan in 2..=4 {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
+            let _ = port.offer(arrival(0, vlan, 1000));
         }
     }
     // 40 % of the link at strict priority.
     for n in 0..500 {
-        let _ = port.offer(Arrival {
-            at: n * 200_000,
-            vlan: 1,
-            bytes: 1000,
-        });
+        let _ = port.offer(arrival(n * 200_000, 1, 1000));
     }
     port.run_until(100_000_000);
     let sent = [1, 2, 3, 4].map(|vlan| bytes_sent(&port.departures, vlan, 0, 100_000_000));
@@ -215,11 +207,7 @@ fn a_queue_has_the_minimum_and_the_shaper_of_a_class() {
     };
     let mut port = Port::new(&spec, Some(rate("10 Mbit/s")));
     for vlan in [1, 2, 3].repeat(2_000) {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan,
-            bytes: 1000,
-        });
+        let _ = port.offer(arrival(0, vlan, 1000));
     }
     port.run_until(1_000_000_000);
     let [first, second, _] =
@@ -405,11 +393,7 @@ fn offer_ten_flows(port: &mut Port, millis: std::ops::Range<u64>) {
         for vlan in 1..=10 {
             // The flow that is alone in its queue sends as much as all others.
             for _ in 0..if vlan == 1 { 9 } else { 1 } {
-                let _ = port.offer(Arrival {
-                    at: at * 1_000_000,
-                    vlan,
-                    bytes: 1000,
-                });
+                let _ = port.offer(arrival(at * 1_000_000, vlan, 1000));
             }
         }
     }
@@ -548,7 +532,7 @@ proptest! {
             match step {
                 Step::Offer { vlan, bytes, gap } => {
                     at += gap;
-                    let _ = port.offer(Arrival { at, vlan, bytes });
+                    let _ = port.offer(arrival(at, vlan, bytes));
                 }
                 Step::Apply(waits, settings) => {
                     let before = port.pipeline.backlog();
@@ -581,7 +565,7 @@ proptest! {
             Port::new(&random_policy(waits, settings), Some(rate("5 Mbit/s")))
         });
         for &(vlan, bytes) in &arrivals {
-            let arrival = Arrival { at: 0, vlan, bytes };
+            let arrival = arrival(0, vlan, bytes);
             prop_assert_eq!(changed.offer(arrival), unchanged.offer(arrival));
         }
         changed.apply(&random_policy(other, settings));

@@ -10,9 +10,9 @@ use slicewise_dataplane::{
 };
 use slicewise_model::hqos::HqosRedCurve;
 use slicewise_model::{
-    Action, CoDelSpec, Detector, Discipline, ElephantsSpec, FlowQueueSpec, GuaranteeSpec,
-    ManagerSpec, MaximumSpec, NamedQueueSpec, PolicerSpec, PolicySpec, PrioritySpec,
-    QueueLimitSpec, QueueSpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    Action, CoDelSpec, Detector, Discipline, ElephantsSpec, FlowQueueSpec, ManagerSpec,
+    MaximumSpec, NamedQueueSpec, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec,
+    RateSpec, RedCurve, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -51,13 +51,7 @@ fn the_packet_path_allocates_nothing() {
         accounting: Accounting::L2,
     });
     let mut shaped = vlan_class(2);
-    shaped.shape = Some(ShaperSpec {
-        rate: RateSpec::Absolute(rate("50 Mbit/s")),
-        committed_burst_bits: None,
-        excess_burst_bits: None,
-        peak: false,
-        accounting: Accounting::L2,
-    });
+    shaped.shape = Some(RateSpec::Absolute(rate("50 Mbit/s")).into());
     let mut red = vlan_class(3);
     red.minimum = Some(RateSpec::Absolute(rate("50 Mbit/s")));
     red.queue.manager = ManagerSpec::Red(WredSpec {
@@ -80,12 +74,7 @@ fn the_packet_path_allocates_nothing() {
 #[test]
 fn slices_with_a_delay_bound_allocate_nothing() {
     let mut guaranteed = vlan_class(1);
-    guaranteed.guarantee = Some(GuaranteeSpec {
-        rate: RateSpec::Absolute(rate("100 Mbit/s")),
-        burst: None,
-        delay: None,
-        smallest_frame: None,
-    });
+    guaranteed.guarantee = Some(RateSpec::Absolute(rate("100 Mbit/s")).into());
     let mut limited = vlan_class(2);
     limited.maximum = Some(MaximumSpec {
         rate: RateSpec::Absolute(rate("50 Mbit/s")),
@@ -103,12 +92,7 @@ fn slices_with_a_delay_bound_allocate_nothing() {
 fn flow_queues_allocate_nothing() {
     let mut of_slices = policy((1..4).map(vlan_class).collect());
     of_slices.discipline = Discipline::Guaranteed;
-    of_slices.classes[0].guarantee = Some(GuaranteeSpec {
-        rate: RateSpec::Absolute(rate("100 Mbit/s")),
-        burst: None,
-        delay: None,
-        smallest_frame: None,
-    });
+    of_slices.classes[0].guarantee = Some(RateSpec::Absolute(rate("100 Mbit/s")).into());
     let of_classes = policy((1..4).map(vlan_class).collect());
     for mut spec in [of_slices, of_classes] {
         for class in &mut spec.classes {

@@ -4,7 +4,7 @@
 use crate::support::*;
 use slicewise_dataplane::{DropReason, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
-    Action, ClassSpec, PolicerSpec, PrioritySpec, RateSpec, RedCurve, ShaperSpec, WredKey, WredSpec,
+    Action, ClassSpec, PolicerSpec, PrioritySpec, RateSpec, RedCurve, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 
@@ -85,13 +85,7 @@ fn wred_1_1_1_keeps_the_queue_of_a_shaped_class_short() {
         mark_denominator: 1,
     };
     let class = ClassSpec {
-        shape: Some(ShaperSpec {
-            rate: RateSpec::Absolute(rate("17.5 Mbit/s")),
-            committed_burst_bits: None,
-            excess_burst_bits: None,
-            peak: false,
-            accounting: Accounting::L2,
-        }),
+        shape: Some(RateSpec::Absolute(rate("17.5 Mbit/s")).into()),
         queue: WredSpec {
             key: WredKey::Dscp,
             curves: vec![(0, curve.into())],
@@ -129,11 +123,7 @@ fn a_priority_class_is_held_to_its_rate_only_while_others_wait_and_a_change_give
     // 8 Mbit/s: each frame has left when the next one comes.
     let mut offer = |port: &mut Port, vlan| {
         let at = port.now() + if vlan == 1 { 1_000_000 } else { 0 };
-        port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 1_000,
-        })
+        port.offer(arrival(at, vlan, 1_000))
     };
     for _ in 0..100 {
         assert_eq!(offer(&mut port, 1), Verdict::Queued);

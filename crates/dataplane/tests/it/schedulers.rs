@@ -19,7 +19,7 @@ fn arrivals(vlans: u16, count: usize, gap_ns: u64) -> impl Strategy<Value = Vec<
             .into_iter()
             .map(|(gap, vlan, bytes)| {
                 at += gap;
-                Arrival { at, vlan, bytes }
+                arrival(at, vlan, bytes)
             })
             .collect()
     })
@@ -62,12 +62,7 @@ proptest! {
         let classes = (0..3u16)
             .map(|vlan| {
                 let mut class = vlan_class(vlan);
-                class.priority = Some(PrioritySpec {
-                    level: vlan as u8 + 1,
-                    rate: None,
-                    burst: None,
-                    accounting: Accounting::L2,
-                });
+                class.priority = Some(priority(vlan as u8 + 1));
                 class
             })
             .collect();
@@ -141,13 +136,11 @@ proptest! {
         let mut port = Port::new(&policy(vec![guaranteed, greedy]), Some(rate("10 Mbit/s")));
         for round in 0..20 {
             for bytes in &others {
-                let _ = port.offer(Arrival { at: 0, vlan: 2, bytes: *bytes });
+                let _ = port.offer(arrival(0, 2, *bytes));
             }
             let _ = round;
         }
-        for _ in 0..2_000 {
-            let _ = port.offer(Arrival { at: 0, vlan: 1, bytes: 1000 });
-        }
+        port.offer_all(&[arrival(0, 1, 1000); 2_000]);
         let span = Duration::from_millis(500).nanos().min(20 * others.iter().map(|&b| u64::from(b) * 800).sum::<u64>());
         port.run_until(span);
         let sent = bytes_sent(&port.departures, 1, 0, span);
@@ -174,12 +167,11 @@ proptest! {
         extra in prop::collection::vec(0u64..80_000_000, 50),
     ) {
         let port = || {
-            let mut priority = vlan_class(0);
-            priority.priority =
-                Some(PrioritySpec { level: 1, rate: None, burst: None, accounting: Accounting::L2 });
+            let mut first = vlan_class(0);
+            first.priority = Some(priority(1));
             let mut minimum = vlan_class(1);
             minimum.minimum = Some(RateSpec::Absolute(rate("2 Mbit/s")));
-            let spec = policy(vec![priority, minimum, shaped(2, "3 Mbit/s", 16_000)]);
+            let spec = policy(vec![first, minimum, shaped(2, "3 Mbit/s", 16_000)]);
             let shaper = ShaperParams {
                 rate: Rate::l2(rate("8 Mbit/s")),
                 burst: ByteCount::new(3_000),
@@ -240,11 +232,7 @@ fn excess_is_shared_by_weight_and_does_not_consume_the_minimum() {
     let mut port = Port::new(&policy(vec![a, b]), Some(rate("10 Mbit/s")));
     for _ in 0..2_000 {
         for vlan in [1, 2] {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
+            let _ = port.offer(arrival(0, vlan, 1000));
         }
     }
     let second = 1_000_000_000;
@@ -265,11 +253,7 @@ fn classes_with_credit_for_their_minimum_take_turns() {
     let mut port = Port::new(&policy(classes.collect()), Some(rate("10 Mbit/s")));
     for _ in 0..3 {
         for vlan in 1..=3 {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
+            let _ = port.offer(arrival(0, vlan, 1000));
         }
     }
     port.run_until(u64::MAX / 2);
@@ -284,13 +268,7 @@ fn a_limit_in_bytes_holds_however_many_frames_have_left() {
     let mut port = Port::new(&policy(vec![class]), Some(rate("1 Mbit/s")));
     for round in 0..50 {
         // One frame leaves every 12 ms, and as many fit as have left.
-        for _ in 0..4 {
-            let _ = port.offer(Arrival {
-                at: round * 12_000_000,
-                vlan: 1,
-                bytes: 1_500,
-            });
-        }
+        port.offer_all(&[arrival(round * 12_000_000, 1, 1_500); 4]);
         assert!(port.pipeline.backlog() <= 2, "round {round}");
     }
     assert!(port.departures.len() >= 45);
@@ -328,12 +306,7 @@ fn a_priority_class_is_policed_only_while_others_wait() {
 #[test]
 fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
     let mut critical = vlan_class(1);
-    critical.priority = Some(PrioritySpec {
-        level: 1,
-        rate: None,
-        burst: None,
-        accounting: Accounting::L2,
-    });
+    critical.priority = Some(priority(1));
     let shaper = |priority_borrows| ShaperParams {
         rate: Rate::l2(rate("8 Mbit/s")),
         burst: ByteCount::new(2_000),
@@ -380,12 +353,7 @@ fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
 #[test]
 fn priority_that_borrows_is_held_to_the_rate_once_it_owes_200_ms() {
     let mut critical = vlan_class(1);
-    critical.priority = Some(PrioritySpec {
-        level: 1,
-        rate: None,
-        burst: None,
-        accounting: Accounting::L2,
-    });
+    critical.priority = Some(priority(1));
     let shaper = ShaperParams {
         rate: Rate::l2(rate("8 Mbit/s")),
         burst: ByteCount::new(2_000),
@@ -410,13 +378,7 @@ fn priority_that_borrows_is_held_to_the_rate_once_it_owes_200_ms() {
 #[test]
 fn a_frame_longer_than_the_burst_still_leaves_and_is_paid_for() {
     let mut port = Port::new(&policy(vec![shaped(0, "8 Mbit/s", 1522 * 8)]), None);
-    for _ in 0..3 {
-        let _ = port.offer(Arrival {
-            at: 0,
-            vlan: 0,
-            bytes: 9000,
-        });
-    }
+    port.offer_all(&[arrival(0, 0, 9000); 3]);
     port.run_until(u64::MAX / 2);
     let at: Vec<u64> = port.departures.iter().map(|d| d.at).collect();
     // One byte a microsecond: each must wait for the 9000 of the one before.
@@ -465,11 +427,7 @@ fn a_nested_policy_shares_what_its_parent_got() {
     let mut port = Port::new(&policy(vec![tenant, rest]), Some(rate("10 Mbit/s")));
     for _ in 0..2_000 {
         for vlan in [1, 2, 3] {
-            let _ = port.offer(Arrival {
-                at: 0,
-                vlan,
-                bytes: 1000,
-            });
+            let _ = port.offer(arrival(0, vlan, 1000));
         }
     }
     port.run_until(1_000_000_000);

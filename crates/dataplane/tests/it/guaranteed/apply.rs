@@ -1,6 +1,6 @@
 //! Slices come, change and go while frames flow: nothing is lost and nothing is reordered.
 
-use super::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum};
+use super::rig::{LARGEST_FRAME, Rig, arrival, best_effort, guaranteed, params, with_maximum};
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::{Removal, SliceError, SliceId};
@@ -58,7 +58,7 @@ proptest! {
             let at = Instant::from_nanos(now);
             match step {
                 Step::Frame { slice, bytes } => {
-                    match rig.arrive(Arrival { at: now, slice, bytes }) {
+                    match rig.arrive(arrival(now, slice, bytes)) {
                         Ok(()) => accepted += 1,
                         Err(reason) => prop_assert_eq!(reason, DropReason::SliceRemoved),
                     }
@@ -100,11 +100,7 @@ fn a_removed_slice_sends_its_backlog_and_accepts_no_more() {
         best_effort(1),
     ];
     let mut rig = Rig::new(&params(&[1]), &slices, LINK);
-    let frame = |slice| Arrival {
-        at: 0,
-        slice,
-        bytes: 1000,
-    };
+    let frame = |slice| arrival(0, slice, 1000);
     for _ in 0..5 {
         rig.arrive(frame(0)).unwrap();
     }
@@ -139,11 +135,7 @@ fn a_removed_slice_is_not_held_up_by_its_maximum() {
         let slow = with_maximum(slow, 1_000, 2 * LARGEST_FRAME);
         let mut rig = Rig::new(&params(&[1]), &[slow], LINK);
         for _ in 0..60 {
-            let frame = Arrival {
-                at: 0,
-                slice: 0,
-                bytes: 1000,
-            };
+            let frame = arrival(0, 0, 1000);
             rig.arrive(frame).unwrap();
         }
         rig.send_until(1_000_000_000);
@@ -159,11 +151,7 @@ fn a_removed_slice_is_not_held_up_by_its_maximum() {
 #[test]
 fn a_frame_longer_than_the_largest_frame_is_rejected() {
     let mut rig = Rig::new(&params(&[1]), &[best_effort(1)], LINK);
-    let frame = Arrival {
-        at: 0,
-        slice: 0,
-        bytes: LARGEST_FRAME + 1,
-    };
+    let frame = arrival(0, 0, LARGEST_FRAME + 1);
     assert_eq!(rig.arrive(frame), Err(DropReason::FrameTooLong));
 }
 
@@ -184,14 +172,7 @@ fn credit_above_a_smaller_burst_is_forfeited_and_debt_stays() {
     // rate has earned anything.
     let before = with_maximum(best_effort(1), 1_000_000, 8 * LARGEST_FRAME);
     let mut rig = Rig::new(&params(&[1]), &[before], LINK);
-    for _ in 0..40 {
-        rig.arrive(Arrival {
-            at: 0,
-            slice: 0,
-            bytes: LARGEST_FRAME,
-        })
-        .unwrap();
-    }
+    rig.arrive_all([arrival(0, 0, LARGEST_FRAME); 40]);
     rig.send_until(500_000);
     assert_eq!(rig.sent.len(), 8);
     let after = with_maximum(best_effort(1), 1_000_000, 4 * LARGEST_FRAME);
@@ -208,11 +189,7 @@ fn a_frame_that_costs_more_than_a_reduced_burst_still_leaves() {
     let before = with_maximum(best_effort(1), 1_000_000, LARGEST_FRAME);
     let mut rig = Rig::new(&params(&[1]), &[before], LINK);
     for _ in 0..3 {
-        let frame = Arrival {
-            at: 0,
-            slice: 0,
-            bytes: LARGEST_FRAME,
-        };
+        let frame = arrival(0, 0, LARGEST_FRAME);
         rig.arrive(frame).unwrap();
     }
     rig.send_until(1_000);
@@ -232,24 +209,14 @@ fn tokens_are_earned_at_the_rate_of_their_time() {
     let before = guaranteed(100_000_000, 8 * LARGEST_FRAME, delay);
     let after = guaranteed(1_000_000, 8 * LARGEST_FRAME, delay);
     let mut rig = Rig::new(&params(&[1]), &[before, best_effort(60_000)], LINK);
-    let burst = |at| {
-        (0..8).map(move |_| Arrival {
-            at,
-            slice: 0,
-            bytes: LARGEST_FRAME,
-        })
-    };
-    for arrival in burst(0) {
-        rig.arrive(arrival).unwrap();
-    }
+    let burst = |at| (0..8).map(move |_| arrival(at, 0, LARGEST_FRAME));
+    rig.arrive_all(burst(0));
     rig.send_until(5_000_000);
     let at = Instant::from_nanos(5_000_000);
     rig.scheduler
         .change_slice(SliceId::new(0), &after, &rig.pool, at)
         .unwrap();
-    for arrival in burst(5_000_000) {
-        rig.arrive(arrival).unwrap();
-    }
+    rig.arrive_all(burst(5_000_000));
     rig.send_until(u64::MAX);
     assert!(rig.sent.iter().all(|sent| sent.guaranteed));
 }
@@ -259,12 +226,7 @@ fn a_changed_weight_counts_from_the_next_turn() {
     let mut rig = Rig::new(&params(&[1]), &[best_effort(1), best_effort(1)], LINK);
     for _ in 0..100 {
         for slice in 0..2 {
-            rig.arrive(Arrival {
-                at: 0,
-                slice,
-                bytes: 1000,
-            })
-            .unwrap();
+            rig.arrive(arrival(0, slice, 1000)).unwrap();
         }
     }
     let heavier = best_effort(3);
@@ -293,11 +255,7 @@ fn a_queue_is_full_by_packets_or_by_bytes() {
         LINK,
     );
     let mut taken = |slice| {
-        let frame = Arrival {
-            at: 0,
-            slice,
-            bytes: 1000,
-        };
+        let frame = arrival(0, slice, 1000);
         (0..10).filter(|_| rig.arrive(frame).is_ok()).count()
     };
     assert_eq!((taken(0), taken(1)), (2, 2));
@@ -308,14 +266,7 @@ fn a_changed_slice_that_waits_for_tokens_keeps_its_guarantee() {
     let promised = guaranteed(10_000_000, LARGEST_FRAME, Duration::from_millis(5));
     let mut rig = Rig::new(&params(&[1]), &[promised, best_effort(10_000)], 100_000_000);
     for slice in [0, 1] {
-        for _ in 0..500 {
-            rig.arrive(Arrival {
-                at: 0,
-                slice,
-                bytes: 1500,
-            })
-            .unwrap();
-        }
+        rig.arrive_all([arrival(0, slice, 1500); 500]);
     }
     rig.send_until(5_000_000);
     let at = Instant::from_nanos(5_000_000);

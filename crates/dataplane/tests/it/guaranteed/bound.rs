@@ -1,6 +1,8 @@
 //! Every frame within its slice's (CIR, CBS) leaves within its delay class and one bucket.
 
-use super::rig::{Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, guaranteed, params};
+use super::rig::{
+    Arrival, Conformance, LARGEST_FRAME, Rig, arrival, best_effort, guaranteed, params,
+};
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -114,11 +116,7 @@ fn greedy(random: &mut Random, id: u32, slice: &SliceParams, frames: usize) -> V
             }
             at = bucket.earliest(at, bytes);
             bucket.on_frame(at, bytes);
-            Arrival {
-                at,
-                slice: id,
-                bytes,
-            }
+            arrival(at, id, bytes)
         })
         .collect()
 }
@@ -136,11 +134,7 @@ fn misbehaving(random: &mut Random, id: u32, moments: &[u64], frames: usize) -> 
                 1 => moment.saturating_sub(random.below(20_000)),
                 _ => at + random.below(5_000),
             };
-            Arrival {
-                at,
-                slice: id,
-                bytes: random.frame(),
-            }
+            arrival(at, id, random.frame())
         })
         .collect()
 }
@@ -239,23 +233,13 @@ fn a_frame_that_waited_does_not_penalise_those_behind_it() {
     let mut admission = Admission::new(link);
     assert!(slices.iter().all(|slice| admission.admits(slice)));
     // Of another size, so that frames never fall into step with the rate.
-    let mut arrivals: Vec<Arrival> = (0..2_000)
-        .map(|_| Arrival {
-            at: 0,
-            slice: 9,
-            bytes: 1_111,
-        })
-        .collect();
+    let mut arrivals: Vec<Arrival> = (0..2_000).map(|_| arrival(0, 9, 1_111)).collect();
     for slice in 0..9 {
         let mut bucket = Conformance::new(rate, LARGEST_FRAME);
         arrivals.extend((0..200).map(|_| {
             let at = bucket.earliest(0, LARGEST_FRAME);
             bucket.on_frame(at, LARGEST_FRAME);
-            Arrival {
-                at,
-                slice,
-                bytes: LARGEST_FRAME,
-            }
+            arrival(at, slice, LARGEST_FRAME)
         }));
     }
     arrivals.sort();
@@ -289,7 +273,7 @@ fn frames_behind_one_sent_as_excess_are_not_due_before_their_time() {
     ];
     let mut admission = Admission::new(link);
     assert!(slices.iter().all(|slice| admission.admits(slice)));
-    let frame = |at, slice, bytes| Arrival { at, slice, bytes };
+    let frame = |at, slice, bytes| arrival(at, slice, bytes);
     // The first frame takes all tokens of slice 0. After a frame of slice 3, a turn of slice 2 is 50,000 frames, so that this
     // keeps the link until those tokens are almost earned again.
     let mut arrivals = vec![frame(0, 0, LARGEST_FRAME)];
@@ -328,11 +312,7 @@ fn frames_below_the_smallest_are_charged_as_the_smallest() {
     if let Some(guarantee) = &mut slice.guarantee {
         guarantee.smallest_frame = ByteCount::new(500);
     }
-    let frame = |slice, bytes| Arrival {
-        at: 0,
-        slice,
-        bytes,
-    };
+    let frame = |slice, bytes| arrival(0, slice, bytes);
     let mut arrivals = vec![frame(0, 60); 80];
     arrivals.extend([frame(1, 1_000); 400]);
     let mut rig = Rig::new(&params(&[1]), &[slice, best_effort(50_000)], 100_000_000);

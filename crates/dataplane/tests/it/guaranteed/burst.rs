@@ -1,6 +1,6 @@
 //! Bursts decide as the same calls one by one do.
 
-use super::rig::{Arrival, LARGEST_FRAME, best_effort, guaranteed, params, with_maximum};
+use super::rig::{Arrival, LARGEST_FRAME, arrival, best_effort, guaranteed, params, with_maximum};
 use proptest::prelude::*;
 use slicewise_dataplane::guaranteed::{self as scheduler, Guaranteed, Selection, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
@@ -88,7 +88,7 @@ fn one_by_one(rounds: &[(Vec<(u32, u64)>, usize)]) -> Fate {
         let at = round * STEP;
         for &(slice, bytes) in arrivals {
             handle += 1;
-            let frame = queued(handle, Arrival { at, slice, bytes });
+            let frame = queued(handle, arrival(at, slice, bytes));
             if let Err(reason) = scheduler.try_enqueue(SliceId::new(slice), frame, &mut pool) {
                 fate.push((handle, Some(reason)));
             }

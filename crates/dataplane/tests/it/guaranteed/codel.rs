@@ -1,6 +1,8 @@
 //! `CoDel` in the flow queue of a slice touches no frame within the guarantee, and controls what is beyond.
 
-use super::rig::{Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, flow_queue, params};
+use super::rig::{
+    Arrival, Conformance, LARGEST_FRAME, Rig, arrival, best_effort, flow_queue, params,
+};
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::SliceId;
@@ -104,15 +106,11 @@ impl Link {
                     break;
                 }
                 bucket.on_frame(at, cost);
-                arrivals.push(Arrival { at, slice, bytes });
+                arrivals.push(arrival(at, slice, bytes));
             }
         }
         let gap = bytes * 800;
-        arrivals.extend((from / gap..until / gap).map(|n| Arrival {
-            at: n * gap,
-            slice: 1,
-            bytes,
-        }));
+        arrivals.extend((from / gap..until / gap).map(|n| arrival(n * gap, 1, bytes)));
         arrivals.sort();
         self.run(&arrivals, until);
     }
@@ -223,16 +221,12 @@ proptest! {
                     break;
                 }
                 bucket.on_frame(at, bytes);
-                arrivals.push(Arrival { at, slice, bytes });
+                arrivals.push(arrival(at, slice, bytes));
             }
         }
         // Best effort takes what is left, with frames as long as they may be.
         let gap = LARGEST_FRAME * 1_600;
-        arrivals.extend((0..2_000 * MS / gap).map(|n| Arrival {
-            at: n * gap,
-            slice: 1,
-            bytes: LARGEST_FRAME,
-        }));
+        arrivals.extend((0..2_000 * MS / gap).map(|n| arrival(n * gap, 1, LARGEST_FRAME)));
         arrivals.sort();
         link.run(&arrivals, 2_000 * MS);
         let (longest, bound) = link.other(LONG);

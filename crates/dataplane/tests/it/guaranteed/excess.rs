@@ -1,6 +1,8 @@
 //! What no guarantee needs is given out by weight, and never left unused.
 
-use super::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum};
+use super::rig::{
+    Arrival, LARGEST_FRAME, Rig, arrival, best_effort, guaranteed, params, with_maximum,
+};
 use proptest::prelude::*;
 use slicewise_model::{GuaranteedParams, SliceParams};
 use slicewise_units::{Accounting, Duration, Instant};
@@ -11,11 +13,7 @@ const LINK: u64 = 1_000_000_000;
 fn backlog(slices: &[SliceParams], frames: usize, sizes: &[u64]) -> Vec<Arrival> {
     (0..slices.len() as u32)
         .flat_map(|slice| {
-            (0..frames).map(move |n| Arrival {
-                at: 0,
-                slice,
-                bytes: sizes[(n + slice as usize) % sizes.len()],
-            })
+            (0..frames).map(move |n| arrival(0, slice, sizes[(n + slice as usize) % sizes.len()]))
         })
         .collect()
 }
@@ -129,7 +127,7 @@ proptest! {
         let mut arrivals: Vec<Arrival> = times
             .iter()
             .zip(0u32..)
-            .map(|(&(at, bytes), n)| Arrival { at, slice: n % slices.len() as u32, bytes })
+            .map(|(&(at, bytes), n)| arrival(at, n % slices.len() as u32, bytes))
             .collect();
         arrivals.sort();
         let mut rig = Rig::new(&params(&[1]), &slices, LINK);
@@ -179,20 +177,10 @@ fn service_beyond_the_guarantee_does_not_consume_it() {
         best_effort(100),
     ];
     let mut rig = Rig::new(&params(&[1]), &slices, LINK);
-    let arrivals = |slice, at, frames| {
-        (0..frames).map(move |_| Arrival {
-            at,
-            slice,
-            bytes: LARGEST_FRAME,
-        })
-    };
-    for arrival in arrivals(0, 0, 400) {
-        rig.arrive(arrival).unwrap();
-    }
+    let arrivals = |slice, at, frames| (0..frames).map(move |_| arrival(at, slice, LARGEST_FRAME));
+    rig.arrive_all(arrivals(0, 0, 400));
     rig.send_until(4_000_000);
-    for arrival in arrivals(1, 4_000_000, 1_000) {
-        rig.arrive(arrival).unwrap();
-    }
+    rig.arrive_all(arrivals(1, 4_000_000, 1_000));
     rig.send_until(8_000_000);
     let own: u64 = rig
         .sent
@@ -213,16 +201,8 @@ fn a_slice_that_waits_for_long_does_not_hold_up_others() {
         with_maximum(best_effort(1), 100_000_000, 2 * LARGEST_FRAME),
     ];
     let mut rig = Rig::new(&params(&[1]), &slices, LINK);
-    let frames = |slice, count| {
-        (0..count).map(move |_| Arrival {
-            at: 0,
-            slice,
-            bytes: LARGEST_FRAME,
-        })
-    };
-    for arrival in frames(0, 4).chain(frames(1, 1_000)) {
-        rig.arrive(arrival).unwrap();
-    }
+    let frames = |slice, count| (0..count).map(move |_| arrival(0, slice, LARGEST_FRAME));
+    rig.arrive_all(frames(0, 4).chain(frames(1, 1_000)));
     rig.send_until(100_000_000);
     let fast = rig.sent.iter().filter(|sent| sent.slice == 1).count() as u64;
     // 100 Mbit/s for 100 ms.
@@ -234,19 +214,12 @@ fn a_guarantee_is_woken_in_time_beside_a_slower_one() {
     let slow = guaranteed(1_000, LARGEST_FRAME, Duration::from_millis(40));
     let fast = guaranteed(50_000_000, LARGEST_FRAME, Duration::from_millis(40));
     let mut rig = Rig::new(&params(&[1]), &[slow, fast, best_effort(50_000)], LINK);
-    let frames = |slice, count| {
-        (0..count).map(move |_| Arrival {
-            at: 0,
-            slice,
-            bytes: LARGEST_FRAME,
-        })
-    };
-    for arrival in frames(0, 3)
-        .chain(frames(1, 1_000))
-        .chain(frames(2, 20_000))
-    {
-        rig.arrive(arrival).unwrap();
-    }
+    let frames = |slice, count| (0..count).map(move |_| arrival(0, slice, LARGEST_FRAME));
+    rig.arrive_all(
+        frames(0, 3)
+            .chain(frames(1, 1_000))
+            .chain(frames(2, 20_000)),
+    );
     rig.send_until(100_000_000);
     let own = rig
         .sent
@@ -266,14 +239,7 @@ fn a_maximum_of_l1_counts_preamble_gap_and_fcs_of_every_frame() {
     // 60 bytes are 84 on the wire: 672 µs each at 1 Mbit/s.
     let limited = with_maximum(best_effort(1), 1_000_000, LARGEST_FRAME);
     let mut rig = Rig::new(&counted, &[limited], 1_000_000_000);
-    for _ in 0..100 {
-        rig.arrive(Arrival {
-            at: 0,
-            slice: 0,
-            bytes: 60,
-        })
-        .unwrap();
-    }
+    rig.arrive_all([arrival(0, 0, 60); 100]);
     rig.send_until(1_000_000);
     let burst = rig.sent.len();
     rig.send_until(21_000_000);
@@ -293,14 +259,7 @@ fn a_slice_that_comes_back_takes_its_turn_behind_those_that_wait() {
     );
     // A turn is one largest frame: slice 0 has had one when slice 2 comes.
     rig.send_until(1);
-    for _ in 0..2 {
-        rig.arrive(Arrival {
-            at: 1,
-            slice: 2,
-            bytes: LARGEST_FRAME,
-        })
-        .unwrap();
-    }
+    rig.arrive_all([arrival(1, 2, LARGEST_FRAME); 2]);
     rig.send_until(u64::MAX);
     let turns: Vec<u32> = rig.sent.iter().map(|sent| sent.slice).collect();
     assert_eq!(turns, [0, 1, 0, 2, 1, 0, 2, 1]);
@@ -313,14 +272,7 @@ fn slices_that_have_to_wait_longer_than_the_calendar_do_not_hide_one_that_may_se
     let last = with_maximum(best_effort(1), 6_072, LARGEST_FRAME);
     let mut rig = Rig::new(&params(&[1]), &[slow, slow, slow, last], LINK);
     let two_frames = |rig: &mut Rig, slice, at| {
-        for _ in 0..2 {
-            rig.arrive(Arrival {
-                at,
-                slice,
-                bytes: LARGEST_FRAME,
-            })
-            .unwrap();
-        }
+        rig.arrive_all([arrival(at, slice, LARGEST_FRAME); 2]);
     };
     for slice in 0..3 {
         two_frames(&mut rig, slice, 0);
@@ -346,22 +298,10 @@ fn a_frame_behind_one_that_left_early_is_due_by_its_own_tokens() {
     let own = guaranteed(1_000_000, LARGEST_FRAME, Duration::from_millis(1));
     let mut rig = Rig::new(&params(&[1]), &[own, best_effort(50_000)], LINK);
     for bytes in [LARGEST_FRAME, LARGEST_FRAME, 60] {
-        rig.arrive(Arrival {
-            at: 0,
-            slice: 0,
-            bytes,
-        })
-        .unwrap();
+        rig.arrive(arrival(0, 0, bytes)).unwrap();
     }
     rig.send_until(1);
-    for _ in 0..2_000 {
-        rig.arrive(Arrival {
-            at: 1,
-            slice: 1,
-            bytes: LARGEST_FRAME,
-        })
-        .unwrap();
-    }
+    rig.arrive_all([arrival(1, 1, LARGEST_FRAME); 2_000]);
     rig.send_until(20_000_000);
     let third = rig.sent.iter().find(|sent| sent.handle == 2).unwrap();
     assert!(third.guaranteed, "{third:?}");

@@ -1,6 +1,6 @@
 //! Excess is shared by weight to within the bound of `docs/mechanisms/guaranteed.md`, over every interval.
 
-use super::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params};
+use super::rig::{LARGEST_FRAME, Rig, arrival, best_effort, guaranteed, params};
 use proptest::prelude::*;
 use slicewise_dataplane::guaranteed::SliceId;
 use slicewise_model::SliceParams;
@@ -162,11 +162,7 @@ impl Contention {
     }
 
     fn arrive(&mut self, slice: usize, bytes: u64) {
-        let arrival = Arrival {
-            at: self.now(),
-            slice: slice as u32,
-            bytes,
-        };
+        let arrival = arrival(self.now(), slice as u32, bytes);
         self.rig.arrive(arrival).unwrap();
     }
 

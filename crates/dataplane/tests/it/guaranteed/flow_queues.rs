@@ -1,7 +1,7 @@
 //! Slices with flow queues and levels of priority inside: the guarantee stays that of the slice.
 
 use super::rig::{
-    Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, flow_queue, guaranteed, params,
+    Arrival, Conformance, LARGEST_FRAME, Rig, arrival, best_effort, flow_queue, guaranteed, params,
 };
 use proptest::prelude::*;
 use slicewise_dataplane::DropReason;
@@ -68,13 +68,8 @@ fn rig(inner: &FlowQueueParams) -> (Rig, u32) {
 /// Frames of those who keep to nothing, until `until`.
 fn floods(until: u64) -> Vec<Arrival> {
     let gap = LARGEST_FRAME * 8 * 4;
-    let frames = (0..8).flat_map(|slice| {
-        (0..until / gap).map(move |n| Arrival {
-            at: n * gap,
-            slice,
-            bytes: LARGEST_FRAME,
-        })
-    });
+    let frames = (0..8)
+        .flat_map(|slice| (0..until / gap).map(move |n| arrival(n * gap, slice, LARGEST_FRAME)));
     frames.collect()
 }
 
@@ -96,7 +91,7 @@ proptest! {
                 // As early as it may, but for a pause now and then.
                 at = bucket.earliest(at + gap.saturating_sub(300_000), bytes);
                 bucket.on_frame(at, bytes);
-                Arrival { at, slice: id, bytes }
+                arrival(at, id, bytes)
             })
             .collect();
         let mut all = floods(at + 5_000_000);
@@ -146,7 +141,7 @@ proptest! {
                 1 => rig.scheduler.change_slice(slice, &limited(5), &rig.pool, at).unwrap(),
                 _ => {
                     for _ in 0..kind {
-                        rig.arrive(Arrival { at: now, slice: id, bytes }).unwrap();
+                        rig.arrive(arrival(now, id, bytes)).unwrap();
                         offered += 1;
                     }
                 }
@@ -184,11 +179,7 @@ fn overloaded(inner: &FlowQueueParams, rate: u64, tag: fn(u64) -> (u8, u16)) -> 
     rig.tag = tag;
     let mut all = floods(until);
     let gap = 1_000 * 8 * 1_000_000_000 / rate;
-    all.extend((0..until / gap).map(|n| Arrival {
-        at: n * gap,
-        slice: id,
-        bytes: 1_000,
-    }));
+    all.extend((0..until / gap).map(|n| arrival(n * gap, id, 1_000)));
     all.sort();
     let mut dropped = Vec::new();
     for arrival in &all {
@@ -262,12 +253,7 @@ fn a_removed_slice_gives_its_flow_queue_back() {
     let mut id = SliceId::new(id);
     for n in 0..10u64 {
         let at = Instant::from_nanos(n * 1_000_000);
-        rig.arrive(Arrival {
-            at: at.nanos(),
-            slice: id.index(),
-            bytes: 100,
-        })
-        .unwrap();
+        rig.arrive(arrival(at.nanos(), id.index(), 100)).unwrap();
         let _ = rig.scheduler.remove_slice(id, at).unwrap();
         rig.send_until((n + 1) * 1_000_000);
         id = rig
@@ -297,12 +283,7 @@ fn a_frame_that_overtakes_within_its_slice_is_due_when_the_overtaken_one_was() {
     rig.tag = urgent_after_the_first;
     // Another slice's frame is due between the two of this one, counted from their arrivals.
     for (at, slice) in [(0, id), (200_000, 0), (500_000, id)] {
-        rig.arrive(Arrival {
-            at,
-            slice,
-            bytes: 1_000,
-        })
-        .unwrap();
+        rig.arrive(arrival(at, slice, 1_000)).unwrap();
     }
     let selected = first(&mut rig, 500_000);
     assert_eq!((selected.slice.index(), selected.guaranteed), (id, true));
@@ -319,11 +300,7 @@ fn a_short_frame_that_overtakes_one_without_tokens_may_use_those_that_are_there(
         .unwrap();
     // All tokens are spent at first. The next frame earns its own in 12 ms.
     rig.tag = |handle| (if handle < 2 { 0 } else { 46 }, 0);
-    let arrival = |at, bytes| Arrival {
-        at,
-        slice: id.index(),
-        bytes,
-    };
+    let arrival = |at, bytes| arrival(at, id.index(), bytes);
     rig.arrive(arrival(0, LARGEST_FRAME)).unwrap();
     rig.arrive(arrival(0, LARGEST_FRAME)).unwrap();
     rig.send_until(1);

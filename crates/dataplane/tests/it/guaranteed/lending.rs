@@ -1,6 +1,6 @@
 //! A slice that lends what it leaves unused has its guarantee back within the time of one packet, whatever is still lent.
 
-use super::rig::{Arrival, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum};
+use super::rig::{LARGEST_FRAME, Rig, arrival, best_effort, guaranteed, params, with_maximum};
 use proptest::prelude::*;
 use slicewise_dataplane::guaranteed::SliceId;
 use slicewise_units::{Duration, Instant};
@@ -35,7 +35,7 @@ proptest! {
             at += refill + pause;
             while flooded < at {
                 rig.send_until(flooded);
-                rig.arrive(Arrival { at: flooded, slice: 1, bytes: LARGEST_FRAME }).unwrap();
+                rig.arrive(arrival(flooded, 1, LARGEST_FRAME)).unwrap();
                 flooded += FRAME_NANOS;
             }
             rig.send_until(at);
@@ -47,9 +47,7 @@ proptest! {
             if index == taken_back_at {
                 rig.scheduler.change_slice(SliceId::new(1), &borrower(MAXIMUM), &rig.pool, now).unwrap();
             }
-            for _ in 0..frames {
-                rig.arrive(Arrival { at, slice: 0, bytes }).unwrap();
-            }
+            rig.arrive_all(vec![arrival(at, 0, bytes); frames as usize]);
         }
         rig.send_until(u64::MAX);
         let mut own_before = 0;

@@ -103,6 +103,10 @@ pub struct Arrival {
     pub bytes: u64,
 }
 
+pub const fn arrival(at: u64, slice: u32, bytes: u64) -> Arrival {
+    Arrival { at, slice, bytes }
+}
+
 pub struct Rig {
     pub scheduler: Guaranteed,
     pub pool: FramePool,
@@ -149,6 +153,12 @@ impl Rig {
         let id = SliceId::new(arrival.slice);
         let queued = QueuedFrame::new(&frame, arrival.slice, Instant::from_nanos(arrival.at), flow);
         self.scheduler.try_enqueue(id, queued, &mut self.pool)
+    }
+
+    pub fn arrive_all(&mut self, arrivals: impl IntoIterator<Item = Arrival>) {
+        for arrival in arrivals {
+            self.arrive(arrival).unwrap();
+        }
     }
 
     /// Send what can be sent before `until`. The link is never left idle while a frame may go.

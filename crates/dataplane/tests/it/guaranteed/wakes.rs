@@ -2,7 +2,8 @@
 
 use super::bound::{Admission, Random};
 use super::rig::{
-    Arrival, Conformance, LARGEST_FRAME, Rig, best_effort, guaranteed, params, with_maximum,
+    Arrival, Conformance, LARGEST_FRAME, Rig, arrival, best_effort, guaranteed, params,
+    with_maximum,
 };
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -32,7 +33,7 @@ fn crowd(slices: u32) -> Vec<SliceParams> {
 /// Two largest frames at once, of which the first is eligible.
 fn pair(at: u64, slice: u32) -> [Arrival; 2] {
     let bytes = LARGEST_FRAME;
-    [Arrival { at, slice, bytes }; 2]
+    [arrival(at, slice, bytes); 2]
 }
 
 /// Every frame of a slice with a guarantee has left by its deadline, counted from when it conforms.
@@ -70,11 +71,7 @@ fn run_crowd(best_effort_frames: usize) -> (Rig, Vec<SliceParams>) {
     let excess = slices.len() as u32;
     slices.push(best_effort(60_000));
     let mut arrivals: Vec<Arrival> = (0..CROWD).flat_map(|id| pair(0, id)).collect();
-    arrivals.extend((0..best_effort_frames).map(|_| Arrival {
-        at: 30_000_000,
-        slice: excess,
-        bytes: LARGEST_FRAME,
-    }));
+    arrivals.extend((0..best_effort_frames).map(|_| arrival(30_000_000, excess, LARGEST_FRAME)));
     let interval = FRAME_BITS * 1_000_000_000 / 20_000_000;
     // From one frame time to one wheel bucket after the crowd.
     arrivals.extend((0..50).flat_map(|n| {
@@ -122,11 +119,7 @@ fn check(seed: u64, count: usize, link: u64) {
         .collect();
     let excess = slices.len() as u32;
     slices.push(best_effort(60_000));
-    arrivals.extend((0..random.below(2) * 20_000).map(|at| Arrival {
-        at,
-        slice: excess,
-        bytes: LARGEST_FRAME,
-    }));
+    arrivals.extend((0..random.below(2) * 20_000).map(|at| arrival(at, excess, LARGEST_FRAME)));
     arrivals.sort();
     let mut rig = Rig::new(&params(&[1]), &slices, link);
     rig.run(&arrivals);
@@ -152,9 +145,7 @@ proptest! {
 fn a_crowd_that_nobody_asked_for_in_time_leaves_without_a_pause() {
     let slices = crowd(10_000);
     let mut rig = Rig::new(&params(&[1]), &slices, LINK);
-    for arrival in (0..10_000).flat_map(|id| pair(0, id)) {
-        rig.arrive(arrival).unwrap();
-    }
+    rig.arrive_all((0..10_000).flat_map(|id| pair(0, id)));
     rig.send_until(TOGETHER / 2);
     assert_eq!(rig.scheduler.sleeping_slices(), 10_000);
     let at = Instant::from_nanos(2 * TOGETHER);
@@ -177,9 +168,7 @@ fn a_crowd_that_is_checked_again_on_an_idle_link_takes_few_calls() {
     // 12 s until the second frame.
     let slices = [limited(1_000, Duration::from_millis(50)); 2_000];
     let mut rig = Rig::new(&params(&[1]), &slices, LINK);
-    for arrival in (0..2_000).flat_map(|id| pair(0, id)) {
-        rig.arrive(arrival).unwrap();
-    }
+    rig.arrive_all((0..2_000).flat_map(|id| pair(0, id)));
     rig.send_until(1_000_000);
     let (mut now, mut calls) = (Instant::from_nanos(1_000_000), 0);
     while let Selection::Wait(next) = rig.scheduler.select(&rig.pool, now) {
@@ -204,9 +193,7 @@ fn a_change_finds_a_slice_that_has_not_been_woken_yet() {
         limited(rate, delay)
     });
     let mut rig = Rig::new(&params(&[1]), &[long, middle], 1_000_000_000);
-    for arrival in pair(0, 0) {
-        rig.arrive(arrival).unwrap();
-    }
+    rig.arrive_all(pair(0, 0));
     rig.send_until(1_000_000);
     let now = FRAME_BITS * 1_000_000_000 / rate + 20_000;
     rig.arrive(pair(now, 1)[0]).unwrap();

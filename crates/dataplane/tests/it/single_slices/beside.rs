@@ -126,8 +126,7 @@ fn frames_that_wait_for_a_slice_have_room_when_its_queue_limit_rises() {
     }
     for vlan in [3, 1, 2] {
         for _ in 0..4_000 {
-            let (at, bytes) = (port.now(), 100);
-            let verdict = port.offer(Arrival { at, vlan, bytes });
+            let verdict = port.offer(arrival(port.now(), vlan, 100));
             assert_ne!(verdict, Verdict::Dropped(DropReason::BufferFull));
         }
     }
@@ -149,8 +148,7 @@ fn class_default_counts_frames_that_two_slices_have_lost_and_both_still_hold() {
         apply(&mut port, matches(name, &[kept], Written::Vlans)).unwrap();
     }
     for _ in 0..3 {
-        let (at, bytes) = (port.now(), 1_000);
-        let verdict = port.offer(Arrival { at, vlan: 2, bytes });
+        let verdict = port.offer(arrival(port.now(), 2, 1_000));
         assert_eq!(verdict, Verdict::Dropped(DropReason::SliceRemoved));
     }
     let default = counters_of(&port, CLASS_DEFAULT);

@@ -23,8 +23,10 @@ fn port(kinds: &[Kind], buffer: Option<u64>) -> Port {
 /// Frames of a VLAN that are to leave under its guarantee.
 fn burst(port: &mut Port, vlan: u16) {
     for _ in 0..6 {
-        let (at, bytes) = (port.now(), 1_000);
-        assert_eq!(port.offer(Arrival { at, vlan, bytes }), Verdict::Queued);
+        assert_eq!(
+            port.offer(arrival(port.now(), vlan, 1_000)),
+            Verdict::Queued
+        );
     }
 }
 

@@ -129,7 +129,7 @@ impl Churning {
         let bound = slice.kind.cir.map(|_| slice.promised);
         for _ in 0..slice.take(now) {
             let (at, bytes) = (now, 1_500);
-            if self.port.offer(Arrival { at, vlan, bytes }) == Verdict::Queued {
+            if self.port.offer(arrival(at, vlan, bytes)) == Verdict::Queued {
                 let due = self.due.entry(vlan).or_default();
                 due.push(bound.map(|bound| now + bound.nanos()));
             } else {

@@ -28,8 +28,7 @@ fn condition(vlan: u16, kind: Kind) -> SliceChange {
 }
 
 fn offer(port: &mut Port, vlan: u16) -> Verdict {
-    let (at, bytes) = (port.now(), 1_000);
-    port.offer(Arrival { at, vlan, bytes })
+    port.offer(arrival(port.now(), vlan, 1_000))
 }
 
 #[test]

@@ -41,11 +41,7 @@ pub(super) fn change_to(port: &mut Port, policy: &PolicyParams) -> u64 {
             let at = port.now() + 1_000_000;
             port.run_until(at);
             let vlan = u16::try_from(at / 1_000_000 % 5).unwrap();
-            let _ = port.offer(Arrival {
-                at,
-                vlan,
-                bytes: 1_000,
-            });
+            let _ = port.offer(arrival(at, vlan, 1_000));
         }
     }
     (port.now() - begun) / 1_000_000
@@ -60,11 +56,7 @@ fn commit(port: &mut Port, policy: &PolicyParams) {
 /// Frames wait that are to leave under a guarantee of VLAN 2 for 2.4 ms.
 fn promise(port: &mut Port) {
     for _ in 0..3 {
-        let arrival = Arrival {
-            at: port.now(),
-            vlan: 2,
-            bytes: 1_000,
-        };
+        let arrival = arrival(port.now(), 2, 1_000);
         assert_eq!(port.offer(arrival), Verdict::Queued);
     }
 }
@@ -281,8 +273,7 @@ fn what_a_removed_slice_reserves_until_its_frames_leave_is_waited_for() {
     let most = guaranteed(9_000, 6_000, Duration::from_millis(20));
     let mut port = Port::new(&spec(&[]), Some(LINK));
     let offer = |port: &mut Port, vlan| {
-        let (at, bytes) = (port.now(), 1_000);
-        let _ = port.offer(Arrival { at, vlan, bytes });
+        let _ = port.offer(arrival(port.now(), vlan, 1_000));
     };
     let one = slots(&[Some((1..=1, most))], false).resolve(LINK);
     change_to(&mut port, &one.unwrap());
@@ -304,8 +295,7 @@ fn a_commit_of_slices_in_another_order_leaves_class_default_where_it_is() {
     let two = resolved(&[kind, kind]).unwrap();
     change_to(&mut port, &two);
     for vlan in [3, 3, 3, 3, 1, 2, 7] {
-        let (at, bytes) = (port.now(), 1_000);
-        let _ = port.offer(Arrival { at, vlan, bytes });
+        let _ = port.offer(arrival(port.now(), vlan, 1_000));
     }
     commit(&mut port, &two);
     port.run_until(u64::MAX / 2);
@@ -360,14 +350,14 @@ proptest! {
         };
         let mut port = Port::new(&specs[0], Some(LINK));
         for (vlan, bytes) in frames {
-            let _ = port.offer(Arrival { at: 0, vlan, bytes });
+            let _ = port.offer(arrival(0, vlan, bytes));
         }
         let waited = change_to(&mut port, &after);
         prop_assert!(waited <= 400, "{waited}");
         prop_assert_eq!(steps_to(&port, &after), Some(vec![]));
         for (vlan, bytes, gap) in later {
             let at = port.now() + gap;
-            let _ = port.offer(Arrival { at, vlan, bytes });
+            let _ = port.offer(arrival(at, vlan, bytes));
         }
         port.run_until(u64::MAX / 2);
         prop_assert_eq!(port.offered(), port.departures.len() as u64 + port.dropped);
@@ -423,7 +413,7 @@ proptest! {
         let mut arrive = |port: &mut Port, most| {
             for (vlan, bytes, gap) in arrivals.by_ref().take(most) {
                 let at = port.now() + gap;
-                let _ = port.offer(Arrival { at, vlan, bytes });
+                let _ = port.offer(arrival(at, vlan, bytes));
             }
         };
         arrive(&mut port, 40);
@@ -465,7 +455,7 @@ proptest! {
         let classes: Vec<_> = (1..).zip(&old).map(|(vlan, kind)| (vlan..=vlan, *kind)).collect();
         let mut port = Port::new(&spec(&classes), Some(LINK));
         for (vlan, bytes) in frames {
-            let _ = port.offer(Arrival { at: 0, vlan, bytes });
+            let _ = port.offer(arrival(0, vlan, bytes));
         }
         let waited = change_to(&mut port, &after);
         prop_assert!(waited <= 100, "{waited}");

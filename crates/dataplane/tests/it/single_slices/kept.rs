@@ -50,11 +50,7 @@ fn shares(port: &mut Port, vlans: [u16; 2]) -> [usize; 2] {
     for vlan in vlans {
         for _ in 0..40 {
             let at = port.now();
-            let verdict = port.offer(Arrival {
-                at,
-                vlan,
-                bytes: 1_500,
-            });
+            let verdict = port.offer(arrival(at, vlan, 1_500));
             assert_eq!(verdict, Verdict::Queued);
         }
     }

@@ -66,8 +66,7 @@ pub fn matches(name: &str, vlans: &[u16], written: Written) -> SliceChange {
 
 pub fn burst(port: &mut Port, vlan: u16, frames: usize) {
     for _ in 0..frames {
-        let (at, bytes) = (port.now(), 1_000);
-        let verdict = port.offer(Arrival { at, vlan, bytes });
+        let verdict = port.offer(arrival(port.now(), vlan, 1_000));
         assert_eq!(verdict, Verdict::Queued);
     }
 }
@@ -300,11 +299,7 @@ impl Model {
                 self.port.run_until(self.port.now() + gap);
                 for _ in 0..frames {
                     let at = self.port.now();
-                    let verdict = self.port.offer(Arrival {
-                        at,
-                        vlan,
-                        bytes: 1_000,
-                    });
+                    let verdict = self.port.offer(arrival(at, vlan, 1_000));
                     if let Verdict::Dropped(reason) = verdict {
                         self.refused[reason as usize] += 1;
                     }

@@ -197,8 +197,7 @@ fn a_slice_that_is_added_waits_for_frames_of_class_default_before_it() {
     let mut port = Port::new(&spec(&[]), Some(LINK));
     let burst = |port: &mut Port, vlan, frames| {
         for _ in 0..frames {
-            let (at, bytes) = (port.now(), 1_000);
-            let _ = port.offer(Arrival { at, vlan, bytes });
+            let _ = port.offer(arrival(port.now(), vlan, 1_000));
         }
     };
     burst(&mut port, 1, 5);
@@ -218,11 +217,7 @@ fn the_counters_of_a_removed_slice_are_kept_until_they_are_read() {
     let mut port = Port::new(&spec(&[(1..=1, BEST_EFFORT)]), Some(LINK));
     let offer = |port: &mut Port| {
         let at = port.now();
-        port.offer(Arrival {
-            at,
-            vlan: 1,
-            bytes: 1_000,
-        })
+        port.offer(arrival(at, 1, 1_000))
     };
     let class = (0..3).map(|_| offer(&mut port)).count();
     assert_eq!(class, 3);
@@ -280,11 +275,7 @@ fn a_burst_that_finds_its_slice_removed_is_of_the_next_class_and_counted_once() 
         &spec(&[(1..=1, BEST_EFFORT), (1..=2, BEST_EFFORT)]),
         Some(LINK),
     );
-    let _ = port.offer(Arrival {
-        at: 0,
-        vlan: 1,
-        bytes: 1_000,
-    });
+    let _ = port.offer(arrival(0, 1, 1_000));
     apply(&mut port, remove(&(1..=1))).unwrap();
     let sent = port.pipeline.poll_egress(Instant::ZERO);
     assert!(sent.is_some(), "the last frame of the slice");
@@ -380,11 +371,7 @@ fn a_whole_policy_keeps_what_single_changes_have_made() {
     apply(&mut port, change(&(3..=3), fast)).unwrap();
     for vlan in [2, 3, 3] {
         let at = port.now();
-        let _ = port.offer(Arrival {
-            at,
-            vlan,
-            bytes: 1_000,
-        });
+        let _ = port.offer(arrival(at, vlan, 1_000));
     }
     let same = [(2..=2, BEST_EFFORT), (3..=3, fast)];
     port.apply(&spec(&same));

@@ -37,7 +37,7 @@ fn with(classes: &[(RangeInclusive<u16>, Kind)], common: &Common) -> PolicySpec 
 
 fn offer(port: &mut Port, vlan: u16, bytes: u32) -> Verdict {
     let at = port.now();
-    port.offer(Arrival { at, vlan, bytes })
+    port.offer(arrival(at, vlan, bytes))
 }
 
 /// More than a policy can have: numbers of delays have eight bits.

@@ -115,7 +115,7 @@ impl Model {
             expected = CLASS_DEFAULT.to_owned();
         }
         let before = offered(&self.port, &expected);
-        let verdict = self.port.offer(Arrival { at, vlan, bytes });
+        let verdict = self.port.offer(arrival(at, vlan, bytes));
         let after = offered(&self.port, &expected);
         assert_eq!(after, before + 1, "a frame of VLAN {vlan} is of {expected}");
         let drains = draining.is_some() && !is_kept;
@@ -358,7 +358,7 @@ proptest! {
             model.step(step);
             for (vlan, frames) in bursts {
                 for _ in 0..frames {
-                    let _ = model.port.offer(Arrival { at: model.port.now(), vlan, bytes: 1_500 });
+                    let _ = model.port.offer(arrival(model.port.now(), vlan, 1_500));
                 }
             }
             // Its whole burst, as early as it may.
@@ -366,7 +366,7 @@ proptest! {
             if now >= conforming {
                 for _ in 0..2 {
                     arrivals.push(now);
-                    let _ = model.port.offer(Arrival { at: now, vlan: OWN, bytes: 1_500 });
+                    let _ = model.port.offer(arrival(now, OWN, 1_500));
                 }
                 conforming = now + 24_000_000;
             }

@@ -15,7 +15,7 @@ pub(super) fn burst(port: &mut Port, vlan: u16, frames: u32) {
     for _ in 0..frames {
         let at = port.now();
         let bytes = 1_500;
-        let verdict = port.offer(Arrival { at, vlan, bytes });
+        let verdict = port.offer(arrival(at, vlan, bytes));
         assert_eq!(verdict, Verdict::Queued);
     }
 }

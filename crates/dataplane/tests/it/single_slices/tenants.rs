@@ -84,8 +84,7 @@ fn go(port: &mut Port, tenant: u32) {
 fn a_slice_that_goes_from_tenant_to_tenant_leaves_no_place_behind() {
     let mut port = Port::new(&three(), Some(LINK));
     for vlan in [1, 1, 1, 3, 3, 3, 2, 2, 2] {
-        let (at, bytes) = (0, 1_000);
-        let _ = port.offer(Arrival { at, vlan, bytes });
+        let _ = port.offer(arrival(0, vlan, 1_000));
     }
     // Far more often than a ring has places.
     (0..1_000).for_each(|time| go(&mut port, time % 2));
@@ -101,11 +100,7 @@ fn a_slice_takes_its_turns_among_those_of_its_new_tenant_at_once() {
         let before = port.departures.len();
         for vlan in (1..=3).cycle().take(usize::from(frames) * 3) {
             let at = port.now();
-            let _ = port.offer(Arrival {
-                at,
-                vlan,
-                bytes: 1_000,
-            });
+            let _ = port.offer(arrival(at, vlan, 1_000));
         }
         // 800 us each.
         port.run_until(port.now() + 24 * 800_000);

@@ -7,8 +7,8 @@
 
 use slicewise_dataplane::{Change, Frame, LinkClock, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
-    ClassMap, ClassSpec, Colour, Condition, Discipline, MatchMode, PolicySpec, QueueLimitSpec,
-    RateSpec, ShaperParams, ShaperSpec,
+    ClassMap, ClassSpec, Colour, Condition, Discipline, MatchMode, PolicySpec, PrioritySpec,
+    QueueLimitSpec, RateSpec, ShaperParams, ShaperSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::{Ecn, Headers, IpVersion, TrafficClass};
@@ -20,6 +20,10 @@ pub struct Arrival {
     pub at: u64,
     pub vlan: u16,
     pub bytes: u32,
+}
+
+pub const fn arrival(at: u64, vlan: u16, bytes: u32) -> Arrival {
+    Arrival { at, vlan, bytes }
 }
 
 /// A frame that left, in order of departure.
@@ -72,6 +76,15 @@ pub fn shaped(vlan: u16, text: &str, burst_bits: u64) -> ClassSpec {
     });
     class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     class
+}
+
+pub const fn priority(level: u8) -> PrioritySpec {
+    PrioritySpec {
+        level,
+        rate: None,
+        burst: None,
+        accounting: Accounting::L2,
+    }
 }
 
 pub fn policy(classes: Vec<ClassSpec>) -> PolicySpec {
@@ -259,11 +272,7 @@ pub fn bytes_sent(departures: &[Departure], vlan: u16, from: u64, to: u64) -> u6
 pub fn constant(vlan: u16, bytes: u32, rate: BitRate, until: Duration) -> Vec<Arrival> {
     let gap = u64::from(bytes) * 8 * 1_000_000_000 / rate.bits_per_second();
     (0..until.nanos() / gap)
-        .map(|n| Arrival {
-            at: n * gap,
-            vlan,
-            bytes,
-        })
+        .map(|n| arrival(n * gap, vlan, bytes))
         .collect()
 }
 
