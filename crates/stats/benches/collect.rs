@@ -51,8 +51,7 @@ fn key() -> RunKey {
     RunKey {
         policy: "p".into(),
         scenario: "s".into(),
-        repetition: 0,
-        seed: 0,
+        ..RunKey::default()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::figures::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// Results of the application of one source over a run, or in a phase of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationRecord {
     /// Name of the source.

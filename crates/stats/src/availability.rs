@@ -137,7 +137,7 @@ mod tests {
         ApplicationRecord, ApplicationSeries, FlowFigures, RequestFigures, TransportFigures,
     };
     use crate::objective::{DelayLimit, Percentile};
-    use crate::record::{DelayFigures, Figures, IatFigures, RunKey, Series, Transient};
+    use crate::record::{DelayFigures, Figures, RunKey, Series, Transient};
 
     const MARGIN: f64 = 0.02;
 
@@ -152,10 +152,7 @@ mod tests {
             ..Figures::default()
         };
         RunRecord {
-            applications: Vec::new(),
             schema_version: crate::record::SCHEMA_VERSION,
-            study: String::new(),
-            study_digest: String::new(),
             key: RunKey {
                 policy: String::new(),
                 scenario: String::new(),
@@ -165,22 +162,13 @@ mod tests {
             duration_ns: 400_000_000,
             bin_ns: 100_000_000,
             transient: Transient {
-                end_ns: 0,
                 steady_state_reached: true,
-                throughput_before_bits_per_second: 0.0,
-                throughput_after_bits_per_second: 0.0,
+                ..Transient::default()
             },
             slices: vec![SliceRecord {
                 slice: "voice".to_owned(),
                 whole: figures,
                 steady: figures,
-                delay_of_sent: None,
-                delay_cdf: Vec::new(),
-                delay_from: Vec::new(),
-                marked_frames: 0,
-                withheld_frames: 0,
-                scheduler: None,
-                iat_sent: IatFigures::default(),
                 series: Series {
                     sent_bytes: vec![10_000; 4],
                     received_bytes: vec![10_000; 4],
@@ -192,18 +180,10 @@ mod tests {
                     delay_max_ns: vec![Some(2_000_000); 4],
                     late_frames: vec![0; 4],
                 },
+                ..SliceRecord::default()
             }],
             aggregate: figures,
-            drops: Vec::new(),
-            phases: Vec::new(),
-            link_losses: Vec::new(),
-            queues: Vec::new(),
-            elephants: Vec::new(),
-            populations: Vec::new(),
-            capture: None,
-            flows: Vec::new(),
-            hops: Vec::new(),
-            testbed: None,
+            ..RunRecord::default()
         }
     }
 
@@ -264,16 +244,11 @@ mod tests {
         let source = |name: &str, slice: &str, bytes: [u64; 4]| ApplicationRecord {
             source: name.to_owned(),
             slice: slice.to_owned(),
-            limit_bits_per_second: None,
-            transport: TransportFigures::default(),
-            requests: None,
-            flows: None,
-            video: None,
-            failures: Vec::new(),
             series: ApplicationSeries {
                 goodput_bytes: bytes.to_vec(),
                 ..ApplicationSeries::default()
             },
+            ..ApplicationRecord::default()
         };
         let mut run = run();
         run.applications = vec![

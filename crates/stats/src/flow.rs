@@ -6,7 +6,7 @@ use crate::figures::DelayFigures;
 use serde::{Deserialize, Serialize};
 
 /// Traffic of one flow between the two ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRecord {
     /// Which flow, by its headers where it was sent.
@@ -42,7 +42,7 @@ pub struct FlowRecord {
 }
 
 /// A flow's headers, as a person writes them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowKey {
     /// Source address: `10.0.0.1`, `2001:db8::1`.
@@ -445,11 +445,8 @@ mod tests {
         let flow = FlowKey {
             source: "10.0.0.1".into(),
             destination: "10.0.0.2".into(),
-            source_port: None,
-            destination_port: None,
             protocol: 47,
-            vlans: Vec::new(),
-            dscp: 0,
+            ..FlowKey::default()
         };
         let text = serde_json::to_string(&flow).unwrap();
         insta::assert_snapshot!(text, @r#"{"source":"10.0.0.1","destination":"10.0.0.2","protocol":47,"dscp":0}"#);

@@ -205,10 +205,9 @@ impl LoadSeries<'_> {
             mean_bytes(self.bytes)
         };
         Transient {
-            end_ns: 0,
             steady_state_reached,
-            throughput_before_bits_per_second: 0.0,
             throughput_after_bits_per_second: mean_bytes * 8e9 / self.bin_ns as f64,
+            ..Transient::default()
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::application::{ApplicationRecord, ApplicationSeries};
 use crate::description::{Cell, PolicyDescription, PublishedFigure, StudyDescription};
 pub use crate::description::{PhaseDescription, PhasePolicy};
 pub use crate::record::{ChangeRecord, PhaseRecord, PhaseSliceRecord};
-use crate::record::{IatFigures, RunKey, RunRecord, Series, SliceRecord, Transient};
+use crate::record::{RunKey, RunRecord, Series, SliceRecord, Transient};
 use std::borrow::Cow;
 
 impl RunRecord {
@@ -40,21 +40,17 @@ impl RunRecord {
             steady: phase.figures,
             delay_of_sent: phase.delay_of_sent,
             delay_cdf: phase.delay_cdf.clone(),
-            delay_from: Vec::new(),
-            iat_sent: IatFigures::default(),
             series: run.series.between(&bins),
-            marked_frames: 0,
             withheld_frames: run.withheld_frames,
-            scheduler: None,
+            ..SliceRecord::default()
         });
         Self {
             applications: self.applications_in(phase, &bins),
             duration_ns: phase.ends_ns.saturating_sub(phase.measured_from_ns),
             transient: Transient {
-                end_ns: 0,
                 steady_state_reached: true,
-                throughput_before_bits_per_second: 0.0,
                 throughput_after_bits_per_second: phase.aggregate.throughput_bits_per_second,
+                ..Transient::default()
             },
             slices: slices.collect(),
             aggregate: phase.aggregate,
@@ -324,20 +320,16 @@ mod tests {
         assert_eq!(run.by_phase().len(), 1);
         assert_eq!(*run.by_phase()[0], run);
         let phase = |name: &str, from_ns, ends_ns, samples| PhaseRecord {
-            applications: Vec::new(),
             phase: name.to_owned(),
             measured_from_ns: from_ns,
             ends_ns,
             slices: vec![PhaseSliceRecord {
                 figures: figures(samples),
-                delay_of_sent: None,
                 delay_cdf: vec![CdfPoint(samples, 1.0)],
-                reordered_frames: 0,
+                ..PhaseSliceRecord::default()
             }],
             aggregate: figures(samples),
-            drops: Vec::new(),
-            queues: Vec::new(),
-            change: None,
+            ..PhaseRecord::default()
         };
         run.phases = vec![phase("a", 10, 50, 3), phase("b", 60, 100, 5)];
         let views = run.by_phase();

@@ -318,37 +318,20 @@ fn outcome(interval: Interval, tolerance: f64) -> PredictionOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::{Capacity, Margins};
+    use crate::description::Capacity;
     use proptest::prelude::*;
 
     fn study() -> StudyDescription {
         StudyDescription {
-            name: String::new(),
-            title: String::new(),
-            description: String::new(),
-            source: String::new(),
-            digest: String::new(),
-            file_name: String::new(),
             seed: 1,
-            program_version: String::new(),
             backend: "gateway".to_owned(),
-            text_digest: String::new(),
-            is_quick: false,
-            dut: String::new(),
-            assumptions: Vec::new(),
             repetitions: 3,
             duration_ns: 1,
-            is_without_chance: false,
             capacity: Capacity {
                 bits_per_second: 1,
                 frame_overhead_bytes: 0,
             },
-            slices: Vec::new(),
-            policies: Vec::new(),
-            scenarios: Vec::new(),
-            phases: Vec::new(),
-            margins: Margins::default(),
-            published: Vec::new(),
+            ..StudyDescription::default()
         }
     }
 

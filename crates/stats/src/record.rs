@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA_VERSION: u32 = 3;
 
 /// Identifies the run of a record: the run is a pure function of this and of the study.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKey {
     /// Policy name.
@@ -31,7 +31,7 @@ pub struct RunKey {
 }
 
 /// One run: what every slice sent and received.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecord {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -142,7 +142,7 @@ pub struct LinkLoss {
 }
 
 /// The initial transient, as the truncation method found it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transient {
     /// End of the transient, ns from the start of the run; 0 where there is none.
@@ -158,7 +158,7 @@ pub struct Transient {
 }
 
 /// Traffic of one slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceRecord {
     /// Slice name.
@@ -219,7 +219,7 @@ pub struct SchedulerFigures {
 }
 
 /// Figures of one phase of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseRecord {
     /// Name of the phase.
@@ -248,7 +248,7 @@ pub struct PhaseRecord {
 }
 
 /// Traffic of one slice in one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseSliceRecord {
     /// Figures from `measured_from_ns` to the end of the phase.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Course of a run on real packets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestbedRecord {
     /// The device under test, one line: "slicewise gateway, af_xdp_native".

@@ -73,16 +73,13 @@ pub(super) fn record(
             delay_from: delay_from(collector, state),
             iat_sent: state.iat.figures(MAX_CDF_POINTS),
             series: series(state, grid.bins, has_limit(collector, index)),
-            marked_frames: 0,
-            withheld_frames: 0,
-            scheduler: None,
+            ..SliceRecord::default()
         });
         aggregate.add(&steady);
         aggregate_samples = aggregate_samples.merged(&after);
         aggregate_smallest_ns = aggregate_smallest_ns.min(smallest_ns);
     }
     RunRecord {
-        applications: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study,
         study_digest,
@@ -93,15 +90,8 @@ pub(super) fn record(
         slices,
         aggregate: aggregate.figures(grid.bin_ns, &aggregate_samples, aggregate_smallest_ns),
         drops,
-        link_losses: Vec::new(),
-        queues: Vec::new(),
-        elephants: Vec::new(),
         phases: phases(collector),
-        populations: Vec::new(),
-        capture: None,
-        flows: Vec::new(),
-        hops: Vec::new(),
-        testbed: None,
+        ..RunRecord::default()
     }
 }
 
@@ -139,15 +129,12 @@ fn of_phase(collector: &RunCollector, phase: &MeasuredPhase) -> PhaseRecord {
         }
     });
     PhaseRecord {
-        applications: Vec::new(),
         phase: phase.name.clone(),
         measured_from_ns: phase.measured_from.nanos(),
         ends_ns: phase.ends.nanos(),
         slices: slices.collect(),
         aggregate: aggregate.figures(grid.bin_ns, &all, smallest_ns),
-        drops: Vec::new(),
-        queues: Vec::new(),
-        change: None,
+        ..PhaseRecord::default()
     }
 }
 

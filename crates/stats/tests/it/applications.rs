@@ -220,12 +220,9 @@ fn a_phase_has_its_figures_and_its_part_of_the_series() {
         phase: "later".to_owned(),
         measured_from_ns: half_ns,
         ends_ns: record.duration_ns,
-        slices: Vec::new(),
         applications: vec![bulk("files", "critical", 4e6)],
         aggregate: record.aggregate,
-        drops: Vec::new(),
-        queues: Vec::new(),
-        change: None,
+        ..PhaseRecord::default()
     }];
     let phases = record.by_phase();
     let source = &phases[0].applications[0];

@@ -70,21 +70,17 @@ fn record(policy: &str, scenario: &str, repetition: u32, rates: [f64; 2]) -> Run
             }
             PhaseSliceRecord {
                 figures,
-                delay_of_sent: None,
                 delay_cdf: slice.delay_cdf.clone(),
-                reordered_frames: 0,
+                ..PhaseSliceRecord::default()
             }
         });
         PhaseRecord {
-            applications: Vec::new(),
             phase: name.to_owned(),
             measured_from_ns: half * HALF_NS,
             ends_ns: (half + 1) * HALF_NS,
             slices: slices.collect(),
             aggregate: record.aggregate,
-            drops: Vec::new(),
-            queues: Vec::new(),
-            change: None,
+            ..PhaseRecord::default()
         }
     });
     record.phases = phases.collect();

@@ -5,8 +5,8 @@ use crate::synthetic::{
     BEST_EFFORT, CRITICAL, LINK, Service, on_a_machine_with, published, run, study,
 };
 use slicewise_stats::description::{ComparedDelay, SliceLimit, StudyDescription};
-use slicewise_stats::flow::{FlowKey, FlowRecord, ReorderingFigures};
-use slicewise_stats::record::{DelayFigures, RunRecord};
+use slicewise_stats::flow::{FlowKey, FlowRecord};
+use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict, VerdictTable};
 
@@ -507,21 +507,13 @@ fn tcp_flow() -> FlowRecord {
             source_port: Some(5201),
             destination_port: Some(5201),
             protocol: 6,
-            vlans: Vec::new(),
-            dscp: 0,
+            ..FlowKey::default()
         },
         slice: "critical".into(),
         sent_frames: 1,
         sent_bytes: 1490,
         received_frames: 1,
         received_bytes: 1490,
-        lost_frames: 0,
-        duplicate_frames: 0,
-        ambiguous_frames: 0,
-        reordering: ReorderingFigures::default(),
-        delay: DelayFigures::default(),
-        sent: None,
-        received: None,
-        tcp: None,
+        ..FlowRecord::default()
     }
 }

@@ -13,8 +13,7 @@ fn finish(collector: &mut RunCollector) -> RunRecord {
     let key = RunKey {
         policy: "p".into(),
         scenario: "s".into(),
-        repetition: 0,
-        seed: 0,
+        ..RunKey::default()
     };
     collector.finish(key, "study", "digest", Vec::new())
 }

@@ -91,8 +91,7 @@ fn measured(packets: &[Packet]) -> RunRecord {
     let key = RunKey {
         policy: "p".into(),
         scenario: "s".into(),
-        repetition: 0,
-        seed: 0,
+        ..RunKey::default()
     };
     collector.finish(key, "study", "digest", Vec::new())
 }

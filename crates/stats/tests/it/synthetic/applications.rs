@@ -2,7 +2,7 @@
 
 use super::{Service, run};
 use slicewise_stats::application::{
-    ApplicationRecord, ApplicationSeries, FlowFigures, RequestFigures, TransportFigures,
+    ApplicationRecord, FlowFigures, RequestFigures, TransportFigures,
 };
 use slicewise_stats::record::{DelayFigures, RunRecord};
 
@@ -13,7 +13,6 @@ pub fn bulk(source: &str, slice: &str, goodput: f64) -> ApplicationRecord {
     ApplicationRecord {
         source: source.to_owned(),
         slice: slice.to_owned(),
-        limit_bits_per_second: None,
         transport: TransportFigures {
             span_ns: 40_000_000_000,
             connections: 1,
@@ -25,11 +24,7 @@ pub fn bulk(source: &str, slice: &str, goodput: f64) -> ApplicationRecord {
             window_samples: 400,
             ..TransportFigures::default()
         },
-        requests: None,
-        flows: None,
-        video: None,
-        failures: Vec::new(),
-        series: ApplicationSeries::default(),
+        ..ApplicationRecord::default()
     }
 }
 

@@ -55,21 +55,13 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
     };
     StudyDescription {
         name: "synthetic".into(),
-        title: String::new(),
-        description: String::new(),
-        source: String::new(),
         digest: "digest".into(),
         file_name: "synthetic.yaml".into(),
         seed: 1,
         program_version: "0.0.0".into(),
         backend: "simulator".to_owned(),
-        text_digest: String::new(),
-        is_quick: false,
-        dut: String::new(),
-        assumptions: Vec::new(),
         repetitions: 10,
         duration_ns: DURATION_NS,
-        is_without_chance: false,
         capacity: Capacity {
             bits_per_second: 35_000_000,
             frame_overhead_bytes: 0,
@@ -103,9 +95,8 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
                 cycle_ns: 2_000_000_000,
             })
             .collect(),
-        phases: Vec::new(),
         margins: MARGINS,
-        published: Vec::new(),
+        ..StudyDescription::default()
     }
 }
 
@@ -184,7 +175,6 @@ pub fn run(
         ..slices[0].steady
     };
     RunRecord {
-        applications: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study: "synthetic".into(),
         study_digest: "digest".into(),
@@ -197,33 +187,19 @@ pub fn run(
         duration_ns: DURATION_NS,
         bin_ns: BIN_NS,
         transient: Transient {
-            end_ns: 0,
             steady_state_reached: true,
-            throughput_before_bits_per_second: 0.0,
             throughput_after_bits_per_second: aggregate.throughput_bits_per_second,
+            ..Transient::default()
         },
         slices,
         aggregate,
-        drops: Vec::new(),
-        phases: Vec::new(),
-        link_losses: Vec::new(),
-        queues: Vec::new(),
-        elephants: Vec::new(),
-        populations: Vec::new(),
-        capture: None,
-        flows: Vec::new(),
-        hops: Vec::new(),
-        testbed: None,
+        ..RunRecord::default()
     }
 }
 
 /// Circumstances of a run on real packets: a machine through which packets take up to `idle_p99_ns` without load.
 pub fn on_a_machine_with(idle_p99_ns: u64) -> TestbedRecord {
     TestbedRecord {
-        device: String::new(),
-        began_ns: 0,
-        rejected: Vec::new(),
-        tolerated: Vec::new(),
         baseline: IdleBaseline {
             sent_frames: 100,
             samples: 100,
@@ -231,13 +207,9 @@ pub fn on_a_machine_with(idle_p99_ns: u64) -> TestbedRecord {
             p99_ns: idle_p99_ns,
             max_ns: idle_p99_ns,
         },
-        steal_ratio: 0.0,
         idle_ratio: 1.0,
-        longest_pause_ns: 0,
         least_offered_ratio: 1.0,
-        senders: Vec::new(),
-        departures: None,
-        versions: Vec::new(),
+        ..TestbedRecord::default()
     }
 }
 
@@ -287,12 +259,7 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
         slice: name.into(),
         whole: figures,
         steady: figures,
-        delay_of_sent: None,
         delay_cdf: vec![CdfPoint(figures.delay.max_ns, 1.0)],
-        delay_from: Vec::new(),
-        marked_frames: 0,
-        withheld_frames: 0,
-        scheduler: None,
         iat_sent: IatFigures {
             samples: 1000,
             mean_ns: 735_500.0,
@@ -310,5 +277,6 @@ fn slice(name: &str, service: Service, delay_factor: f64) -> SliceRecord {
             served_bytes: received.clone(),
             received_bytes: received,
         },
+        ..SliceRecord::default()
     }
 }
