@@ -154,16 +154,16 @@ impl Ledger {
     /// The slices of these names were added beside the policy.
     pub(crate) fn mark_added<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
-            let class = self.class_of(name);
-            if let Some(slice) = class.and_then(|class| self.slice_mut(class)) {
-                slice.is_of_policy = false;
+            if let Some(class) = self.class_of(name) {
+                self.slice_mut(class).is_of_policy = false;
             }
         }
     }
 
     /// A slice is not in force any more; its name stays in use.
-    pub(crate) fn take(&mut self, class: u32) -> Option<Slice> {
-        self.slices.get_mut(class as usize)?.take()
+    pub(crate) fn take(&mut self, class: u32) -> Slice {
+        let slice = self.slices.get_mut(class as usize).and_then(Option::take);
+        slice.unwrap_or_else(|| unreachable!("class {class} is a slice in force"))
     }
 
     /// A slice in force.
@@ -171,8 +171,12 @@ impl Ledger {
         self.slices.get(class as usize)?.as_ref()
     }
 
-    pub(super) fn slice_mut(&mut self, class: u32) -> Option<&mut Slice> {
-        self.slices.get_mut(class as usize)?.as_mut()
+    /// A slice that is known to be in force.
+    pub(super) fn slice_mut(&mut self, class: u32) -> &mut Slice {
+        match self.slices.get_mut(class as usize) {
+            Some(Some(slice)) => slice,
+            _ => unreachable!("class {class} is a slice in force"),
+        }
     }
 
     pub(super) fn params(&self, class: u32) -> Option<SliceParams> {

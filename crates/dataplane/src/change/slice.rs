@@ -236,7 +236,7 @@ impl Changing<'_> {
             let reserved = self.ledger.reserved.try_add(guarantee);
             reserved.map_err(|why| self.not_reserved(name, why))?;
         }
-        let (scheduler, _) = self.scheduler(name)?;
+        let (scheduler, _) = self.scheduler();
         let added = match &new.flow_queue {
             Some(flow_queue) => scheduler.add_flow_queued_slice(params, flow_queue, now),
             None => scheduler.add_slice(params, now),
@@ -266,8 +266,7 @@ impl Changing<'_> {
             let reserved = self.ledger.reserved.check_add(guarantee);
             reserved.map_err(|why| self.not_reserved(name, why))?;
         }
-        let (scheduler, _) = self.scheduler(name)?;
-        let added = scheduler.check_slice(params);
+        let added = self.scheduler().0.check_slice(params);
         added.map_err(|error| (name, error).into())
     }
 
@@ -335,16 +334,14 @@ impl Changing<'_> {
         let guarantee = old.and_then(|old| old.guarantee);
         let reserved = reserved.try_change(class, guarantee, params.guarantee, busy_period);
         reserved.map_err(|why| self.not_reserved(&name, why))?;
-        let (scheduler, pool) = self.scheduler(&name)?;
+        let (scheduler, pool) = self.scheduler();
         let changed = scheduler.change_slice(id, params, pool, now);
         debug_assert!(changed.is_ok(), "it is there, and so is its tenant");
         let old_room = old.map_or(0, |old| build::room(old.queue_limit));
         let new_room = build::room(params.queue_limit);
         self.path.change_room(old_room, new_room);
         self.change_room_beside(class, new_room);
-        if let Some(slice) = self.ledger.slice_mut(class) {
-            slice.params = *params;
-        }
+        self.ledger.slice_mut(class).params = *params;
         self.weigh(class, params.weight);
         self.on_changed();
         Ok(SliceChanged { class, waiting: 0 })
@@ -355,16 +352,13 @@ impl Changing<'_> {
         let parts = self.take_parts(class);
         let busy_period = self.busy_period();
         let now = self.now;
-        let (scheduler, _) = self.scheduler(&name)?;
-        let removal = scheduler.remove_slice(id, now);
+        let removal = self.scheduler().0.remove_slice(id, now);
         let removal = removal.map_err(|error| SliceChangeError::from((&name, error)))?;
         let waiting = match removal {
             Removal::Gone => 0,
             Removal::Draining { packets } => packets,
         };
-        let Some(slice) = self.ledger.take(class) else {
-            return Err(SliceChangeError::Unknown { name });
-        };
+        let slice = self.ledger.take(class);
         let room = build::room(slice.params.queue_limit);
         self.path.change_room(room, 0);
         let reserved = &mut self.ledger.reserved;
@@ -375,9 +369,7 @@ impl Changing<'_> {
             self.ledger.reserved.end(reserved, busy_period);
         }
         self.free_policer(class);
-        if let Some(class) = self.path.built.classes.get_mut(class as usize) {
-            class.special = Special::removed();
-        }
+        self.path.built.classes[class as usize].special = Special::removed();
         self.start_leaving(class, parts, slice, reserved);
         self.on_changed();
         Ok(SliceChanged { class, waiting })
@@ -399,7 +391,7 @@ impl Changing<'_> {
     fn purge(&mut self, name: String) -> Result<SliceChanged, SliceChangeError> {
         let class = self.check_purge(&name)?;
         let (slice, now) = (self.queue_of(class).slice(), self.now);
-        let (scheduler, pool) = self.scheduler(&name)?;
+        let (scheduler, pool) = self.scheduler();
         scheduler.purge_slice(slice, class, pool, now);
         self.on_queues_changed();
         let waiting = match self.try_finish(class) {
@@ -431,8 +423,7 @@ impl Changing<'_> {
     /// See [`Guaranteed::busy_period`].
     fn busy_period(&mut self) -> Option<u64> {
         let now = self.now;
-        let (scheduler, _) = self.scheduler("").ok()?;
-        scheduler.busy_period(now)
+        self.scheduler().0.busy_period(now)
     }
 
     /// Look at a few of the changes that are not complete, in turn.
@@ -472,13 +463,10 @@ impl Changing<'_> {
     fn find(&self, name: &str) -> Result<(u32, SliceId), SliceChangeError> {
         let found = self.ledger.class_of(name);
         let found = found.filter(|class| !self.ledger.handovers.contains_key(class));
-        let found = found.and_then(|class| {
-            let state = self.path.built.classes.get(class as usize)?;
-            Some((class, state.queue.slice()))
-        });
-        found.ok_or_else(|| SliceChangeError::Unknown {
+        let class = found.ok_or_else(|| SliceChangeError::Unknown {
             name: name.to_owned(),
-        })
+        })?;
+        Ok((class, self.queue_of(class).slice()))
     }
 
     /// The same, if it may have these parameters.
@@ -488,21 +476,15 @@ impl Changing<'_> {
         params: &SliceParams,
     ) -> Result<(u32, SliceId), SliceChangeError> {
         let found = self.find(name)?;
-        let (scheduler, _) = self.scheduler(name)?;
-        let tenant = scheduler.check_params(params);
+        let tenant = self.scheduler().0.check_params(params);
         tenant.map_err(|error| (name, error))?;
         Ok(found)
     }
 
-    fn scheduler(
-        &mut self,
-        name: &str,
-    ) -> Result<(&mut Guaranteed, &mut FramePool), SliceChangeError> {
+    fn scheduler(&mut self) -> (&mut Guaranteed, &mut FramePool) {
         match self.path.built.tree.leaf_mut(self.ledger.leaf) {
-            Some(Leaf::Guaranteed(scheduler)) => Ok((scheduler, &mut self.path.pool)),
-            _ => Err(SliceChangeError::Unknown {
-                name: name.to_owned(),
-            }),
+            Some(Leaf::Guaranteed(scheduler)) => (scheduler, &mut self.path.pool),
+            _ => unreachable!("slices have a guaranteed scheduler"),
         }
     }
 

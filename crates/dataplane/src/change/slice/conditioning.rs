@@ -14,14 +14,11 @@ impl Changing<'_> {
     ) -> Result<SliceChanged, SliceChangeError> {
         let (class, _) = self.find(name)?;
         let ingress = self.ingress(class, name, &conditioning);
-        if let Some(state) = self.path.built.classes.get_mut(class as usize) {
-            let mut special = state.special.take().unwrap_or_default();
-            special.ingress = ingress;
-            state.special = special.boxed();
-        }
-        if let Some(slice) = self.ledger.slice_mut(class) {
-            slice.set_conditioning(conditioning);
-        }
+        let state = &mut self.path.built.classes[class as usize];
+        let mut special = state.special.take().unwrap_or_default();
+        special.ingress = ingress;
+        state.special = special.boxed();
+        self.ledger.slice_mut(class).set_conditioning(conditioning);
         self.own.version += 1;
         Ok(SliceChanged { class, waiting: 0 })
     }

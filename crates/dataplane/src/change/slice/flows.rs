@@ -1,7 +1,6 @@
 //! Changes of the treatment of a slice's flows.
 
 use super::{Changing, SliceChangeError, SliceChanged};
-use crate::scheduler::QueueId;
 use crate::slice_flows::{FlowWatch, SliceFlows};
 
 impl Changing<'_> {
@@ -12,23 +11,18 @@ impl Changing<'_> {
         flows: &SliceFlows,
     ) -> Result<SliceChanged, SliceChangeError> {
         let class = self.prepare_flows(name, flows)?;
-        let in_force = self.ledger.slice(class);
-        let in_force = in_force.map(|slice| (slice.params, slice.flow_queue()));
-        if let Some((params, flow_queue)) = in_force
-            && flow_queue != flows.queue
-        {
-            let (now, slice) = (self.now, self.queue(class).slice());
-            let (scheduler, pool) = self.scheduler(name)?;
+        let in_force = self.ledger.slice_mut(class);
+        let params = in_force.params;
+        if in_force.flow_queue() != flows.queue {
+            in_force.set_flow_queue(flows.queue);
+            let (now, slice) = (self.now, self.queue_of(class).slice());
+            let (scheduler, pool) = self.scheduler();
             let queue = flows.queue.as_ref();
             scheduler.set_flow_queue(slice, queue, params.queue_limit, pool, now);
-            if let Some(slice) = self.ledger.slice_mut(class) {
-                slice.set_flow_queue(flows.queue);
-            }
         }
-        let weight = in_force.map_or(1, |(params, _)| params.weight);
-        if let Some(state) = self.path.built.classes.get_mut(class as usize)
-            && let Some(mut special) = state.special.take()
-        {
+        let weight = params.weight;
+        let state = &mut self.path.built.classes[class as usize];
+        if let Some(mut special) = state.special.take() {
             let before = special.flows.take().map(|watch| *watch);
             special.flows = FlowWatch::new(flows, weight, before).map(Box::new);
             special.by_flow = flows.queue.is_some() || special.flows.is_some();
@@ -47,8 +41,7 @@ impl Changing<'_> {
         flows: &SliceFlows,
     ) -> Result<u32, SliceChangeError> {
         let (class, _) = self.find(name)?;
-        let state = self.path.built.classes.get(class as usize);
-        let is_special = state.is_some_and(|state| state.special.is_some());
+        let is_special = self.path.built.classes[class as usize].special.is_some();
         if *flows == SliceFlows::default() && !is_special {
             return Ok(class);
         }
@@ -62,9 +55,7 @@ impl Changing<'_> {
 
     /// Frames of a class carry the hash of their flow from now on. Returns how many wait that do not.
     fn tell_flows_apart(&mut self, class: u32) -> u64 {
-        let Some(state) = self.path.built.classes.get_mut(class as usize) else {
-            return 0;
-        };
+        let state = &mut self.path.built.classes[class as usize];
         let counters = &state.counters;
         let special = state.special.get_or_insert_default();
         if !special.by_flow {
@@ -76,17 +67,11 @@ impl Changing<'_> {
 
     /// The slice of a class has this weight; its active flows may count in it.
     pub(super) fn weigh(&mut self, class: u32, weight: u32) {
-        if let Some(state) = self.path.built.classes.get_mut(class as usize)
-            && let Some(flows) = state.flows_mut()
-        {
+        let state = &mut self.path.built.classes[class as usize];
+        if let Some(flows) = state.flows_mut() {
             let weight = flows.set_weight(weight);
             let queue = state.queue;
             self.path.built.tree.set_slice_weight(queue, weight);
         }
-    }
-
-    fn queue(&self, class: u32) -> QueueId {
-        let class = self.path.built.classes.get(class as usize);
-        class.map_or(QueueId::NONE, |class| class.queue)
     }
 }

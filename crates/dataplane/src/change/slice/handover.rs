@@ -51,9 +51,7 @@ impl Changing<'_> {
         let leaving = self.take_place();
         let classifier = &mut self.path.classifier;
         classifier.replace(class, &split, (joining, leaving));
-        if let Some(slice) = self.ledger.slice_mut(class) {
-            slice.matches = Some(matches);
-        }
+        self.ledger.slice_mut(class).matches = Some(matches);
         let default = self.ledger.default;
         let mut leaves = split.leaving;
         // Frames of both that leave now and left before have to wait for the newer mark.
@@ -141,11 +139,7 @@ impl Changing<'_> {
     /// Returns the mark behind the last frame of a class.
     fn end_of(&mut self, class: u32) -> DequeueMark {
         let slice = self.queue_of(class).slice();
-        let scheduler = self.scheduler("");
-        scheduler.map_or_else(
-            |_| DequeueMark::default(),
-            |(scheduler, _)| scheduler.end_of(slice),
-        )
+        self.scheduler().0.end_of(slice)
     }
 
     pub(super) fn queue_of(&self, class: u32) -> QueueId {
@@ -300,9 +294,8 @@ impl Changing<'_> {
             self.own.removed.push_back(state.counters);
             self.ledger.remove_name(&removed.slice.name, number);
             if let Some(reserved) = removed.reserved {
-                let scheduler = self.scheduler("").ok();
-                let drained_in = scheduler.map(|(scheduler, _)| scheduler.drained_in());
-                self.ledger.reserved.end(reserved, drained_in);
+                let drained_in = self.scheduler().0.drained_in();
+                self.ledger.reserved.end(reserved, Some(drained_in));
             }
         }
         // No slice in force has changed, so changes prepared before are not stale.
@@ -318,8 +311,7 @@ impl Changing<'_> {
             self.waiting_of(number) == 0
         } else {
             let (slice, until) = (self.queue_of(handover.from).slice(), handover.until);
-            let scheduler = self.scheduler("");
-            scheduler.is_ok_and(|(scheduler, _)| scheduler.is_past(slice, until))
+            self.scheduler().0.is_past(slice, until)
         };
         if is_over {
             self.finish(number);

@@ -13,7 +13,7 @@ impl Changing<'_> {
         if let (Some(number), true) = (known, before == Some(tenant)) {
             return Ok(number);
         }
-        let (scheduler, _) = self.scheduler("")?;
+        let (scheduler, _) = self.scheduler();
         let number = if let Some(number) = known {
             scheduler.set_tenant_weight(number, *weight);
             number
