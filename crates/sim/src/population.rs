@@ -243,7 +243,7 @@ impl Port {
             self.bursts_until(now);
             if until_read_ahead == 0 {
                 until_read_ahead = READ_AHEAD;
-                self.scheduler.read_ahead(READ_AHEAD, &self.pool, now);
+                self.scheduler.departures_ahead(&self.pool, now);
             }
             until_read_ahead -= 1;
             let next_burst = self.next_burst().map(|(_, at)| at);

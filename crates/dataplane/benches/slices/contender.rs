@@ -5,7 +5,7 @@ use crate::workload::{
     maximum_bits_per_second,
 };
 use slicewise_dataplane::Frame;
-use slicewise_dataplane::guaranteed::{Arrival, Departure, Guaranteed, SliceId};
+use slicewise_dataplane::guaranteed::{Guaranteed, READ_AHEAD, SliceId};
 use slicewise_dataplane::queue::{FramePool, QueuedFrame};
 use slicewise_model::{
     Colour, DelayRange, GuaranteeParams, GuaranteedParams, MaximumParams, QueueLimitParams,
@@ -37,8 +37,7 @@ pub trait Contender {
 pub struct GuaranteedSlices {
     scheduler: Guaranteed,
     pool: FramePool,
-    arrivals: Vec<Arrival>,
-    departures: Vec<Departure>,
+    slices: Vec<SliceId>,
 }
 
 /// Lengths of every frame of the benchmark.
@@ -98,8 +97,7 @@ impl Contender for GuaranteedSlices {
         Self {
             scheduler,
             pool: FramePool::with_capacity(POOL_FRAMES),
-            arrivals: Vec::with_capacity(64),
-            departures: Vec::with_capacity(64),
+            slices: Vec::with_capacity(64),
         }
     }
 
@@ -109,40 +107,35 @@ impl Contender for GuaranteedSlices {
     }
 
     fn enqueue(&mut self, burst: &[(u32, u32, u64)], now_ns: u64) -> usize {
-        self.arrivals.clear();
-        let arrivals = burst.iter().map(|&(slice, _, handle)| Arrival {
-            slice: SliceId::new(slice),
-            queued: QueuedFrame::new(
-                &Frame {
-                    handle,
-                    lengths: LENGTHS,
-                    traffic_class: TrafficClass::DEFAULT,
-                    colour: Colour::Green,
-                },
-                0,
-                Instant::from_nanos(now_ns),
-                0,
-            ),
-        });
-        self.arrivals.extend(arrivals);
-        let mut dropped = 0;
-        self.scheduler
-            .enqueue_burst(&self.arrivals, &mut self.pool, |_, _| dropped += 1);
-        burst.len() - dropped
+        self.slices.clear();
+        self.slices
+            .extend(burst.iter().map(|&(slice, ..)| SliceId::new(slice)));
+        self.scheduler.arrivals_ahead(&self.slices, &self.pool);
+        let mut is_queued = |&(slice, _, handle): &(u32, u32, u64)| {
+            let frame = Frame {
+                handle,
+                lengths: LENGTHS,
+                traffic_class: TrafficClass::DEFAULT,
+                colour: Colour::Green,
+            };
+            let queued = QueuedFrame::new(&frame, 0, Instant::from_nanos(now_ns), 0);
+            let slice = SliceId::new(slice);
+            let queued = self.scheduler.try_enqueue(slice, queued, &mut self.pool);
+            queued.is_ok()
+        };
+        burst.iter().filter(|frame| is_queued(frame)).count()
     }
 
     fn dequeue(&mut self, out: &mut Vec<(u32, u64)>, max: usize, now_ns: u64) {
-        self.departures.clear();
-        self.scheduler.dequeue_burst(
-            max,
-            &mut self.departures,
-            &mut self.pool,
-            Instant::from_nanos(now_ns),
-        );
-        let left = self
-            .departures
-            .iter()
-            .map(|departure| (departure.slice.index(), departure.queued.handle()));
-        out.extend(left);
+        let now = Instant::from_nanos(now_ns);
+        for number in 0..max {
+            if number % READ_AHEAD == 0 {
+                self.scheduler.departures_ahead(&self.pool, now);
+            }
+            let Some((slice, queued)) = self.scheduler.dequeue(&mut self.pool, now) else {
+                return;
+            };
+            out.push((slice.index(), queued.handle()));
+        }
     }
 }

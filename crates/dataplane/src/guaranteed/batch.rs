@@ -1,4 +1,4 @@
-//! Bursts: the same decisions, with prefetched memory.
+//! Prefetches of memory for bursts, which change no decision.
 //!
 //! With many slices the cost per frame is dominated by cache misses. A burst names its slices in
 //! advance, so their cache lines can be fetched in parallel. A plain load does that: processors execute
@@ -7,88 +7,16 @@
 use super::calendar::NUMBER_MAX;
 use super::slice::{NIL, SliceState};
 use super::{Guaranteed, SliceId, WAKES_PER_CALL};
-use crate::frame::DropReason;
-use crate::queue::{FramePool, QueuedFrame};
+use crate::queue::FramePool;
 use slicewise_units::Instant;
 use std::hint::black_box;
-
-/// A frame of a burst.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival {
-    /// Its slice.
-    pub slice: SliceId,
-    /// The arriving frame.
-    pub queued: QueuedFrame,
-}
-
-/// A frame that left in a burst.
-#[derive(Debug, Clone, Copy)]
-pub struct Departure {
-    /// Its slice.
-    pub slice: SliceId,
-    /// The frame.
-    pub queued: QueuedFrame,
-}
 
 /// Frames prefetched at a time: about as many lines as a core can fetch in parallel.
 pub const READ_AHEAD: usize = 16;
 
 impl Guaranteed {
-    /// [`try_enqueue`](Self::try_enqueue) each of `arrivals` in order; `on_drop` is called for each that
-    /// was not accepted, with the reason.
-    pub fn enqueue_burst(
-        &mut self,
-        arrivals: &[Arrival],
-        pool: &mut FramePool,
-        mut on_drop: impl FnMut(&Arrival, DropReason),
-    ) {
-        for chunk in arrivals.chunks(READ_AHEAD) {
-            let mut ahead = ReadAhead::default();
-            for arrival in chunk {
-                ahead.slice(self, arrival.slice.index(), |slice| slice.tail);
-            }
-            ahead.frames(pool);
-            for arrival in chunk {
-                if let Err(reason) = self.try_enqueue(arrival.slice, arrival.queued, pool) {
-                    on_drop(arrival, reason);
-                }
-            }
-        }
-    }
-
-    /// Take up to `limit` frames that leave at `now`, one after another, and append them to
-    /// `departures`; returns how many.
-    pub fn dequeue_burst(
-        &mut self,
-        limit: usize,
-        departures: &mut Vec<Departure>,
-        pool: &mut FramePool,
-        now: Instant,
-    ) -> usize {
-        let mut taken = 0;
-        while taken < limit {
-            let chunk = (limit - taken).min(READ_AHEAD);
-            self.read_ahead(chunk, pool, now);
-            for _ in 0..chunk {
-                let Some((slice, queued)) = self.dequeue(pool, now) else {
-                    return taken;
-                };
-                departures.push(Departure { slice, queued });
-                taken += 1;
-            }
-        }
-        taken
-    }
-
-    /// Prefetch what the next `count` frames will need, at most [`READ_AHEAD`]. It wakes slices as a call does, and has no other
-    /// visible effect.
-    pub fn read_ahead(&mut self, count: usize, pool: &FramePool, now: Instant) {
-        self.wake_ahead(now.nanos());
-        self.serve_ahead(count.min(READ_AHEAD), pool);
-    }
-
     /// Prefetch what frames of these slices will need to be queued. No visible effect.
-    pub(crate) fn arrivals_ahead(&self, slices: &[SliceId], pool: &FramePool) {
+    pub fn arrivals_ahead(&self, slices: &[SliceId], pool: &FramePool) {
         for slices in slices.chunks(READ_AHEAD) {
             let mut ahead = ReadAhead::default();
             for slice in slices {
@@ -99,14 +27,14 @@ impl Guaranteed {
     }
 
     /// Prefetch what the next [`READ_AHEAD`] frames will need to leave. Returns the classes of those that are known,
-    /// and how many they are. No visible effect.
-    pub(crate) fn departures_ahead(
+    /// and how many they are. It wakes slices as a call does, and has no other visible effect.
+    pub fn departures_ahead(
         &mut self,
         pool: &FramePool,
         now: Instant,
     ) -> ([u32; READ_AHEAD], usize) {
         self.wake_ahead(now.nanos());
-        let mut ahead = self.slices_ahead(READ_AHEAD);
+        let mut ahead = self.slices_ahead();
         let (slots, found) = (ahead.slots, ahead.found);
         ahead.frames(pool);
         ahead.frames(pool);
@@ -133,24 +61,17 @@ impl Guaranteed {
         }
     }
 
-    /// Fetch what serving the next `count` frames will need.
-    fn serve_ahead(&mut self, count: usize, pool: &FramePool) {
-        let mut ahead = self.slices_ahead(count);
-        ahead.frames(pool);
-        ahead.frames(pool);
-    }
-
-    /// The slices of the next `count` frames; notes these.
-    fn slices_ahead(&mut self, count: usize) -> ReadAhead {
+    /// The slices of the next [`READ_AHEAD`] frames; notes these.
+    fn slices_ahead(&mut self) -> ReadAhead {
         let mut ahead = ReadAhead::default();
         for id in self
             .deadlines
             .slices_until(&self.slices, NUMBER_MAX)
-            .take(count)
+            .take(READ_AHEAD)
         {
             ahead.slice(self, id, |slice| slice.head);
         }
-        for turns in 0..u32::try_from(count - ahead.found).unwrap_or(0) {
+        for turns in 0..u32::try_from(READ_AHEAD - ahead.found).unwrap_or(0) {
             if let Some(id) = self.excess.ahead(turns) {
                 ahead.slice(self, id, |slice| slice.head);
             }

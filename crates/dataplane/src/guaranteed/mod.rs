@@ -28,7 +28,7 @@ mod slice;
 mod turns;
 mod wheel;
 
-pub use batch::{Arrival, Departure, READ_AHEAD};
+pub use batch::READ_AHEAD;
 pub use wheel::WAKES_PER_CALL;
 
 use crate::frame::DropReason;

@@ -4,7 +4,6 @@
 
 mod apply;
 mod bound;
-mod burst;
 mod codel;
 mod excess;
 mod fairness;
