@@ -19,21 +19,6 @@ fn at(nanos: u64) -> Instant {
 }
 
 #[test]
-fn starts_full_and_holds_no_more_than_its_burst() {
-    let mut bucket = bucket(8_000_000_000, 1_500);
-    assert_eq!(bucket.credit(), bytes(1_500));
-    assert_eq!(bucket.refill(Instant::MAX), bytes(1_500));
-}
-
-#[test]
-fn earns_one_byte_a_nanosecond_at_8_gbit_per_second() {
-    let mut bucket = bucket(8_000_000_000, 1_500);
-    bucket.spend(bytes(1_500));
-    assert_eq!(bucket.refill(at(1)), bytes(1));
-    assert_eq!(bucket.refill(at(1_000)), bytes(1_000));
-}
-
-#[test]
 fn a_bucket_that_goes_on_with_the_credit_of_another_knows_its_own_burst() {
     let frame = FrameLengths {
         l2_bytes: 1_000,

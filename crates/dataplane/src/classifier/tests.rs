@@ -79,38 +79,6 @@ proptest! {
     }
 }
 
-proptest! {
-    #[test]
-    fn a_table_of_positions_holds_what_was_added_and_not_removed(
-        shift in 0u32..48,
-        mask in 1u64..1 << 16,
-        steps in prop::collection::vec((any::<u16>(), any::<bool>()), 1..400),
-        others in prop::collection::vec(any::<u16>(), 50),
-    ) {
-        let mut table = Direct::new(mask << shift).expect("at most 16 bits");
-        let under = |value: u16| (u64::from(value) & mask) << shift;
-        let mut map = BTreeMap::new();
-        for (number, &(value, removes)) in (0..).zip(&steps) {
-            let value = under(value);
-            if removes {
-                let expected: Option<Entry> = map.remove(&value);
-                let target = expected.map_or(number, |entry| entry.target());
-                prop_assert_eq!(table.remove(value, target + 1), None, "of another class");
-                prop_assert_eq!(table.remove(value, target), expected);
-            } else {
-                let is_new = !map.contains_key(&value);
-                prop_assert_eq!(table.try_insert(value, entry(number)), is_new);
-                map.entry(value).or_insert(entry(number));
-            }
-            prop_assert_eq!(table.len(), map.len());
-        }
-        for value in steps.iter().map(|step| step.0).chain(others).map(under) {
-            let expected = map.get(&value).copied().unwrap_or(Entry::NONE);
-            prop_assert_eq!(table.find(value), expected);
-        }
-    }
-}
-
 #[test]
 fn only_values_of_few_bits_are_positions() {
     for (mask, is_narrow) in [

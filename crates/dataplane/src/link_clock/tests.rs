@@ -32,28 +32,6 @@ fn a_billion_64_byte_frames_at_400_gbit_per_second_last_1_28_seconds() {
 }
 
 #[test]
-fn frames_that_wait_leave_back_to_back() {
-    let mut link = LinkClock::new(BitRate::new(3 * GIGABIT));
-    // 1500 B at 3 Gbit/s are 4 µs, 1501 B are 4002.67 ns.
-    assert_eq!(link.send(ByteCount::new(1_500), at(100)), at(4_100));
-    assert_eq!(link.send(ByteCount::new(1_501), at(100)), at(8_103));
-    assert_eq!(link.send(ByteCount::new(1_501), at(200)), at(12_106));
-    assert_eq!(link.send_another(at(300)), at(16_108));
-}
-
-#[test]
-fn an_idle_link_starts_when_the_frame_comes() {
-    let mut link = LinkClock::new(BitRate::new(3 * GIGABIT));
-    link.send(ByteCount::new(1_501), at(0));
-    assert_eq!(link.free_at(), at(4_003));
-    assert_eq!(
-        link.send(ByteCount::new(1_501), at(5_000)),
-        at(9_003),
-        "no remainder after idling"
-    );
-}
-
-#[test]
 fn the_current_frame_takes_no_longer_than_on_the_faster_of_two_links() {
     let (slow, fast) = (BitRate::new(GIGABIT), BitRate::new(3 * GIGABIT));
     let mut link = LinkClock::new(fast);
@@ -66,12 +44,6 @@ fn the_current_frame_takes_no_longer_than_on_the_faster_of_two_links() {
     assert_eq!(link.free_at(), at(12_011), "a third of 6,000 ns");
     link.set_rate(slow, at(20_000));
     assert_eq!(link.free_at(), at(12_011), "it is idle");
-}
-
-#[test]
-fn a_link_never_used_is_free_from_the_origin() {
-    let link = LinkClock::new(BitRate::new(GIGABIT));
-    assert_eq!(link.free_at(), Instant::ZERO);
 }
 
 #[test]

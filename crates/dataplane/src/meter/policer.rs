@@ -94,7 +94,7 @@ impl PolicerState {
 mod tests {
     use super::*;
     use slicewise_model::{ColourMode, MeterAlgorithm, Rate};
-    use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
+    use slicewise_units::{BitRate, ByteCount, FrameLengths};
     use slicewise_wire::{Ecn, TrafficClass};
 
     fn frame(bytes: u32) -> Frame {
@@ -150,13 +150,6 @@ mod tests {
     }
 
     #[test]
-    fn tags_with_a_qos_group() {
-        let mut policer = policer(ColourMode::Blind, [const { Action::SetQosGroup(3) }; 3]);
-        let verdict = policer.on_frame(&mut frame(100), Instant::ZERO);
-        assert_eq!(verdict, PolicerVerdict::TransmitInGroup(3));
-    }
-
-    #[test]
     fn a_second_policer_respects_the_colour_of_the_first() {
         let actions = [Action::Transmit, Action::Transmit, Action::Drop];
         let mut first = policer(ColourMode::Blind, actions.clone());
@@ -168,51 +161,5 @@ mod tests {
             frame.colour
         });
         assert_eq!(colours, [Colour::Green, Colour::Yellow, Colour::Red]);
-    }
-
-    #[test]
-    fn new_parameters_give_no_fresh_burst() {
-        let actions = [Action::Transmit, Action::Drop, Action::Drop];
-        let mut before = policer(ColourMode::Blind, actions.clone());
-        let passes = |policer: &mut PolicerState| {
-            policer.on_frame(&mut frame(100), Instant::ZERO) == PolicerVerdict::Transmit
-        };
-        assert!(passes(&mut before));
-        let mut after = policer(ColourMode::Blind, actions);
-        after.resume_from(&before, Instant::ZERO);
-        assert!(!passes(&mut after));
-    }
-
-    #[test]
-    fn under_overload_passes_the_rate_and_one_burst() {
-        // `police 17500000` with its default burst, offered twice the rate for 40 s.
-        let cir = Rate::l2(BitRate::new(17_500_000));
-        let cbs = ByteCount::new(546_875);
-        let mut policer = PolicerState::new(
-            &PolicerParams {
-                algorithm: MeterAlgorithm::SingleRateTwoColour { cir, cbs },
-                mode: ColourMode::Blind,
-                refill_interval: None,
-                conform: Action::Transmit,
-                exceed: Action::Drop,
-                violate: Action::Drop,
-            },
-            Instant::ZERO,
-        );
-        let gap = Duration::from_nanos(342_857);
-        let mut now = Instant::ZERO;
-        let mut passed = 0u64;
-        while now < Instant::ZERO + Duration::from_secs(40) {
-            if policer.on_frame(&mut frame(1_500), now) == PolicerVerdict::Transmit {
-                passed += 1_500;
-            }
-            now += gap;
-        }
-        let promised = 546_875 + 17_500_000 / 8 * 40;
-        assert!(passed <= promised);
-        assert!(
-            passed > promised - 2 * 1_500,
-            "passed {passed} of {promised}"
-        );
     }
 }

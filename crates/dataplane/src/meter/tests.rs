@@ -66,112 +66,9 @@ fn blind(algorithm: MeterAlgorithm) -> MeterState {
     MeterState::new(algorithm, ColourMode::Blind, Instant::ZERO)
 }
 
-fn aware(algorithm: MeterAlgorithm) -> MeterState {
-    MeterState::new(algorithm, ColourMode::Aware, Instant::ZERO)
-}
-
 /// The colours of frames of 100 bytes, by their colour and time of arrival in ns.
 fn colours<const N: usize>(meter: &mut MeterState, arrivals: [(Colour, u64); N]) -> [Colour; N] {
     arrivals.map(|(incoming, nanos)| meter.colour(frame(100), incoming, at(nanos)))
-}
-
-#[test]
-fn single_rate_is_green_within_the_burst_and_red_beyond() {
-    let mut meter = blind(single_rate(250));
-    let seen = colours(
-        &mut meter,
-        [(Green, 0), (Green, 0), (Green, 0), (Green, 50), (Green, 50)],
-    );
-    assert_eq!(seen, [Green, Green, Red, Green, Red]);
-}
-
-#[test]
-fn single_rate_aware_never_promotes_yellow_and_does_not_charge_it() {
-    let mut meter = aware(single_rate(100));
-    assert_eq!(
-        colours(&mut meter, [(Yellow, 0), (Red, 0), (Green, 0)]),
-        [Red, Red, Green]
-    );
-}
-
-#[test]
-fn rfc_2697_fills_the_excess_bucket_with_the_overflow_of_the_committed_one() {
-    let mut meter = blind(sr_tcm(200, 100));
-    let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
-    assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow, Red]);
-    // 250 ns later: 200 bytes in the committed bucket, 50 in the excess one.
-    let burst = [(Green, 250), (Green, 250), (Green, 250)];
-    assert_eq!(colours(&mut meter, burst), [Green, Green, Red]);
-    // Another 249 ns: 200 and 99; the next nanosecond gives the missing byte.
-    let burst = [(Green, 499), (Green, 499), (Green, 499)];
-    assert_eq!(colours(&mut meter, burst), [Green, Green, Red]);
-    let burst = [(Green, 700), (Green, 700), (Green, 700)];
-    assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow]);
-}
-
-#[test]
-fn rfc_2697_aware_takes_yellow_from_the_excess_bucket_only() {
-    let mut meter = aware(sr_tcm(100, 100));
-    let seen = colours(
-        &mut meter,
-        [(Red, 0), (Yellow, 0), (Yellow, 0), (Green, 0), (Green, 0)],
-    );
-    assert_eq!(seen, [Red, Yellow, Red, Green, Red]);
-}
-
-#[test]
-fn rfc_2698_charges_green_to_both_buckets() {
-    let mut meter = blind(tr_tcm(200, 300));
-    let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
-    assert_eq!(colours(&mut meter, burst), [Green, Green, Yellow, Red]);
-    // 50 ns: 50 bytes committed, 100 peak.
-    assert_eq!(
-        colours(&mut meter, [(Green, 50), (Green, 50)]),
-        [Yellow, Red]
-    );
-}
-
-#[test]
-fn rfc_2698_aware_lets_yellow_use_up_the_peak_bucket_of_green() {
-    let mut meter = aware(tr_tcm(200, 200));
-    let seen = colours(&mut meter, [(Yellow, 0), (Yellow, 0), (Green, 0), (Red, 0)]);
-    assert_eq!(seen, [Yellow, Yellow, Red, Red]);
-}
-
-#[test]
-fn rfc_4115_keeps_green_whatever_yellow_does() {
-    let mut meter = aware(rfc4115(200, 200));
-    let seen = colours(
-        &mut meter,
-        [
-            (Yellow, 0),
-            (Yellow, 0),
-            (Yellow, 0),
-            (Green, 0),
-            (Green, 0),
-        ],
-    );
-    assert_eq!(seen, [Yellow, Yellow, Red, Green, Green]);
-}
-
-#[test]
-fn rfc_4115_gives_excess_green_the_excess_bucket() {
-    let mut meter = blind(rfc4115(100, 200));
-    let burst = [(Green, 0), (Green, 0), (Green, 0), (Green, 0)];
-    assert_eq!(colours(&mut meter, burst), [Green, Yellow, Yellow, Red]);
-    assert_eq!(
-        colours(&mut meter, [(Green, 50), (Green, 50)]),
-        [Yellow, Red]
-    );
-}
-
-#[test]
-fn a_frame_longer_than_a_burst_never_conforms() {
-    let mut meter = blind(sr_tcm(99, 99));
-    assert_eq!(
-        colours(&mut meter, [(Green, 0), (Green, 1_000_000)]),
-        [Red, Red]
-    );
 }
 
 #[test]
@@ -459,33 +356,6 @@ proptest! {
                 prop_assert!(holds_bound(&green, cir, cbs.bytes()));
                 prop_assert!(holds_bound(&yellow, second, ebs.bytes()));
             }
-        }
-    }
-
-    #[test]
-    fn colour_aware_is_never_better_than_the_incoming_colour(
-        algorithm in algorithm(),
-        arrivals in arrivals(),
-    ) {
-        let mut meter = aware(algorithm);
-        let mut now = 0;
-        for (gap, bytes, incoming) in arrivals {
-            now += gap;
-            prop_assert!(meter.colour(frame(bytes), incoming, at(now)) >= incoming);
-        }
-    }
-
-    #[test]
-    fn colour_blind_ignores_the_incoming_colour(
-        algorithm in algorithm(),
-        arrivals in arrivals(),
-    ) {
-        let (mut meter, mut same) = (blind(algorithm), aware(algorithm));
-        let mut now = 0;
-        for (gap, bytes, incoming) in arrivals {
-            now += gap;
-            let colour = meter.colour(frame(bytes), incoming, at(now));
-            prop_assert_eq!(colour, same.colour(frame(bytes), Green, at(now)));
         }
     }
 

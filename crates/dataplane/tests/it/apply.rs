@@ -205,21 +205,6 @@ fn a_rejected_change_leaves_the_old_policy_active() {
 }
 
 #[test]
-fn any_number_of_changes_may_drain_and_frames_leave_in_order() {
-    let mut port = Port::new(&policy(vec![vlan_class(1)]), Some(rate("1 Mbit/s")));
-    // Every change puts a class map before the other that could have matched its frames, so those that wait must drain
-    // first; none can.
-    for round in 0..40u16 {
-        let _ = port.offer(arrival(0, 1, 1000));
-        let first = with_vlans(&vlan_class(100 + round), 0..=1);
-        port.apply(&policy(vec![first, vlan_class(1)]));
-    }
-    port.run_until(u64::MAX / 2);
-    assert_eq!(port.departures.len(), 40);
-    assert_in_order(&port.departures);
-}
-
-#[test]
 fn frames_of_several_queues_drain_in_order_of_arrival() {
     // Those of the last are of the first before the change.
     let classes = || {
@@ -394,15 +379,6 @@ fn a_change_of_another_class_gives_a_slice_no_fresh_burst() {
     assert_eq!(port.departures.len(), 2, "not another one");
     port.run_until(u64::MAX / 2);
     assert_eq!(port.departures.len(), 4);
-}
-
-#[test]
-fn a_port_without_waiting_frames_takes_any_number_of_changes() {
-    let mut port = Port::new(&policy(vec![vlan_class(1)]), None);
-    for round in 0..100u16 {
-        let first = with_vlans(&vlan_class(100 + round), 0..=1);
-        port.apply(&policy(vec![first, vlan_class(1)]));
-    }
 }
 
 #[test]

@@ -33,99 +33,71 @@ fn ipv4(source: [u8; 4], destination_port: u16) -> Headers {
 }
 
 #[test]
-fn the_first_class_that_matches_takes_the_frame() {
+fn the_first_class_that_matches_takes_the_frame_and_class_default_the_rest() {
     let any = || class("any", MatchMode::Any, vec![Condition::Everything]);
     let vlan = || class("ten", MatchMode::Any, vec![Condition::OuterVlan(10..=10)]);
-    assert_eq!(
-        classifier(&policy(vec![vlan(), any()])).classify(&headers(10)),
-        0
-    );
-    assert_eq!(
-        classifier(&policy(vec![any(), vlan()])).classify(&headers(10)),
-        0
-    );
-    assert_eq!(
-        classifier(&policy(vec![vlan(), any()])).classify(&headers(11)),
-        1
-    );
+    let class_of = |classes, vlan| classifier(&policy(classes)).classify(&headers(vlan));
+    assert_eq!(class_of(vec![vlan(), any()], 10), 0);
+    assert_eq!(class_of(vec![any(), vlan()], 10), 0);
+    assert_eq!(class_of(vec![vlan(), any()], 11), 1);
+    assert_eq!(class_of(vec![vlan()], 20), 1);
+    let untagged = classifier(&policy(vec![vlan()])).classify(&Headers::default());
+    assert_eq!(untagged, 1, "it has no VLAN 0");
 }
 
-#[test]
-fn unmatched_frames_go_to_class_default() {
-    let spec = policy(vec![class(
-        "ten",
-        MatchMode::Any,
-        vec![Condition::OuterVlan(10..=10)],
-    )]);
-    assert_eq!(classifier(&spec).classify(&headers(20)), 1);
-    assert_eq!(
-        classifier(&spec).classify(&Headers::default()),
-        1,
-        "an untagged frame has no VLAN 0"
-    );
+fn is_matched(mode: MatchMode, conditions: Vec<Condition>, headers: Headers) -> bool {
+    classifier(&policy(vec![class("c", mode, conditions)])).classify(&headers) == 0
 }
 
 #[test]
 fn match_any_needs_one_condition_and_match_all_needs_every_one() {
     let conditions = || vec![Condition::OuterVlan(10..=10), Condition::Dscp(1 << 46)];
-    let marked = Headers {
-        dscp: 46,
-        ..headers(10)
-    };
-    for (mode, frame, expected) in [
-        (MatchMode::Any, headers(10), 0),
-        (
-            MatchMode::Any,
-            Headers {
-                dscp: 46,
-                ..headers(20)
-            },
-            0,
-        ),
-        (MatchMode::Any, headers(20), 1),
-        (MatchMode::All, headers(10), 1),
-        (MatchMode::All, marked, 0),
-    ] {
-        let spec = policy(vec![class("c", mode, conditions())]);
-        assert_eq!(
-            classifier(&spec).classify(&frame),
-            expected,
-            "{mode:?} {frame:?}"
-        );
-    }
+    let frames = [(10, 46), (10, 0), (20, 46), (20, 0)].map(|(vlan, dscp)| Headers {
+        dscp,
+        ..headers(vlan)
+    });
+    let matched = |mode| frames.map(|frame| is_matched(mode, conditions(), frame));
+    assert_eq!(matched(MatchMode::Any), [true, true, true, false]);
+    assert_eq!(matched(MatchMode::All), [true, false, false, false]);
     for mode in [MatchMode::Any, MatchMode::All] {
-        let nothing = policy(vec![class("c", mode, vec![])]);
-        assert_eq!(
-            classifier(&nothing).classify(&marked),
-            1,
+        assert!(
+            !is_matched(mode, vec![], frames[0]),
             "no condition matches nothing"
         );
     }
 }
 
+/// Conditions, each with a frame that it matches, and others.
 #[test]
-fn prefixes_do_not_match_across_ip_versions() {
-    let everything_v4 = policy(vec![class(
-        "v4",
-        MatchMode::Any,
-        vec![Condition::Source("0.0.0.0/0".parse().unwrap())],
-    )]);
-    let classifier = classifier(&everything_v4);
-    assert_eq!(classifier.classify(&ipv4([10, 0, 0, 1], 80)), 0);
-    let v6 = Headers {
-        ip_version: IpVersion::V6,
+fn a_condition_matches_only_frames_that_have_its_field() {
+    let udp = Headers {
+        dscp: 46,
         ..ipv4([10, 0, 0, 1], 80)
     };
-    assert_eq!(classifier.classify(&v6), 1);
     let not_ip = Headers {
         ip_version: IpVersion::None,
-        ..headers(10)
+        has_ports: false,
+        ..udp
     };
-    assert_eq!(classifier.classify(&not_ip), 1);
-}
-
-#[test]
-fn an_access_list_is_decided_by_its_first_matching_entry() {
+    let tags = |vlan_tags| Headers {
+        vlan_tags,
+        inner_vlan: 5,
+        ..udp
+    };
+    let tunnel = |teid| Headers {
+        teid: NonZeroU32::new(teid),
+        ..udp
+    };
+    let v6 = Headers {
+        ip_version: IpVersion::V6,
+        ..udp
+    };
+    let other = Headers {
+        protocol: 6,
+        dscp: 0,
+        destination_port: 81,
+        ..udp
+    };
     let entry = |permit, text: &str| AccessEntry {
         permit,
         conditions: vec![Condition::Source(text.parse().unwrap())],
@@ -134,66 +106,33 @@ fn an_access_list_is_decided_by_its_first_matching_entry() {
         name: "101".into(),
         entries: vec![entry(false, "10.0.0.0/30"), entry(true, "10.0.0.0/24")],
     };
-    let spec = policy(vec![class(
-        "listed",
-        MatchMode::Any,
-        vec![Condition::AccessList(list)],
-    )]);
-    let classifier = classifier(&spec);
-    assert_eq!(
-        classifier.classify(&ipv4([10, 0, 0, 2], 80)),
-        1,
-        "denied first"
-    );
-    assert_eq!(
-        classifier.classify(&ipv4([10, 0, 0, 9], 80)),
-        0,
-        "permitted"
-    );
-    assert_eq!(
-        classifier.classify(&ipv4([10, 0, 1, 9], 80)),
-        1,
-        "an end without entry denies"
-    );
-}
-
-#[test]
-fn inner_vlan_needs_two_tags() {
-    let spec = policy(vec![class(
-        "inner",
-        MatchMode::Any,
-        vec![Condition::InnerVlan(5..=7)],
-    )]);
-    let classifier = classifier(&spec);
-    let one_tag = Headers {
-        inner_vlan: 5,
-        ..headers(10)
-    };
-    assert_eq!(classifier.classify(&one_tag), 1);
-    assert_eq!(
-        classifier.classify(&Headers {
-            vlan_tags: 2,
-            ..one_tag
-        }),
-        0
-    );
-}
-
-#[test]
-fn a_teid_is_that_of_the_tunnel_around_the_packet() {
-    let spec = policy(vec![class(
-        "bearer",
-        MatchMode::All,
-        vec![Condition::GtpTeid(7..=9)],
-    )]);
-    let classifier = classifier(&spec);
-    let class_of = |teid| {
-        classifier.classify(&Headers {
-            teid: NonZeroU32::new(teid),
-            ..headers(10)
-        })
-    };
-    assert_eq!([0, 6, 7, 9, 10].map(class_of), [1, 1, 0, 0, 1]);
+    let source = Condition::Source("0.0.0.0/0".parse().unwrap());
+    for (condition, matched, others) in [
+        (Condition::Protocol(17), udp, vec![other, not_ip]),
+        (Condition::Dscp(1 << 46), udp, vec![other, not_ip]),
+        (
+            Condition::DestinationPort(80..=80),
+            udp,
+            vec![other, not_ip],
+        ),
+        (Condition::InnerVlan(5..=7), tags(2), vec![tags(1)]),
+        (
+            Condition::GtpTeid(7..=9),
+            tunnel(7),
+            [0, 6, 10].map(tunnel).to_vec(),
+        ),
+        (source, udp, vec![v6, not_ip]),
+        // Denied first, permitted, and an end without entry.
+        (
+            Condition::AccessList(list),
+            ipv4([10, 0, 0, 9], 80),
+            vec![ipv4([10, 0, 0, 2], 80), ipv4([10, 0, 1, 9], 80)],
+        ),
+    ] {
+        let is_matched = |frame| is_matched(MatchMode::Any, vec![condition.clone()], frame);
+        assert!(is_matched(matched), "{condition:?}");
+        assert!(!others.into_iter().any(is_matched), "{condition:?}");
+    }
 }
 
 /// Every mask costs a look-up per frame, so their number is limited.
@@ -267,38 +206,6 @@ fn a_class_that_cannot_be_added_is_refused() {
     );
     assert!(!classifier.remove(1, 1, &map));
     assert_eq!(classifier.classify(&headers(10)), 0, "nothing was added");
-}
-
-#[test]
-fn conditions_of_ip_and_of_ports_match_only_frames_that_have_them() {
-    let without_ip = Headers {
-        ip_version: IpVersion::None,
-        has_ports: false,
-        protocol: 17,
-        dscp: 46,
-        destination_port: 80,
-        ..headers(10)
-    };
-    let udp = Headers {
-        ip_version: IpVersion::V4,
-        has_ports: true,
-        ..without_ip
-    };
-    let other = Headers {
-        protocol: 6,
-        dscp: 0,
-        destination_port: 81,
-        ..udp
-    };
-    for condition in [
-        Condition::Protocol(17),
-        Condition::Dscp(1 << 46),
-        Condition::DestinationPort(80..=80),
-    ] {
-        let spec = policy(vec![class("one", MatchMode::Any, vec![condition.clone()])]);
-        let classes = [udp, other, without_ip].map(|h| classifier(&spec).classify(&h));
-        assert_eq!(classes, [0, 1, 1], "{condition:?}");
-    }
 }
 
 /// Like `Classifier`, but class map by class map: the classes of `policy` in order, then those of the class found.

@@ -6,7 +6,6 @@ use slicewise_dataplane::{DropReason, Verdict};
 use slicewise_model::{
     Action, BurstSpec, ClassMap, ClassSpec, Colour, Condition, Discipline, FlowQueueSpec,
     MatchMode, NamedQueueSpec, PolicerSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec,
-    RedCurve, WredKey, WredSpec,
 };
 use slicewise_units::ByteCount;
 
@@ -309,43 +308,6 @@ fn a_change_of_a_meters_rates_leaves_frames_where_they_wait() {
     assert_eq!(
         order(&port),
         [(2, 0), (1, 2), (1, 5), (2, 1), (1, 3), (2, 4)]
-    );
-}
-
-#[test]
-fn a_queue_keeps_its_early_detection_over_a_change_of_a_meter() {
-    let red = |cir: &str| {
-        let low = NamedQueueSpec {
-            queue: WredSpec {
-                key: WredKey::Dscp,
-                curves: vec![(
-                    0,
-                    RedCurve {
-                        min_packets: 1,
-                        max_packets: 2,
-                        mark_denominator: 1,
-                    }
-                    .into(),
-                )],
-                exponential_weight: Some(1),
-                ecn: false,
-            }
-            .into(),
-            ..queue("low")
-        };
-        let gold = metered(1, "high", "low", meter(cir, "1 Gbit/s", 1_600));
-        with_queues(vec![high(), low], vec![gold, class_in(2, "low")])
-    };
-    let mut port = Port::new(&red("8 bit/s"), Some(rate("1 Mbit/s")));
-    let mut verdict = Verdict::Queued;
-    for _ in 0..20 {
-        verdict = offer(&mut port, 2, 1000);
-    }
-    assert_eq!(verdict, Verdict::Dropped(DropReason::RedForced));
-    port.apply(&red("16 bit/s"));
-    assert_eq!(
-        offer(&mut port, 2, 1000),
-        Verdict::Dropped(DropReason::RedForced)
     );
 }
 

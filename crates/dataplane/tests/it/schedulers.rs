@@ -275,35 +275,6 @@ fn a_limit_in_bytes_holds_however_many_frames_have_left() {
 }
 
 #[test]
-fn a_priority_class_is_policed_only_while_others_wait() {
-    let mut critical = vlan_class(1);
-    critical.priority = Some(PrioritySpec {
-        level: 1,
-        rate: Some(RateSpec::Absolute(rate("2 Mbit/s"))),
-        burst: Some(ByteCount::new(2_000)),
-        accounting: Accounting::L2,
-    });
-    let spec = policy(vec![critical]);
-    let flow = constant(1, 1000, rate("8 Mbit/s"), Duration::from_secs(1));
-    let mut alone = Port::new(&spec, Some(rate("10 Mbit/s")));
-    alone.offer_all(&flow);
-    assert_eq!(
-        alone.dropped, 0,
-        "four times its rate, but no other class wants the link"
-    );
-
-    let other = constant(9, 1000, rate("9 Mbit/s"), Duration::from_secs(1));
-    let mut crowded = Port::new(&spec, Some(rate("10 Mbit/s")));
-    crowded.offer_all(&merged(vec![flow, other]));
-    let sent = bytes_sent(&crowded.departures, 1, 0, 1_000_000_000);
-    assert!(
-        sent.abs_diff(250_000) < 60_000,
-        "policed to about 2 Mbit/s, sent {sent} B"
-    );
-    assert_conserved(&crowded);
-}
-
-#[test]
 fn priority_frames_borrow_from_a_port_shaper_and_others_pay() {
     let mut critical = vlan_class(1);
     critical.priority = Some(priority(1));

@@ -200,17 +200,6 @@ fn one_flow_s_standing_queue_delays_no_other() {
 }
 
 #[test]
-fn ecn_capable_frames_are_marked_instead_of_dropped() {
-    let (_, rig) = beside_a_flood(FlowQueueSpec::default(), Ecn::Ect0);
-    assert!(rig.dropped.is_empty());
-    let (_, unmarked) = beside_a_flood(FlowQueueSpec::default(), Ecn::NotEct);
-    assert!(unmarked.marked.is_empty());
-    // Not one mark for each drop: a drop makes the queue shorter.
-    assert!(rig.marked.len() >= unmarked.dropped.len() && !rig.marked.is_empty());
-    assert!(rig.marked.iter().all(|&flow| flow == 1));
-}
-
-#[test]
 fn a_full_queue_takes_from_the_flow_with_most_bytes_and_its_oldest() {
     let mut rig = Rig::new(FlowQueueSpec::default(), 100);
     let fat: Vec<u64> = (0..60).map(|_| rig.push(offer(1, 1514), 0)).collect();
@@ -284,15 +273,6 @@ fn a_frame_of_a_higher_level_takes_the_place_of_one_that_was_staged() {
     let high = rig.push(with(46), 1);
     let order: Vec<u64> = std::iter::from_fn(|| rig.handle(1)).collect();
     assert_eq!(order, [high, middle, low[0], low[1], low[2]]);
-}
-
-#[test]
-fn the_same_frames_get_the_same_treatment() {
-    let run = || {
-        let (longest, rig) = beside_a_flood(two_levels(), Ecn::NotEct);
-        (longest, rig.dropped)
-    };
-    assert_eq!(run(), run());
 }
 
 #[derive(Debug, Clone, Copy)]

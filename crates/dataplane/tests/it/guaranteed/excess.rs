@@ -88,25 +88,6 @@ proptest! {
         }
     }
 
-    /// What a guarantee sends of a slice's frames neither costs it turns nor gives it any.
-    #[test]
-    fn excess_is_shared_by_weight_whatever_guarantees_send(
-        rate in 10_000_000u64..400_000_000,
-        weights in prop::collection::vec(1u32..4, 2),
-        sizes in prop::collection::vec(60u64..=LARGEST_FRAME, 2..6),
-        stop in 1_000_000u64..8_000_000,
-    ) {
-        let objective = Duration::from_millis(5);
-        let guaranteed = guaranteed(rate, 2 * LARGEST_FRAME, objective);
-        let slices = [SliceParams { weight: weights[0], ..guaranteed }, best_effort(weights[1])];
-        let mut rig = Rig::new(&params(&[1]), &slices, LINK);
-        offer(&mut rig, &backlog(&slices, 20_000, &sizes));
-        rig.send_until(stop);
-        let bytes = sent_bytes(&rig, 2);
-        let turns = [0, 1].map(|slice| bytes[slice] / u64::from(weights[slice]));
-        prop_assert!(turns[0].abs_diff(turns[1]) <= 3 * LARGEST_FRAME, "{bytes:?}");
-    }
-
     /// The link is idle only while every slice with frames has had its maximum; and no slice has
     /// more than that beside its guarantee.
     #[test]

@@ -8,7 +8,6 @@ use slicewise_dataplane::DropReason;
 use slicewise_dataplane::guaranteed::{Selected, Selection, SliceId};
 use slicewise_model::{CoDelSpec, FlowQueueParams, FlowQueueSpec, FlowsSpec, SliceParams};
 use slicewise_units::{Duration, Instant};
-use std::collections::BTreeMap;
 
 const LINK: u64 = 1_000_000_000;
 const RATE: u64 = 100_000_000;
@@ -115,52 +114,6 @@ proptest! {
             );
         }
         prop_assert_eq!(left, own.iter().map(|arrival| arrival.bytes).sum::<u64>());
-    }
-
-    /// Whatever comes and whatever changes: every frame is sent, waits or was dropped once, and
-    /// those of one flow on one level leave in the order they came.
-    #[test]
-    fn loses_nothing_and_reorders_no_flow(
-        steps in prop::collection::vec((0u64..3_000_000, 0u8..12, 60u64..=LARGEST_FRAME), 1..400),
-    ) {
-        let (mut rig, id) = rig(&levels(Duration::from_millis(1)));
-        let slice = SliceId::new(id);
-        let limited = |packets| {
-            let mut limited = guaranteed(RATE / 100, BURST, OBJECTIVE);
-            limited.queue_limit.packets = packets;
-            limited
-        };
-        let (mut now, mut offered) = (0, 0u64);
-        let mut dropped = Vec::new();
-        for (gap, kind, bytes) in steps {
-            now += gap / 4;
-            rig.send_until(now);
-            let at = Instant::from_nanos(now);
-            match kind {
-                0 => rig.scheduler.change_slice(slice, &limited(30), &rig.pool, at).unwrap(),
-                1 => rig.scheduler.change_slice(slice, &limited(5), &rig.pool, at).unwrap(),
-                _ => {
-                    for _ in 0..kind {
-                        rig.arrive(arrival(now, id, bytes)).unwrap();
-                        offered += 1;
-                    }
-                }
-            }
-            collect(&mut rig, &mut dropped);
-            let waiting = u64::from(rig.scheduler.slice_backlog(slice));
-            prop_assert_eq!(offered, rig.sent.len() as u64 + waiting + dropped.len() as u64);
-            prop_assert_eq!(waiting, u64::from(rig.scheduler.backlog()));
-        }
-        let _ = rig.scheduler.remove_slice(slice, Instant::ZERO).unwrap();
-        rig.send_until(u64::MAX);
-        collect(&mut rig, &mut dropped);
-        prop_assert_eq!(rig.scheduler.slice_backlog(slice), 0);
-        prop_assert_eq!(offered, (rig.sent.len() + dropped.len()) as u64);
-        let mut last: BTreeMap<(usize, u16), u64> = BTreeMap::new();
-        for sent in &rig.sent {
-            let (dscp, flow) = tag(sent.handle);
-            prop_assert!(last.insert((level(dscp), flow), sent.handle) < Some(sent.handle));
-        }
     }
 }
 

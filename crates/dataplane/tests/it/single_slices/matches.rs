@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use slicewise_dataplane::Prepared;
 use slicewise_model::IpPrefix;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -248,7 +249,7 @@ struct Model {
     lost: u64,
     walked: u64,
     refused: [u64; 11],
-    prepared: Option<slicewise_dataplane::Prepared>,
+    prepared: Option<Prepared>,
     /// Class maps may overlap.
     overlaps: bool,
 }
@@ -258,6 +259,17 @@ struct Refused<'a>(&'a mut [u64; 11]);
 impl FrameOwner for Refused<'_> {
     fn on_dropped(&mut self, _: &Frame, reason: DropReason) {
         self.0[reason as usize] += 1;
+    }
+}
+
+fn by_flow_of(name: &str, by_flow: bool) -> SliceChange {
+    let flows = SliceFlows {
+        queue: by_flow.then_some(flows::PATIENT),
+        ..SliceFlows::default()
+    };
+    SliceChange::Flows {
+        name: name.to_owned(),
+        flows: Box::new(flows),
     }
 }
 
@@ -298,8 +310,7 @@ impl Model {
             Step::Offer(vlan, frames, gap) => {
                 self.port.run_until(self.port.now() + gap);
                 for _ in 0..frames {
-                    let at = self.port.now();
-                    let verdict = self.port.offer(arrival(at, vlan, 1_000));
+                    let verdict = self.port.offer(arrival(self.port.now(), vlan, 1_000));
                     if let Verdict::Dropped(reason) = verdict {
                         self.refused[reason as usize] += 1;
                     }
@@ -350,15 +361,7 @@ impl Model {
                 let _ = apply(&mut self.port, change);
             }
             Step::Flows(slice, by_flow) => {
-                let flows = SliceFlows {
-                    queue: by_flow.then_some(flows::PATIENT),
-                    ..SliceFlows::default()
-                };
-                let change = SliceChange::Flows {
-                    name: NAMES[slice].to_owned(),
-                    flows: Box::new(flows),
-                };
-                let _ = apply(&mut self.port, change);
+                let _ = apply(&mut self.port, by_flow_of(NAMES[slice], by_flow));
             }
             Step::Remove(slice) => {
                 let name = NAMES[slice].to_owned();
@@ -375,13 +378,7 @@ impl Model {
                 }
             }
             Step::Default(by_flow) => {
-                let flows = SliceFlows {
-                    queue: by_flow.then_some(flows::PATIENT),
-                    ..SliceFlows::default()
-                };
-                let name = CLASS_DEFAULT.to_owned();
-                let flows = Box::new(flows);
-                let _ = apply(&mut self.port, SliceChange::Flows { name, flows });
+                let _ = apply(&mut self.port, by_flow_of(CLASS_DEFAULT, by_flow));
             }
             Step::Burst(vlans) => {
                 let now = Instant::from_nanos(self.port.now());
@@ -420,24 +417,10 @@ impl Model {
                     self.port.dropped += 1;
                 }
             }
-            Step::Prepare => {
-                let now = Instant::from_nanos(self.port.now());
-                let prepared = self
-                    .port
-                    .pipeline
-                    .basis()
-                    .prepare(Change::PortShaper(None), now);
-                self.prepared = Some(prepared.unwrap());
-            }
+            Step::Prepare => self.prepared = Some(self.prepare(Change::PortShaper(None))),
             Step::Commit => {
-                let now = Instant::from_nanos(self.port.now());
-                if let Some(prepared) = self.prepared.take()
-                    && let Ok(replaced) = self.port.pipeline.commit(prepared, now)
-                {
-                    for class in replaced.removed() {
-                        self.removed += class.offered_frames;
-                        self.lost += lost(class);
-                    }
+                if let Some(prepared) = self.prepared.take() {
+                    let _ = self.commit(prepared);
                 }
             }
             Step::Policy(owners, kinds, written) => {
@@ -465,30 +448,30 @@ impl Model {
                 let Ok(policy) = spec.resolve(LINK) else {
                     return;
                 };
-                let now = Instant::from_nanos(self.port.now());
-                let prepared = self
-                    .port
-                    .pipeline
-                    .basis()
-                    .prepare(Change::Policy(policy), now);
-                let replaced = self.port.pipeline.commit(prepared.unwrap(), now).unwrap();
-                for class in replaced.removed() {
-                    self.removed += class.offered_frames;
-                    self.lost += lost(class);
-                }
+                let prepared = self.prepare(Change::Policy(policy));
+                self.commit(prepared).unwrap();
                 self.slices = slices;
             }
             Step::Whole => {
-                let now = Instant::from_nanos(self.port.now());
-                let pipeline = &mut self.port.pipeline;
-                let prepared = pipeline.basis().prepare(Change::PortShaper(None), now);
-                let replaced = pipeline.commit(prepared.unwrap(), now).unwrap();
-                for class in replaced.removed() {
-                    self.removed += class.offered_frames;
-                    self.lost += lost(class);
-                }
+                let prepared = self.prepare(Change::PortShaper(None));
+                self.commit(prepared).unwrap();
             }
         }
+    }
+
+    fn prepare(&self, change: Change) -> Prepared {
+        let now = Instant::from_nanos(self.port.now());
+        self.port.pipeline.basis().prepare(change, now).unwrap()
+    }
+
+    fn commit(&mut self, prepared: Prepared) -> Result<(), Stale> {
+        let now = Instant::from_nanos(self.port.now());
+        let replaced = self.port.pipeline.commit(prepared, now)?;
+        for class in replaced.removed() {
+            self.removed += class.offered_frames;
+            self.lost += lost(class);
+        }
+        Ok(())
     }
 
     /// Frames that wait, and those that were dropped from a queue: for their delay whenever it finds the next, or by a purge.

@@ -97,22 +97,6 @@ fn thresholds_1_1_1_allow_a_queue_of_one_packet_forever() {
 }
 
 #[test]
-fn admits_below_min_without_chance_and_drops_all_from_max_on() {
-    let mut below = settled(curve(10, 20, 10), 9);
-    let mut above = settled(curve(10, 20, 10), 20);
-    for _ in 0..1_000 {
-        assert_eq!(
-            below.on_arrival(9, 0, Instant::ZERO, &mut Fixed(None)),
-            Admit
-        );
-        assert_eq!(
-            above.on_arrival(20, 0, Instant::ZERO, &mut Fixed(None)),
-            DropForced
-        );
-    }
-}
-
-#[test]
 fn at_min_exactly_nothing_is_dropped() {
     let mut red = settled(curve(10, 20, 10), 10);
     for _ in 0..1_000 {
@@ -150,41 +134,6 @@ fn drops_are_spread_evenly() {
     );
 }
 
-#[test]
-fn the_first_gap_after_the_average_rises_goes_up_to_the_inverse_of_the_probability() {
-    let mut longest = 0;
-    for seed in 0..300 {
-        let mut red = settled(curve(10, 20, 5), 15);
-        let mut random = random(seed);
-        let mut gap = 1;
-        while red.on_arrival(15, 0, Instant::ZERO, &mut random) == Admit {
-            gap += 1;
-        }
-        longest = longest.max(gap);
-    }
-    assert_eq!(longest, 10, "the figure's count starts at 0 there");
-}
-
-#[test]
-fn early_drops_become_more_frequent_up_to_one_in_the_denominator() {
-    let dropped = |queue_packets| {
-        let mut red = settled(curve(10, 20, 10), queue_packets);
-        let mut random = random(2);
-        let arrivals =
-            (0..100_000).map(|_| red.on_arrival(queue_packets, 0, Instant::ZERO, &mut random));
-        arrivals.filter(|decision| *decision == DropEarly).count()
-    };
-    // Gaps are uniform from 1 to 1/p_b − 1: a share of 2·p_b is dropped.
-    for (queue_packets, share) in [(11, 0.02), (13, 0.06), (15, 0.1), (19, 0.18)] {
-        let expected = 100_000.0 * share;
-        let off = (f64::from(u32::try_from(dropped(queue_packets)).unwrap()) - expected).abs();
-        assert!(
-            off < 0.1 * expected,
-            "{queue_packets} packets: {off} off {expected}"
-        );
-    }
-}
-
 /// At 15 packets p_b is 1/10: the largest random number is still admitted up to a count of 8, and
 /// nothing is at 9.
 #[test]
@@ -205,61 +154,6 @@ fn the_count_continues_at_min_and_restarts_below_it() {
     };
     assert_eq!(after(10), DropEarly);
     assert_eq!(after(9), Admit);
-}
-
-#[test]
-fn each_code_point_has_its_own_curve_and_count() {
-    let mut params = params(curve(2, 4, 1), 1);
-    params.curves[46] = curve(100, 200, 10);
-    params.curves[10] = curve(50, 60, 10);
-    let mut red = RedState::new(&params);
-    for _ in 0..80 {
-        let _ = red.on_arrival(55, 46, Instant::ZERO, &mut Fixed(None));
-    }
-    assert_eq!(
-        red.on_arrival(55, 0, Instant::ZERO, &mut Fixed(None)),
-        DropForced
-    );
-    assert_eq!(
-        red.on_arrival(55, 46, Instant::ZERO, &mut Fixed(None)),
-        Admit
-    );
-    assert_eq!(
-        red.on_arrival(55, 10, Instant::ZERO, &mut Fixed(Some(0))),
-        DropEarly
-    );
-    assert_eq!(
-        red.curves.iter().filter(|curve| curve.count > 0).count(),
-        2,
-        "0 and 10"
-    );
-    assert_eq!(
-        red.on_arrival(55, 64, Instant::ZERO, &mut Fixed(None)),
-        Admit,
-        "no such curve"
-    );
-}
-
-#[test]
-fn while_idle_the_average_decays_as_if_empty_samples_came() {
-    let mut red = settled(curve(90, 100, 1), 80);
-    red.on_empty(at(1_000));
-    // 2 packets' time and a half: two samples of weight 1/2.
-    let now = at(1_000) + Duration::from_micros(250);
-    assert_eq!(red.on_arrival(0, 0, now, &mut Fixed(None)), Admit);
-    assert_eq!(red.average_packets_milli(), 20_000);
-    // The half is not lost: another half makes the third.
-    let now = at(1_000) + Duration::from_micros(300);
-    assert_eq!(red.on_arrival(0, 0, now, &mut Fixed(None)), Admit);
-    assert_eq!(red.average_packets_milli(), 10_000);
-}
-
-#[test]
-fn a_long_idle_time_forgets_everything() {
-    let mut red = settled(curve(1, 2, 1), u32::MAX);
-    red.on_empty(Instant::ZERO);
-    assert_eq!(red.on_arrival(0, 0, Instant::MAX, &mut Fixed(None)), Admit);
-    assert_eq!(red.average_packets_milli(), 0);
 }
 
 #[test]
@@ -288,34 +182,6 @@ fn extreme_parameters_neither_overflow_nor_divide_by_zero() {
             }
         }
     }
-}
-
-#[test]
-fn resumes_with_the_previous_average() {
-    let mut old = settled(curve(10, 20, 1), 40);
-    old.on_empty(at(0));
-    let mut new = RedState::new(&params(curve(30, 60, 1), 1));
-    new.resume_from(&old);
-    assert_eq!(new.average_packets_milli(), 40_000);
-    let _ = new.on_arrival(0, 0, Instant::ZERO + PACKET, &mut Fixed(None));
-    assert_eq!(
-        new.average_packets_milli(),
-        20_000,
-        "idle since the old one was"
-    );
-}
-
-#[test]
-fn the_same_seed_drops_the_same_packets() {
-    let decisions = |seed| {
-        let mut red = settled(curve(10, 20, 10), 15);
-        let mut random = random(seed);
-        (0..1_000)
-            .map(|_| red.on_arrival(15, 0, Instant::ZERO, &mut random))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(decisions(1), decisions(1));
-    assert_ne!(decisions(1), decisions(2));
 }
 
 /// Arrivals: ns since the last one, change of the queue, code point.
