@@ -208,9 +208,7 @@ impl Work<'_> {
 fn slices_of(record: &RunRecord) -> Vec<SliceDescription> {
     let slices = record.slices.iter().map(|slice| SliceDescription {
         name: slice.slice.clone(),
-        share_bits_per_second: 0,
-        guaranteed: false,
-        objective: None,
+        ..SliceDescription::default()
     });
     slices.collect()
 }

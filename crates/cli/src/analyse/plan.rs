@@ -284,30 +284,15 @@ fn unnamed() -> StudyDescription {
     StudyDescription {
         name: "captures".to_owned(),
         title: "Captures".to_owned(),
-        description: String::new(),
-        source: String::new(),
-        digest: String::new(),
-        file_name: String::new(),
-        seed: 0,
         program_version: VERSION.to_owned(),
         backend: CAPTURES.id.to_owned(),
-        text_digest: String::new(),
-        is_quick: false,
         dut: "not stated (measured from captures)".to_owned(),
-        assumptions: Vec::new(),
         repetitions: 1,
-        duration_ns: 0,
-        is_without_chance: false,
         capacity: Capacity {
             bits_per_second: 0,
             frame_overhead_bytes: 0,
         },
-        slices: Vec::new(),
-        policies: Vec::new(),
-        scenarios: Vec::new(),
-        phases: Vec::new(),
-        margins: Default::default(),
-        published: Vec::new(),
+        ..StudyDescription::default()
     }
 }
 
@@ -335,8 +320,7 @@ fn scenario(name: &str) -> ScenarioDescription {
     ScenarioDescription {
         name: name.to_owned(),
         title: name.to_owned(),
-        reference: false,
-        cycle_ns: 0,
+        ..ScenarioDescription::default()
     }
 }
 

@@ -18,7 +18,6 @@ fn source(name: &str, slice: &str, run: &RunRecord) -> ApplicationRecord {
     ApplicationRecord {
         source: name.to_owned(),
         slice: slice.to_owned(),
-        limit_bits_per_second: None,
         transport: TransportFigures {
             span_ns: run.duration_ns,
             connections: 10,
@@ -32,10 +31,6 @@ fn source(name: &str, slice: &str, run: &RunRecord) -> ApplicationRecord {
             fairness: Some(0.98),
             ..TransportFigures::default()
         },
-        requests: None,
-        flows: None,
-        video: None,
-        failures: Vec::new(),
         series: ApplicationSeries {
             goodput_bytes: vec![62_500; bins],
             retransmitted_segments: vec![1; bins],
@@ -47,6 +42,7 @@ fn source(name: &str, slice: &str, run: &RunRecord) -> ApplicationRecord {
                 .map(|bin| (bin % 7 > 0).then_some(11_000_000))
                 .collect(),
         },
+        ..ApplicationRecord::default()
     }
 }
 

@@ -6,7 +6,7 @@ use slicewise_report::terminal::flow_table_text;
 use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::flow::{
     CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, IncompleteFile, PointRecord,
-    ReorderingFigures, RoundTripFigures, Span, TcpFigures,
+    RoundTripFigures, Span, TcpFigures,
 };
 use slicewise_stats::record::{DelayFigures, RunRecord};
 use std::fs;
@@ -49,9 +49,6 @@ fn flow(number: u16) -> FlowRecord {
         received_frames: frames - 500,
         received_bytes: (frames - 500) * 1000,
         lost_frames: 500,
-        duplicate_frames: 0,
-        ambiguous_frames: 0,
-        reordering: ReorderingFigures::default(),
         delay: if number == 2 {
             DelayFigures::default()
         } else {
@@ -66,6 +63,7 @@ fn flow(number: u16) -> FlowRecord {
             retransmitted_bytes: 6_000_000,
             round_trip: RoundTripFigures::from(DELAY),
         }),
+        ..FlowRecord::default()
     }
 }
 

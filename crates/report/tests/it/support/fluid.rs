@@ -69,7 +69,6 @@ pub fn record(
         .map(|(slice, series)| slice_record(&slice.name, series, transient_bins, &mut noise))
         .collect();
     RunRecord {
-        applications: Vec::new(),
         schema_version: SCHEMA_VERSION,
         study: study.name.clone(),
         study_digest: study.digest.clone(),
@@ -89,15 +88,7 @@ pub fn record(
             reason: "queue_full".to_owned(),
             frames: dropped,
         }],
-        link_losses: Vec::new(),
-        queues: Vec::new(),
-        elephants: Vec::new(),
-        phases: Vec::new(),
-        populations: Vec::new(),
-        capture: None,
-        flows: Vec::new(),
-        hops: Vec::new(),
-        testbed: None,
+        ..RunRecord::default()
     }
 }
 
@@ -177,12 +168,7 @@ fn slice_record(
         slice: name.to_owned(),
         whole: figures(&series, 0..bins),
         steady: figures(&series, transient_bins..bins),
-        delay_of_sent: None,
         delay_cdf,
-        delay_from: Vec::new(),
-        marked_frames: 0,
-        withheld_frames: 0,
-        scheduler: None,
         iat_sent: IatFigures {
             samples: 54_384,
             mean_ns: noise.about(735_500.0, 0.001),
@@ -196,6 +182,7 @@ fn slice_record(
             ],
         },
         series,
+        ..SliceRecord::default()
     }
 }
 

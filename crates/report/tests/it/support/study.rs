@@ -140,8 +140,7 @@ pub fn study(size: Size) -> StudyDescription {
             SliceDescription {
                 name: "best effort".to_owned(),
                 share_bits_per_second: 17_500_000,
-                guaranteed: false,
-                objective: None,
+                ..SliceDescription::default()
             },
         ],
         policies: policies.collect(),
