@@ -1,6 +1,16 @@
 //! Integration tests of estimators and verdicts.
 #![allow(clippy::unwrap_used)]
 
+/// Objectives of a slice, of which only these are stated.
+macro_rules! objective {
+    ($($field:ident: $value:expr),* $(,)?) => {
+        slicewise_stats::objective::Objective {
+            $($field: $value,)*
+            ..slicewise_stats::objective::Objective::default()
+        }
+    };
+}
+
 mod applications;
 mod bounds;
 mod comparison;

@@ -17,17 +17,11 @@ pub(crate) fn of_delay(limit_ns: u64) -> Option<DelayLimit> {
 }
 
 pub(crate) fn delay_of_5_ms() -> Objective {
-    Objective {
-        delay: of_delay(5_000_000),
-        ..Objective::default()
-    }
+    objective!(delay: of_delay(5_000_000))
 }
 
 pub(crate) fn throughput_of_5_mbit() -> Objective {
-    Objective {
-        throughput_bits_per_second: Some(5_000_000),
-        ..Objective::default()
-    }
+    objective!(throughput_bits_per_second: Some(5_000_000))
 }
 
 /// A reference and one more scenario; the critical slice has this objective.
@@ -113,14 +107,8 @@ fn a_delay_objective_is_missed_where_packets_are_lost_however_prompt_the_others_
 #[test]
 fn a_run_that_received_nothing_counts_against_delay_and_its_variation() {
     for objective in [
-        Objective {
-            delay: of_delay(5_000_000),
-            ..Objective::default()
-        },
-        Objective {
-            delay_variation: of_delay(5_000_000),
-            ..Objective::default()
-        },
+        objective!(delay: of_delay(5_000_000)),
+        objective!(delay_variation: of_delay(5_000_000)),
     ] {
         let judged = |lossy: u32| {
             let mut runs = runs(40, 3.2 * MBIT);
@@ -222,10 +210,7 @@ fn what_cannot_be_judged_leaves_isolation_inconclusive_and_influence_beside_it()
 
 #[test]
 fn a_scenario_in_which_a_slice_sends_nothing_says_nothing_of_it() {
-    let objective = Objective {
-        loss_ratio: Some(0.001),
-        ..Objective::default()
-    };
+    let objective = objective!(loss_ratio: Some(0.001));
     let mut runs = runs(34, 3.2 * MBIT);
     disturbed(
         &mut runs,
@@ -279,10 +264,7 @@ fn a_slice_that_exceeds_its_share_by_more_than_the_margin_is_not_judged() {
 
 #[test]
 fn a_delay_varies_from_the_smallest_of_the_run() {
-    let objective = Objective {
-        delay_variation: of_delay(10_000_000),
-        ..Objective::default()
-    };
+    let objective = objective!(delay_variation: of_delay(10_000_000));
     let mut runs = runs(34, 3.2 * MBIT);
     disturbed(
         &mut runs,
@@ -301,14 +283,12 @@ fn a_delay_varies_from_the_smallest_of_the_run() {
 
 #[test]
 fn an_objective_of_everything_that_is_met_has_no_room_and_not_less() {
-    let objective = Objective {
-        loss_ratio: Some(0.0),
-        availability: Some(ConformingIntervals {
-            share: 1.0,
-            length_ns: ConformingIntervals::LENGTH_NS,
-        }),
-        ..Objective::default()
+    let length_ns = ConformingIntervals::LENGTH_NS;
+    let always = ConformingIntervals {
+        share: 1.0,
+        length_ns,
     };
+    let objective = objective!(loss_ratio: Some(0.0), availability: Some(always));
     let mut runs = runs(34, 3.2 * MBIT);
     for slice in runs.iter_mut().map(|run| &mut run.slices[CRITICAL]) {
         slice.series.sent_frames.fill(10);
@@ -351,10 +331,7 @@ fn runs_that_are_copies_count_as_one_and_decide_as_far_as_its_packets_go() {
         runs
     };
     let judged = |limit: f64, lost: u64| {
-        let objective = Objective {
-            loss_ratio: Some(limit),
-            ..Objective::default()
-        };
+        let objective = objective!(loss_ratio: Some(limit));
         let mut study = with(objective);
         study.is_without_chance = true;
         judge(&study, &copies(lost)).objectives.unwrap()
@@ -414,10 +391,7 @@ fn runs_without_a_steady_state_do_not_show_that_a_limit_is_kept() {
 
 #[test]
 fn an_objective_of_everything_that_is_missed_has_less_than_no_room() {
-    let objective = Objective {
-        loss_ratio: Some(0.0),
-        ..Objective::default()
-    };
+    let objective = objective!(loss_ratio: Some(0.0));
     let mut runs = runs(34, 3.2 * MBIT);
     disturbed(&mut runs, |_| true, |slice| slice.steady.loss_ratio = 1e-6);
     let isolation = judge(&with(objective), &runs);
@@ -432,10 +406,7 @@ fn an_objective_of_everything_that_is_missed_has_less_than_no_room() {
 
 #[test]
 fn a_run_without_a_packet_in_its_steady_state_says_nothing_of_delay_variation() {
-    let objective = Objective {
-        delay_variation: of_delay(5_000_000),
-        ..Objective::default()
-    };
+    let objective = objective!(delay_variation: of_delay(5_000_000));
     let mut runs = runs(40, 3.2 * MBIT);
     disturbed(
         &mut runs,

@@ -12,11 +12,8 @@ use slicewise_stats::verdict::{self, IsolationVerdict, Outcome};
 #[test]
 fn an_objective_of_throughput_is_asked_of_what_wants_all_whatever_it_sends() {
     let mut study = study(&[("p", None)], 2);
-    study.slices[CRITICAL].objective = Some(Objective {
-        throughput_bits_per_second: Some(15_000_000),
-        delay: None,
-        ..Objective::default()
-    });
+    study.slices[CRITICAL].objective =
+        Some(objective!(throughput_bits_per_second: Some(15_000_000), delay: None));
     let judged = |served: f64, application: ApplicationRecord| {
         let mut builder = SummaryBuilder::new(&study);
         for scenario in ["s0", "s1"] {
@@ -72,14 +69,8 @@ fn with_objective_by_run(objective: Objective, got: impl Fn(u32) -> Got) -> Isol
 #[test]
 fn rates_of_transfers_without_an_end_that_vary_about_their_objective_are_not_decided() {
     let objectives = [
-        Objective {
-            goodput_bits_per_second: Some(9_000_000),
-            ..Objective::default()
-        },
-        Objective {
-            throughput_bits_per_second: Some(9_000_000),
-            ..Objective::default()
-        },
+        objective!(goodput_bits_per_second: Some(9_000_000)),
+        objective!(throughput_bits_per_second: Some(9_000_000)),
     ];
     for objective in objectives {
         let verdict = with_objective_by_run(objective, |repetition| {
@@ -93,10 +84,7 @@ fn rates_of_transfers_without_an_end_that_vary_about_their_objective_are_not_dec
 #[test]
 fn an_objective_of_goodput_is_that_of_all_applications_and_judged_beyond_the_share_too() {
     let of = |goodput: f64, served: f64| {
-        let objective = Objective {
-            goodput_bits_per_second: Some(9_000_000),
-            ..Objective::default()
-        };
+        let objective = objective!(goodput_bits_per_second: Some(9_000_000));
         with_objective(objective, (served, bulk("files", "critical", goodput)))
     };
     let met = of(9.5e6, 10e6);
@@ -113,10 +101,7 @@ fn requests_are_asked_for_no_more_goodput_than_they_ask_for() {
     let of = |limit: u64, achieved: f64| {
         let mut application = requests(9e6 * achieved / 100.0, 1.0);
         application.requests.as_mut().unwrap().achieved_per_second = achieved;
-        let objective = Objective {
-            goodput_bits_per_second: Some(limit),
-            ..Objective::default()
-        };
+        let objective = objective!(goodput_bits_per_second: Some(limit));
         with_objective(objective, (10e6, application))
     };
     // All of 100 a second are answered, which is 9 Mbit/s.
@@ -155,14 +140,8 @@ fn objectives_of_completion_time_and_request_latency_are_of_what_began_or_was_du
             at: Percentile::P99,
         })
     };
-    let of_flows = |millis| Objective {
-        completion_time: limit(millis),
-        ..Objective::default()
-    };
-    let of_requests = |millis| Objective {
-        request_latency: limit(millis),
-        ..Objective::default()
-    };
+    let of_flows = |millis| objective!(completion_time: limit(millis));
+    let of_requests = |millis| objective!(request_latency: limit(millis));
     // The 99th percentile is twice the mean.
     let met = with_objective(of_flows(21), (10e6, flows(9e6, 10.0)));
     assert_eq!(met.outcome, Outcome::Holds);
@@ -201,10 +180,7 @@ fn objectives_of_completion_time_and_request_latency_are_of_what_began_or_was_du
 
 #[test]
 fn too_little_goodput_is_missed_only_where_more_is_known_to_be_asked_for() {
-    let objective = Objective {
-        goodput_bits_per_second: Some(9_000_000),
-        ..Objective::default()
-    };
+    let objective = objective!(goodput_bits_per_second: Some(9_000_000));
     let of = |application: ApplicationRecord| with_objective(objective, (10e6, application));
     let limited = |megabits: u64, goodput: f64| ApplicationRecord {
         limit_bits_per_second: Some(megabits * 1_000_000),
@@ -220,10 +196,7 @@ fn too_little_goodput_is_missed_only_where_more_is_known_to_be_asked_for() {
     assert_eq!(of(limited(8, 7.99e6)).outcome, Outcome::Inconclusive);
     assert_eq!(of(limited(8, 3e6)).outcome, Outcome::Broken);
     // Nor is throughput lowered to what a transfer sends that gets too little.
-    let throughput = Objective {
-        throughput_bits_per_second: Some(15_000_000),
-        ..Objective::default()
-    };
+    let throughput = objective!(throughput_bits_per_second: Some(15_000_000));
     let starved = with_objective(throughput, (10e6, limited(20, 10e6)));
     assert_eq!(starved.outcome, Outcome::Broken);
 }
@@ -233,14 +206,12 @@ fn transfers_that_are_complete_before_the_transient_ends_are_judged() {
     let judged = |completion_ms: f64, loss_ratio: Option<f64>| {
         let mut study = study(&[("p", None)], 2);
         study.margins.rare_runs = 0.42;
-        study.slices[CRITICAL].objective = Some(Objective {
-            completion_time: Some(DelayLimit {
-                at: Percentile::P99,
-                limit_ns: 30_000_000,
-            }),
-            loss_ratio,
-            ..Objective::default()
+        let completion_time = Some(DelayLimit {
+            at: Percentile::P99,
+            limit_ns: 30_000_000,
         });
+        study.slices[CRITICAL].objective =
+            Some(objective!(completion_time: completion_time, loss_ratio: loss_ratio));
         let mut builder = SummaryBuilder::new(&study);
         for scenario in ["s0", "s1"] {
             for repetition in 0..6 {

@@ -13,10 +13,7 @@ use slicewise_stats::verdict::{IsolationVerdict, Outcome};
 /// Thirty-four runs of a hundred packets cannot show that one in ten thousand is lost at most, and of two thousand they can.
 #[test]
 fn a_share_that_is_finer_than_the_packets_is_not_shown_to_be_kept() {
-    let objective = Objective {
-        loss_ratio: Some(1e-4),
-        ..Objective::default()
-    };
+    let objective = objective!(loss_ratio: Some(1e-4));
     let with_packets = |packets, lost: fn(u32) -> u64| {
         let mut runs = runs(34, 3.2 * MBIT);
         for run in &mut runs {
@@ -54,10 +51,7 @@ fn a_delay_that_still_grows_is_not_shown_to_stay_within_its_limit() {
     let grows_by = |ms| grows_by_in(delay_of_5_ms(), ms);
     assert_eq!(grows_by(0).outcome, Outcome::Holds);
     // What else follows from a queue that grows does not hold either.
-    let of_loss = Objective {
-        loss_ratio: Some(0.001),
-        ..Objective::default()
-    };
+    let of_loss = objective!(loss_ratio: Some(0.001));
     assert_eq!(grows_by_in(of_loss, 0).outcome, Outcome::Holds);
     assert_eq!(grows_by_in(of_loss, 2).outcome, Outcome::Inconclusive);
     let growing = grows_by(1);
@@ -130,10 +124,7 @@ fn a_percentile_of_few_values_is_not_shown_to_be_kept() {
         for run in &mut runs {
             run.slices[CRITICAL].steady.delay.samples = samples;
         }
-        let objective = Objective {
-            delay_variation: of_delay(5_000_000),
-            ..Objective::default()
-        };
+        let objective = objective!(delay_variation: of_delay(5_000_000));
         judge(&with(objective), &runs).objectives.unwrap()
     };
     let few = judged(10);
@@ -153,10 +144,7 @@ fn runs_that_are_too_short_for_what_is_allowed_do_not_show_that_it_is_exceeded()
             slice.lost_frames = u64::from(run.key.repetition % 4 < lossy);
             slice.loss_ratio = slice.lost_frames as f64 / 100.0;
         }
-        let objective = Objective {
-            loss_ratio: Some(0.006),
-            ..Objective::default()
-        };
+        let objective = objective!(loss_ratio: Some(0.006));
         judge(&with(objective), &runs).objectives.unwrap()
     };
     let half = judged(2);

@@ -4,7 +4,6 @@ use crate::synthetic::{CRITICAL, Service, run, study};
 use slicewise_stats::description::{
     Basis, Cell, DelayBound, Expected, PublishedFigure, SliceDescription, StudyDescription,
 };
-use slicewise_stats::objective::Objective;
 use slicewise_stats::phase::{PhaseDescription, PhasePolicy, PhaseRecord, PhaseSliceRecord};
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::record::RunRecord;
@@ -23,10 +22,8 @@ fn phased() -> StudyDescription {
     let slices = |share: u64, throughput: Option<u64>| -> Vec<SliceDescription> {
         let mut slices = study.slices.clone();
         slices[CRITICAL].share_bits_per_second = share;
-        slices[CRITICAL].objective = throughput.map(|rate| Objective {
-            throughput_bits_per_second: Some(rate),
-            ..Objective::default()
-        });
+        slices[CRITICAL].objective =
+            throughput.map(|rate| objective!(throughput_bits_per_second: Some(rate)));
         slices
     };
     let phase = |name: &str, half: u64, slices, proved: PhasePolicy| PhaseDescription {
