@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use slicewise_dataplane::{Change, DropReason, Stale, Verdict};
 use slicewise_model::{
     BurstSpec, ClassSpec, Condition, Discipline, FlowQueueSpec, GuaranteeSpec, ManagerSpec,
-    MaximumSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec, RedCurve, WredKey, WredSpec,
+    MaximumSpec, PolicySpec, QueueLimitSpec, QueueSpec, RateSpec,
 };
 use slicewise_units::{ByteCount, Duration, Instant};
 use std::ops::RangeInclusive;
@@ -432,26 +432,13 @@ fn after_a_change_the_buffer_also_holds_what_was_waiting() {
 
 #[test]
 fn early_detection_goes_on_with_its_average_after_a_change() {
-    let red = |limit| {
+    let limited = |limit| {
         let mut class = vlan_class(1);
-        class.queue.manager = ManagerSpec::Red(WredSpec {
-            key: WredKey::Dscp,
-            curves: vec![(
-                0,
-                RedCurve {
-                    min_packets: 1,
-                    max_packets: 2,
-                    mark_denominator: 1,
-                }
-                .into(),
-            )],
-            exponential_weight: Some(1),
-            ecn: false,
-        });
+        class.queue.manager = ManagerSpec::Red(red(1, 2, 1));
         class.queue.limit = Some(QueueLimitSpec::Packets(limit));
         policy(vec![class])
     };
-    let mut port = Port::new(&red(50), Some(rate("1 Mbit/s")));
+    let mut port = Port::new(&limited(50), Some(rate("1 Mbit/s")));
     let offer = |port: &mut Port| {
         let at = port.now();
         port.offer(arrival(at, 1, 1000))
@@ -461,6 +448,6 @@ fn early_detection_goes_on_with_its_average_after_a_change() {
         verdict = offer(&mut port);
     }
     assert_eq!(verdict, Verdict::Dropped(DropReason::RedForced));
-    port.apply(&red(60));
+    port.apply(&limited(60));
     assert_eq!(offer(&mut port), Verdict::Dropped(DropReason::RedForced));
 }

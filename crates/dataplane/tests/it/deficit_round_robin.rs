@@ -127,11 +127,7 @@ fn a_kept_turn_is_used_ahead_of_others_and_no_quantum_is_added_meanwhile() {
         ..policy(vec![shaped(1, "1 Mbit/s", 1522 * 8), second])
     };
     let mut port = Port::new(&spec, Some(rate("8 Mbit/s")));
-    for _ in 0..30 {
-        for vlan in [1, 2] {
-            let _ = port.offer(arrival(0, vlan, 1000));
-        }
-    }
+    port.offer_all(&[1, 2].map(|vlan| arrival(0, vlan, 1000)).repeat(30));
     let millisecond = 1_000_000;
     port.run_until(22 * millisecond);
     let order: Vec<(u64, u16)> = port.departures.iter().map(|d| (d.at, d.vlan)).collect();

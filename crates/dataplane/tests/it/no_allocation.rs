@@ -12,7 +12,7 @@ use slicewise_model::hqos::HqosRedCurve;
 use slicewise_model::{
     Action, CoDelSpec, Detector, Discipline, ElephantsSpec, FlowQueueSpec, ManagerSpec,
     MaximumSpec, NamedQueueSpec, PolicerSpec, PolicySpec, PrioritySpec, QueueLimitSpec, QueueSpec,
-    RateSpec, RedCurve, WredKey, WredSpec,
+    RateSpec, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, Duration, Instant};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -55,18 +55,9 @@ fn the_packet_path_allocates_nothing() {
     let mut red = vlan_class(3);
     red.minimum = Some(RateSpec::Absolute(rate("50 Mbit/s")));
     red.queue.manager = ManagerSpec::Red(WredSpec {
-        key: WredKey::Dscp,
-        curves: vec![(
-            0,
-            RedCurve {
-                min_packets: 5,
-                max_packets: 30,
-                mark_denominator: 10,
-            }
-            .into(),
-        )],
         exponential_weight: Some(4),
         ecn: true,
+        ..support::red(5, 30, 10)
     });
     assert_allocates_nothing(&policy(vec![priority, shaped, red]));
 }

@@ -3,9 +3,7 @@
 
 use crate::support::*;
 use slicewise_dataplane::{DropReason, Pipeline, PipelineParams, Verdict};
-use slicewise_model::{
-    Action, ClassSpec, PolicerSpec, PrioritySpec, RateSpec, RedCurve, WredKey, WredSpec,
-};
+use slicewise_model::{Action, ClassSpec, PolicerSpec, PrioritySpec, RateSpec, WredSpec};
 use slicewise_units::{Accounting, ByteCount, Duration, Instant};
 
 fn police(text: &str) -> PolicerSpec {
@@ -79,17 +77,11 @@ fn exceeding_frames_leave_with_the_remarked_code_point() {
 /// drops are forced, long before the queue of 72 is full.
 #[test]
 fn wred_1_1_1_keeps_the_queue_of_a_shaped_class_short() {
-    let curve = RedCurve {
-        min_packets: 1,
-        max_packets: 1,
-        mark_denominator: 1,
-    };
     let class = ClassSpec {
         shape: Some(RateSpec::Absolute(rate("17.5 Mbit/s")).into()),
         queue: WredSpec {
-            key: WredKey::Dscp,
-            curves: vec![(0, curve.into())],
-            ..WredSpec::default()
+            exponential_weight: None,
+            ..red(1, 1, 1)
         }
         .into(),
         ..vlan_class(1)

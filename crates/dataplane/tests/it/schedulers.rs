@@ -201,14 +201,9 @@ proptest! {
         });
         let mut limited = shaped(2, "2 Mbit/s", 16_000);
         limited.queue.limit = Some(QueueLimitSpec::Bytes(ByteCount::new(5_000)));
-        let mut red = vlan_class(3);
-        red.queue.manager = ManagerSpec::Red(slicewise_model::WredSpec {
-            key: slicewise_model::WredKey::Dscp,
-            curves: vec![(0, slicewise_model::RedCurve { min_packets: 1, max_packets: 4, mark_denominator: 2 }.into())],
-            exponential_weight: Some(1),
-            ecn: false,
-        });
-        let mut port = Port::new(&policy(vec![police, priority, limited, red]), Some(rate("10 Mbit/s")));
+        let mut early = vlan_class(3);
+        early.queue.manager = ManagerSpec::Red(red(1, 4, 2));
+        let mut port = Port::new(&policy(vec![police, priority, limited, early]), Some(rate("10 Mbit/s")));
         port.offer_all(&traffic);
         port.run_until(stop);
         assert_conserved(&port);
@@ -230,11 +225,7 @@ fn excess_is_shared_by_weight_and_does_not_consume_the_minimum() {
         class.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     }
     let mut port = Port::new(&policy(vec![a, b]), Some(rate("10 Mbit/s")));
-    for _ in 0..2_000 {
-        for vlan in [1, 2] {
-            let _ = port.offer(arrival(0, vlan, 1000));
-        }
-    }
+    port.offer_all(&[1, 2].map(|vlan| arrival(0, vlan, 1000)).repeat(2_000));
     let second = 1_000_000_000;
     port.run_until(second);
     // 2 Mbit/s + a quarter of the other 8 for one, three quarters for the other.
@@ -396,11 +387,7 @@ fn a_nested_policy_shares_what_its_parent_got() {
     let mut rest = slicewise_model::ClassSpec::class_default();
     rest.queue.limit = Some(QueueLimitSpec::Packets(1_000_000));
     let mut port = Port::new(&policy(vec![tenant, rest]), Some(rate("10 Mbit/s")));
-    for _ in 0..2_000 {
-        for vlan in [1, 2, 3] {
-            let _ = port.offer(arrival(0, vlan, 1000));
-        }
-    }
+    port.offer_all(&[1, 2, 3].map(|vlan| arrival(0, vlan, 1000)).repeat(2_000));
     port.run_until(1_000_000_000);
     let sent = |vlan| bytes_sent(&port.departures, vlan, 0, 1_000_000_000);
     assert!(

@@ -8,7 +8,7 @@
 use slicewise_dataplane::{Change, Frame, LinkClock, Pipeline, PipelineParams, Verdict};
 use slicewise_model::{
     ClassMap, ClassSpec, Colour, Condition, Discipline, MatchMode, PolicySpec, PrioritySpec,
-    QueueLimitSpec, RateSpec, ShaperParams, ShaperSpec,
+    QueueLimitSpec, RateSpec, RedCurve, ShaperParams, ShaperSpec, WredKey, WredSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Instant};
 use slicewise_wire::{Ecn, Headers, IpVersion, TrafficClass};
@@ -84,6 +84,21 @@ pub const fn priority(level: u8) -> PrioritySpec {
         rate: None,
         burst: None,
         accounting: Accounting::L2,
+    }
+}
+
+/// RED of DSCP 0 with these thresholds, whose average is mostly the newest sample.
+pub fn red(min_packets: u32, max_packets: u32, mark_denominator: u32) -> WredSpec {
+    let curve = RedCurve {
+        min_packets,
+        max_packets,
+        mark_denominator,
+    };
+    WredSpec {
+        key: WredKey::Dscp,
+        curves: vec![(0, curve.into())],
+        exponential_weight: Some(1),
+        ecn: false,
     }
 }
 
