@@ -124,6 +124,4 @@ fn last_multiple(interval: Duration, now: Instant) -> Instant {
 }
 
 #[cfg(test)]
-mod reference;
-#[cfg(test)]
 mod tests;

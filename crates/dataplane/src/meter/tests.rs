@@ -1,6 +1,8 @@
+mod reference;
+
 use super::MeterState;
-use super::reference::Reference;
 use proptest::prelude::*;
+use reference::Reference;
 use slicewise_model::{Colour, ColourMode, MeterAlgorithm, Rate};
 use slicewise_units::{Accounting, BitRate, ByteCount, Credit, Duration, FrameLengths, Instant};
 

@@ -5,8 +5,6 @@
 
 mod bound;
 pub mod comparison;
-#[cfg(test)]
-mod coverage;
 mod indicator;
 mod influence;
 mod isolation;
@@ -18,6 +16,8 @@ mod reason;
 mod runs;
 mod scalability;
 mod shown;
+#[cfg(test)]
+mod tests;
 
 pub use bound::BoundCheck;
 pub use influence::{InfluenceTest, InfluenceVerdict};

@@ -166,10 +166,4 @@ impl CoDel {
     clippy::cast_possible_truncation,
     reason = "numbers of tests are small"
 )]
-mod reference;
-#[cfg(test)]
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "numbers of tests are small"
-)]
 mod tests;

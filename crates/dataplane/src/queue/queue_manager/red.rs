@@ -247,6 +247,4 @@ fn times_fraction(value: u64, fraction: u64) -> u64 {
 const FRACTION_BITS: u32 = 32;
 
 #[cfg(test)]
-mod reference;
-#[cfg(test)]
 mod tests;

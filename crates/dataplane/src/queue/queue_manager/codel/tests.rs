@@ -1,6 +1,8 @@
-use super::reference::Reference;
+mod reference;
+
 use super::{Candidate, CoDel, CoDelState, Decision, MAX_PACKET};
 use proptest::prelude::*;
+use reference::Reference;
 use slicewise_model::CoDelParams;
 use slicewise_units::{Duration, Instant};
 use std::collections::VecDeque;

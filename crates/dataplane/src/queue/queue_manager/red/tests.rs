@@ -1,8 +1,10 @@
-use super::reference::ReferenceRed;
+mod reference;
+
 use super::{RedDecision, RedState};
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use reference::ReferenceRed;
 use slicewise_model::{RedCurve, WredParams};
 use slicewise_units::{Duration, Instant};
 
