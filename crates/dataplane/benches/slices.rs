@@ -1,17 +1,14 @@
 //! ns/packet, the longest call and the state of a slice: our scheduler compared with `librte_sched`.
 //!
-//! `cargo bench -p slicewise-dataplane --bench slices [-- --quick | --instructions]`
+//! `cargo bench -p slicewise-dataplane --bench slices [-- --quick]`
 //!
 //! Both sides run in turn, each run in a process of its own; the table gives medians. Without DPDK,
 //! a C compiler or pkg-config only our own numbers are printed. `--quick` takes one size and one
-//! run; `--instructions` counts ours under `perf`, or under callgrind where the machine has no
-//! counters. What is measured, and what is not: `docs/benchmarks/slices.md`.
+//! run. What is measured, and what is not: `docs/benchmarks/slices.md`.
 #![allow(missing_docs, clippy::expect_used, clippy::print_stdout)]
 
 #[path = "slices/contender.rs"]
 mod contender;
-#[path = "slices/instructions.rs"]
-mod instructions;
 #[path = "peers/librte_sched.rs"]
 mod librte_sched;
 #[path = "slices/workload.rs"]
@@ -41,13 +38,6 @@ fn main() {
         [_, "--run", scenario, slices, packets] => {
             let (mut workload, packets) = workload_of(scenario, slices, packets);
             println!("{}", workload.measure(packets).to_json());
-        }
-        [_, "--count", scenario, slices, packets] => {
-            let (mut workload, packets) = workload_of(scenario, slices, packets);
-            workload.run(packets);
-        }
-        _ if words.contains(&"--instructions") => {
-            instructions::report(<Ours as contender::Contender>::NAME)
         }
         _ if words.contains(&"--quick") => report(&[REFERENCE_SIZE], &[], 1),
         _ => report(&SIZES_OF_BOTH, &SIZES_OF_OURS, REPEATS),
