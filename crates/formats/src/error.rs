@@ -1,5 +1,6 @@
 //! Mistakes in a text, and their places.
 
+use slicewise_model::PolicySpec;
 use std::fmt;
 
 /// Most errors reported for one text: later ones are rarely news.
@@ -127,6 +128,28 @@ pub struct TextNote {
     pub span: Span,
     /// Text of the note.
     pub message: String,
+}
+
+/// Policy that was read from a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadPolicy {
+    /// The policy, under a name of its language.
+    pub spec: PolicySpec,
+    /// Notes on the policy, in the order of the text.
+    pub notes: Vec<TextNote>,
+    /// Places of settings of classes and queues.
+    pub places: Vec<SettingPlace>,
+}
+
+/// Place of a setting in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingPlace {
+    /// The class, or named queue.
+    pub class: String,
+    /// The setting as the model calls it.
+    pub field: &'static str,
+    /// Its place.
+    pub span: Span,
 }
 
 /// The errors of one text, or of one definition.

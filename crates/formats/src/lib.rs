@@ -19,6 +19,6 @@ pub mod p4_tins;
 mod script;
 pub mod tc;
 
-pub use error::{ERRORS_MAX, Span, TextError, TextNote};
+pub use error::{ERRORS_MAX, ReadPolicy, SettingPlace, Span, TextError, TextNote};
 pub use export::{ExportError, Inexpressible};
 pub use flow::FLOWS_MAX;

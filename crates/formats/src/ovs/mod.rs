@@ -14,7 +14,7 @@ mod vsctl;
 mod write;
 
 pub use in_port::OvsSlice;
-pub use policy::{OvsPlace, OvsPolicy, read};
+pub use policy::read;
 pub use write::{OvsConfig, write};
 
 use slicewise_units::{BitRate, ByteCount};

@@ -6,35 +6,13 @@ use super::openflow::{self, Rule};
 use super::rules::{Run, runs};
 use super::vsctl::{self, Database, Qos, Queue};
 use super::{BURST_MIN, TEXT_BYTES_MAX, quantum};
-use crate::error::{Report, Span, TextError, TextNote, closest};
+use crate::error::{ReadPolicy, Report, SettingPlace, Span, TextError, TextNote, closest};
 use crate::flow::class_map;
 use slicewise_model::{
     CLASS_DEFAULT, ClassSpec, Discipline, NamedQueueSpec, PolicySpec, RateSpec, ShaperSpec,
 };
 use slicewise_units::BitRate;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The policy that a text makes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OvsPolicy {
-    /// The policy; its name is `ovs`.
-    pub spec: PolicySpec,
-    /// Notes on the policy, in the order of the text.
-    pub notes: Vec<TextNote>,
-    /// Where settings of classes and queues are written.
-    pub places: Vec<OvsPlace>,
-}
-
-/// Where a setting is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OvsPlace {
-    /// The class, or named queue.
-    pub name: String,
-    /// As the model calls it: `minimum`, `shape`; `match` for where the queue is created.
-    pub field: &'static str,
-    /// Its place.
-    pub span: Span,
-}
 
 /// A queue of the switch: its number and its record, if it has one.
 struct Numbered<'d> {
@@ -50,7 +28,7 @@ struct Numbered<'d> {
 /// keys, fields and actions that are not read; max-rate below min-rate; min-rates beyond the max-rate of the QoS; rules
 /// that choose a queue that does not exist, or of one priority that overlap and choose different queues; rules by ports alone that
 /// stand for no slice, or for one that has frames of another.
-pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<OvsPolicy, Vec<TextError>> {
+pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<ReadPolicy, Vec<TextError>> {
     TextError::check_length(text, TEXT_BYTES_MAX).map_err(|error| vec![error])?;
     let mut report = Report::default();
     let (mut database, mut rules) = (Database::default(), Vec::new());
@@ -98,7 +76,7 @@ pub fn read(text: &str, link: BitRate, slices: &[OvsSlice]) -> Result<OvsPolicy,
     let (inner, places) = policy(&runs, &queues);
     notes.sort_by_key(|note| (note.span.line, note.span.column));
     let limit = qos.max_rate.filter(|rate| *rate < link);
-    Ok(OvsPolicy {
+    Ok(ReadPolicy {
         spec: limit.map_or(inner.clone(), |rate| below(rate, inner)),
         notes,
         places,
@@ -361,7 +339,7 @@ impl<'q> Treatment<'q> {
     }
 
     /// Where its settings are written, by the name that they have in the policy.
-    fn places(&self) -> Vec<OvsPlace> {
+    fn places(&self) -> Vec<SettingPlace> {
         let is_default = !self.is_shared && self.queue.number == 0;
         let name = if is_default {
             CLASS_DEFAULT
@@ -374,7 +352,7 @@ impl<'q> Treatment<'q> {
 }
 
 /// A class for each run, with the queue of the run, or in a named queue where several classes share it.
-fn policy(runs: &[Run], queues: &[Numbered<'_>]) -> (PolicySpec, Vec<OvsPlace>) {
+fn policy(runs: &[Run], queues: &[Numbered<'_>]) -> (PolicySpec, Vec<SettingPlace>) {
     let weighted = queues.iter().zip(weights(queues));
     let treatments: Vec<Treatment<'_>> = weighted
         .map(|(queue, weight)| Treatment::new(queue, weight, runs))
@@ -422,7 +400,7 @@ fn free_name(name: &str, number: usize, taken: &mut BTreeSet<String>) -> String 
     free
 }
 
-fn places_of(name: &str, record: &Queue) -> Vec<OvsPlace> {
+fn places_of(name: &str, record: &Queue) -> Vec<SettingPlace> {
     let settings = [
         ("minimum", record.min_rate.map(|(_, at)| at)),
         ("shape", record.max_rate.map(|(_, at)| at)),
@@ -431,8 +409,8 @@ fn places_of(name: &str, record: &Queue) -> Vec<OvsPlace> {
     let placed = settings
         .into_iter()
         .filter_map(|(field, span)| Some((field, span?)));
-    let place = |(field, span)| OvsPlace {
-        name: name.to_owned(),
+    let place = |(field, span)| SettingPlace {
+        class: name.to_owned(),
         field,
         span,
     };

@@ -3,7 +3,7 @@
 use super::COUNTS;
 use super::flows::UDP;
 use super::request::{Slice, SliceRequests, UDP_CLASS};
-use crate::error::{Span, TextNote};
+use crate::error::{ReadPolicy, SettingPlace, TextNote};
 use crate::flow::{Flow, class_map};
 use slicewise_model::{
     Action, ClassMap, ClassSpec, Condition, Detector, Discipline, ElephantsSpec, MatchMode,
@@ -107,23 +107,12 @@ impl DataPlane {
     }
 }
 
-/// The policy of a data plane for requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct P4TinsPolicy {
-    /// The policy. Its name is that of the data plane.
-    pub spec: PolicySpec,
-    /// Notes on the policy, in the order of the text.
-    pub notes: Vec<TextNote>,
-    /// Where the promise of each class of a slice is written.
-    pub places: Vec<(String, Span)>,
-}
-
 impl SliceRequests {
     /// The policy that `plane` runs for these slices.
     #[must_use]
-    pub fn policy(&self, plane: DataPlane) -> P4TinsPolicy {
+    pub fn policy(&self, plane: DataPlane) -> ReadPolicy {
         let classes = self.slices.iter().map(|slice| class(slice, plane));
-        P4TinsPolicy {
+        ReadPolicy {
             spec: PolicySpec {
                 name: plane.name().to_owned(),
                 classes: classes.chain(plane.others()).collect(),
@@ -136,7 +125,11 @@ impl SliceRequests {
                 DataPlane::P4Tins => self.slices.iter().filter_map(mixed).collect(),
             },
             places: (self.slices.iter())
-                .map(|slice| (slice.name.clone(), slice.min_rate.1))
+                .map(|slice| SettingPlace {
+                    class: slice.name.clone(),
+                    field: "police",
+                    span: slice.min_rate.1,
+                })
                 .collect(),
         }
     }

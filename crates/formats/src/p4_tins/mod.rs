@@ -12,7 +12,7 @@ mod flows;
 mod request;
 mod write;
 
-pub use data_plane::{DataPlane, P4TinsPolicy};
+pub use data_plane::DataPlane;
 pub use request::{SliceRequests, TEXT_BYTES_MAX, parse};
 pub use write::write;
 

@@ -1,13 +1,12 @@
 //! Policies given as a profile of DPDK's hierarchical scheduler, and the pipes on which slices of the study fall.
 
-use super::foreign::{ForeignPlace, ForeignPolicy};
 use super::policies::{Origin, Understood};
 use super::{Checker, StudySpec};
 use crate::file::Span;
 use crate::params::{ScenarioParams, StudySlice};
 use crate::spec::{At, Verbatim};
 use crate::study::StudyPolicy;
-use slicewise_formats::dpdk;
+use slicewise_formats::{ReadPolicy, SettingPlace, dpdk};
 use slicewise_model::HqosSpec;
 use slicewise_model::hqos::{BEST_EFFORT, HqosParams, HqosSection, HqosSubport, QUEUES};
 use slicewise_traffic::scenario::{SizesParams, SourceHeaders};
@@ -29,12 +28,12 @@ impl Checker<'_> {
             written.clone_from(&policy.places);
             let classes = &policy.spec.classes;
             let class = classes.first().map_or("", |class| class.name.as_str());
-            let places = policy.places.into_iter().map(|place| ForeignPlace {
+            let places = policy.places.into_iter().map(|place| SettingPlace {
                 class: class.to_owned(),
                 field: "hqos",
-                at: place.span,
+                span: place.span,
             });
-            Ok(ForeignPolicy {
+            Ok(ReadPolicy {
                 places: places.collect(),
                 spec: policy.spec,
                 notes: policy.notes,

@@ -3,11 +3,7 @@
 use super::Checker;
 use crate::file::{FileId, Sources, Span};
 use crate::spec::{At, Verbatim};
-use slicewise_formats::ovs::{self, OvsSlice};
-use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_formats::{TextError, TextNote};
-use slicewise_model::PolicySpec;
-use slicewise_units::BitRate;
 
 /// Advice on a line that is not modelled.
 const WAY_ON: &str = "leave it out with `lenient: yes` beside `ios`: the report then says so";
@@ -17,55 +13,6 @@ const WAY_ON: &str = "leave it out with `lenient: yes` beside `ios`: the report 
 pub(super) struct ForeignText {
     pub(super) text: String,
     placement: Placement,
-}
-
-/// Where a setting of a class stands in a text.
-#[derive(Debug, Clone)]
-pub(super) struct ForeignPlace {
-    pub(super) class: String,
-    /// As the model calls it.
-    pub(super) field: &'static str,
-    pub(super) at: slicewise_formats::Span,
-}
-
-/// Policy that was read from a text.
-pub(super) struct ForeignPolicy {
-    pub(super) spec: PolicySpec,
-    pub(super) notes: Vec<TextNote>,
-    pub(super) places: Vec<ForeignPlace>,
-}
-
-/// Returns the policy that `plane` of P4-TINS runs for the slice requests of `text`.
-pub(super) fn of_p4_tins(text: &str, plane: DataPlane) -> Result<ForeignPolicy, Vec<TextError>> {
-    let policy = p4_tins::parse(text)?.policy(plane);
-    let field = "police";
-    let places = policy.places.into_iter();
-    let places = places.map(|(class, at)| ForeignPlace { class, field, at });
-    Ok(ForeignPolicy {
-        spec: policy.spec,
-        notes: policy.notes,
-        places: places.collect(),
-    })
-}
-
-/// Returns the policy of the Open vSwitch queues and rules in `text` on a link of rate `link`, where `slices` come in
-/// by ports.
-pub(super) fn of_ovs(
-    text: &str,
-    link: BitRate,
-    slices: &[OvsSlice],
-) -> Result<ForeignPolicy, Vec<TextError>> {
-    let policy = ovs::read(text, link, slices)?;
-    let places = policy.places.into_iter().map(|place| ForeignPlace {
-        class: place.name,
-        field: place.field,
-        at: place.span,
-    });
-    Ok(ForeignPolicy {
-        spec: policy.spec,
-        notes: policy.notes,
-        places: places.collect(),
-    })
 }
 
 #[derive(Debug, Clone, Copy)]

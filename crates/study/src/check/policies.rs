@@ -1,7 +1,7 @@
 //! Policies: from either form to what a data plane runs on the study's device.
 
 use super::classes::Class;
-use super::foreign::{ForeignPlace, ForeignPolicy, ForeignText, of_ovs, of_p4_tins};
+use super::foreign::ForeignText;
 use super::ios::IosText;
 use super::named_queues::Queue;
 use super::qos_sched::PolicyDutSpec;
@@ -13,9 +13,9 @@ use crate::params::{DutParams, HopParams};
 use crate::spec::{At, List, Named, Reference, Verbatim, Weights};
 use crate::study::StudyPolicy;
 use crate::{problem, settings};
-use slicewise_formats::TextError;
-use slicewise_formats::ovs::OvsSlice;
-use slicewise_formats::p4_tins::DataPlane;
+use slicewise_formats::ovs::{self, OvsSlice};
+use slicewise_formats::p4_tins::{self, DataPlane};
+use slicewise_formats::{ReadPolicy, SettingPlace, TextError};
 use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
 };
@@ -127,7 +127,7 @@ pub(super) enum Origin {
     /// In IOS text.
     Ios(IosText),
     /// In another language, with the settings of classes that it places.
-    Foreign(ForeignText, Vec<ForeignPlace>),
+    Foreign(ForeignText, Vec<SettingPlace>),
     /// Not at all: there is none.
     None,
 }
@@ -296,11 +296,13 @@ impl Checker<'_> {
                 })
             }
             ["p4_tins"] => self.foreign_policy(name, spec.p4_tins.as_ref()?, |text| {
-                of_p4_tins(text, spec.data_plane)
+                Ok(p4_tins::parse(text)?.policy(spec.data_plane))
             }),
             ["ovs"] => {
                 let slices = self.slices_of_ports(&spec.in_ports, slices)?;
-                self.foreign_policy(name, spec.ovs.as_ref()?, |text| of_ovs(text, link, &slices))
+                self.foreign_policy(name, spec.ovs.as_ref()?, |text| {
+                    ovs::read(text, link, &slices)
+                })
             }
             ["dpdk"] => self.dpdk_policy(name, spec.dpdk.as_ref()?, link),
             ["classes"] => self.native_policy(name, path, policy, slices),
@@ -361,7 +363,7 @@ impl Checker<'_> {
         &mut self,
         name: &At<String>,
         text: &At<Verbatim>,
-        read: impl FnOnce(&str) -> Result<ForeignPolicy, Vec<TextError>>,
+        read: impl FnOnce(&str) -> Result<ReadPolicy, Vec<TextError>>,
     ) -> Option<Understood> {
         let text = self.foreign_text(text)?;
         let policy = match read(&text.text) {
@@ -431,7 +433,7 @@ impl Checker<'_> {
                 let of_class = || places.iter().filter(|place| place.class == error.class);
                 let mut of_field = of_class().filter(|place| place.field == error.field);
                 let place = of_field.next().or(of_class().next())?;
-                Some(text.span(self.sources, place.at))
+                Some(text.span(self.sources, place.span))
             }
             Origin::None => None,
         }
