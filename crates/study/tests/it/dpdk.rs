@@ -122,13 +122,7 @@ fn applications_whose_packets_may_be_too_large_for_a_bucket_are_warned_of() {
     let requests = "first: {slice: first, application: {kind: requests, rate: 100 /s, connections: 10, response: 859 B}}";
     let profile = PROFILE.replacen("tb size = 100000\n", "tb size = 1200\n", 1);
     let study = with(&[(source, requests)], &profile).unwrap();
-    assert_snapshot!(study.warnings().to_string(), @"
-    warning: frames of slice `first` cost up to 1546 B, and `tb size` of [subport profile 0] is 1200: those that cost more would never leave
-      --> profile.cfg:16:11
-       |
-    16 | tb size = 1200
-       |           ^^^^
-    ");
+    assert_snapshot!(told(study.warnings()), @"profile.cfg:16:11 `1200`: warning: frames of slice `first` cost up to 1546 B, and `tb size` of [subport profile 0] is 1200: those that cost more would never leave");
 }
 
 #[test]
@@ -138,13 +132,7 @@ fn vlans_beyond_the_last_pipe_are_warned_of_with_the_pipe_that_they_are() {
         "inner_vlan: 36}, share: 50 %, headers: {vlan: 0, inner_vlan: 36}",
     );
     let study = with(&[beyond], PROFILE).unwrap();
-    assert_snapshot!(study.warnings().to_string(), @"
-    warning: packets of slice `second` have VLANs beyond the last subport or pipe and fall on pipe 4 of subport 0 in policy `profile`
-     --> study.yaml:6:3
-      |
-    6 |   second: {match: {vlan: 0, inner_vlan: 36}, share: 50 %, headers: {vlan: 0, inner_vlan: 36}}
-      |   ^^^^^^
-    ");
+    assert_snapshot!(told(study.warnings()), @"study.yaml:6:3 `second`: warning: packets of slice `second` have VLANs beyond the last subport or pipe and fall on pipe 4 of subport 0 in policy `profile`");
 }
 
 #[test]
@@ -174,23 +162,11 @@ fn threads_are_those_of_the_sample_application_unless_the_study_says_otherwise()
 
 #[test]
 fn descriptors_of_the_receiving_interface_have_no_effect_which_is_said() {
-    let warned = |changes: &[(&str, &str)]| with(changes, PROFILE).unwrap().warnings().to_string();
+    let warned = |changes: &[(&str, &str)]| told(with(changes, PROFILE).unwrap().warnings());
     let fewer = "dut: {model: qos_sched, ring: {receive: 256}}";
-    assert_snapshot!(warned(&[("dut: {model: qos_sched}", fewer)]), @"
-    warning: `ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the interface. What waits for the worker is in the ring of `ring.software`
-     --> study.yaml:3:25
-      |
-    3 | dut: {model: qos_sched, ring: {receive: 256}}
-      |                         ^^^^
-    ");
+    assert_snapshot!(warned(&[("dut: {model: qos_sched}", fewer)]), @"study.yaml:3:25 `ring`: warning: `ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the interface. What waits for the worker is in the ring of `ring.software`");
     let own = "profile.cfg, dut: {ring: {receive: 256}}";
-    assert_snapshot!(warned(&[("profile.cfg", own)]), @"
-    warning: `ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the interface. What waits for the worker is in the ring of `ring.software`
-      --> study.yaml:13:38
-       |
-    13 |   profile: {dpdk: profile.cfg, dut: {ring: {receive: 256}}}
-       |                                      ^^^^
-    ");
+    assert_snapshot!(warned(&[("profile.cfg", own)]), @"study.yaml:13:38 `ring`: warning: `ring.receive` has no effect: a receive thread that polls without pause leaves nothing in the interface. What waits for the worker is in the ring of `ring.software`");
     let sample = "dut: {model: qos_sched, ring: {receive: 1024, transmit: 256}}";
     assert_eq!(warned(&[("dut: {model: qos_sched}", sample)]), "");
 }

@@ -76,37 +76,20 @@ fn every_setting_may_be_written() {
 }
 
 #[test]
-fn the_queue_exists() {
+fn elephants_that_cannot_be_are_refused() {
+    // The queue exists.
     assert_snapshot!(mistakes("queue: elephants", "queue: elefants"), @"study.yaml:33:28 `elefants`: there is no queue `elefants` in this policy; help: did you mean `elephants`?");
-}
-
-#[test]
-fn it_is_another_than_that_of_the_class() {
+    // It is another than that of the class.
     assert_snapshot!(mistakes("queue: elephants", "queue: tcp"), @"study.yaml:33:28 `tcp`: class `class-default`, elephants.queue: `tcp` is the queue of the class itself: name another");
-}
-
-#[test]
-fn the_class_waits_in_a_named_queue() {
+    // The class waits in a named queue.
     assert_snapshot!(mistakes("        queue: tcp\n", ""), @"study.yaml:32:9 `elephants`: class `class-default`, elephants: the class needs a named queue for its other flows: set `queue`");
-}
-
-#[test]
-fn neither_queue_keeps_flows_apart() {
+    // Neither queue keeps flows apart.
     assert_snapshot!(mistakes("{name: elephants,", "{name: elephants, flow_queue: {},"), @"study.yaml:33:9 `elephants`: class `class-default`, elephants: the queue `elephants` has a queue for each flow, so large flows cannot harm others there: remove either this or its `flow_queue`");
-}
-
-#[test]
-fn a_flow_can_exceed_the_rate() {
+    // A flow can exceed the rate.
     assert_snapshot!(mistakes("rate: 3 Mbit/s", "rate: 30 Mbit/s"), @"study.yaml:33:45 `30 Mbit/s`: class `class-default`, elephants.rate: is 30 Mbit/s, above the 10 Mbit/s of the link: no flow sends as much");
-}
-
-#[test]
-fn one_frame_does_not_make_an_elephant() {
+    // One frame does not make an elephant.
     assert_snapshot!(mistakes("interval: 10 ms", "interval: 1 ms"), @"study.yaml:33:65 `1 ms`: class `class-default`, elephants.interval: is 1 ms, in which 3 Mbit/s is 375 B: one frame would make a flow an elephant. At least 4.059 ms is needed");
-}
-
-#[test]
-fn counts_are_exact_enough() {
+    // Counts are exact enough.
     assert_snapshot!(mistakes("interval: 10 ms", "interval: 10 ms, flows: 3"), @"study.yaml:33:79 `3`: class `class-default`, elephants.flows: is 3, so a count may be too large by 10 Mbit/s / 3, which is more than the rate of 3 Mbit/s: at least 4 are needed");
 }
 
@@ -118,12 +101,10 @@ fn numbers_are_in_their_range() {
 }
 
 #[test]
-fn the_detector_is_one_of_two() {
+fn elephants_have_a_detector_a_queue_and_a_rate() {
+    // The detector is one of two.
     assert_snapshot!(mistakes("interval: 10 ms", "detector: heavy-hitters"), @"study.yaml:33:65 `heavy-hitters`: `heavy-hitters` is not a way to find elephants: did you mean `heavy_hitters`?");
-}
-
-#[test]
-fn queue_and_rate_are_required() {
+    // Queue and rate are required.
     assert_snapshot!(mistakes("queue: elephants, rate: 3 Mbit/s, ", ""), @"
     study.yaml:33:9 `elephants`: `queue` is missing
     study.yaml:33:9 `elephants`: `rate` is missing

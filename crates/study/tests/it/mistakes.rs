@@ -25,75 +25,37 @@ fn a_mistake_is_shown_in_its_line_with_help() {
 }
 
 #[test]
-fn a_bare_number_needs_a_unit() {
+fn mistakes_in_values_slices_and_scenarios_are_told() {
+    // A bare number needs a unit.
     assert_snapshot!(mistakes("port_rate: 10 Mbit/s", "port_rate: 10"), @"study.yaml:5:14 `10`: `10` is a number without a unit: a rate needs one of bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, B/s, kB/s, MB/s, GB/s");
-}
-
-#[test]
-fn a_unit_of_something_else_is_refused() {
+    // A unit of something else is refused.
     assert_snapshot!(mistakes("duration: 5 s", "duration: 5 kB"), @"study.yaml:33:11 `5 kB`: `kB` is not a unit of a duration: use one of ns, µs, ms, s, min, h");
-}
-
-#[test]
-fn a_duration_is_longer_than_zero() {
+    // A duration is longer than zero.
     assert_snapshot!(mistakes("duration: 5 s", "duration: 0 s"), @"study.yaml:33:11 `0 s`: this must be longer than zero");
-}
-
-#[test]
-fn a_duration_is_not_negative() {
+    // A duration is not negative.
     assert_snapshot!(mistakes("duration: 5 s", "duration: -5 s"), @"study.yaml:33:11 `-5 s`: `-5 s` is negative: a duration must be at least 0");
-}
-
-#[test]
-fn there_is_a_repetition() {
+    // There is a repetition.
     assert_snapshot!(mistakes("repetitions: 2", "repetitions: 0"), @"study.yaml:32:14 `0`: there must be 1 to 10000 repetitions");
-}
-
-#[test]
-fn suggests_the_slice_a_source_meant() {
+    // Suggests the slice a source meant.
     assert_snapshot!(mistakes("slice: rest, pattern", "slice: rset, pattern"), @"study.yaml:21:30 `rset`: there is no slice `rset`; help: did you mean `rest`?");
-}
-
-#[test]
-fn shares_fit_in_what_the_device_forwards() {
+    // Shares fit in what the device forwards.
     assert_snapshot!(mistakes("share: 4 Mbit/s", "share: 5 Mbit/s"), @"study.yaml:14:12 `5 Mbit/s`: with 5 Mbit/s for this slice the shares add up to 11 Mbit/s, more than the 10 Mbit/s the device forwards");
-}
-
-#[test]
-fn one_share_alone_fits_too() {
+    // One share alone fits too.
     assert_snapshot!(mistakes("share: 60 %", "share: 160 %"), @"study.yaml:9:12 `160 %`: a share of 16 Mbit/s is above the 10 Mbit/s the device forwards");
-}
-
-#[test]
-fn patterns_are_known_ones() {
+    // Patterns are known ones.
     assert_snapshot!(mistakes("pattern: cbr", "pattern: cbrr"), @"study.yaml:17:34 `cbrr`: `cbrr` is not a traffic pattern: did you mean `cbr`?");
-}
-
-#[test]
-fn devices_are_known_ones() {
+    // Devices are known ones.
     assert_snapshot!(mistakes("model: port", "model: isr4331"), @"study.yaml:4:10 `isr4331`: `isr4331` is not a modelled device: did you mean `isr4221`?");
-}
-
-#[test]
-fn isolation_needs_a_reference() {
+    // Isolation needs a reference.
     assert_snapshot!(mistakes("    reference: true\n", ""), @"study.yaml:19:3 `calm`: no scenario is the reference that isolation is judged against; help: set `reference: true` in the scenario where no slice exceeds what was promised");
-}
-
-#[test]
-fn there_is_one_reference() {
+    // There is one reference.
     assert_snapshot!(mistakes("  storm:\n", "  storm:\n    reference: true\n"), @"study.yaml:22:3 `storm`: `calm` is the reference already: only one is allowed");
-}
-
-#[test]
-fn packets_of_a_source_match_its_slice() {
+    // Packets of a source match its slice.
     assert_snapshot!(mistakes("headers: {vlan: 20}", "headers: {vlan: 21}"), @"
     study.yaml:21:30 `rest`: the packets of source `other` do not match slice `rest`; help: give the source, or the slice, the `headers` that the slice matches on
     study.yaml:23:30 `rest`: the packets of source `other` do not match slice `rest`; help: give the source, or the slice, the `headers` that the slice matches on
     ");
-}
-
-#[test]
-fn packets_of_a_source_belong_to_no_slice_before_its_own() {
+    // Packets of a source belong to no slice before its own.
     assert_snapshot!(mistakes("match: {vlan: 10}", "match: {vlan: 10-20}"), @"
     study.yaml:21:30 `rest`: the packets of source `other` belong to slice `gold`, which stands before `rest` and matches them too; help: narrow the `match` of `gold`, or write `rest` before it
     study.yaml:23:30 `rest`: the packets of source `other` belong to slice `gold`, which stands before `rest` and matches them too; help: narrow the `match` of `gold`, or write `rest` before it
@@ -127,22 +89,14 @@ fn lengths_of_queues_are_looked_at_as_often_as_a_figure_needs() {
 }
 
 #[test]
-fn the_link_carries_what_is_sent() {
+fn mistakes_in_rates_and_names_are_told() {
+    // The link carries what is sent.
     assert_snapshot!(mistakes("rate: 20 Mbit/s", "rate: 2 Gbit/s"), @"study.yaml:22:3 `storm`: the sources of this scenario send up to 2.094 Gbit/s, more than the 1 Gbit/s of the link they send on; help: overload must occur at the device, not before it: give some of them another `host`, or `link` a higher rate than `dut.port_rate`");
-}
-
-#[test]
-fn packets_fit_in_the_link() {
+    // Packets fit in the link.
     assert_snapshot!(mistakes("payload: 1000 B", "payload: 1473 B"), @"study.yaml:17:60 `1473 B`: a payload of 1473 B makes IP packets of 1501 B, above the link's MTU of 1500 B; help: these headers leave room for a payload of 1472 B, or raise `link.mtu`");
-}
-
-#[test]
-fn names_can_be_folders() {
+    // Names can be folders.
     assert_snapshot!(mistakes("name: small", "name: ../small"), @"study.yaml:1:7 `../small`: the name `../small` has an invalid character: letters, digits, `.`, `_` and `-` are allowed");
-}
-
-#[test]
-fn names_differ_in_more_than_case() {
+    // Names differ in more than case.
     assert_snapshot!(mistakes("  storm:", "  Calm:"), @"study.yaml:22:3 `Calm`: `Calm` and `calm` differ in case only: a file system may take them for one");
 }
 

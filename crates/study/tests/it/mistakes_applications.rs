@@ -1,6 +1,6 @@
 //! What is said of mistakes in sources with an application.
 
-use crate::support::{changed, parse, with_application};
+use crate::support::{changed, parse, told, with_application};
 use insta::assert_snapshot;
 use slicewise_study::Study;
 
@@ -15,7 +15,7 @@ fn said(source: &str) -> String {
 
 /// What is warned of in it.
 fn warned(source: &str) -> String {
-    study(source).warnings().to_string()
+    told(study(source).warnings())
 }
 
 #[test]
@@ -102,20 +102,8 @@ fn a_ladder_goes_up() {
 
 #[test]
 fn a_server_slower_than_what_it_is_asked_for_is_warned_of() {
-    assert_snapshot!(warned("application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, workers: 2}"), @"
-    warning: 100 requests/s are due, and with 2 workers that each take 30 ms for one, the server manages 66.666: latency grows for as long as the source lasts
-      --> study.yaml:18:58
-       |
-    18 |   app: {slice: rest, application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, workers: 2}}
-       |                                                          ^^^^^^
-    ");
-    assert_snapshot!(warned("application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, connections: 2}"), @"
-    warning: 100 requests/s are due, and with 2 connections that each take 30 ms for one, the client manages 66.666: latency grows for as long as the source lasts
-      --> study.yaml:18:58
-       |
-    18 |   app: {slice: rest, application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, connections: 2}}
-       |                                                          ^^^^^^
-    ");
+    assert_snapshot!(warned("application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, workers: 2}"), @"study.yaml:18:58 `100 /s`: warning: 100 requests/s are due, and with 2 workers that each take 30 ms for one, the server manages 66.666: latency grows for as long as the source lasts");
+    assert_snapshot!(warned("application: {kind: requests, rate: 100 /s, response: 1 kB, service_time: 30 ms, connections: 2}"), @"study.yaml:18:58 `100 /s`: warning: 100 requests/s are due, and with 2 connections that each take 30 ms for one, the client manages 66.666: latency grows for as long as the source lasts");
     assert_eq!(
         warned(
             "application: {kind: requests, rate: 66 /s, response: 1 kB, service_time: 30 ms, workers: 2}"
@@ -126,13 +114,7 @@ fn a_server_slower_than_what_it_is_asked_for_is_warned_of() {
 
 #[test]
 fn a_transport_that_answers_to_marks_is_warned_of_where_no_queue_marks() {
-    assert_snapshot!(warned("application: bulk, transport: {ecn: yes}"), @"
-    warning: no queue of this study marks packets (`flow_queue: {}` does): this transport has losses alone to answer to
-      --> study.yaml:18:41
-       |
-    18 |   app: {slice: rest, application: bulk, transport: {ecn: yes}}
-       |                                         ^^^^^^^^^
-    ");
+    assert_snapshot!(warned("application: bulk, transport: {ecn: yes}"), @"study.yaml:18:41 `transport`: warning: no queue of this study marks packets (`flow_queue: {}` does): this transport has losses alone to answer to");
     let study = study("application: bulk, transport: {congestion: dctcp}");
     assert_eq!(study.warnings().count(), 1);
     assert_snapshot!(study.description("test").assumptions.join("\n"), @"No queue marks packets, so transports with ECN have losses alone to answer to.");

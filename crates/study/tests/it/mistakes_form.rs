@@ -23,7 +23,8 @@ fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn a_file_without_the_form_of_a_study_is_refused() {
+    // What is missing is named.
     assert_snapshot!(parse("title: nothing else\n").unwrap_err(), @"
     study.yaml:1:1 `t`: `name` is missing
     study.yaml:1:1 `t`: `link` is missing
@@ -34,35 +35,17 @@ fn what_is_missing_is_named() {
     study.yaml:1:1 `t`: `scenarios` is missing: at least one is required
     study.yaml:1:1 `t`: `policies` is missing: at least one is required
     ");
-}
-
-#[test]
-fn an_empty_file_is_refused() {
+    // An empty file is refused.
     assert_snapshot!(parse("# nothing\n").unwrap_err(), @"study.yaml:2:1 ``: the file is empty: it should hold a study");
-}
-
-#[test]
-fn a_list_is_no_study() {
+    // A list is no study.
     assert_snapshot!(parse("- a\n- b\n").unwrap_err(), @"study.yaml:1:1 `-`: a study file holds keys and values, for example `name: my-study`");
-}
-
-#[test]
-fn malformed_yaml_is_told_with_its_place() {
+    // Malformed yaml is told with its place.
     assert_snapshot!(parse("name: [a, b\nlink: x\n").unwrap_err(), @"study.yaml:2:5 `:`: illegal placement of ':' indicator");
-}
-
-#[test]
-fn a_mapping_where_a_value_belongs_is_told_with_its_place() {
+    // A mapping where a value belongs is told with its place.
     assert_snapshot!(mistakes("duration: 5 s", "duration: {seconds: 5}"), @"study.yaml:33:1 `duration`: one value is expected here, not keys with values");
-}
-
-#[test]
-fn a_value_where_a_mapping_belongs_is_told_with_its_place() {
+    // A value where a mapping belongs is told with its place.
     assert_snapshot!(mistakes("link: {rate: 1 Gbit/s}", "link: 1 Gbit/s"), @"study.yaml:2:7 `1 Gbit/s`: settings are expected here, for example `rate: …`");
-}
-
-#[test]
-fn a_setting_left_empty_is_told_with_its_place() {
+    // A setting left empty is told with its place.
     assert_snapshot!(mistakes("duration: 5 s", "duration:"), @"study.yaml:33:1 `duration`: there is no value here");
 }
 

@@ -11,27 +11,16 @@ fn guarantees_of_a_policy_fit_in_the_port() {
 }
 
 #[test]
-fn a_guarantee_is_not_above_the_maximum() {
+fn policies_that_contradict_themselves_are_refused() {
+    // A guarantee is not above the maximum.
     assert_snapshot!(mistakes("minimum: 60 %", "minimum: 60 %, shape: 2 Mbit/s"), @"study.yaml:28:44 `60 %`: class `gold`, minimum: guarantees 6 Mbit/s, above the maximum of 2 Mbit/s its shaper sets");
-}
-
-#[test]
-fn a_percentage_of_the_port_is_all_of_it_at_most() {
+    // A percentage of the port is all of it at most.
     assert_snapshot!(mistakes("minimum: 60 %", "minimum: 101 %"), @"study.yaml:28:44 `101 %`: this is more than 100 %");
-}
-
-#[test]
-fn mechanisms_are_known_ones() {
+    // Mechanisms are known ones.
     assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"study.yaml:29:41 `queue_limt`: `queue_limt` is not a setting here; help: did you mean `queue_limit`?");
-}
-
-#[test]
-fn a_class_is_there_once() {
+    // A class is there once.
     assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"study.yaml:29:16 `gold`: class `gold` is defined twice");
-}
-
-#[test]
-fn a_policy_has_one_form() {
+    // A policy has one form.
     assert_snapshot!(mistakes("{none: true}", "{none: true, ios: router.cfg}"), @"study.yaml:25:3 `nothing`: a policy has one form: `ios` excludes `none`; help: if it comes from an extended file, leave it out with `extends: {file: …, without: [policies.…]}`");
 }
 

@@ -130,27 +130,16 @@ fn a_meter_whose_class_a_child_divides_chooses_no_queue() {
 }
 
 #[test]
-fn a_queue_needs_a_weight() {
+fn queues_and_meters_that_contradict_themselves_are_refused() {
+    // A queue needs a weight.
     assert_snapshot!(mistakes("weight: 1", "weight: 0"), @"study.yaml:30:29 `0`: queue `udp`, weight: is 0: a queue needs a weight of at least 1");
-}
-
-#[test]
-fn a_queue_of_strict_priority_has_no_weight() {
+    // A queue of strict priority has no weight.
     assert_snapshot!(mistakes("priority: 1", "priority: 1, weight: 2"), @"study.yaml:28:43 `2`: queue `high`, weight: cannot be set on a priority queue: it is served before everything else");
-}
-
-#[test]
-fn a_meter_that_chooses_a_queue_holds_a_largest_frame() {
+    // A meter that chooses a queue holds a largest frame.
     assert_snapshot!(mistakes("burst: 125 kB", "burst: 1500 B"), @"study.yaml:35:9 `police`: class `gold`, police: has a burst of 1.5 kB, less than one largest frame (1.522 kB): such frames would never reach the queue of their colour");
-}
-
-#[test]
-fn a_peak_rate_is_not_below_the_committed_rate() {
+    // A peak rate is not below the committed rate.
     assert_snapshot!(mistakes("peak_rate: 8 Mbit/s", "peak_rate: 6 Mbit/s"), @"study.yaml:35:9 `police`: class `gold`, police: peak rate 6 Mbit/s is below the committed rate 7 Mbit/s");
-}
-
-#[test]
-fn buckets_are_replenished_after_some_time() {
+    // Buckets are replenished after some time.
     assert_snapshot!(mistakes("refill_interval: 1 ms", "refill_interval: 0 ms"), @"study.yaml:36:35 `0 ms`: class `gold`, police.refill_interval: is 0: leave it out where the buckets are replenished continuously");
 }
 

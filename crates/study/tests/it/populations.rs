@@ -1,6 +1,6 @@
 //! Studies of populations, slices by the thousand: what they say, and what is said of mistakes.
 
-use crate::support::parse;
+use crate::support::{parse, told};
 use insta::assert_snapshot;
 use slicewise_study::{Plan, PopulationPatternParams, RunFilter, SliceOutcome};
 use slicewise_units::Duration;
@@ -97,73 +97,38 @@ fn a_population_may_have_no_slices_in_a_scenario() {
 }
 
 #[test]
-fn populations_are_of_a_slice() {
+fn populations_that_cannot_be_are_refused() {
+    // Populations are of a slice.
     assert_snapshot!(mistakes("  rest: {sends: backlog", "  rset: {sends: backlog"), @"study.yaml:9:3 `rset`: there is no slice `rset`; help: did you mean `rest`?");
-}
-
-#[test]
-fn a_scenario_counts_populations_that_there_are() {
+    // A scenario counts populations that there are.
     assert_snapshot!(mistakes("rest: 200}", "rest: 200, rset: 1}"), @"study.yaml:12:45 `rset`: there is no population `rset`; help: did you mean `rest`?");
-}
-
-#[test]
-fn every_scenario_says_how_many_slices_a_population_has() {
+    // Every scenario says how many slices a population has.
     assert_snapshot!(mistakes("{gold: 20, rest: 200}", "{gold: 20}"), @"study.yaml:12:3 `many`: the number of slices of `rest` is missing");
-}
-
-#[test]
-fn a_population_has_sixteen_million_slices_at_most() {
+    // A population has sixteen million slices at most.
     assert_snapshot!(mistakes("rest: 200", "rest: 16777217"), @"study.yaml:12:40 `16777217`: at most 16777216 slices are possible");
-}
-
-#[test]
-fn a_study_has_sources_or_populations() {
+    // A study has sources or populations.
     assert_snapshot!(mistakes("populations:\n", "sources:\n  steady: {slice: gold, headers: {vlan: 10}, pattern: cbr, rate: 1 Mbit/s, payload: 1000 B}\npopulations:\n"), @"study.yaml:10:3 `gold`: a study has sources or populations, not both: `steady` is a source");
-}
-
-#[test]
-fn a_weight_is_at_least_one() {
+    // A weight is at least one.
     assert_snapshot!(mistakes("weights: [1, 2]", "weights: [1, 0]"), @"study.yaml:9:54 `0`: a slice needs a weight of at least 1");
-}
-
-#[test]
-fn a_burst_holds_a_frame() {
+    // A burst holds a frame.
     assert_snapshot!(mistakes("burst: 3028 B, every", "burst: 1513 B, every"), @"study.yaml:8:47 `1513 B`: this is too small for a frame of 1514 B");
-}
-
-#[test]
-fn bursts_come_a_microsecond_apart_at_least() {
+    // Bursts come a microsecond apart at least.
     assert_snapshot!(mistakes("every: 5 ms", "every: 999 ns"), @"study.yaml:8:62 `999 ns`: bursts must be at least 1 µs apart");
-}
-
-#[test]
-fn bursts_need_their_size_and_period() {
+    // Bursts need their size and period.
     assert_snapshot!(mistakes("burst: 3028 B, every: 5 ms", "weights: [1]"), @"
     study.yaml:8:3 `gold`: `burst` is missing
     study.yaml:8:3 `gold`: `every` is missing
     ");
-}
-
-#[test]
-fn a_backlog_has_no_bursts() {
+    // A backlog has no bursts.
     assert_snapshot!(mistakes("weights: [1, 2]", "burst: 3028 B"), @"study.yaml:9:48 `3028 B`: a backlog has no bursts: this is for `sends: bursts`");
-}
-
-#[test]
-fn frames_are_such_as_there_are() {
+    // Frames are such as there are.
     assert_snapshot!(mistakes("backlog, frame: 1514 B", "backlog, frame: 59 B"), @"study.yaml:9:33 `59 B`: frames are from 60 B to 65535 B long");
-}
-
-#[test]
-fn a_population_says_what_it_sends() {
+    // A population says what it sends.
     assert_snapshot!(mistakes("sends: backlog, frame: 1514 B, ", ""), @"
     study.yaml:9:3 `rest`: `sends` is missing
     study.yaml:9:3 `rest`: `frame` is missing
     ");
-}
-
-#[test]
-fn populations_need_a_discipline_that_tells_slices_apart() {
+    // Populations need a discipline that tells slices apart.
     assert_snapshot!(mistakes("discipline: deficit_round_robin", "discipline: minimum_share"), @"study.yaml:20:3 `turns`: populations are scheduled by `discipline: guaranteed` or `deficit_round_robin`");
 }
 
@@ -175,13 +140,7 @@ fn slices_that_state_no_delay_get_one_that_fits_in_every_scenario() {
         "rate: 45 Mbit/s, burst: 3092 B",
     );
     let study = parse(&text).unwrap();
-    assert_snapshot!(study.warnings().to_string(), @"
-    warning: class `gold`: delay of 507.3 µs (none is stated: the smallest that fits, instead of the default of 475.7 µs)
-      --> study.yaml:14:3
-       |
-    14 |   bounded:
-       |   ^^^^^^^
-    ");
+    assert_snapshot!(told(study.warnings()), @"study.yaml:14:3 `bounded`: warning: class `gold`: delay of 507.3 µs (none is stated: the smallest that fits, instead of the default of 475.7 µs)");
     let given = study.policies[0].params.classes[0].slice.unwrap();
     let delay = given.guarantee.unwrap().delay;
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -202,7 +202,7 @@ fn marks_in_the_wrong_order_are_refused() {
 #[test]
 fn a_buffer_that_does_not_hold_what_is_on_the_wire_is_warned_of_with_what_may_be_lost() {
     let enough = on_switch("  flow_control: {buffer: 40 kB, high: 20 kB, low: 10 kB}\n");
-    assert_eq!(enough.unwrap().warnings().to_string(), "");
+    assert_eq!(told(enough.unwrap().warnings()), "");
     let short = on_switch("  flow_control: {buffer: 21 kB, high: 20 kB, low: 10 kB}\n");
     assert_snapshot!(told(short.unwrap().warnings()), @"study.yaml:5:39 `20 kB`: warning: up to 4.838 kB arrive before a paused sender stops, and above the high mark there is room for 1 kB: up to 3.838 kB are lost at each pause");
 }

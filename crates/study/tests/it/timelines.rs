@@ -1,6 +1,6 @@
 //! What changes during a run.
 
-use crate::support::{STUDY, parse};
+use crate::support::{STUDY, parse, told};
 use insta::assert_snapshot;
 use slicewise_stats::description::Basis;
 use slicewise_study::{Pacing, Study};
@@ -159,18 +159,9 @@ fn what_identifies_a_slice_or_a_source_may_be_stated_again() {
 fn a_slice_that_is_silent_throughout_a_phase_is_warned_of() {
     let silent = TIMELINE.replace("{other: {rate: 1 Mbit/s}}", "{steady: {stop: 2 s}}");
     let study = with(&silent).unwrap();
-    assert_snapshot!(study.warnings().to_string(), @"
-    warning: slice `gold` sends nothing in phase `raised` of the reference, from 2.5 s to 4 s: its isolation is not tested in that phase
-      --> study.yaml:38:11
-       |
-    38 |       at: 2 s
-       |           ^^^
-
-    warning: slice `gold` sends nothing in phase `restored` of the reference, from 4.5 s to 5 s: its isolation is not tested in that phase
-      --> study.yaml:43:11
-       |
-    43 |       at: 4 s
-       |           ^^^
+    assert_snapshot!(told(study.warnings()), @"
+    study.yaml:38:11 `2 s`: warning: slice `gold` sends nothing in phase `raised` of the reference, from 2.5 s to 4 s: its isolation is not tested in that phase
+    study.yaml:43:11 `4 s`: warning: slice `gold` sends nothing in phase `restored` of the reference, from 4.5 s to 5 s: its isolation is not tested in that phase
     ");
     assert_eq!(with(TIMELINE).unwrap().warnings().count(), 0);
 }
