@@ -136,6 +136,9 @@ pub struct JudgementOptions {
     /// Print the verdicts and published figures as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
+    /// Print with each verdict the test and the number that decided it.
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
     /// Exit with code 3 if isolation or reallocation of a policy is this, or worse.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,

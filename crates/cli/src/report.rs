@@ -28,7 +28,7 @@ pub fn write_report(
             && !judgement.json
             && let Ok(findings) = slicewise_report::judge(folder, beside)
         {
-            print_tables(folder, &findings);
+            print_tables(folder, &findings, judgement.explain);
         }
         report_failure(error, folder.path())
     })?;
@@ -51,7 +51,7 @@ pub fn write_report(
     if judgement.json {
         output::json(&as_json(folder, &report, policies)?);
     } else {
-        print_tables(folder, &report.findings);
+        print_tables(folder, &report.findings, judgement.explain);
         outln!("Report: {}", report.html.display());
     }
     Ok(judgement.fail_on.map_or(Exit::Success, |fail_on| {
@@ -72,10 +72,17 @@ pub fn report_failure(error: ReportError, folder: &Path) -> Failure {
     }
 }
 
-fn print_tables(folder: &ResultsFolder, findings: &Findings) {
-    if let Some(table) =
-        terminal::verdict_table_text(&findings.main().verdicts, columns(), colours())
-    {
+/// Verdicts as a matrix, or each with what decided it.
+pub fn verdicts_text(findings: &Findings, explain: bool) -> Option<String> {
+    let side = findings.main();
+    match explain {
+        true => terminal::verdict_table_text(&side.verdicts, columns(), colours()),
+        false => terminal::verdict_matrix_text(&side.study, &side.verdicts, columns(), colours()),
+    }
+}
+
+fn print_tables(folder: &ResultsFolder, findings: &Findings, explain: bool) {
+    if let Some(table) = verdicts_text(findings, explain) {
         output::coloured_line(&table);
         for note in terminal::rests_on(folder.study()) {
             outln!("{note}");

@@ -16,7 +16,7 @@ use crate::load::{has_no_cases, load_study_file, warn};
 use crate::outln;
 use crate::output::{self, columns};
 use crate::progress::Progress;
-use crate::report::{colours, report_failure, siblings, write_report};
+use crate::report::{colours, report_failure, siblings, verdicts_text, write_report};
 use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run;
 use slicewise_report::{CaseReport, published_headline, terminal, write_series};
@@ -226,7 +226,9 @@ fn write_reports(
     if judgement.json {
         print_json(folder, &cases, policies)?;
     } else {
-        cases.iter().for_each(print_case);
+        cases
+            .iter()
+            .for_each(|case| print_case(case, judgement.explain));
         let published = cases
             .iter()
             .flat_map(|case| &case.report.findings.published);
@@ -276,17 +278,14 @@ fn print_json(
     Ok(())
 }
 
-fn print_case(case: &CaseReport) {
+fn print_case(case: &CaseReport, explain: bool) {
     let findings = &case.report.findings;
     outln!("{}", headline(case.name(), case.title()));
     let published = &findings.published;
     if let Some(table) = terminal::published_table_text(published, columns(), colours()) {
         output::coloured_line(&table);
-    } else {
-        let verdicts = &findings.main().verdicts;
-        if let Some(table) = terminal::verdict_table_text(verdicts, columns(), colours()) {
-            output::coloured_line(&table);
-        }
+    } else if let Some(table) = verdicts_text(findings, explain) {
+        output::coloured_line(&table);
     }
 }
 

@@ -9,7 +9,7 @@ mod script;
 mod series;
 mod study;
 mod verdicts;
-mod wording;
+pub(crate) mod wording;
 
 use crate::error::ReportError;
 use crate::figures::Figures;

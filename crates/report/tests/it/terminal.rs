@@ -1,7 +1,7 @@
 //! The verdict table in a terminal.
 
 use crate::support;
-use slicewise_report::terminal::{Colours, quick_note, verdict_table_text};
+use slicewise_report::terminal::{Colours, quick_note, verdict_matrix_text, verdict_table_text};
 use slicewise_stats::description::{DelayBound, Margins, PublishedVerdict, SliceLimit};
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::verdict::{
@@ -141,6 +141,40 @@ fn table() -> VerdictTable {
                 Some(2),
             ),
         ],
+    }
+}
+
+fn matrix(verdicts: &VerdictTable, width: u16, colours: Colours) -> String {
+    verdict_matrix_text(
+        &support::study(support::Size::SMALL),
+        verdicts,
+        width,
+        colours,
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_policy_is_one_line_with_a_number_in_each_cell_and_a_sentence_answers() {
+    insta::assert_snapshot!(matrix(&table(), 120, Colours::None));
+    insta::assert_snapshot!(matrix(&table(), 60, Colours::None));
+}
+
+#[test]
+fn the_matrix_is_as_wide_with_colours_and_never_wider_than_the_terminal() {
+    let coloured = matrix(&table(), 100, Colours::Ansi);
+    for (cell, code) in [("✗ +104 % delay", 31), ("✓ 99.2 %", 32), ("~ 42 % ≠", 33)] {
+        let cell = cell.split(" ≠").next().unwrap();
+        assert!(
+            coloured.contains(&format!("\u{1b}[1;{code}m{cell}")),
+            "{coloured}"
+        );
+    }
+    for width in [60, 80, 100, 120] {
+        let text = matrix(&table(), width, Colours::None);
+        let table = text.lines().take_while(|line| !line.starts_with('✓'));
+        let widest = table.map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= usize::from(width), "{width}:\n{text}");
     }
 }
 
