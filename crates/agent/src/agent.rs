@@ -16,7 +16,7 @@ use slicewise_live::gateway::{
 };
 use slicewise_live::log;
 use slicewise_live::sys::time;
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{Duration, Instant, Way};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -241,7 +241,7 @@ impl Deciding<'_> {
         if time::now() >= self.report_at && !self.is_counting {
             self.report_at = time::now().saturating_add(REPORT_EVERY);
             self.is_counting = true;
-            self.count(0, 0)?;
+            self.count(Way::Forward, 0)?;
         }
         Ok(())
     }
@@ -299,20 +299,19 @@ impl Deciding<'_> {
                 .reconciler
                 .on_gone(gone.direction, &gone.counters.class),
             Answer::Counted(counted) => {
-                let (direction, next) = (counted.direction, counted.next);
-                let way = counters::way(direction);
+                let (way, next) = (counted.direction, counted.next);
                 let reconciler = &self.reconciler;
                 for (name, seen) in &counted.flows {
-                    if let Some(terms) = reconciler.flows_in_force(name, direction) {
+                    if let Some(terms) = reconciler.flows_in_force(name, way) {
                         self.decisions.on_seen(way, name, seen, terms);
                     }
                 }
                 self.counters
-                    .on_counted(*counted, |name| reconciler.in_force(name).is_some());
-                match (next, direction) {
-                    (Some(from), _) => self.count(direction, from)?,
-                    (None, 0) => self.count(1, 0)?,
-                    (None, _) => {
+                    .on_counted(*counted, |name| reconciler.is_in_force(name));
+                match (next, way) {
+                    (Some(from), _) => self.count(way, from)?,
+                    (None, Way::Forward) => self.count(Way::Backward, 0)?,
+                    (None, Way::Backward) => {
                         let names = self.flows_wanted.clone();
                         self.control.request(Request::Flows(names))?;
                     }
@@ -340,16 +339,14 @@ impl Deciding<'_> {
         Ok(())
     }
 
-    fn count(&self, direction: usize, from: u32) -> Result<(), Ended> {
+    fn count(&self, direction: Way, from: u32) -> Result<(), Ended> {
         self.control.request(Request::Count { direction, from })
     }
 
     fn report(&mut self, flows: Vec<FlowsCounted>) {
         self.is_counting = false;
         let reconciler = &self.reconciler;
-        let events = self
-            .decisions
-            .take(|name| reconciler.in_force(name).is_some());
+        let events = self.decisions.take(|name| reconciler.is_in_force(name));
         let report = self.counters.report(&self.link, time::now());
         self.mailbox.count(CounterReport {
             flows: counters::flows(flows),

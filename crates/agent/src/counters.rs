@@ -7,7 +7,7 @@ use slicewise_api::{
 use slicewise_dataplane::{ClassCounters, DropReason};
 use slicewise_live::engine::{ClassesCounted, FlowsCounted};
 use slicewise_live::histogram::Histogram;
-use slicewise_units::{BothWays, Duration, Instant, Way};
+use slicewise_units::{BothWays, Duration, Instant};
 use std::collections::BTreeMap;
 
 /// Flows of a slice in a report.
@@ -55,7 +55,7 @@ impl Counters {
 
     /// Some classes of a direction were counted; `is_slice` tells those that are slices of the controller.
     pub(crate) fn on_counted(&mut self, counted: ClassesCounted, is_slice: impl Fn(&str) -> bool) {
-        let way = way(counted.direction);
+        let way = counted.direction;
         let WayCounted {
             before,
             delay,
@@ -125,14 +125,6 @@ impl Counters {
     }
 }
 
-/// Returns the way with this number in the engine.
-pub(crate) const fn way(number: usize) -> Way {
-    match number {
-        0 => Way::Forward,
-        _ => Way::Backward,
-    }
-}
-
 /// The flows of slices, those with the most bytes first.
 pub(crate) fn flows(counted: Vec<FlowsCounted>) -> Vec<SliceFlows> {
     let mut slices: BTreeMap<String, Vec<FlowCounters>> = BTreeMap::new();
@@ -143,7 +135,7 @@ pub(crate) fn flows(counted: Vec<FlowsCounted>) -> Vec<SliceFlows> {
     } in counted
     {
         let flows = flows.into_iter().map(|(key, count)| FlowCounters {
-            direction: way(direction),
+            direction,
             source: key.source.to_string(),
             destination: key.destination.to_string(),
             protocol: key.protocol,
@@ -220,6 +212,7 @@ fn percentiles(now: &Histogram, before: &Histogram) -> Option<DelayPercentiles> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use slicewise_units::Way;
 
     fn counted(class: &str, sent: u64, delays_us: &[u64]) -> (ClassCounters, Histogram) {
         let mut delay = Histogram::default();
@@ -244,7 +237,7 @@ mod tests {
         classes.iter().for_each(|(_, delay)| all.merge(delay));
         let counted = ClassesCounted {
             flows: Vec::new(),
-            direction: 0,
+            direction: Way::Forward,
             delay: Some(all),
             lost_link_time: Duration::from_micros(lost_us),
             classes,

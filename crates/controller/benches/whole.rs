@@ -56,7 +56,7 @@ impl Seen {
         match answer {
             Answer::Changed(Ok(directions)) => {
                 self.carried_out.fetch_add(1, Ordering::Relaxed);
-                let Some(class) = directions[0].map(|changed| changed.class) else {
+                let Some(class) = directions.forward.map(|changed| changed.class) else {
                     return;
                 };
                 if let Some(added) = &*self.added.lock().unwrap() {

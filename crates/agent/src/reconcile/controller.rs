@@ -115,7 +115,7 @@ impl Reconciler {
         for name in names {
             let state = self.slices.get_mut(name);
             if let Some(state) = state.filter(|state| state.wanted.is_none()) {
-                state.to_purge.get_or_insert([true; 2]);
+                state.to_purge.get_or_insert([true; 2].into());
                 self.look_at(name);
             }
         }

@@ -31,7 +31,7 @@ use slicewise_api::{FlowTerms, GatewaySlice, RefusedSlice};
 use slicewise_dataplane::{SliceChangeError, SliceChanged};
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::{DirectedChange, NotChanged};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{BothWays, Duration, Instant, Way};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Changes that are asked for and not answered.
@@ -87,7 +87,7 @@ struct Open {
 #[derive(Debug)]
 struct Asked {
     name: String,
-    effects: [Option<Effect>; 2],
+    effects: BothWays<Option<Effect>>,
     tenant: (String, u32),
 }
 
@@ -361,7 +361,7 @@ impl Reconciler {
     /// The data plane has answered the oldest change that was asked for.
     pub(crate) fn on_changed(
         &mut self,
-        outcome: Result<[Option<SliceChanged>; 2], NotChanged>,
+        outcome: Result<BothWays<Option<SliceChanged>>, NotChanged>,
         now: Instant,
     ) {
         let Some(Asked {
@@ -410,7 +410,7 @@ impl Reconciler {
                 Some(RETRY)
             }
             SliceChangeError::NotInPlace { .. } => {
-                state.on_not_in_place(*direction);
+                state.not_in_place[*direction] = true;
                 Some(Duration::ZERO)
             }
             SliceChangeError::Unknown { .. } | SliceChangeError::InForce { .. } => {
@@ -437,9 +437,9 @@ impl Reconciler {
     }
 
     /// The last frame of a slice has left in a direction.
-    pub(crate) fn on_gone(&mut self, direction: usize, name: &str) {
+    pub(crate) fn on_gone(&mut self, way: Way, name: &str) {
         if let Some(state) = self.slices.get_mut(name) {
-            state.on_gone(direction);
+            state.draining[way] = false;
             self.look_at(name);
         }
         self.retry_refused();
@@ -470,17 +470,16 @@ impl Reconciler {
         self.refused.len() as u64
     }
 
-    /// Slices that are in force, and whether they are in each direction.
-    pub(crate) fn in_force(&self, name: &str) -> Option<[bool; 2]> {
-        let state = self.slices.get(name)?;
-        let here = state.here.each_ref().map(Option::is_some);
-        here.contains(&true).then_some(here)
+    /// Returns whether a slice is in force.
+    pub(crate) fn is_in_force(&self, name: &str) -> bool {
+        let state = self.slices.get(name);
+        state.is_some_and(SliceState::is_here)
     }
 
     /// Terms in force for the flows of a slice in a direction.
-    pub(crate) fn flows_in_force(&self, name: &str, direction: usize) -> Option<&FlowTerms> {
-        let here = self.slices.get(name)?.here.get(direction)?;
-        here.as_ref().map(|here| &here.flows)
+    pub(crate) fn flows_in_force(&self, name: &str, way: Way) -> Option<&FlowTerms> {
+        let here = self.slices.get(name)?.here[way].as_ref()?;
+        Some(&here.flows)
     }
 
     /// Returns whether nothing is left to do.

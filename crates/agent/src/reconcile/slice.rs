@@ -6,7 +6,7 @@ use slicewise_dataplane::SliceChange;
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::DirectedChange;
 use slicewise_model::{SliceParams, TenantParams};
-use slicewise_units::Instant;
+use slicewise_units::{BothWays, Instant, Way};
 
 /// The state of a slice.
 #[derive(Debug, Default)]
@@ -18,13 +18,13 @@ pub(super) struct SliceState {
     /// The generation since which it has packets that it is not to have, if it has.
     pub(super) gives_since: Option<u64>,
     /// Slice in force in each direction.
-    pub(super) here: [Option<InForce>; 2],
+    pub(super) here: BothWays<Option<InForce>>,
     /// The tenant of that, and its weight.
     tenant: (String, u32),
     /// Frames of a slice of this name that was removed wait.
-    draining: [bool; 2],
+    pub(super) draining: BothWays<bool>,
     /// It was purged: directions in which its frames are still to be dropped.
-    pub(super) to_purge: Option<[bool; 2]>,
+    pub(super) to_purge: Option<BothWays<bool>>,
     /// The generation of its oldest change that is not finished.
     pub(super) open: Option<u64>,
     /// The generation that removed it, if nothing is wanted of it.
@@ -32,7 +32,7 @@ pub(super) struct SliceState {
     pub(super) is_asked: bool,
     pub(super) is_queued: bool,
     /// Directions in which it has to go and come again for its packets to change.
-    not_in_place: [bool; 2],
+    pub(super) not_in_place: BothWays<bool>,
     /// Refusals since the last success, and when the first was.
     pub(super) tries: u32,
     pub(super) since: Option<Instant>,
@@ -67,7 +67,7 @@ pub(super) enum Effect {
 )]
 pub(super) enum Next {
     /// Ask for a change.
-    Ask(Box<DirectedChange>, [Option<Effect>; 2]),
+    Ask(Box<DirectedChange>, BothWays<Option<Effect>>),
     /// It is as wanted.
     Nothing,
     /// Frames have to leave first.
@@ -152,9 +152,18 @@ fn removal(name: &str) -> (SliceChange, Effect) {
 }
 
 impl SliceState {
-    fn terms(&self, direction: usize) -> Option<&GatewayTerms> {
-        let wanted = self.wanted.as_ref()?;
-        [&wanted.forward, &wanted.backward].get(direction)?.as_ref()
+    /// Returns the terms that are wanted in each direction.
+    fn terms(&self) -> BothWays<Option<&GatewayTerms>> {
+        let wanted = self.wanted.as_ref();
+        wanted.map_or_else(BothWays::default, |wanted| {
+            wanted.ways().map(Option::as_ref)
+        })
+    }
+
+    /// Returns what is in force in each direction, and the terms that are wanted there.
+    fn both(&self) -> impl Iterator<Item = (Option<&InForce>, Option<&GatewayTerms>)> {
+        let both = self.here.as_ref().map(Option::as_ref).zip(self.terms());
+        both.into_iter().map(|(_, both)| both)
     }
 
     pub(super) fn tenant_wanted(&self) -> (String, u32) {
@@ -168,19 +177,18 @@ impl SliceState {
     /// Returns whether it has packets that it is not to have, or not as the slice of this tenant.
     pub(super) fn gives(&self) -> bool {
         let is_other_tenant = self.tenant_wanted().0 != self.tenant.0;
-        (0..2).any(|direction| {
-            let here = self.here.get(direction).and_then(Option::as_ref);
+        self.both().any(|(here, terms)| {
             here.is_some_and(|here| {
-                let terms = self.terms(direction).filter(|_| !is_other_tenant);
+                let terms = terms.filter(|_| !is_other_tenant);
                 terms.is_none_or(|terms| here.kept(terms).len() < here.matches.len())
             })
         })
     }
 
     /// Returns the change by which it gives up the packets in a direction that it is not to have, if it has such.
-    fn give(&self, name: &str, direction: usize) -> Result<Option<(SliceChange, Effect)>, String> {
-        let here = self.here.get(direction).and_then(Option::as_ref);
-        let given = here.zip(self.terms(direction)).and_then(|(here, terms)| {
+    fn give(&self, name: &str, way: Way) -> Result<Option<(SliceChange, Effect)>, String> {
+        let here = self.here[way].as_ref();
+        let given = here.zip(self.terms()[way]).and_then(|(here, terms)| {
             let kept = here.kept(terms);
             (kept.len() < here.matches.len()).then(|| here.with_matches(name, &kept))
         });
@@ -189,9 +197,8 @@ impl SliceState {
 
     /// Returns whether it is to have packets that it does not have.
     pub(super) fn takes(&self) -> bool {
-        (0..2).any(|direction| {
-            let here = self.here.get(direction).and_then(Option::as_ref);
-            self.terms(direction).is_some_and(|terms| {
+        self.both().any(|(here, terms)| {
+            terms.is_some_and(|terms| {
                 here.is_none_or(|here| here.kept(terms).len() < terms.matches.len())
             })
         })
@@ -227,15 +234,14 @@ impl SliceState {
     ) -> Result<Next, String> {
         let tenant = self.tenant_wanted();
         let is_other_tenant = tenant.0 != self.tenant.0;
-        let mut changes = [None, None];
+        let mut changes: BothWays<Option<(SliceChange, Effect)>> = BothWays::default();
         let mut must_wait = false;
-        for (direction, (change, params)) in changes.iter_mut().zip(directions).enumerate() {
-            let here = self.here.get(direction).and_then(Option::as_ref);
-            let is_draining = self.draining.get(direction) == Some(&true);
-            *change = match (here, self.terms(direction)) {
+        for (way, (change, params)) in changes.as_mut().zip(directions.each_ref().into()) {
+            let is_draining = self.draining[way];
+            *change = match (self.here[way].as_ref(), self.terms()[way]) {
                 (None, None) => {
-                    let to_purge = self.to_purge.as_ref().and_then(|it| it.get(direction));
-                    (is_draining && to_purge == Some(&true)).then(|| {
+                    let is_purged = self.to_purge.is_some_and(|to_purge| to_purge[way]);
+                    (is_draining && is_purged).then(|| {
                         let name = name.to_owned();
                         (SliceChange::Purge { name }, Effect::Purged)
                     })
@@ -251,13 +257,12 @@ impl SliceState {
                 // goes, and comes again.
                 (Some(here), Some(terms))
                     if is_other_tenant
-                        || here.matches != terms.matches
-                            && self.not_in_place.get(direction) == Some(&true) =>
+                        || here.matches != terms.matches && self.not_in_place[way] =>
                 {
                     must_wait = true;
                     Some(removal(name))
                 }
-                (Some(_), Some(_)) if give => self.give(name, direction)?,
+                (Some(_), Some(_)) if give => self.give(name, way)?,
                 (Some(here), Some(terms)) if here.matches != terms.matches => {
                     Some(here.with_matches(name, &terms.matches)?)
                 }
@@ -268,79 +273,67 @@ impl SliceState {
         }
         if must_wait {
             // The others wait, too: all directions change together. What others may wait for is given up now.
-            for (direction, change) in changes.iter_mut().enumerate() {
+            for (way, change) in changes.iter_mut() {
                 if !matches!(change, Some((_, Effect::Removed))) {
-                    *change = self.give(name, direction)?;
+                    *change = self.give(name, way)?;
                 }
             }
         }
-        if changes.iter().all(Option::is_none) {
+        if changes.iter().all(|(_, change)| change.is_none()) {
             return Ok(if must_wait { Next::Wait } else { Next::Nothing });
         }
-        let [forward, backward] = changes.map(Option::unzip);
+        let BothWays { forward, backward } = changes.map(Option::unzip);
         let tenant = self.wanted.is_some().then_some(TenantParams {
             name: tenant.0,
             weight: tenant.1,
         });
         let change = DirectedChange {
-            directions: [forward.0, backward.0],
+            directions: [forward.0, backward.0].into(),
             tenant,
         };
-        Ok(Next::Ask(Box::new(change), [forward.1, backward.1]))
+        Ok(Next::Ask(Box::new(change), [forward.1, backward.1].into()))
     }
 
     /// A change was carried out.
-    pub(super) fn on_done(&mut self, effects: [Option<Effect>; 2], tenant: (String, u32)) {
+    pub(super) fn on_done(&mut self, effects: BothWays<Option<Effect>>, tenant: (String, u32)) {
         let has_terms = |effect: &Option<Effect>| matches!(effect, Some(Effect::Has(_)));
-        if effects.iter().any(has_terms) {
+        if effects.iter().any(|(_, effect)| has_terms(effect)) {
             self.tenant = tenant;
         }
-        self.not_in_place = [false; 2];
-        let places = self.here.iter_mut().zip(&mut self.draining);
-        for (direction, ((here, draining), effect)) in places.zip(effects).enumerate() {
+        self.not_in_place = BothWays::default();
+        for (way, effect) in effects {
             match effect {
-                Some(Effect::Purged) => {
-                    if let Some(to_purge) = &mut self.to_purge {
-                        to_purge[direction] = false;
-                    }
-                }
-                Some(Effect::Has(after) | Effect::Keeps(after)) => *here = Some(after),
+                Some(Effect::Purged) => self.is_purged(way),
+                Some(Effect::Has(after) | Effect::Keeps(after)) => self.here[way] = Some(after),
                 Some(Effect::Removed) => {
-                    *here = None;
-                    *draining = true;
+                    self.here[way] = None;
+                    self.draining[way] = true;
                 }
                 None => {}
             }
         }
     }
 
-    /// Its packets in a direction cannot change while it is in force.
-    pub(super) fn on_not_in_place(&mut self, direction: usize) {
-        if let Some(not_in_place) = self.not_in_place.get_mut(direction) {
-            *not_in_place = true;
+    fn is_purged(&mut self, way: Way) {
+        if let Some(to_purge) = &mut self.to_purge {
+            to_purge[way] = false;
         }
     }
 
     /// The data plane knows no slice of this name in a direction.
-    pub(super) fn on_unknown(&mut self, direction: usize) {
-        if let Some(here) = self.here.get_mut(direction) {
-            *here = None;
-        }
-        if let Some(to_purge) = self.to_purge.as_mut().and_then(|it| it.get_mut(direction)) {
-            *to_purge = false;
-        }
+    pub(super) fn on_unknown(&mut self, way: Way) {
+        self.here[way] = None;
+        self.is_purged(way);
     }
 
-    pub(super) fn on_gone(&mut self, direction: usize) {
-        if let Some(draining) = self.draining.get_mut(direction) {
-            *draining = false;
-        }
+    /// Returns whether it is in force in a direction.
+    pub(super) fn is_here(&self) -> bool {
+        self.here.iter().any(|(_, here)| here.is_some())
     }
 
     /// Returns whether it was removed, and no frame of it waits.
     pub(super) fn is_gone(&self) -> bool {
-        self.wanted.is_none()
-            && self.here.iter().all(Option::is_none)
-            && self.draining.iter().all(|draining| !draining)
+        let drains = self.draining.iter().any(|(_, draining)| *draining);
+        self.wanted.is_none() && !self.is_here() && !drains
     }
 }

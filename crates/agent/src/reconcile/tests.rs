@@ -10,7 +10,7 @@ use slicewise_live::engine::Engine;
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::{EngineParams, Port};
 use slicewise_model::{Discipline, GuaranteedSpec, PolicySpec, Rate};
-use slicewise_units::BitRate;
+use slicewise_units::{BitRate, Way};
 
 const LINK: u64 = 10_000_000;
 
@@ -102,6 +102,13 @@ struct World {
 }
 
 impl World {
+    /// A gateway that has carried out these changes, of generation 1.
+    fn with(first: Vec<GatewayChange>) -> Self {
+        let mut world = Self::new(Kept::default());
+        world.take(changes(1, first));
+        world
+    }
+
     fn new(kept: Kept) -> Self {
         let params = EngineParams {
             directions: directions(LINK),
@@ -189,6 +196,21 @@ impl World {
         self.act();
     }
 
+    /// Frames arrive, and those that can leave do.
+    fn offer(&mut self, side: usize, vlan: u16, frames: usize) {
+        self.arrive(side, vlan, frames);
+        self.poll();
+    }
+
+    /// A link of this rate is in force from now on.
+    fn reload(&mut self, rate: u64) {
+        let directions = directions(rate);
+        let prepared = self.engine.basis().prepare(&directions, self.now).unwrap();
+        let _replaced = self.engine.commit(prepared, self.now).unwrap();
+        self.reconciler.on_reloaded(directions);
+        self.act();
+    }
+
     fn take(&mut self, desired: Desired) -> Vec<Record> {
         let records = self.reconciler.take(desired).unwrap();
         self.act();
@@ -196,7 +218,7 @@ impl World {
     }
 
     fn names(&self, direction: usize) -> Vec<String> {
-        let classes = self.engine.classes(direction);
+        let classes = self.engine.classes(Way::ALL[direction]);
         let names = classes.map(|(class, _)| class.class.clone());
         let mut names: Vec<String> = names.filter(|name| name != "class-default").collect();
         names.sort();
@@ -231,12 +253,12 @@ fn a_generation_is_acknowledged_when_its_slices_are_in_force_in_both_directions(
 
 #[test]
 fn a_snapshot_changes_only_what_differs() {
-    let mut world = World::new(Kept::default());
     let (one, two) = (terms(1, 500, 20), terms(2, 500, 20));
-    world.take(changes(
-        1,
-        vec![put("a", &one, 1), put("b", &two, 1), put("c", &one, 1)],
-    ));
+    let mut world = World::with(vec![
+        put("a", &one, 1),
+        put("b", &two, 1),
+        put("c", &one, 1),
+    ]);
     let asked = world.asked;
     let both = |terms: &GatewayTerms| [Some(terms.clone()), Some(terms.clone())];
     let changed = terms(2, 600, 20);
@@ -261,10 +283,8 @@ fn a_snapshot_changes_only_what_differs() {
 #[test]
 fn a_removed_slice_is_gone_when_its_frames_have_left_and_the_controller_hears_of_it_until_it_knows()
 {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
+    world.offer(0, 1, 5);
     world.take(changes(2, vec![remove("a")]));
     let acknowledgement = world.reconciler.acknowledgement();
     assert_eq!(
@@ -294,10 +314,8 @@ fn purge(generation: u64, name: &str) -> Desired {
 
 #[test]
 fn a_removed_slice_is_purged_once_where_its_frames_wait() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
+    world.offer(0, 1, 5);
     world.take(changes(2, vec![remove("a")]));
     assert_eq!(world.reconciler.acknowledgement().gone.len(), 0);
     let asked = world.asked;
@@ -314,8 +332,7 @@ fn a_removed_slice_is_purged_once_where_its_frames_wait() {
     assert_eq!(world.engine.backlog(), 0);
     // A slice of that name that comes later is another one.
     world.take(changes(5, vec![put("a", &terms(1, 500, 20), 5)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    world.offer(0, 1, 5);
     world.take(Desired {
         purge: vec!["a".to_owned()],
         ..changes(6, vec![])
@@ -327,11 +344,9 @@ fn a_removed_slice_is_purged_once_where_its_frames_wait() {
 
 #[test]
 fn a_slice_is_removed_and_purged_with_one_answer() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
     world.arrive(0, 1, 5);
-    world.arrive(1, 1, 5);
-    world.poll();
+    world.offer(1, 1, 5);
     world.take(Desired {
         generation: 3,
         snapshot: Some(Vec::new()),
@@ -345,11 +360,9 @@ fn a_slice_is_removed_and_purged_with_one_answer() {
 
 #[test]
 fn a_removed_slice_is_told_as_gone_with_its_own_generation_also_while_an_earlier_one_is_open() {
-    let mut world = World::new(Kept::default());
     let (one, two) = (terms(1, 500, 20), terms(2, 500, 20));
-    world.take(changes(1, vec![put("a", &one, 1), put("x", &two, 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &one, 1), put("x", &two, 1)]);
+    world.offer(0, 1, 5);
     // Frames of `a` have to leave first; nothing of `x` waits.
     world.take(changes(2, vec![of_tenant("other", "a", &one, 2)]));
     world.take(changes(3, vec![remove("x")]));
@@ -388,12 +401,8 @@ fn an_answer_that_says_nothing_new_is_not_written_down() {
 
 #[test]
 fn a_guarantee_that_fits_only_without_the_old_one_comes_after_the_lesser_of_both() {
-    let mut world = World::new(Kept::default());
     let large = |delay| terms(1, 9_900, delay);
-    world.take(changes(
-        1,
-        vec![put("a", &large(90), 1), put("b", &terms(2, 50, 5), 1)],
-    ));
+    let mut world = World::with(vec![put("a", &large(90), 1), put("b", &terms(2, 50, 5), 1)]);
     assert_eq!(world.acknowledged(), 1);
     let mut slow_and_short = terms(1, 100, 6);
     slow_and_short.guarantee.as_mut().unwrap().burst_bytes = 3_000;
@@ -408,17 +417,12 @@ fn a_guarantee_that_fits_only_without_the_old_one_comes_after_the_lesser_of_both
 
 #[test]
 fn after_a_commit_a_guarantee_waits_for_the_frames_that_waited_then() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
     // A frame of `a` waits for one that is on the link.
     for vlan in [9, 1] {
-        world.arrive(0, vlan, 1);
-        world.poll();
+        world.offer(0, vlan, 1);
     }
-    let other = directions(2 * LINK);
-    let prepared = world.engine.basis().prepare(&other, world.now).unwrap();
-    let _replaced = world.engine.commit(prepared, world.now).unwrap();
-    world.reconciler.on_reloaded(other);
+    world.reload(2 * LINK);
     world.take(changes(2, vec![put("b", &terms(2, 500, 20), 1)]));
     assert_eq!(
         (world.names(0), world.acknowledged()),
@@ -462,14 +466,7 @@ fn what_can_never_be_in_force_is_refused_with_the_reason_and_the_rest_goes_on() 
     assert_eq!(world.names(0), ["b"]);
     let kept = world.reconciler.kept();
     // The link is faster from now on: what was refused may fit.
-    let prepared = world
-        .engine
-        .basis()
-        .prepare(&directions(10 * LINK), world.now)
-        .unwrap();
-    let _replaced = world.engine.commit(prepared, world.now).unwrap();
-    world.reconciler.on_reloaded(directions(10 * LINK));
-    world.act();
+    world.reload(10 * LINK);
     assert_eq!(world.names(0), ["a", "b"]);
     let acknowledgement = world.reconciler.acknowledgement();
     assert_eq!(
@@ -531,11 +528,9 @@ const ELEPHANTS: ElephantTerms = ElephantTerms {
 
 #[test]
 fn flows_get_queues_of_their_own_and_count_when_frames_from_before_have_left_and_none_is_lost() {
-    let mut world = World::new(Kept::default());
     let mut wanted = terms(1, 500, 50);
-    world.take(changes(1, vec![put("a", &wanted, 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &wanted, 1)]);
+    world.offer(0, 1, 5);
     wanted.flows = FlowTerms {
         weight_per_flow: true,
         flow_queueing: true,
@@ -543,7 +538,12 @@ fn flows_get_queues_of_their_own_and_count_when_frames_from_before_have_left_and
     };
     wanted.weight = 3;
     world.take(changes(2, vec![put("a", &wanted, 2)]));
-    let counted = |world: &mut World| world.engine.count_classes(0, 0, 32, world.now).flows;
+    let counted = |world: &mut World| {
+        world
+            .engine
+            .count_classes(Way::Forward, 0, 32, world.now)
+            .flows
+    };
     assert_eq!(world.acknowledged(), 1);
     assert_eq!(counted(&mut world), [], "frames wait that came before");
     assert_eq!(world.reconciler.acknowledgement().refused, []);
@@ -556,19 +556,12 @@ fn flows_get_queues_of_their_own_and_count_when_frames_from_before_have_left_and
     assert_eq!((name.as_str(), seen.weighed.unwrap().weight), ("a", 3));
     assert!(seen.elephants.is_some());
     // A reload keeps that.
-    let prepared = world
-        .engine
-        .basis()
-        .prepare(&directions(LINK), world.now)
-        .unwrap();
-    let _replaced = world.engine.commit(prepared, world.now).unwrap();
-    world.reconciler.on_reloaded(directions(LINK));
-    world.act();
+    world.reload(LINK);
     assert_eq!(counted(&mut world).len(), 1);
     wanted.flows = FlowTerms::default();
     world.take(changes(3, vec![put("a", &wanted, 3)]));
     assert_eq!((world.acknowledged(), counted(&mut world)), (3, vec![]));
-    let classes = world.engine.classes(0);
+    let classes = world.engine.classes(Way::Forward);
     let dropped: u64 = classes.map(|(class, _)| class.dropped_total()).sum();
     assert_eq!(dropped, 0);
 }

@@ -3,11 +3,12 @@
 use crate::support::gateway::{Gateway, VLANS, engine, params};
 use crate::support::relay::Relay;
 use crate::support::server::Server;
-use crate::support::{directions, slice, wait_until};
+use crate::support::{directions, slice, started, wait_until};
 use slicewise_agent::Agent;
 use slicewise_api::{ElephantTerms, FlowTerms};
 use slicewise_live::gateway::ControllerSnapshot;
 use slicewise_live::sys::time;
+use slicewise_units::Way;
 use std::time::Duration;
 
 #[test]
@@ -16,14 +17,10 @@ fn slices_of_the_controller_are_in_force_and_acknowledged_and_their_traffic_is_c
     let server = Server::start();
     server.put(slice("a", 1, 1_000));
     let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    wait_until("the first is in force", || server.acknowledged() == 1);
-    wait_until("it is seen", || {
-        gateway.names().is_some_and(|names| names == ["a"])
-    });
+    server.wait_for(1);
+    gateway.wait_for(&["a"]);
     let generation = server.put(slice("b", 2, 1_000));
-    wait_until("the second is in force", || {
-        server.acknowledged() == generation
-    });
+    server.wait_for(generation);
     let announced = server.with(|state| state.announced.clone()).unwrap();
     assert_eq!(announced["links"][0]["forward"]["rate_bps"], 1_000_000_000);
     wait_until("both have sent", || {
@@ -76,15 +73,11 @@ fn the_state_of_the_agent_tells_of_its_controller_and_of_refused_slices() {
 
 #[test]
 fn a_slice_whose_frames_cannot_leave_is_gone_once_it_is_purged() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start();
-    server.put(slice("a", 1, 1_000));
-    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    wait_until("it is in force", || server.acknowledged() == 1);
+    let (server, gateway, _folder) = started();
     gateway.stall(true);
     wait_until("frames wait", || gateway.seen().backlog >= 50);
     let removed = server.remove("a");
-    wait_until("it drains", || server.acknowledged() == removed);
+    server.wait_for(removed);
     assert!(server.with(|state| state.gone.is_empty()));
     server.with(|state| state.purged.push("a".to_owned()));
     let purged = server.remove("a");
@@ -93,7 +86,7 @@ fn a_slice_whose_frames_cannot_leave_is_gone_once_it_is_purged() {
     // Its name and its packets are free, although nothing leaves.
     server.with(|state| state.purged.clear());
     let again = server.put(slice("a", 1, 1_000));
-    wait_until("another has its name", || server.acknowledged() == again);
+    server.wait_for(again);
     gateway.stall(false);
     let seen = gateway.stop();
     assert!(
@@ -114,27 +107,21 @@ fn after_a_restart_slices_are_in_force_without_the_controller_and_only_changes_a
     let first = Gateway::start(&server.url, &state).unwrap();
     server.put(slice("a", 1, 1_000));
     let generation = server.put(slice("b", 2, 1_000));
-    wait_until("both are in force", || server.acknowledged() == generation);
+    server.wait_for(generation);
     first.stop();
     // Its agent ends with the next thing that happens.
     wait_until("the file is free", || {
         server.put(slice("b", 2, 1_000));
         Gateway::start("http://127.0.0.1:9", &state).is_ok_and(|alone| {
-            wait_until("both are in force", || {
-                alone.names().is_some_and(|names| names == ["a", "b"])
-            });
+            alone.wait_for(&["a", "b"]);
             true
         })
     });
     server.with(|state| state.asked.clear());
     let generation = server.remove("a");
     let again = retry(|| Gateway::start(&server.url, &state).ok());
-    wait_until("the change is in force", || {
-        server.acknowledged() == generation
-    });
-    wait_until("one is left", || {
-        again.names().is_some_and(|names| names == ["b"])
-    });
+    server.wait_for(generation);
+    again.wait_for(&["b"]);
     assert!(
         server.with(|state| state.asked[0]) >= 2,
         "it has what it had"
@@ -151,7 +138,7 @@ fn after_a_restart_slices_are_in_force_before_the_first_frame() {
     for vlan in 0..200 {
         generation = server.put(slice(&format!("s{vlan:03}"), vlan, 100));
     }
-    wait_until("all are in force", || server.acknowledged() == generation);
+    server.wait_for(generation);
     first.stop();
     server.put(slice("s000", 0, 100));
     // Nobody but who starts the gateway asks for anything.
@@ -161,7 +148,7 @@ fn after_a_restart_slices_are_in_force_before_the_first_frame() {
         .into_controller()
         .slices
         .restore(&mut engine, time::now());
-    for direction in 0..2 {
+    for direction in Way::ALL {
         let names = engine.classes(direction).map(|(class, _)| &class.class);
         let slices = names.filter(|name| name.starts_with('s')).count();
         assert_eq!(slices, 200);
@@ -185,11 +172,11 @@ fn a_controller_that_has_forgotten_what_changed_sends_everything_and_nothing_is_
     for vlan in 0..VLANS {
         server.put(slice(&format!("s{vlan}"), vlan, 500));
     }
-    wait_until("all are in force", || server.acknowledged() == 4);
+    server.wait_for(4);
     let asked = server.with(|state| state.asked.len());
     server.with(|state| state.forgotten = 100);
     let generation = server.put(slice("s0", 0, 600));
-    wait_until("it is in force", || server.acknowledged() == generation);
+    server.wait_for(generation);
     wait_until("it has asked again", || {
         server.with(|state| state.asked.len()) > asked
     });
@@ -230,11 +217,7 @@ fn many_changes_under_traffic_lose_and_reorder_no_frame() {
 
 #[test]
 fn what_is_decided_about_flows_is_reported_with_its_reason_and_no_frame_is_lost_or_reordered() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start();
-    server.put(slice("a", 1, 1_000));
-    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    wait_until("it is in force", || server.acknowledged() == 1);
+    let (server, gateway, _folder) = started();
     let mut by_flow = slice("a", 1, 1_000);
     by_flow.forward.as_mut().unwrap().flows = FlowTerms {
         weight_per_flow: true,
@@ -247,9 +230,7 @@ fn what_is_decided_about_flows_is_reported_with_its_reason_and_no_frame_is_lost_
         }),
     };
     let generation = server.put(by_flow);
-    wait_until("its flows are told apart", || {
-        server.acknowledged() == generation
-    });
+    server.wait_for(generation);
     server.with(|state| assert_eq!(state.acknowledged.refused, []));
     let reported = || {
         server.with(|state| {
@@ -263,9 +244,7 @@ fn what_is_decided_about_flows_is_reported_with_its_reason_and_no_frame_is_lost_
     wait_until("its flow is an elephant", || !reported().is_empty());
     insta::assert_snapshot!(reported()[0], @"forward: 1 flow became an elephant, above 64 kbit/s in 200 ms: not IP");
     let generation = server.put(slice("a", 1, 1_000));
-    wait_until("they are one queue again", || {
-        server.acknowledged() == generation
-    });
+    server.wait_for(generation);
     let seen = gateway.stop();
     assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
 }

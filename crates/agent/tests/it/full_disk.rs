@@ -57,7 +57,7 @@ fn a_gateway_whose_disk_is_full_carries_changes_out_and_acknowledges_them_once_t
     let server = Server::start();
     let gateway = Gateway::start(&server.url, &state).unwrap();
     server.put(slice("a", 1, 1_000));
-    wait_until("it is acknowledged", || server.acknowledged() == 1);
+    server.wait_for(1);
     disk.fill();
     let names: Vec<String> = (0..60).map(|number| format!("s{number:02}")).collect();
     for (name, vlan) in names.iter().zip(10..) {
@@ -84,7 +84,7 @@ fn a_gateway_whose_disk_is_full_carries_changes_out_and_acknowledges_them_once_t
     assert!(server.acknowledged() >= acknowledged);
     disk.make_room();
     let generation = server.with(|state| state.generation);
-    wait_until("it is acknowledged", || server.acknowledged() == generation);
+    server.wait_for(generation);
     let seen = gateway.stop();
     assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));
 }
@@ -115,7 +115,7 @@ fn a_damaged_state_on_a_full_disk_is_left_alone() {
     for vlan in 1..30 {
         server.put(slice(&format!("s{vlan:02}"), vlan, 1_000));
     }
-    wait_until("it is acknowledged", || server.acknowledged() == 29);
+    server.wait_for(29);
     gateway.stop();
     wait_until("the file is free", || {
         server.put(slice("s01", 1, 1_000));

@@ -71,7 +71,7 @@ fn kill_again_and_again(kills: u64) {
     }
     let mut child = start(&server, &state);
     let generation = server.with(|state| state.generation);
-    wait_until("all is in force", || server.acknowledged() == generation);
+    server.wait_for(generation);
     wait_until("what was removed is gone", || {
         server.with(|state| state.draining.is_empty())
     });

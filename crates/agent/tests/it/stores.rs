@@ -48,8 +48,8 @@ fn a_controller_with_another_store_is_followed_only_once_an_operator_says_so() {
     let state = folder.path().join("state");
     let server = server(Some("one"));
     let gateway = Gateway::start(&server.url, &state).unwrap();
-    wait_until("it is in force", || has(&gateway, &["a"]));
-    wait_until("it is on the disk", || server.acknowledged() == 1);
+    gateway.wait_for(&["a"]);
+    server.wait_for(1);
     // Empty, further, of an earlier version, and an older copy of the same.
     for (store, generation) in [
         (Some("two"), 0),
@@ -65,7 +65,7 @@ fn a_controller_with_another_store_is_followed_only_once_an_operator_says_so() {
     replace(&server, Some("two"), 900);
     wait_until("the file is free", || is_free(&server.url, &state));
     let gateway = crate::changes::retry(|| Gateway::start(&server.url, &state).ok());
-    wait_until("it starts from its file", || has(&gateway, &["a"]));
+    gateway.wait_for(&["a"]);
     keeps(&gateway, "after a restart");
     // The operator's word, and from then on the other store is the one that is followed.
     replace(&server, Some("two"), 0);
@@ -74,19 +74,17 @@ fn a_controller_with_another_store_is_followed_only_once_an_operator_says_so() {
         state.adopts = true;
         state.acknowledged.generation = 0;
     });
-    wait_until("it follows", || has(&gateway, &["b"]));
-    wait_until("it is on the disk", || server.acknowledged() == 1);
+    gateway.wait_for(&["b"]);
+    server.wait_for(1);
     server.with(|state| state.adopts = false);
     let generation = server.put(slice("c", 3, 1_000));
-    wait_until("it follows on", || server.acknowledged() == generation);
+    server.wait_for(generation);
     gateway.stop();
     wait_until("the file is free", || is_free(&server.url, &state));
     let gateway = crate::changes::retry(|| Gateway::start(&server.url, &state).ok());
     let generation = server.remove("b");
-    wait_until("also after a restart", || {
-        server.acknowledged() == generation
-    });
-    wait_until("only what is left", || has(&gateway, &["c"]));
+    server.wait_for(generation);
+    gateway.wait_for(&["c"]);
 }
 
 #[test]
@@ -98,7 +96,7 @@ fn a_gateway_of_an_earlier_version_keeps_its_slices_where_the_first_store_that_s
         server.put(slice("a", vlan, 1_000));
     }
     let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    wait_until("it is in force", || server.acknowledged() == 4);
+    server.wait_for(4);
     replace(&server, Some("empty"), 0);
     keeps(&gateway, "an empty store");
     // The same one, by a controller of this version: it is followed, and noted.
@@ -108,7 +106,7 @@ fn a_gateway_of_an_earlier_version_keeps_its_slices_where_the_first_store_that_s
         state.slices.insert("a".to_owned(), slice("a", 3, 1_000));
     });
     let generation = server.put(slice("b", 2, 1_000));
-    wait_until("it follows", || server.acknowledged() == generation);
+    server.wait_for(generation);
     replace(&server, Some("other"), 900);
     std::thread::sleep(WHILE);
     assert!(has(&gateway, &["a", "b"]));

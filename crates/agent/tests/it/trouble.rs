@@ -3,7 +3,7 @@
 use crate::support::gateway::{Gateway, params};
 use crate::support::relay::Relay;
 use crate::support::server::{Mood, Server};
-use crate::support::{slice, wait_until};
+use crate::support::{slice, started, wait_until};
 use serde_json::json;
 use slicewise_agent::Agent;
 use slicewise_api::{ElephantTerms, GatewaySlice};
@@ -12,11 +12,7 @@ use std::time::Duration;
 
 #[test]
 fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when_it_is_right() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start();
-    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    server.put(slice("a", 1, 1_000));
-    wait_until("it is in force", || server.acknowledged() == 1);
+    let (server, gateway, _folder) = started();
     let deep = "[".repeat(100_000);
     let mut hostile = slice("x", 3, 1);
     hostile
@@ -85,11 +81,7 @@ fn whatever_the_controller_answers_the_gateway_goes_on_and_follows_it_again_when
 
 #[test]
 fn a_controller_that_does_not_answer_stops_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start();
-    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    server.put(slice("a", 1, 1_000));
-    wait_until("it is in force", || server.acknowledged() == 1);
+    let (server, gateway, _folder) = started();
     server.with(|state| state.mood = Mood::Silent);
     std::thread::sleep(Duration::from_millis(300));
     let before = gateway.seen().left[&1];
@@ -107,7 +99,7 @@ fn a_network_that_loses_everything_without_a_word_is_noticed_and_followed_by_wha
     let relay = Relay::start(&server.url);
     let gateway = Gateway::start(&relay.url, &folder.path().join("state")).unwrap();
     server.put(slice("a", 1, 1_000));
-    wait_until("it is in force", || server.acknowledged() == 1);
+    server.wait_for(1);
     relay.cut();
     let before = relay.connections();
     server.put(slice("b", 2, 1_000));
@@ -122,9 +114,7 @@ fn a_network_that_loses_everything_without_a_word_is_noticed_and_followed_by_wha
     wait_until("what changed is in force", || {
         server.acknowledged() == generation && server.with(|state| state.gone == ["a"])
     });
-    wait_until("it is seen", || {
-        gateway.names().is_some_and(|names| names == ["b"])
-    });
+    gateway.wait_for(&["b"]);
 }
 
 #[test]
@@ -134,9 +124,9 @@ fn a_torn_state_file_is_completed_by_the_controller() {
     let server = Server::start();
     let first = Gateway::start(&server.url, &state).unwrap();
     server.put(slice("a", 1, 1_000));
-    wait_until("it is in force", || server.acknowledged() == 1);
+    server.wait_for(1);
     server.put(slice("b", 2, 1_000));
-    wait_until("it is in force", || server.acknowledged() == 2);
+    server.wait_for(2);
     first.stop();
     // As if it had been killed while it wrote: the file is not its own any more.
     let bytes = fs::read(&state).unwrap();
@@ -144,9 +134,7 @@ fn a_torn_state_file_is_completed_by_the_controller() {
     fs::write(&torn, &bytes[..bytes.len() - 5]).unwrap();
     server.with(|state| state.asked.clear());
     let again = Gateway::start(&server.url, &torn).unwrap();
-    wait_until("both are in force", || {
-        again.names().is_some_and(|names| names == ["a", "b"])
-    });
+    again.wait_for(&["a", "b"]);
     assert!(
         server.with(|state| state.asked.contains(&1)),
         "the second is asked for"
@@ -173,7 +161,7 @@ fn what_is_refused_is_announced_again_while_slices_change() {
     server.with(|state| state.refuses = true);
     let _gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
     let generation = server.put(slice("a", 1, 1_000));
-    wait_until("it is in force", || server.acknowledged() == generation);
+    server.wait_for(generation);
     assert!(server.with(|state| state.announced.is_none() && state.refused > 0));
     server.with(|state| state.refuses = false);
     wait_until("it is announced", || {
@@ -214,11 +202,7 @@ fn a_gateway_keeps_its_identity_with_its_state_and_another_has_another_one() {
 
 #[test]
 fn an_answer_without_an_end_is_given_up_before_it_takes_more_memory_than_frames_have() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start();
-    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
-    server.put(slice("a", 1, 1_000));
-    wait_until("it is in force", || server.acknowledged() == 1);
+    let (server, gateway, _folder) = started();
     let slices = r#"{"name":"a","link":"l","tenant":"t","version":1},"#;
     let matches = r#"{"generation":9,"snapshot":[{"name":"a","link":"l","tenant":"t","version":1,"forward":{"weight":1,"matches":[{}"#;
     let endless = [
@@ -242,7 +226,7 @@ fn an_answer_without_an_end_is_given_up_before_it_takes_more_memory_than_frames_
         // The kernel holds some megabytes on their way.
         assert!(taken < (most + 12) << 20, "{taken} B of {again}");
         let generation = server.put(slice("b", 2, 2_000));
-        wait_until("it follows", || server.acknowledged() == generation);
+        server.wait_for(generation);
     }
     let seen = gateway.stop();
     assert_eq!((seen.arrived, seen.reordered), (seen.left, 0));

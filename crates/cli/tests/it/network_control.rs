@@ -4,7 +4,7 @@ use slicewise_live::engine::Engine;
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::{DirectionParams, EngineParams};
 use slicewise_study::{GatewayConfig, MemoryFiles};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{Duration, Instant, Way};
 
 const GUARANTEED: &str = "{discipline: guaranteed, classes: [{name: gold, match: {vlan: 7}, \
     guarantee: {rate: 5 Mbit/s, burst: 4 kB, delay: 10 ms}}]}";
@@ -105,7 +105,7 @@ fn a_storm_of_arp_takes_no_more_than_its_share_of_a_guaranteed_slice() {
     assert_eq!(arrived, 100, "every frame of the slice");
     assert!(longest <= Duration::from_millis(10), "{longest}");
     let own = engine
-        .classes(0)
+        .classes(Way::Forward)
         .find(|(class, _)| class.class == "network-control");
     let (own, _) = own.unwrap();
     assert!(

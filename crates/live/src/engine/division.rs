@@ -2,9 +2,9 @@
 //! takes time for each of them.
 
 use super::queues::{Queue, queues};
-use super::slices::NAMES;
 use crate::frame_memory::{Needs, Wanted};
 use slicewise_model::PolicyParams;
+use slicewise_units::{BothWays, Way};
 use std::collections::HashMap;
 
 /// Memory that the queues of both directions want.
@@ -14,7 +14,7 @@ pub(super) struct Division {
     pub(super) needs: Needs,
     /// A share for each queue, those of the first direction first.
     pub(super) wanted: Vec<Wanted>,
-    pub(super) directions: [OfDirection; 2],
+    pub(super) directions: BothWays<OfDirection>,
 }
 
 /// The queues of a direction.
@@ -34,15 +34,14 @@ pub(super) fn share_name(direction: &str, queue: &str) -> String {
 impl Division {
     /// For policies of which these are the classes, by their numbers. O(classes).
     pub(super) fn new<'a, I: Iterator<Item = &'a str>>(
-        policies: [(&PolicyParams, I); 2],
+        policies: BothWays<(&PolicyParams, I)>,
         before: Needs,
     ) -> Self {
         let mut wanted = Vec::new();
-        let mut names = NAMES.into_iter();
-        let directions = policies.map(|(policy, classes)| {
-            let name = names.next().unwrap_or_default();
+        let policies = BothWays::from(Way::ALL).zip(policies);
+        let directions = policies.map(|(way, (policy, classes))| {
             let queues = queues(policy, before.frame_chunks);
-            OfDirection::new(name, queues, classes, &mut wanted)
+            OfDirection::new(way.name(), queues, classes, &mut wanted)
         });
         let chunks = wanted.iter().map(|wanted| wanted.chunks);
         Self {

@@ -23,7 +23,6 @@ use division::Division;
 pub use flows::{FlowCount, FlowKey};
 pub use inspect::{Discard, Inspected, inspect};
 pub use rewrite::set_traffic_class;
-use slices::NAMES;
 pub use slices::{ClassesCounted, DirectedChange, FlowsCounted, GoneSlice, NotChanged};
 pub use stepwise::{Progress, StepwiseChange};
 
@@ -37,7 +36,7 @@ use slicewise_dataplane::{
     Basis, BuildError, Change, ClassCounters, ElephantCounters, Prepared, Replaced, Stale,
 };
 use slicewise_model::PolicyParams;
-use slicewise_units::Instant;
+use slicewise_units::{BothWays, Instant, Way};
 use std::collections::VecDeque;
 use std::io;
 
@@ -93,19 +92,19 @@ impl EngineParams {
     }
 
     /// The directions, what their queues want of the memory, and how it is divided.
-    fn parts(&self, now: Instant) -> Result<([Direction; 2], Division, Budget), EngineError> {
+    fn parts(&self, now: Instant) -> Result<(BothWays<Direction>, Division, Budget), EngineError> {
         let [forward, backward] = &self.directions;
-        let directions = [
-            Direction::new(NAMES[0], forward, now)?,
-            Direction::new(NAMES[1], backward, now)?,
-        ];
+        let directions = BothWays {
+            forward: Direction::new(Way::Forward.name(), forward, now)?,
+            backward: Direction::new(Way::Backward.name(), backward, now)?,
+        };
         let needs = Needs {
             receive_queues: self.receive_queues,
             frame_chunks: chunks_of(self.largest_frame),
             queues: 0,
             queue_chunks: 0,
         };
-        let policies = directions.each_ref();
+        let policies = directions.as_ref();
         let policies = policies.map(|direction| (direction.policy(), direction.class_names()));
         let division = Division::new(policies, needs);
         let needs = division.needs;
@@ -135,7 +134,7 @@ impl EngineParams {
 /// State of the directions of an [`Engine`].
 #[derive(Debug, Clone)]
 pub struct EngineBasis {
-    directions: [Basis; 2],
+    directions: BothWays<Basis>,
     /// Needs of their queues for memory.
     needs: Needs,
     /// Chunks of memory that are divided among queues of policies, and the most that one may have reserved of them.
@@ -146,7 +145,7 @@ pub struct EngineBasis {
 #[derive(Debug)]
 pub struct PreparedDirections {
     params: [DirectionParams; 2],
-    prepared: [Prepared; 2],
+    prepared: BothWays<Prepared>,
     division: Division,
 }
 
@@ -154,15 +153,15 @@ pub struct PreparedDirections {
 #[derive(Debug)]
 #[must_use]
 pub struct ReplacedDirections {
-    _directions: [Replaced; 2],
+    _directions: BothWays<Replaced>,
     _division: Division,
 }
 
 impl EngineBasis {
     /// Changes of each direction until this basis was taken.
     #[must_use]
-    pub fn versions(&self) -> [u64; 2] {
-        self.directions.each_ref().map(Basis::version)
+    pub fn versions(&self) -> BothWays<u64> {
+        self.directions.as_ref().map(Basis::version)
     }
 
     /// Build a change of both directions, beside which slices that were added one by one stay.
@@ -177,16 +176,10 @@ impl EngineBasis {
         let change = |params: &DirectionParams| {
             Change::PolicyBesideSlices(PolicyParams::clone(&params.policy))
         };
-        let [forward, backward] = &self.directions;
-        let prepared = [
-            forward.prepare(change(&params[0]), now)?,
-            backward.prepare(change(&params[1]), now)?,
-        ];
-        let [to, from] = &prepared;
-        let policies = [
-            (&*params[0].policy, to.classes()),
-            (&*params[1].policy, from.classes()),
-        ];
+        let directions = self.directions.as_ref().zip(params.each_ref().into());
+        let prepared = directions.try_map(|(basis, params)| basis.prepare(change(params), now))?;
+        let policies = prepared.as_ref().zip(params.each_ref().into());
+        let policies = policies.map(|(prepared, params)| (&*params.policy, prepared.classes()));
         Ok(PreparedDirections {
             division: Division::new(policies, self.needs),
             prepared,
@@ -262,7 +255,7 @@ const MOST_QUEUED_CHUNKS: u32 = 1 << 22;
 /// Two directions at work.
 #[derive(Debug)]
 pub struct Engine {
-    directions: [Direction; 2],
+    directions: BothWays<Direction>,
     memory: FrameMemory,
     arrivals: Vec<Arrival>,
     /// Addresses of the gateway's own interfaces.
@@ -313,7 +306,7 @@ impl Engine {
         self.needs = *needs;
         // A pipeline that cannot hold as many frames as its queues may have would be full for all of them.
         let mut total = self.budget.queues;
-        for (direction, queues) in self.directions.iter().zip(&*queues) {
+        for (_, (direction, queues)) in self.directions.as_ref().zip(queues.as_ref()) {
             direction.offer_shares(queues, wanted);
             let is_full = queues.frames > u64::from(direction.capacity());
             // It grows with the slices.
@@ -322,7 +315,7 @@ impl Engine {
             }
         }
         self.memory.shares_mut().divide(total, wanted);
-        for (direction, queues) in self.directions.iter_mut().zip(&*queues) {
+        for (_, (direction, queues)) in self.directions.as_mut().zip(queues.as_ref()) {
             direction.set_shares(queues, wanted);
         }
     }
@@ -370,12 +363,12 @@ impl Engine {
     pub fn poll<P: Port>(&mut self, ports: &mut [P; 2], clock: &mut impl Clock) -> Round {
         let mut round = Round::default();
         if !self.is_stopping {
-            for side in 0..2 {
-                self.receive(side, ports, clock, &mut round);
+            for way in Way::ALL {
+                self.receive(way, ports, clock, &mut round);
             }
         }
-        for (side, direction) in self.directions.iter_mut().enumerate() {
-            let other = 1 - side;
+        for (way, direction) in self.directions.iter_mut() {
+            let other = usize::from(way == Way::Forward);
             let Some(egress) = ports.get_mut(other) else {
                 continue;
             };
@@ -387,7 +380,11 @@ impl Engine {
             }
         }
         round.is_refused = self.count_unsent(ports);
-        if self.directions.iter().any(Direction::is_removing) {
+        if self
+            .directions
+            .iter()
+            .any(|(_, direction)| direction.is_removing())
+        {
             self.find_gone(clock.now());
         }
         round
@@ -398,7 +395,7 @@ impl Engine {
     pub fn count_unsent<P: Port>(&mut self, ports: &mut [P; 2]) -> bool {
         let mut is_refused = false;
         // Each direction sends on the port of the other.
-        for (direction, port) in self.directions.iter_mut().zip(ports.iter_mut().rev()) {
+        for ((_, direction), port) in self.directions.iter_mut().zip(ports.iter_mut().rev()) {
             let unsent = port.take_unsent();
             is_refused |= unsent.frames > 0;
             direction.on_unsent(unsent);
@@ -410,16 +407,16 @@ impl Engine {
     /// priority is known before the next departure is chosen.
     fn receive<P: Port>(
         &mut self,
-        side: usize,
-        ports: &mut [P; 2],
+        way: Way,
+        [first, second]: &mut [P; 2],
         clock: &mut impl Clock,
         round: &mut Round,
     ) {
-        let Ok([ingress, egress]) = ports.get_disjoint_mut([side, 1 - side]) else {
-            return;
-        };
-        let Some(direction) = self.directions.get_mut(side) else {
-            return;
+        let direction = &mut self.directions[way];
+        let [failed, failed_second] = &mut round.failed;
+        let (ingress, egress, failed) = match way {
+            Way::Forward => (first, second, failed),
+            Way::Backward => (second, first, failed_second),
         };
         for batch in 1..=MOST_BATCHES {
             self.arrivals.clear();
@@ -429,7 +426,7 @@ impl Engine {
                 let (arrivals, now) = (&self.arrivals, clock.now());
                 direction.on_arrivals(arrivals, &mut self.memory, egress, &self.own, now);
             }
-            if let (Err(error), Some(failed)) = (received, round.failed.get_mut(side)) {
+            if let Err(error) = received {
                 *failed = Some(error);
                 return;
             }
@@ -443,14 +440,17 @@ impl Engine {
     /// When the next frame should leave; `None` while nothing waits.
     #[must_use]
     pub fn poll_at(&self) -> Option<Instant> {
-        self.directions.iter().filter_map(Direction::due).min()
+        self.directions
+            .iter()
+            .filter_map(|(_, one)| one.due())
+            .min()
     }
 
     /// Returns the state of the directions: the base for preparing a change, on this thread or another.
     #[must_use]
     pub fn basis(&self) -> EngineBasis {
         EngineBasis {
-            directions: self.directions.each_ref().map(Direction::basis),
+            directions: self.directions.as_ref().map(Direction::basis),
             needs: self.needs,
             division: (self.memory.shares().total(), self.memory.shares().level()),
         }
@@ -458,8 +458,8 @@ impl Engine {
 
     /// Changes of each direction so far; [`EngineBasis::versions`] are those of a basis.
     #[must_use]
-    pub fn versions(&self) -> [u64; 2] {
-        self.directions.each_ref().map(Direction::version)
+    pub fn versions(&self) -> BothWays<u64> {
+        self.directions.as_ref().map(Direction::version)
     }
 
     /// Put a change of both directions in force while frames wait: nothing queued is lost or reordered.
@@ -478,18 +478,16 @@ impl Engine {
             mut division,
         } = change;
         // A slice may have changed in one of them.
-        if prepared.each_ref().map(Prepared::version) != self.versions() {
+        if prepared.as_ref().map(Prepared::version) != self.versions() {
             return Err(Stale);
         }
-        let [forward, backward] = prepared;
-        let [to, from] = &mut self.directions;
-        let mut gone = [const { Vec::new() }; 2];
-        let [gone_forward, gone_backward] = &mut gone;
-        let replaced = [
-            to.commit(&params[0], forward, now, gone_forward)?,
-            from.commit(&params[1], backward, now, gone_backward)?,
-        ];
-        for (direction, gone) in gone.into_iter().enumerate() {
+        let mut gone: BothWays<Vec<ClassCounters>> = BothWays::default();
+        let changes = prepared.zip(params.into()).zip(gone.as_mut());
+        let directions = self.directions.as_mut().zip(changes);
+        let replaced = directions.try_map(|(direction, ((prepared, params), gone))| {
+            direction.commit(&params, prepared, now, gone)
+        })?;
+        for (direction, gone) in gone {
             let gone = gone.into_iter();
             self.gone.extend(gone.map(|counters| GoneSlice {
                 direction,
@@ -511,16 +509,14 @@ impl Engine {
     /// Give up everything that waits, and count it; returns how many frames.
     pub fn give_up(&mut self, now: Instant) -> u64 {
         let memory = &mut self.memory;
-        self.directions
-            .iter_mut()
-            .map(|direction| direction.give_up(memory, now))
-            .sum()
+        let directions = self.directions.iter_mut();
+        directions.map(|(_, one)| one.give_up(memory, now)).sum()
     }
 
     /// Frames waiting.
     #[must_use]
     pub fn backlog(&self) -> u32 {
-        self.directions.iter().map(Direction::backlog).sum()
+        self.directions.iter().map(|(_, one)| one.backlog()).sum()
     }
 
     /// Chunks of memory that neither a frame nor a port holds.
@@ -543,42 +539,36 @@ impl Engine {
 
     /// Returns the counters of a direction.
     #[must_use]
-    pub fn counters(&self, direction: usize) -> Option<&DirectionCounters> {
-        self.directions.get(direction).map(Direction::counters)
+    pub fn counters(&self, way: Way) -> &DirectionCounters {
+        self.directions[way].counters()
     }
 
     /// Classes of a direction, each with how long its frames waited.
-    pub fn classes(&self, direction: usize) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
-        self.directions
-            .get(direction)
-            .into_iter()
-            .flat_map(Direction::classes)
+    pub fn classes(&self, way: Way) -> impl Iterator<Item = (&ClassCounters, &Histogram)> {
+        self.directions[way].classes()
     }
 
     /// The class of a direction with this number, with how long its frames waited; `None` after the last. A place that no class
     /// has now has no name.
     #[must_use]
-    pub fn class(&self, direction: usize, number: u32) -> Option<(&ClassCounters, &Histogram)> {
-        self.directions.get(direction)?.class(number)
+    pub fn class(&self, way: Way, number: u32) -> Option<(&ClassCounters, &Histogram)> {
+        self.directions[way].class(number)
     }
 
     /// Classes of a direction that move elephants, and what became of their flows.
-    pub fn elephants(&self, direction: usize) -> impl Iterator<Item = (&str, ElephantCounters)> {
-        self.directions
-            .get(direction)
-            .into_iter()
-            .flat_map(Direction::elephants)
+    pub fn elephants(&self, way: Way) -> impl Iterator<Item = (&str, ElephantCounters)> {
+        self.directions[way].elephants()
     }
 
     /// How long frames of a direction waited, of all classes.
     #[must_use]
-    pub fn delay(&self, direction: usize) -> Option<&Histogram> {
-        self.directions.get(direction).map(Direction::delay)
+    pub fn delay(&self, way: Way) -> &Histogram {
+        self.directions[way].delay()
     }
 
     /// How much later frames of a direction left than the link clock demanded.
     #[must_use]
-    pub fn lateness(&self, direction: usize) -> Option<&Histogram> {
-        self.directions.get(direction).map(Direction::lateness)
+    pub fn lateness(&self, way: Way) -> &Histogram {
+        self.directions[way].lateness()
     }
 }

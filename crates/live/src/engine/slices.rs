@@ -1,20 +1,17 @@
 //! Changes of single slices in both directions.
 
+use super::Engine;
 use super::flows::{FlowCount, FlowKey};
-use super::{Direction, Engine};
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, FlowsSeen, SliceChange, SliceChangeError, SliceChanged};
 use slicewise_model::TenantParams;
-use slicewise_units::{Duration, Instant};
-
-/// Names of the directions, in their order.
-pub(super) const NAMES: [&str; 2] = ["forward", "backward"];
+use slicewise_units::{BothWays, Duration, Instant, Way};
 
 /// A change of a slice in both directions, or in one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectedChange {
     /// Change in each direction.
-    pub directions: [Option<SliceChange>; 2],
+    pub directions: BothWays<Option<SliceChange>>,
     /// The tenant that the slice belongs to, which is added if there is none of this name: `tenant` of the parameters is
     /// replaced by its number. `None` to leave it as it is stated there.
     pub tenant: Option<TenantParams>,
@@ -22,23 +19,19 @@ pub struct DirectedChange {
 
 /// Why a change was carried out in no direction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {error}", name_of(*.direction))]
+#[error("{direction}: {error}")]
 pub struct NotChanged {
     /// The direction that refuses it.
-    pub direction: usize,
+    pub direction: Way,
     /// Why.
     pub error: SliceChangeError,
-}
-
-fn name_of(direction: usize) -> &'static str {
-    NAMES.get(direction).copied().unwrap_or_default()
 }
 
 /// A slice that was removed, and whose last frame has left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoneSlice {
     /// The direction it was in.
-    pub direction: usize,
+    pub direction: Way,
     /// Its final counters, with its name.
     pub counters: ClassCounters,
 }
@@ -47,7 +40,7 @@ pub struct GoneSlice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassesCounted {
     /// The direction.
-    pub direction: usize,
+    pub direction: Way,
     /// With the first class: how long frames of all classes waited.
     pub delay: Option<Histogram>,
     /// Link time that the direction has lost.
@@ -66,7 +59,7 @@ pub struct FlowsCounted {
     /// Its name.
     pub name: String,
     /// The direction.
-    pub direction: usize,
+    pub direction: Way,
     /// Counts of each, in no order.
     pub flows: Vec<(FlowKey, FlowCount)>,
 }
@@ -75,7 +68,7 @@ impl Engine {
     /// Count the flows of some slices from here on; returns what was counted of those that were named before.
     pub fn watch_flows(&mut self, names: &[String]) -> Vec<FlowsCounted> {
         let mut counted = Vec::new();
-        for (direction, at) in self.directions.iter_mut().enumerate() {
+        for (direction, at) in self.directions.iter_mut() {
             let before = at.watch(names).into_iter();
             counted.extend(before.map(|watched| FlowsCounted {
                 name: watched.name.clone(),
@@ -95,37 +88,33 @@ impl Engine {
         &mut self,
         change: DirectedChange,
         now: Instant,
-    ) -> Result<[Option<SliceChanged>; 2], NotChanged> {
+    ) -> Result<BothWays<Option<SliceChanged>>, NotChanged> {
         let DirectedChange {
             directions: mut changes,
             tenant,
         } = change;
         let not_changed = |direction| move |error| NotChanged { direction, error };
         if let Some(tenant) = &tenant {
-            for (side, change) in changes.iter_mut().enumerate() {
-                if let (Some(change), Some(direction)) = (change, self.directions.get_mut(side)) {
-                    let named = direction.set_tenant(change, tenant, now);
-                    named.map_err(not_changed(side))?;
+            for (way, change) in changes.iter_mut() {
+                if let Some(change) = change {
+                    let named = self.directions[way].set_tenant(change, tenant, now);
+                    named.map_err(not_changed(way))?;
                 }
             }
         }
         // What the last direction would refuse is known before the first has changed.
-        for (side, change) in changes.iter().enumerate().skip(1) {
-            if let (Some(change), Some(direction)) = (change, self.directions.get_mut(side)) {
-                let checked = direction.check_slice(change, now);
-                checked.map_err(not_changed(side))?;
-            }
+        if let Some(change) = &changes.backward {
+            let checked = self.directions.backward.check_slice(change, now);
+            checked.map_err(not_changed(Way::Backward))?;
         }
-        let mut done = [None; 2];
+        let mut done = BothWays::default();
         let frame_chunks = self.needs.frame_chunks;
-        for (side, change) in changes.into_iter().enumerate() {
-            if let (Some(change), Some(direction), Some(done)) =
-                (change, self.directions.get_mut(side), done.get_mut(side))
-            {
+        for (way, change) in changes {
+            if let Some(change) = change {
                 let memory = &mut self.memory;
-                let changed = direction.change_slice(change, memory, frame_chunks, now);
-                debug_assert!(side == 0 || changed.is_ok(), "it was checked");
-                *done = Some(changed.map_err(not_changed(side))?);
+                let changed = self.directions[way].change_slice(change, memory, frame_chunks, now);
+                debug_assert!(way == Way::Forward || changed.is_ok(), "it was checked");
+                done[way] = Some(changed.map_err(not_changed(way))?);
             }
         }
         Ok(done)
@@ -140,7 +129,7 @@ impl Engine {
     #[inline]
     pub(super) fn find_gone(&mut self, now: Instant) {
         let mut counters = Vec::new();
-        for (side, direction) in self.directions.iter_mut().enumerate() {
+        for (side, direction) in self.directions.iter_mut() {
             if direction.is_removing() {
                 direction.poll_removed(now, &mut counters);
                 self.gone
@@ -157,27 +146,20 @@ impl Engine {
     #[must_use]
     pub fn count_classes(
         &mut self,
-        direction: usize,
+        direction: Way,
         from: u32,
         most: u32,
         now: Instant,
     ) -> ClassesCounted {
-        let mut found = self.directions.get_mut(direction);
-        let flows = found
-            .as_mut()
-            .map(|found| found.poll_flows(from, most, now));
-        let found = found.as_deref();
-        let (classes, next) = found
-            .map(|direction| direction.classes_from(from, most))
-            .unwrap_or_default();
-        let delay = found.filter(|_| from == 0).map(Direction::delay);
-        let lost_link_time = found.map(|direction| direction.counters().lost_link_time);
+        let found = &mut self.directions[direction];
+        let flows = found.poll_flows(from, most, now);
+        let (classes, next) = found.classes_from(from, most);
         ClassesCounted {
             direction,
-            delay: delay.cloned(),
-            lost_link_time: lost_link_time.unwrap_or_default(),
+            delay: (from == 0).then(|| found.delay().clone()),
+            lost_link_time: found.counters().lost_link_time,
             classes,
-            flows: flows.unwrap_or_default(),
+            flows,
             next,
         }
     }

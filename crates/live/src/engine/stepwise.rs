@@ -9,7 +9,7 @@ use super::slices::NotChanged;
 use super::{DirectionParams, Engine, EngineBasis, MOST_QUEUED_CHUNKS};
 use crate::frame_memory::{Needs, level};
 use slicewise_dataplane::Step;
-use slicewise_units::Instant;
+use slicewise_units::{BothWays, Instant};
 use std::vec::IntoIter;
 
 /// Steps at once.
@@ -22,14 +22,14 @@ pub struct StepwiseChange {
     /// With these policies.
     needs: Needs,
     /// Steps of each direction, in their order.
-    steps: [IntoIter<Step>; 2],
+    steps: BothWays<IntoIter<Step>>,
 }
 
 impl StepwiseChange {
     /// Steps that have not been carried out.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.steps.iter().map(ExactSizeIterator::len).sum()
+        self.steps.iter().map(|(_, steps)| steps.len()).sum()
     }
 }
 
@@ -64,11 +64,11 @@ impl EngineBasis {
         if !are_same || total > MOST_QUEUED_CHUNKS || !is_divided_alike {
             return None;
         }
-        let [forward, backward] = &self.directions;
-        let steps = [
-            forward.diff(&params[0].policy)?,
-            backward.diff(&params[1].policy)?,
-        ];
+        let BothWays { forward, backward } = &self.directions;
+        let steps = BothWays {
+            forward: forward.diff(&params[0].policy)?,
+            backward: backward.diff(&params[1].policy)?,
+        };
         Some(StepwiseChange {
             needs: needs_of(chunks.into_iter(), self.needs),
             steps: steps.map(Vec::into_iter),
@@ -89,8 +89,8 @@ impl Engine {
         now: Instant,
     ) -> Result<Progress, NotChanged> {
         let (mut left, mut refused) = (STEPS_MAX, None);
-        let directions = self.directions.iter_mut().zip(&mut change.steps);
-        for (direction, (at, steps)) in directions.enumerate() {
+        let directions = self.directions.as_mut().zip(change.steps.as_mut());
+        for (direction, (at, steps)) in directions {
             while let Some(next) = steps.as_slice().first().cloned() {
                 if left == 0 {
                     return Ok(Progress::More);
@@ -113,7 +113,7 @@ impl Engine {
         if let Some(refused) = refused {
             return Ok(Progress::Waits(refused));
         }
-        for (direction, params) in self.directions.iter_mut().zip(&change.params) {
+        for ((_, direction), params) in self.directions.iter_mut().zip(&change.params) {
             direction.follow(params, now);
         }
         self.needs = change.needs;

@@ -17,7 +17,7 @@ use slicewise_model::{
     ClassMap, ClassSpec, Condition, Discipline, MatchMode, PolicyParams, PolicySpec, PrioritySpec,
     QueueLimitSpec, Rate,
 };
-use slicewise_units::{Accounting, BitRate, Duration, Instant};
+use slicewise_units::{Accounting, BitRate, Duration, Instant, Way};
 
 const GIGABIT: u64 = 1_000_000_000;
 
@@ -135,14 +135,18 @@ impl Bench {
     }
 
     fn discarded(&self, reason: Discard) -> u64 {
-        self.engine.counters(0).unwrap().discarded[reason as usize]
+        self.engine.counters(Way::Forward).discarded[reason as usize]
     }
 
     /// Every frame that arrived is sent, waits, or is counted under one reason; and no memory is lost.
     fn assert_conserved(&self) {
-        let counters = self.engine.counters(0).unwrap();
+        let counters = self.engine.counters(Way::Forward);
         let discarded: u64 = counters.discarded.iter().sum();
-        let dropped: u64 = self.engine.classes(0).map(|(c, _)| c.dropped_total()).sum();
+        let dropped: u64 = self
+            .engine
+            .classes(Way::Forward)
+            .map(|(c, _)| c.dropped_total())
+            .sum();
         let dropped = dropped + counters.dropped_by_removed_frames;
         let waiting = u64::from(self.engine.backlog());
         assert_eq!(
@@ -212,7 +216,10 @@ fn departures_keep_the_pace_of_the_link_to_the_nanosecond() {
         assert_eq!(at.nanos(), expected);
         assert_eq!(u64::from(number(frame)), index);
     }
-    assert_eq!(bench.engine.lateness(0).unwrap().largest(), Duration::ZERO);
+    assert_eq!(
+        bench.engine.lateness(Way::Forward).largest(),
+        Duration::ZERO
+    );
     bench.assert_conserved();
 }
 
@@ -275,7 +282,7 @@ fn a_slice_that_exceeds_its_queue_costs_the_other_nothing() {
     }
     let sent = bench.run();
     assert_eq!(sent.iter().filter(|f| vlan_of(f) == 10).count(), 10);
-    let (flooding, _) = bench.engine.classes(0).nth(1).unwrap();
+    let (flooding, _) = bench.engine.classes(Way::Forward).nth(1).unwrap();
     assert!(flooding.dropped(DropReason::QueueFull) >= 580);
     bench.assert_conserved();
 }
@@ -322,7 +329,7 @@ fn damaged_frames_are_counted_and_dropped_and_others_pass() {
     ] {
         assert_eq!(bench.discarded(reason), frames, "{reason:?}");
     }
-    assert_eq!(bench.engine.counters(0).unwrap().not_ip_frames, 1);
+    assert_eq!(bench.engine.counters(Way::Forward).not_ip_frames, 1);
     bench.assert_conserved();
 }
 
@@ -377,7 +384,7 @@ fn a_packet_in_a_pppoe_session_or_behind_labels_is_classified_and_marked() {
         assert_eq!((&sent[..27], &sent[38..]), (&arrived[..27], &arrived[38..]));
     }
     assert_eq!(sent[2..], [wire, control]);
-    assert_eq!(bench.engine.counters(0).unwrap().not_ip_frames, 2);
+    assert_eq!(bench.engine.counters(Way::Forward).not_ip_frames, 2);
     bench.assert_conserved();
 }
 
@@ -425,7 +432,7 @@ fn a_port_that_fails_is_reported_and_the_other_direction_goes_on() {
     let round = bench.engine.poll(&mut bench.ports, &mut clock);
     assert!(round.failed[0].is_some());
     assert!(round.failed[1].is_none());
-    assert_eq!(bench.engine.counters(1).unwrap().received_frames, 1);
+    assert_eq!(bench.engine.counters(Way::Backward).received_frames, 1);
 }
 
 #[test]
@@ -464,7 +471,7 @@ fn a_refused_policy_leaves_both_directions_as_they_were() {
     assert!(prepared.is_err());
     bench.arrive(tagged(10, 100, 0));
     bench.poll();
-    let (class, _) = bench.engine.classes(0).next().unwrap();
+    let (class, _) = bench.engine.classes(Way::Forward).next().unwrap();
     assert_eq!((class.class.as_str(), class.offered_frames), ("vlan10", 1));
 }
 
@@ -586,10 +593,10 @@ fn a_closed_port_costs_only_the_frames_meant_for_it() {
     let Engine {
         directions, memory, ..
     } = &mut bench.engine;
-    directions[0].on_arrivals(&arrivals, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
+    directions.forward.on_arrivals(&arrivals, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
     for _ in 0..5 {
         let (_, result) =
-            directions[0].pace(&mut closed, memory, &mut || Instant::from_nanos(1_000_000));
+            directions.forward.pace(&mut closed, memory, &mut || Instant::from_nanos(1_000_000));
         result.unwrap();
     }
     assert_eq!(bench.discarded(Discard::InterfaceDown), 5);
@@ -605,7 +612,7 @@ fn frames_that_an_interface_takes_and_does_not_send_are_counted_as_refused_and_n
     }
     let sent = bench.run();
     assert_eq!(sent.iter().map(|f| number(f)).collect::<Vec<_>>(), [0, 3]);
-    let counters = bench.engine.counters(0).unwrap();
+    let counters = bench.engine.counters(Way::Forward);
     assert_eq!((counters.sent_frames, counters.sent_bytes), (2, 1_064));
     assert_eq!(bench.discarded(Discard::Refused), 2);
     bench.assert_conserved();

@@ -8,7 +8,7 @@ use crate::engine::{
 };
 use crate::sys::poll::Waker;
 use slicewise_dataplane::SliceChanged;
-use slicewise_units::Instant;
+use slicewise_units::{BothWays, Instant, Way};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub enum Request {
     /// Count some classes of a direction, from this number on.
     Count {
         /// The direction.
-        direction: usize,
+        direction: Way,
         /// The first class.
         from: u32,
     },
@@ -42,7 +42,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// To [`Request::Change`].
-    Changed(Result<[Option<SliceChanged>; 2], NotChanged>),
+    Changed(Result<BothWays<Option<SliceChanged>>, NotChanged>),
     /// To [`Request::Count`]. Boxed: it is large, and changes are many.
     Counted(Box<ClassesCounted>),
     /// To [`Request::Flows`].

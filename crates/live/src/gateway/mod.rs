@@ -20,7 +20,7 @@ pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control}
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
 use reload::{Reloader, Reloading};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{Duration, Instant, Way};
 pub use status::{ControllerSnapshot, ControllerStatus};
 use std::io;
 use std::sync::Arc;
@@ -450,10 +450,8 @@ impl Gateway {
             port.restore(&self.system, self.engine.memory());
         }
         self.engine.count_unsent(&mut self.ports);
-        let sent_frames = (0..2)
-            .filter_map(|index| self.engine.counters(index))
-            .map(|counters| counters.sent_frames)
-            .sum();
+        let counters = Way::ALL.map(|way| self.engine.counters(way));
+        let sent_frames = counters.iter().map(|counters| counters.sent_frames).sum();
         let fields: [(&str, &dyn std::fmt::Display); 2] = [
             ("sent_frames", &sent_frames),
             ("given_up_frames", &given_up_frames),

@@ -11,7 +11,7 @@ use crate::log;
 use crate::metrics::Look;
 use crate::sys::poll::Waker;
 use crate::sys::{scheduling, time};
-use slicewise_units::{Duration, Instant};
+use slicewise_units::{BothWays, Duration, Instant};
 use std::fmt::Display;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -34,7 +34,7 @@ pub(super) struct Reload {
     params: GatewayParams,
     change: PreparedChange,
     /// Of what it is prepared for.
-    versions: [u64; 2],
+    versions: BothWays<u64>,
 }
 
 #[derive(Debug)]

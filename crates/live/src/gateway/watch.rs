@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::frame_memory::bytes_of;
 use crate::log;
 use slicewise_model::Rate;
-use slicewise_units::{Accounting, BitRate, Duration, FrameLengths, Instant, Rounded};
+use slicewise_units::{Accounting, BitRate, BothWays, Duration, FrameLengths, Instant, Rounded};
 
 /// Minimum interval between log entries about the same problem.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ pub(super) struct Watch {
     refused: Trouble,
     lost: [Trouble; 2],
     short: [Trouble; 2],
-    lost_link_time: [Trouble; 2],
+    lost_link_time: BothWays<Trouble>,
     /// Rates of each link and of its interface that were compared last.
     rates: [Option<(Rate, BitRate)>; 2],
 }
@@ -107,12 +107,9 @@ impl Watch {
         [first, second]: &[Interface; 2],
         now: Instant,
     ) {
-        for (number, [from, to]) in [[first, second], [second, first]].into_iter().enumerate() {
-            let (Some(counters), Some(lost)) =
-                (engine.counters(number), self.lost_link_time.get_mut(number))
-            else {
-                continue;
-            };
+        let interfaces = BothWays::from([[first, second], [second, first]]);
+        for (way, ([from, to], lost)) in interfaces.zip(self.lost_link_time.as_mut()) {
+            let counters = engine.counters(way);
             if let Some(nanos) = lost.more(counters.lost_link_time.nanos(), now) {
                 let help = "frames left more than 1 ms late, because the gateway did not run or the interface accepted \
                             none: delays may exceed their bounds by the lost time. Give the gateway a processor of \

@@ -4,13 +4,12 @@ use super::{ClassSnapshot, DirectionSnapshot, TOP_CLASSES};
 use crate::engine::Engine;
 use crate::histogram::Histogram;
 use slicewise_dataplane::ClassCounters;
+use slicewise_units::{BothWays, Way};
 
 /// Both directions. If classes get other numbers, begin anew.
 #[derive(Debug, Default)]
 pub struct Look {
-    directions: [Seen; 2],
-    /// Directions that have been looked at.
-    done: usize,
+    directions: BothWays<Seen>,
 }
 
 /// Classes that have been looked at.
@@ -28,27 +27,26 @@ struct Seen {
 impl Look {
     /// Look at so many more classes; `None` until that were all. Work: O(`most`).
     pub fn advance(&mut self, engine: &Engine, mut most: u32) -> Option<[DirectionSnapshot; 2]> {
-        while let Some(seen) = self.directions.get_mut(self.done) {
-            most -= seen.advance(engine, self.done, most);
-            if engine.class(self.done, seen.next).is_some() {
+        for (way, seen) in self.directions.iter_mut() {
+            most -= seen.advance(engine, way, most);
+            if engine.class(way, seen.next).is_some() {
                 return None;
             }
-            self.done += 1;
         }
-        let mut directions = std::mem::take(self).directions.into_iter();
-        Some([0, 1].map(|direction| {
-            let seen = directions.next().unwrap_or_default();
-            seen.finish(engine, direction)
-        }))
+        let BothWays { forward, backward } = std::mem::take(self).directions;
+        Some([
+            forward.finish(engine, Way::Forward),
+            backward.finish(engine, Way::Backward),
+        ])
     }
 }
 
 impl Seen {
     /// Look at the next classes, at most so many; returns how many.
-    fn advance(&mut self, engine: &Engine, direction: usize, most: u32) -> u32 {
+    fn advance(&mut self, engine: &Engine, way: Way, most: u32) -> u32 {
         let first = self.next;
         while self.next - first < most
-            && let Some((counters, delay)) = engine.class(direction, self.next)
+            && let Some((counters, delay)) = engine.class(way, self.next)
         {
             // Places of slices that are gone have no name.
             if !counters.class.is_empty() {
@@ -91,23 +89,23 @@ impl Seen {
         others.absorb(counters);
     }
 
-    fn finish(mut self, engine: &Engine, direction: usize) -> DirectionSnapshot {
+    fn finish(mut self, engine: &Engine, way: Way) -> DirectionSnapshot {
         if self.others.is_none() {
             // All are there, in their own order.
             self.top.sort_by_key(|(class, _)| *class);
         }
         DirectionSnapshot {
-            counters: engine.counters(direction).cloned().unwrap_or_default(),
+            counters: engine.counters(way).clone(),
             backlog: self.backlog,
             classes: self.top.into_iter().map(|(_, class)| *class).collect(),
             others: self.others,
             elephants: engine
-                .elephants(direction)
+                .elephants(way)
                 .take(TOP_CLASSES)
                 .map(|(class, flows)| (class.to_owned(), flows))
                 .collect(),
-            delay: engine.delay(direction).cloned().unwrap_or_default(),
-            lateness: engine.lateness(direction).cloned().unwrap_or_default(),
+            delay: engine.delay(way).clone(),
+            lateness: engine.lateness(way).clone(),
         }
     }
 }

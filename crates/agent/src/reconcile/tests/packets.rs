@@ -3,10 +3,11 @@
 use super::*;
 use proptest::prelude::*;
 use slicewise_dataplane::ClassCounters;
+use slicewise_units::Way;
 
 /// Returns the counters of a slice in the first direction.
 fn counted(world: &World, name: &str) -> Option<ClassCounters> {
-    let mut classes = world.engine.classes(0);
+    let mut classes = world.engine.classes(Way::Forward);
     let found = classes.find(|(class, _)| class.class == name);
     found.map(|(class, _)| class.clone())
 }
@@ -23,10 +24,8 @@ fn frames(world: &World, name: &str) -> [u64; 3] {
 
 #[test]
 fn a_slice_that_gets_another_tenant_waits_for_its_frames_and_others_do_not() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
+    world.offer(0, 1, 5);
     world.take(changes(
         2,
         vec![of_tenant("other", "a", &terms(1, 500, 20), 2)],
@@ -45,15 +44,12 @@ fn a_slice_that_gets_another_tenant_waits_for_its_frames_and_others_do_not() {
 
 #[test]
 fn a_slice_gets_other_packets_while_it_is_in_force_and_none_is_lost() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
+    world.offer(0, 1, 5);
     world.take(changes(2, vec![put("a", &terms(3, 600, 20), 2)]));
     assert_eq!(world.acknowledged(), 2, "at once");
     world.arrive(0, 1, 2);
-    world.arrive(0, 3, 4);
-    world.poll();
+    world.offer(0, 3, 4);
     world.pass(ms(100));
     assert_eq!(frames(&world, "a"), [9, 9, 0]);
     assert_eq!(frames(&world, "class-default"), [2, 2, 0]);
@@ -63,20 +59,16 @@ fn a_slice_gets_other_packets_while_it_is_in_force_and_none_is_lost() {
 #[test]
 fn packets_that_move_between_two_slices_in_one_generation_are_of_the_second_when_the_first_has_sent_them()
  {
-    let mut world = World::new(Kept::default());
     let (one, two) = (terms(1, 500, 20), terms(2, 500, 20));
-    world.take(changes(1, vec![put("a", &one, 1), put("b", &two, 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &one, 1), put("b", &two, 1)]);
+    world.offer(0, 1, 5);
     let exchanged = vec![put("b", &one, 2), put("a", &two, 2)];
     world.take(changes(2, exchanged));
     assert_eq!(world.acknowledged(), 1, "`a` has sent none of them yet");
-    world.arrive(0, 1, 1);
-    world.poll();
+    world.offer(0, 1, 1);
     world.pass(ms(100));
     assert_eq!(world.acknowledged(), 2);
-    world.arrive(0, 1, 3);
-    world.poll();
+    world.offer(0, 1, 3);
     world.pass(ms(100));
     assert_eq!(frames(&world, "a"), [5, 5, 0]);
     assert_eq!(frames(&world, "b"), [3, 3, 0]);
@@ -92,8 +84,7 @@ fn a_slice_whose_packets_no_table_finds_goes_and_comes_again() {
     world.take(changes(2, vec![put("a", &terms(1, 500, 20), 2)]));
     world.pass(ms(100));
     assert_eq!(world.acknowledged(), 2);
-    world.arrive(0, 1, 3);
-    world.poll();
+    world.offer(0, 1, 3);
     assert_eq!(frames(&world, "a")[0], 3);
 }
 
@@ -109,8 +100,7 @@ fn a_slice_whose_new_packets_still_leave_elsewhere_does_not_hold_up_others() {
         1,
         vec![put("a", &terms(1, 500, 20), 1), put("b", &slow, 1)],
     ));
-    world.arrive(0, 2, 40);
-    world.poll();
+    world.offer(0, 2, 40);
     world.take(changes(2, vec![remove("b")]));
     world.take(changes(3, vec![put("a", &terms(2, 500, 20), 2)]));
     world.take(changes(4, vec![put("c", &terms(3, 500, 20), 1)]));
@@ -138,8 +128,7 @@ fn a_slice_that_has_to_go_in_one_direction_gives_up_its_packets_in_the_other_at_
     let mut narrow = terms(1, 0, 0);
     narrow.maximum = wide.maximum;
     world.take(changes(1, vec![both(&narrow, &terms(2, 0, 0), 1)]));
-    world.arrive(1, 1, 40);
-    world.poll();
+    world.offer(1, 1, 40);
     world.take(changes(2, vec![both(&wide, &terms(3, 0, 0), 2)]));
     world.take(changes(3, vec![put("c", &terms(4, 500, 20), 1)]));
     let mut waited = 0;
@@ -228,14 +217,6 @@ fn wanted(slice: u8, (vlans, kbit, by_flow): &Held, version: u64) -> GatewayChan
 }
 
 impl World {
-    fn reload(&mut self) {
-        let basis = self.engine.basis();
-        let prepared = basis.prepare(&directions(LINK), self.now).unwrap();
-        let _replaced = self.engine.commit(prepared, self.now).unwrap();
-        self.reconciler.on_reloaded(directions(LINK));
-        self.act();
-    }
-
     fn count_of(&self, name: &str) -> u64 {
         frames(self, name)[0]
     }
@@ -275,11 +256,10 @@ proptest! {
                     world.take(changes(generation, gone.chain(new).collect()));
                 }
                 Step::Arrive(side, vlan, frames) => {
-                    world.arrive(side, vlan, frames);
-                    world.poll();
+                    world.offer(side, vlan, frames);
                 }
                 Step::Pass(micros) => world.pass(Duration::from_micros(micros)),
-                Step::Reload => world.reload(),
+                Step::Reload => world.reload(LINK),
             }
         }
         world.pass(Duration::from_secs(30));
@@ -303,8 +283,7 @@ proptest! {
             let owner = store.iter().find(|(_, (vlans, ..))| vlans.contains(&vlan));
             let owner = owner.map_or("class-default".to_owned(), |(&slice, _)| name_of(slice));
             let before = world.count_of(&owner);
-            world.arrive(0, vlan, 1);
-            world.poll();
+            world.offer(0, vlan, 1);
             prop_assert_eq!(world.count_of(&owner), before + 1, "VLAN {} is of {}", vlan, owner);
         }
     }
@@ -312,31 +291,25 @@ proptest! {
 
 #[test]
 fn a_slice_that_is_removed_while_the_gateway_reloads_and_comes_again_is_counted_once() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 500, 20), 1)]));
-    world.arrive(0, 1, 5);
-    world.poll();
+    let mut world = World::with(vec![put("a", &terms(1, 500, 20), 1)]);
+    world.offer(0, 1, 5);
     world.take(changes(2, vec![remove("a")]));
-    world.reload();
+    world.reload(LINK);
     world.take(changes(3, vec![put("a", &terms(2, 500, 20), 2)]));
     assert_eq!(world.names(0), ["a"]);
     world.pass(ms(100));
-    world.arrive(0, 2, 3);
-    world.poll();
+    world.offer(0, 2, 3);
     assert_eq!(frames(&world, "a"), [8, 6, 0], "with those from before");
-    world.reload();
+    world.reload(LINK);
     assert_eq!(world.names(0), ["a"]);
 }
 
 #[test]
 fn what_is_still_reserved_is_tried_again_later() {
-    let mut world = World::new(Kept::default());
-    world.take(changes(1, vec![put("a", &terms(1, 6_000, 40), 1)]));
+    let mut world = World::with(vec![put("a", &terms(1, 6_000, 40), 1)]);
     // A frame of `a` waits for one that is on the link.
-    world.arrive(0, 9, 1);
-    world.poll();
-    world.arrive(0, 1, 1);
-    world.poll();
+    world.offer(0, 9, 1);
+    world.offer(0, 1, 1);
     world.take(changes(2, vec![put("a", &terms(1, 1_000, 40), 2)]));
     world.take(changes(3, vec![put("b", &terms(2, 6_000, 40), 1)]));
     assert_eq!(world.acknowledged(), 2);

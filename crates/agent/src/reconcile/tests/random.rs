@@ -91,8 +91,7 @@ proptest! {
                     });
                 }
                 Step::Arrive(side, vlan, frames) => {
-                    world.arrive(side, vlan, frames);
-                    world.poll();
+                    world.offer(side, vlan, frames);
                 }
                 Step::Pass(micros) => world.pass(Duration::from_micros(micros)),
                 Step::Restart => world = World::new(kept.clone()),

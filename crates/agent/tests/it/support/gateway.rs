@@ -1,6 +1,6 @@
 //! A forwarding thread over ports in memory, under traffic, and an agent.
 
-use super::directions;
+use super::{directions, wait_until};
 use slicewise_agent::{Agent, AgentParams, StateError};
 use slicewise_live::EngineParams;
 use slicewise_live::engine::Engine;
@@ -9,6 +9,7 @@ use slicewise_live::gateway::{
 };
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::sys::time;
+use slicewise_units::Way;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,6 +124,13 @@ impl Gateway {
         (forward == backward).then_some(forward)
     }
 
+    /// Waits until it has these slices.
+    pub fn wait_for(&self, names: &[&str]) {
+        wait_until(&format!("{names:?} are in force"), || {
+            self.names().is_some_and(|found| found == names)
+        });
+    }
+
     /// Stop, and return all that happened.
     pub fn stop(mut self) -> Seen {
         self.end();
@@ -201,7 +209,7 @@ fn forward(
         }
         round += 1;
         if round.is_multiple_of(16) || stops {
-            own.names = [0, 1].map(|direction| {
+            own.names = Way::ALL.map(|direction| {
                 let classes = engine.classes(direction);
                 let names = classes.map(|(class, _)| class.class.clone());
                 let mut names: Vec<String> = names.filter(|name| name != "class-default").collect();

@@ -9,11 +9,14 @@ pub mod gateway;
 pub mod relay;
 pub mod server;
 
+use gateway::Gateway;
+use server::Server;
 use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match, Terms};
 use slicewise_live::DirectionParams;
 use slicewise_model::{Discipline, GuaranteedSpec, PolicySpec, Rate};
 use slicewise_units::BitRate;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 const LINK: u64 = 1_000_000_000;
 /// Longer than anything here takes: only a test that fails waits so long.
@@ -61,6 +64,15 @@ pub fn slice(name: &str, vlan: u16, kbit: u64) -> GatewaySlice {
         backward: Some(terms),
         version: kbit,
     }
+}
+
+/// A controller, and a gateway with slice `a` of VLAN 1 in force; its state is in the folder.
+pub fn started() -> (Server, Gateway, TempDir) {
+    let (folder, server) = (tempfile::tempdir().unwrap(), Server::start());
+    let gateway = Gateway::start(&server.url, &folder.path().join("state")).unwrap();
+    server.put(slice("a", 1, 1_000));
+    server.wait_for(1);
+    (server, gateway, folder)
 }
 
 /// Wait until something is the case.

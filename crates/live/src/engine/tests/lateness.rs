@@ -4,7 +4,7 @@ use super::slices::{LINK, directions, slice};
 use super::*;
 use crate::engine::MAX_CATCH_UP;
 use slicewise_model::{BurstSpec, GuaranteeSpec, GuaranteedSpec, PolicyParams, RateSpec};
-use slicewise_units::ByteCount;
+use slicewise_units::{ByteCount, Way};
 use std::collections::VecDeque;
 
 /// A frame of 125 bytes lasts 10 µs.
@@ -15,7 +15,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Link time that the first direction has lost, ns, and how often.
 fn lost(bench: &Bench) -> (u64, u64) {
-    let counters = bench.engine.counters(0).unwrap();
+    let counters = bench.engine.counters(Way::Forward);
     (counters.lost_link_time.nanos(), counters.link_stalls)
 }
 
@@ -54,7 +54,7 @@ fn under_load_every_nanosecond_is_either_sent_or_lost() {
             // The next frame was due 10 µs after the last.
             let stalls = if expected > 0 { round } else { 0 };
             assert_eq!(lost(&bench), (round * expected, stalls));
-            let sent = bench.engine.counters(0).unwrap().sent_frames;
+            let sent = bench.engine.counters(Way::Forward).sent_frames;
             let next = bench.engine.poll_at().unwrap().nanos();
             assert_eq!(next, sent * FRAME_NANOS + round * expected);
         }
@@ -115,7 +115,7 @@ fn a_reload_neither_loses_link_time_nor_hides_it() {
         bench.apply(&[other.clone(), other]);
         bench.poll();
         assert_eq!(lost(&bench).0, expected);
-        let sent = bench.engine.counters(0).unwrap().sent_frames;
+        let sent = bench.engine.counters(Way::Forward).sent_frames;
         let next = bench.engine.poll_at().unwrap().nanos();
         assert_eq!(next, sent * FRAME_NANOS + expected, "made up for the rest");
     }

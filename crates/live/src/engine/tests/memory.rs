@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::EngineError;
 use slicewise_model::{CLASS_DEFAULT, NamedQueueSpec, QueueLimitSpec};
+use slicewise_units::Way;
 
 /// A class with a queue far longer than there is memory for.
 fn bulk() -> ClassSpec {
@@ -58,7 +59,7 @@ fn a_flood_into_a_long_queue_leaves_reception_and_the_other_slice_their_memory()
             .count();
     }
     assert_eq!(arrived, 1_500);
-    let (flooding, _) = bench.engine.classes(0).nth(1).unwrap();
+    let (flooding, _) = bench.engine.classes(Way::Forward).nth(1).unwrap();
     assert_eq!(
         flooding.dropped(DropReason::BufferFull),
         bench.engine.refused_frames()
@@ -157,7 +158,7 @@ fn a_queue_that_goes_on_beside_other_classes_has_its_memory_once() {
     bench.assert_conserved();
     let delays: Vec<(&str, u64)> = bench
         .engine
-        .classes(0)
+        .classes(Way::Forward)
         .map(|(class, delays)| (class.class.as_str(), delays.count()))
         .collect();
     let sent = u64::from(waiting_after) + 1;
@@ -232,7 +233,7 @@ fn refused(bench: &mut Bench, id: u16) -> u64 {
     let name = format!("vlan{id}");
     let (class, _) = bench
         .engine
-        .classes(0)
+        .classes(Way::Forward)
         .find(|(class, _)| class.class == name)
         .unwrap();
     class.dropped(DropReason::BufferFull)

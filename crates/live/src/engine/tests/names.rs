@@ -5,9 +5,10 @@ use super::*;
 use crate::engine::Progress;
 use crate::histogram::Histogram;
 use slicewise_dataplane::ClassCounters;
+use slicewise_units::Way;
 
 fn of_class(bench: &Bench, name: &str) -> (ClassCounters, Histogram) {
-    let mut classes = bench.engine.classes(0);
+    let mut classes = bench.engine.classes(Way::Forward);
     let (counters, delays) = classes.find(|(class, _)| class.class == name).unwrap();
     (counters.clone(), delays.clone())
 }
@@ -65,7 +66,7 @@ fn a_removal_is_reported_with_its_own_counters_where_one_of_the_same_name_came_b
         bench.poll();
         let gone = std::iter::from_fn(|| bench.engine.poll_gone());
         let gone: Vec<_> = gone
-            .filter(|gone| gone.direction == 0)
+            .filter(|gone| gone.direction == Way::Forward)
             .map(|gone| gone.counters.sent_frames)
             .collect();
         let expected: &[u64] = if is_asked_for { &[1, 0] } else { &[0] };

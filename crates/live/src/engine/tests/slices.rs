@@ -8,7 +8,7 @@ use slicewise_model::{
     BurstSpec, CLASS_DEFAULT, CoDelSpec, FlowQueueSpec, GuaranteeSpec, GuaranteedSpec,
     PolicyParams, QueueSpec, RateSpec, SliceParams, TenantParams,
 };
-use slicewise_units::ByteCount;
+use slicewise_units::{ByteCount, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const LINK: u64 = 10_000_000;
@@ -67,7 +67,7 @@ pub(super) fn remove(id: u16) -> SliceChange {
 
 pub(super) fn directed(directions: [Option<SliceChange>; 2]) -> DirectedChange {
     DirectedChange {
-        directions,
+        directions: directions.into(),
         tenant: None,
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn bench(rates: [u64; 2]) -> Bench {
 }
 
 fn names(bench: &Bench, direction: usize) -> Vec<String> {
-    let classes = bench.engine.classes(direction);
+    let classes = bench.engine.classes(Way::ALL[direction]);
     classes.map(|(class, _)| class.class.clone()).collect()
 }
 
@@ -114,7 +114,7 @@ fn a_slice_that_one_direction_refuses_is_in_none() {
     bench.engine.change_slice(all, bench.now).unwrap();
     let refused = bench.engine.change_slice(both(&change(11, 500)), bench.now);
     let error = refused.unwrap_err();
-    assert_eq!(error.direction, 1);
+    assert_eq!(error.direction, Way::Backward);
     assert!(matches!(error.error, SliceChangeError::Unknown { .. }));
     let refused = bench
         .engine
@@ -134,7 +134,7 @@ fn a_slice_that_was_added_has_frame_memory_and_delays_of_its_own() {
     (0..3).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
     let sent = bench.run();
     assert_eq!(sent.iter().filter(|frame| vlan_of(frame) == 10).count(), 3);
-    let (class, delay) = bench.engine.classes(0).nth(1).unwrap();
+    let (class, delay) = bench.engine.classes(Way::Forward).nth(1).unwrap();
     assert_eq!((class.class.as_str(), class.sent_frames), ("vlan10", 3));
     assert_eq!(delay.count(), 3);
     bench.assert_conserved();
@@ -157,14 +157,14 @@ fn a_slice_that_was_removed_is_gone_when_its_last_frame_has_left() {
     let gone = bench.engine.poll_gone().unwrap();
     assert_eq!(
         (gone.direction, gone.counters.class.as_str()),
-        (1, "vlan10")
+        (Way::Backward, "vlan10")
     );
     assert_eq!(bench.engine.poll_gone(), None, "frames of it wait");
     bench.arrive(tagged(10, 1_000, 3));
     assert_eq!(bench.run().len(), 4, "what arrives meanwhile leaves, too");
     let gone = bench.engine.poll_gone().unwrap();
     let counters = &gone.counters;
-    assert_eq!(gone.direction, 0);
+    assert_eq!(gone.direction, Way::Forward);
     assert_eq!((counters.sent_frames, counters.dropped_total()), (3, 0));
     assert_eq!(names(&bench, 0), [CLASS_DEFAULT]);
     bench.assert_conserved();
@@ -222,7 +222,7 @@ fn a_reload_prepared_while_a_removed_slice_drains_is_in_force_in_both_directions
         .iter()
         .map(|gone| (gone.direction, gone.counters.sent_frames))
         .collect();
-    assert_eq!(gone, [(1, 0), (0, 3)]);
+    assert_eq!(gone, [(Way::Backward, 0), (Way::Forward, 3)]);
     bench.assert_conserved();
 }
 
@@ -259,7 +259,7 @@ fn a_reload_leaves_slices_that_were_added_and_is_refused_where_they_do_not_fit()
     bench.apply(&directions(vec![], [LINK; 2]));
     assert_eq!(names(&bench, 0), ["vlan10", CLASS_DEFAULT]);
     assert_eq!(bench.run().len(), 3);
-    let (class, delay) = bench.engine.classes(0).next().unwrap();
+    let (class, delay) = bench.engine.classes(Way::Forward).next().unwrap();
     assert_eq!((class.sent_frames, delay.count()), (3, 3));
     bench
         .engine
@@ -376,7 +376,7 @@ fn requests_are_answered_in_their_order_a_few_in_each_round() {
     }
     control
         .request(Request::Count {
-            direction: 1,
+            direction: Way::Backward,
             from: 0,
         })
         .unwrap();
@@ -386,10 +386,11 @@ fn requests_are_answered_in_their_order_a_few_in_each_round() {
     }
     assert_eq!(rounds, 4);
     for class in 1..=20 {
-        let Some(Answer::Changed(Ok([Some(forward), Some(_)]))) = answers.try_recv().ok() else {
+        let Some(Answer::Changed(Ok(changed))) = answers.try_recv().ok() else {
             panic!("a change");
         };
-        assert_eq!(forward.class, class);
+        assert_eq!(changed.forward.unwrap().class, class);
+        assert!(changed.backward.is_some());
     }
     let Some(Answer::Counted(counted)) = answers.try_recv().ok() else {
         panic!("counters");
@@ -463,8 +464,8 @@ impl Traffic {
 
 /// Every frame that arrived is sent, waits, or is counted under one reason, in each direction.
 fn assert_conserved(bench: &Bench) {
-    for direction in 0..2 {
-        let counters = bench.engine.counters(direction).unwrap();
+    for direction in Way::ALL {
+        let counters = bench.engine.counters(direction);
         let discarded: u64 = counters.discarded.iter().sum();
         let classes = bench.engine.classes(direction);
         let of_classes: u64 = classes
@@ -532,7 +533,7 @@ proptest! {
             };
             let asked = change.clone();
             let changed = bench.engine.change_slice(change, bench.now);
-            for (live, change) in live.iter_mut().zip(asked.directions).filter(|_| changed.is_ok()) {
+            for (live, (_, change)) in live.iter_mut().zip(asked.directions).filter(|_| changed.is_ok()) {
                 match change {
                     Some(SliceChange::Add(slice)) => prop_assert!(live.insert(slice.name)),
                     Some(SliceChange::Remove { name }) => prop_assert!(live.remove(&name)),
@@ -556,10 +557,10 @@ proptest! {
         assert_conserved(&bench);
         prop_assert_eq!(bench.engine.backlog(), 0);
         prop_assert_eq!(bench.engine.memory.free_chunks(), bench.chunks, "all memory is back");
-        for (direction, left) in traffic.left.iter().enumerate() {
+        for (direction, left) in Way::ALL.into_iter().zip(&traffic.left) {
             let classes = bench.engine.classes(direction);
             let dropped: u64 = classes.map(|(class, _)| class.dropped_total()).sum();
-            let counters = bench.engine.counters(direction).unwrap();
+            let counters = bench.engine.counters(direction);
             let dropped = dropped + counters.dropped_by_removed_frames;
             prop_assert_eq!(counters.received_frames, counters.sent_frames + dropped);
             for (id, left) in left {
@@ -589,7 +590,7 @@ fn frames_that_codel_drops_during_a_reload_are_counted_by_their_class() {
     let mut bench = bench([LINK; 2]);
     bench.apply(&directions);
     let dropped = |bench: &Bench| -> u64 {
-        let classes = bench.engine.classes(0);
+        let classes = bench.engine.classes(Way::Forward);
         classes.map(|(class, _)| class.dropped_total()).sum()
     };
     // Twice what the link carries, and a reload every 5 ms.
@@ -608,6 +609,6 @@ fn frames_that_codel_drops_during_a_reload_are_counted_by_their_class() {
         }
     }
     assert!(by_reloads > 5, "{by_reloads} frames");
-    let counters = bench.engine.counters(0).unwrap();
+    let counters = bench.engine.counters(Way::Forward);
     assert_eq!(counters.dropped_by_removed_frames, 0);
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::engine::{Progress, StepwiseChange};
 use slicewise_dataplane::SliceChange;
 use slicewise_model::{ClassSpec, PolicerSpec, RateSpec};
-use slicewise_units::ByteCount;
+use slicewise_units::{ByteCount, Way};
 use std::collections::BTreeMap;
 
 /// The rates of some slices, kbit/s, in both directions.
@@ -198,7 +198,7 @@ fn flooded(bench: &mut Bench, slices: &[(u16, u32)]) -> Vec<(String, u64)> {
         }
         bench.poll();
     }
-    let classes = bench.engine.classes(0);
+    let classes = bench.engine.classes(Way::Forward);
     let waiting = classes.map(|(class, _)| (class.class.clone(), class.queued_frames));
     let mut waiting: Vec<_> = waiting.collect();
     waiting.sort();
@@ -279,7 +279,7 @@ fn a_reload_that_is_refused_in_the_middle_is_completed_or_taken_back_by_a_commit
                 other => break other.unwrap_err(),
             }
         };
-        assert_eq!(refused.direction, 0);
+        assert_eq!(refused.direction, Way::Forward);
         assert!(!refused.error.is_temporary(), "{refused}");
         assert!((1..8).contains(&change.remaining()), "{change:?}");
         let waiting = bench.engine.backlog();
@@ -335,7 +335,13 @@ fn frames_of_a_slice_that_a_reload_removes_leave_and_are_counted_and_nobody_is_t
     let mut bench = with_memory(&before, true, 8 << 20);
     (0..30).for_each(|i| bench.arrive(tagged(10, 1_000, i)));
     bench.poll();
-    let dropped = bench.engine.classes(0).next().unwrap().0.dropped_total();
+    let dropped = bench
+        .engine
+        .classes(Way::Forward)
+        .next()
+        .unwrap()
+        .0
+        .dropped_total();
     assert_eq!(dropped, 10, "its queue is full");
     change_to(&mut bench, &before, &after);
     assert!(bench.engine.backlog() >= 19);
@@ -345,9 +351,9 @@ fn frames_of_a_slice_that_a_reload_removes_leave_and_are_counted_and_nobody_is_t
     assert_eq!(sent.iter().filter(|frame| vlan_of(frame) == 12).count(), 5);
     bench.poll();
     assert_eq!(bench.engine.poll_gone(), None);
-    let counters = bench.engine.counters(0).unwrap();
+    let counters = bench.engine.counters(Way::Forward);
     assert_eq!(counters.dropped_by_removed_frames, 10);
-    let classes = bench.engine.classes(0);
+    let classes = bench.engine.classes(Way::Forward);
     let names: Vec<_> = classes.map(|(class, _)| class.class.clone()).collect();
     assert!(!names.contains(&"vlan10".to_owned()), "{names:?}");
     bench.assert_conserved();
