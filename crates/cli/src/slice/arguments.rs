@@ -3,7 +3,6 @@
 use super::terms::TermsOptions;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Options of all commands for slices.
 #[derive(Debug, Args)]
@@ -139,31 +138,4 @@ pub enum DirectionName {
     Forward,
     /// The opposite.
     Backward,
-}
-
-/// A quantity, or `none` to take it away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OrNone<T> {
-    Some(T),
-    None,
-}
-
-impl<T> From<OrNone<T>> for Option<T> {
-    fn from(value: OrNone<T>) -> Self {
-        match value {
-            OrNone::Some(value) => Some(value),
-            OrNone::None => None,
-        }
-    }
-}
-
-impl<T: FromStr> FromStr for OrNone<T> {
-    type Err = T::Err;
-
-    fn from_str(text: &str) -> Result<Self, T::Err> {
-        match text {
-            "none" => Ok(Self::None),
-            quantity => quantity.parse().map(Self::Some),
-        }
-    }
 }

@@ -5,7 +5,8 @@ mod definition;
 mod terms;
 mod text;
 
-pub use arguments::{ConnectionOptions, OrNone, SliceOptions};
+pub use arguments::{ConnectionOptions, SliceOptions};
+pub use terms::OrNone;
 pub use text::empty as table;
 
 use crate::exit::Exit;

@@ -1,10 +1,37 @@
 //! Terms of a slice in a direction: its options, and the terms that follow from them.
 
-use super::arguments::OrNone;
 use crate::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use slicewise_api::{Guarantee, Maximum, Terms};
 use slicewise_units::{BitRate, ByteCount, Duration};
+use std::str::FromStr;
+
+/// A quantity, or `none` to take it away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrNone<T> {
+    Some(T),
+    None,
+}
+
+impl<T> From<OrNone<T>> for Option<T> {
+    fn from(value: OrNone<T>) -> Self {
+        match value {
+            OrNone::Some(value) => Some(value),
+            OrNone::None => None,
+        }
+    }
+}
+
+impl<T: FromStr> FromStr for OrNone<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            quantity => quantity.parse().map(Self::Some),
+        }
+    }
+}
 
 /// Terms of both directions.
 #[derive(Debug)]
