@@ -1,5 +1,6 @@
 //! Tenants, tokens, and the audit log.
 
+use crate::invalid::{check_range, check_stored};
 use crate::{Invalid, WEIGHT_MAX, check_name};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -44,22 +45,9 @@ impl Tenant {
     /// # Errors
     /// The first value that is not valid.
     pub fn check(&self) -> Result<(), Invalid> {
-        if !(1..=WEIGHT_MAX).contains(&self.weight) {
-            let problem = format!("{} is outside 1 to {WEIGHT_MAX}", self.weight);
-            return Err(Invalid::new("/weight", problem));
-        }
-        for (value, at) in [
-            (self.most_slices, "/most_slices"),
-            (self.most_rate_bps, "/most_rate_bps"),
-        ] {
-            if let Some(value) = value
-                && i64::try_from(value).is_err()
-            {
-                let problem = format!("{value} is above {}", i64::MAX);
-                return Err(Invalid::new(at, problem));
-            }
-        }
-        Ok(())
+        check_range(self.weight.into(), 1..=WEIGHT_MAX.into(), "/weight")?;
+        check_stored(self.most_slices.unwrap_or(0), "/most_slices")?;
+        check_stored(self.most_rate_bps.unwrap_or(0), "/most_rate_bps")
     }
 }
 

@@ -1,6 +1,7 @@
 //! Treatment of the flows of a slice.
 
 use crate::Invalid;
+use crate::invalid::check_range;
 use serde::{Deserialize, Serialize};
 use slicewise_units::BitRate;
 use utoipa::ToSchema;
@@ -77,17 +78,12 @@ impl FlowTerms {
         let Some(elephants) = &self.elephants else {
             return Ok(());
         };
-        let within = |value: u64, most: u64, at: &str| match (1..=most).contains(&value) {
-            true => Ok(()),
-            false => {
-                let problem = format!("{value} is outside 1 to {most}");
-                Err(Invalid::new(format!("/elephants/{at}"), problem))
-            }
-        };
-        let rate = elephants.rate_bps;
-        within(rate, BitRate::MAX.bits_per_second(), "rate_bps")?;
-        within(elephants.interval_ms, INTERVAL_MAX_MS, "interval_ms")?;
-        within(elephants.times.into(), TIMES_MAX.into(), "times")?;
+        let (rate, times) = (elephants.rate_bps, elephants.times.into());
+        let most = BitRate::MAX.bits_per_second();
+        check_range(rate, 1..=most, "/elephants/rate_bps")?;
+        let interval = elephants.interval_ms;
+        check_range(interval, 1..=INTERVAL_MAX_MS, "/elephants/interval_ms")?;
+        check_range(times, 1..=TIMES_MAX.into(), "/elephants/times")?;
         if elephants.threshold_bytes() < FRAME_BYTES {
             let rate = BitRate::new(rate);
             let problem = format!(

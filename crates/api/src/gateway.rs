@@ -1,5 +1,6 @@
 //! Messages between a gateway and the controller.
 
+use crate::invalid::check_count;
 use crate::{Invalid, LinkAnnouncement, Match, Name, Terms, check_name};
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
@@ -35,13 +36,7 @@ impl GatewayAnnouncement {
     /// # Errors
     /// The first value that is not valid.
     pub fn check(&self) -> Result<(), Invalid> {
-        if self.links.len() > LINKS_MAX {
-            let problem = format!(
-                "has {} links: expected at most {LINKS_MAX}",
-                self.links.len()
-            );
-            return Err(Invalid::new("/links", problem));
-        }
+        check_count(&self.links, LINKS_MAX, "links", "/links")?;
         if self
             .reached
             .is_some_and(|reached| i64::try_from(reached).is_err())

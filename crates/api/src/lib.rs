@@ -25,7 +25,7 @@ pub use administration::{
     AuditEntry, AuditPage, NewToken, Scope, Tenant, TenantRecord, TokenCreated, TokenRecord,
 };
 pub use change::{Batch, BatchAnswer, Change, GenerationPage, GenerationRecord, SliceChange};
-pub use client::{Client, ClientError, ClientParams, Precondition, SliceQuery, Versioned};
+pub use client::{Client, ClientError, ClientParams, Precondition, Versioned};
 pub use counters::{
     CounterAnswer, CounterReport, DelayPercentiles, DirectionCounters, FlowCounters, GatewayEvent,
     HopCounters, LinkCounters, LinkCountersRecord, SliceCounters, SliceCountersRecord, SliceFlows,
@@ -47,7 +47,8 @@ pub use problem::{PROBLEM_TYPE, Problem};
 pub use rule::{Rule, RuleRecord};
 pub use slice::{
     BURST_MAX_BYTES, Bounds, DelayChoice, DelayChoices, DelayOrigin, Guarantee, MATCHES_MAX,
-    Maximum, Slice, SlicePage, SliceProblem, SliceRecord, SliceState, Terms, WEIGHT_MAX,
+    Maximum, Slice, SlicePage, SliceProblem, SliceQuery, SliceRecord, SliceState, Terms,
+    WEIGHT_MAX,
 };
 
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};

@@ -1,5 +1,6 @@
 //! Links: what a gateway announces, and what of them is promised and left.
 
+use crate::invalid::{check_count, check_range, check_stored};
 use crate::{Guarantee, Invalid, check_name};
 use serde::{Deserialize, Serialize};
 use slicewise_model::{
@@ -103,13 +104,7 @@ impl LinkDirection {
     /// # Errors
     /// The first value that is not valid, or the first of these guarantees that does not fit.
     pub fn with_reserved(&self) -> Result<(Admission, Vec<GuaranteeParams>), Invalid> {
-        if self.reserved.len() > CLASSES_MAX {
-            let problem = format!(
-                "has {} guarantees: expected at most {CLASSES_MAX}",
-                self.reserved.len()
-            );
-            return Err(Invalid::new("/reserved", problem));
-        }
+        check_count(&self.reserved, CLASSES_MAX, "guarantees", "/reserved")?;
         let mut admission = Admission::new(self.admission()?);
         let admit = |(index, guarantee): (usize, &Guarantee)| {
             let admitted = admission.try_admit(&guarantee.request(1));
@@ -129,18 +124,8 @@ impl LinkDirection {
     /// The first value that is not valid.
     pub fn admission(&self) -> Result<AdmissionParams, Invalid> {
         let most = BitRate::MAX.bits_per_second();
-        if !(1..=most).contains(&self.rate_bps) {
-            let problem = format!("{} is outside 1 to {most}", self.rate_bps);
-            return Err(Invalid::new("/rate_bps", problem));
-        }
-        if let Some(buffer) = self.buffer_bytes
-            && i64::try_from(buffer).is_err()
-        {
-            return Err(Invalid::new(
-                "/buffer_bytes",
-                format!("{buffer} is above {}", i64::MAX),
-            ));
-        }
+        check_range(self.rate_bps, 1..=most, "/rate_bps")?;
+        check_stored(self.buffer_bytes.unwrap_or(0), "/buffer_bytes")?;
         let spec = GuaranteedSpec {
             accounting: self.slices_count.accounting(),
             largest_frame: Some(ByteCount::new(self.largest_frame_bytes)),
@@ -181,13 +166,7 @@ impl LinkAnnouncement {
                 .with_reserved()
                 .map_err(|invalid| invalid.within(at))?;
         }
-        if self.classes.len() > CLASSES_MAX {
-            let problem = format!(
-                "has {} classes: expected at most {CLASSES_MAX}",
-                self.classes.len()
-            );
-            return Err(Invalid::new("/classes", problem));
-        }
+        check_count(&self.classes, CLASSES_MAX, "classes", "/classes")?;
         for (index, class) in self.classes.iter().enumerate() {
             check_name(class, &format!("/classes/{index}"))?;
         }

@@ -1,5 +1,6 @@
 //! Rules of an operator: capacity that one slice leaves unused is lent to another.
 
+use crate::invalid::check_range;
 use crate::offer::Direction;
 use crate::{Invalid, WEIGHT_MAX, check_name};
 use serde::{Deserialize, Serialize};
@@ -52,21 +53,10 @@ impl Rule {
                 "is `from`: a slice cannot lend to itself",
             ));
         }
-        if !(1..=i64::MAX as u64).contains(&self.unused_bps) {
-            let problem = format!("{} is outside 1 to {}", self.unused_bps, i64::MAX);
-            return Err(Invalid::new("/unused_bps", problem));
-        }
-        if self.for_ms > FOR_MAX_MS {
-            let problem = format!("{} is above {FOR_MAX_MS}", self.for_ms);
-            return Err(Invalid::new("/for_ms", problem));
-        }
-        if let Some(weight) = self.weight
-            && !(1..=WEIGHT_MAX).contains(&weight)
-        {
-            let problem = format!("{weight} is outside 1 to {WEIGHT_MAX}");
-            return Err(Invalid::new("/weight", problem));
-        }
-        Ok(())
+        check_range(self.unused_bps, 1..=i64::MAX as u64, "/unused_bps")?;
+        check_range(self.for_ms, 0..=FOR_MAX_MS, "/for_ms")?;
+        let weight = self.weight.unwrap_or(1).into();
+        check_range(weight, 1..=WEIGHT_MAX.into(), "/weight")
     }
 }
 

@@ -1,11 +1,12 @@
 //! Slices: what is asked for, and what has become of it.
 
+use crate::invalid::{check_count, check_range};
 use crate::{FlowTerms, Invalid, Match, Name, check_name, class_map};
 use serde::{Deserialize, Serialize};
-use slicewise_model::{CLASS_DEFAULT, GuaranteeRequest, MaximumParams};
+use slicewise_model::{CLASS_DEFAULT, GuaranteeRequest};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::ops::Deref;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 /// The largest burst, bytes.
 pub const BURST_MAX_BYTES: u64 = 1_000_000_000;
@@ -247,6 +248,35 @@ impl Deref for SliceRecord {
     }
 }
 
+/// Which slices are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SliceQuery {
+    /// Those after this cursor: `next` of the part before.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// At most this many.
+    #[serde(default)]
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub limit: Option<u32>,
+    /// Slices of this tenant.
+    #[serde(default)]
+    pub tenant: Option<String>,
+    /// Those in this state.
+    #[serde(default)]
+    pub state: Option<SliceState>,
+    /// Those that pass this link.
+    #[serde(default)]
+    pub link: Option<String>,
+    /// Those whose name has this in it.
+    #[serde(default)]
+    pub name_contains: Option<String>,
+    /// Count those of all parts, too.
+    #[serde(default)]
+    pub count: bool,
+}
+
 /// A part of a list of slices, in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SlicePage {
@@ -276,13 +306,7 @@ impl Slice {
         if !self.tenant.is_empty() {
             check_name(&self.tenant, "/tenant")?;
         }
-        if self.path.len() > LINKS_MAX {
-            let problem = format!(
-                "has {} links: expected at most {LINKS_MAX}",
-                self.path.len()
-            );
-            return Err(Invalid::new("/path", problem));
-        }
+        check_count(&self.path, LINKS_MAX, "links", "/path")?;
         for (index, link) in self.path.iter().enumerate() {
             let at = format!("/path/{index}");
             check_name(link, &at)?;
@@ -319,41 +343,49 @@ impl Slice {
     }
 }
 
-fn within(value: u64, most: u64, at: &str) -> Result<(), Invalid> {
-    if (1..=most).contains(&value) {
-        return Ok(());
-    }
-    let problem = format!("{value} is outside 1 to {most}");
-    Err(Invalid::new(at, problem))
-}
-
 impl Terms {
     /// Validates the numbers and their relations.
     ///
     /// # Errors
     /// The first value that is not valid.
     pub fn check(&self) -> Result<(), Invalid> {
-        within(self.weight.into(), WEIGHT_MAX.into(), "/weight")?;
-        self.flows
-            .check()
-            .map_err(|invalid| invalid.within("/flows"))?;
-        if let Some(guarantee) = &self.guarantee {
-            within(guarantee.rate_bps, RATE_MAX_BPS, "/guarantee/rate_bps")?;
-            within(
-                guarantee.burst_bytes,
+        check_range(self.weight.into(), 1..=WEIGHT_MAX.into(), "/weight")?;
+        let flows = self.flows.check();
+        flows.map_err(|invalid| invalid.within("/flows"))?;
+        let (guarantee, maximum) = (self.guarantee, self.maximum);
+        for (value, most, at) in [
+            (
+                guarantee.map(|it| it.rate_bps),
+                RATE_MAX_BPS,
+                "/guarantee/rate_bps",
+            ),
+            (
+                guarantee.map(|it| it.burst_bytes),
                 BURST_MAX_BYTES,
                 "/guarantee/burst_bytes",
-            )?;
-            if let Some(delay) = guarantee.delay_ns {
-                within(delay, DELAY_MAX_NS, "/guarantee/delay_ns")?;
-            }
-            if let Some(bytes) = guarantee.smallest_frame_bytes {
-                within(bytes, FRAME_MAX_BYTES, "/guarantee/smallest_frame_bytes")?;
-            }
-        }
-        if let Some(maximum) = &self.maximum {
-            within(maximum.rate_bps, RATE_MAX_BPS, "/maximum/rate_bps")?;
-            within(maximum.burst_bytes, BURST_MAX_BYTES, "/maximum/burst_bytes")?;
+            ),
+            (
+                guarantee.and_then(|it| it.delay_ns),
+                DELAY_MAX_NS,
+                "/guarantee/delay_ns",
+            ),
+            (
+                guarantee.and_then(|it| it.smallest_frame_bytes),
+                FRAME_MAX_BYTES,
+                "/guarantee/smallest_frame_bytes",
+            ),
+            (
+                maximum.map(|it| it.rate_bps),
+                RATE_MAX_BPS,
+                "/maximum/rate_bps",
+            ),
+            (
+                maximum.map(|it| it.burst_bytes),
+                BURST_MAX_BYTES,
+                "/maximum/burst_bytes",
+            ),
+        ] {
+            value.map_or(Ok(()), |value| check_range(value, 1..=most, at))?;
         }
         if let (Some(guarantee), Some(maximum)) = (&self.guarantee, &self.maximum) {
             let below = |what: &str, most: u64, least: u64| {
@@ -373,15 +405,6 @@ impl Terms {
     #[must_use]
     pub fn request(&self, hops: usize) -> Option<GuaranteeRequest> {
         self.guarantee.map(|guarantee| guarantee.request(hops))
-    }
-
-    /// The maximum as the model has it.
-    #[must_use]
-    pub fn maximum_params(&self) -> Option<MaximumParams> {
-        self.maximum.map(|maximum| MaximumParams {
-            rate: BitRate::new(maximum.rate_bps),
-            burst: ByteCount::new(maximum.burst_bytes),
-        })
     }
 }
 

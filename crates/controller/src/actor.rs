@@ -30,55 +30,46 @@ impl Actor {
 
     /// May read links, slices and history.
     pub(crate) fn may_read(&self) -> Result<(), Refusal> {
-        match self.scope {
-            Scope::Gateway(_) => Err(self.forbidden("read slices")),
-            _ => Ok(()),
-        }
+        self.may(!matches!(self.scope, Scope::Gateway(_)), "read slices")
     }
 
     /// May read what belongs to no tenant alone.
     pub(crate) fn may_read_all(&self) -> Result<(), Refusal> {
-        match self.scope {
-            Scope::Admin | Scope::Operator | Scope::Viewer => Ok(()),
-            _ => Err(self.forbidden("read what belongs to all tenants")),
-        }
+        let may = matches!(self.scope, Scope::Admin | Scope::Operator | Scope::Viewer);
+        self.may(may, "read what belongs to all tenants")
     }
 
     /// May change slices, of some tenant at least.
     pub(crate) fn may_change(&self) -> Result<(), Refusal> {
-        match self.scope {
-            Scope::Admin | Scope::Operator | Scope::Tenant(_) => Ok(()),
-            _ => Err(self.forbidden("change slices")),
-        }
+        let may = matches!(
+            self.scope,
+            Scope::Admin | Scope::Operator | Scope::Tenant(_)
+        );
+        self.may(may, "change slices")
     }
 
     /// May return to a generation.
     pub(crate) fn may_operate(&self) -> Result<(), Refusal> {
-        match self.scope {
-            Scope::Admin | Scope::Operator => Ok(()),
-            _ => Err(self.forbidden("change slices of all tenants")),
-        }
+        let may = matches!(self.scope, Scope::Admin | Scope::Operator);
+        self.may(may, "change slices of all tenants")
     }
 
     /// May administer tenants and tokens.
     pub(crate) fn may_administer(&self) -> Result<(), Refusal> {
-        match self.scope {
-            Scope::Admin => Ok(()),
-            _ => Err(self.forbidden("administer tenants and tokens")),
-        }
+        self.may(self.scope == Scope::Admin, "administer tenants and tokens")
     }
 
     /// May speak for a gateway.
     pub(crate) fn may_be_gateway(&self, name: &str) -> Result<(), Refusal> {
-        match &self.scope {
-            Scope::Admin => Ok(()),
-            Scope::Gateway(own) if own == name => Ok(()),
-            _ => Err(self.forbidden(&format!("speak for gateway `{name}`"))),
-        }
+        let is_own = matches!(&self.scope, Scope::Gateway(own) if own == name);
+        let what = format!("speak for gateway `{name}`");
+        self.may(is_own || self.scope == Scope::Admin, &what)
     }
 
-    fn forbidden(&self, what: &str) -> Refusal {
+    fn may(&self, may: bool, what: &str) -> Result<(), Refusal> {
         let Self { name, scope } = self;
-        Refusal::forbidden(format!("`{name}` with scope `{scope}` may not {what}"))
+        let refusal =
+            || Refusal::forbidden(format!("`{name}` with scope `{scope}` may not {what}"));
+        may.then_some(()).ok_or_else(refusal)
     }
 }

@@ -3,7 +3,7 @@
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::slices::{Hop, Stored, TenantState, gateway_slice};
-use crate::sql::{EventNote, Failed, Row, RowExt, Tx, hexadecimal, number};
+use crate::sql::{EventNote, Failed, Row, RowExt, Sql, Tx, cut, hexadecimal, values};
 use sha2::{Digest, Sha256};
 use slicewise_api::{
     AuditEntry, AuditPage, EventKind, Invalid, NewToken, Scope, Tenant, TenantRecord, TokenCreated,
@@ -12,7 +12,7 @@ use slicewise_api::{
 use sqlx::AnyConnection;
 
 /// Entries of one part of the audit log.
-const AUDIT_PAGE: i64 = 500;
+const AUDIT_PAGE: u32 = 500;
 /// Prefix of every token, so that one that leaked is recognized.
 const TOKEN_PREFIX: &str = "slicewise_";
 /// Random bytes of a token: 256 bits.
@@ -34,8 +34,8 @@ pub(crate) async fn tenants(
     connection: &mut AnyConnection,
     actor: &Actor,
 ) -> Result<Vec<TenantRecord>, sqlx::Error> {
-    let select = sqlx::query("SELECT * FROM tenants ORDER BY name");
-    let rows = select.fetch_all(connection).await?;
+    let select = "SELECT * FROM tenants ORDER BY name";
+    let rows = connection.rows(select, []).await?;
     let states: Vec<TenantState> = rows.iter().map(TenantState::of).collect::<Result<_, _>>()?;
     let seen = states.into_iter();
     let seen = seen.filter(|state| actor.tenant().is_none_or(|own| own == state.name));
@@ -69,12 +69,16 @@ pub(crate) async fn put_tenant(
     let insert = "INSERT INTO tenants (name, weight, most_slices, most_rate_bps, slices, rate_bps) VALUES ($1, $2, $3, $4, 0, 0) \
                   ON CONFLICT (name) DO UPDATE SET weight = excluded.weight, most_slices = excluded.most_slices, \
                   most_rate_bps = excluded.most_rate_bps";
-    let insert = sqlx::query(insert)
-        .bind(name.to_owned())
-        .bind(i64::from(tenant.weight))
-        .bind(tenant.most_slices.map_or(-1, number))
-        .bind(tenant.most_rate_bps.map_or(-1, number));
-    insert.execute(tx.connection()).await?;
+    tx.change(
+        insert,
+        values![
+            name,
+            tenant.weight,
+            tenant.most_slices,
+            tenant.most_rate_bps
+        ],
+    )
+    .await?;
     let after = TenantState::load(tx.connection(), name).await?;
     let after = after.ok_or(sqlx::Error::RowNotFound)?;
     let weight_before = before.as_ref().map_or(after.weight, |before| before.weight);
@@ -95,8 +99,7 @@ async fn reweigh(
     let select = "SELECT s.*, h.link AS hop_link, h.gateway AS hop_gateway, \
                   h.delay_forward_ns, h.delay_backward_ns FROM slices s JOIN slice_hops h ON h.slice = s.name \
                   WHERE s.tenant = $1 AND s.state <> 'draining' ORDER BY s.name, h.hop";
-    let select = sqlx::query(select).bind(tenant.name.clone());
-    let rows = select.fetch_all(tx.connection()).await?;
+    let rows = tx.rows(select, values![tenant.name]).await?;
     if rows.is_empty() {
         return Ok(());
     }
@@ -111,13 +114,17 @@ async fn reweigh(
             tenant.weight,
         );
         let insert = "INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ($1, $2, $3, $4, $5)";
-        let insert = sqlx::query(insert)
-            .bind(row.text("hop_gateway")?)
-            .bind(number(generation))
-            .bind(position)
-            .bind(stored.slice.name)
-            .bind(serde_json::to_string(&body).map_err(Failed::encoding)?);
-        insert.execute(tx.connection()).await?;
+        tx.change(
+            insert,
+            values![
+                row.text("hop_gateway")?,
+                generation,
+                position,
+                stored.slice.name,
+                serde_json::to_string(&body).map_err(Failed::encoding)?
+            ],
+        )
+        .await?;
     }
     let note = EventNote {
         tenant: tenant.name.clone(),
@@ -126,7 +133,7 @@ async fn reweigh(
         reason: reason.to_owned(),
         ..EventNote::default()
     };
-    tx.note(EventKind::Decision, note).await?;
+    tx.note(EventKind::Decision, note);
     Ok(())
 }
 
@@ -143,19 +150,16 @@ pub(crate) async fn remove_tenant(tx: &mut Tx, name: &str) -> Result<(), Failed>
         return Err(Refusal::conflict(detail).into());
     }
     let scope = Scope::Tenant(name.to_owned()).to_string();
-    let select = sqlx::query("SELECT name FROM tokens WHERE scope = $1 LIMIT 1");
-    if let Some(row) = select.bind(scope).fetch_optional(tx.connection()).await? {
+    let select = "SELECT name FROM tokens WHERE scope = $1 LIMIT 1";
+    if let Some(row) = tx.row(select, values![scope]).await? {
         let detail = format!(
             "token `{}` is for tenant `{name}`: revoke it first",
             row.text("name")?
         );
         return Err(Refusal::conflict(detail).into());
     }
-    let delete = sqlx::query("DELETE FROM tenants WHERE name = $1");
-    delete
-        .bind(name.to_owned())
-        .execute(tx.connection())
-        .await?;
+    let delete = "DELETE FROM tenants WHERE name = $1";
+    tx.change(delete, values![name]).await?;
     Ok(())
 }
 
@@ -163,9 +167,8 @@ pub(crate) async fn remove_tenant(tx: &mut Tx, name: &str) -> Result<(), Failed>
 pub(crate) async fn tokens(
     connection: &mut AnyConnection,
 ) -> Result<Vec<TokenRecord>, sqlx::Error> {
-    let select =
-        sqlx::query("SELECT name, scope, created_at_ms, created_by FROM tokens ORDER BY name");
-    let rows = select.fetch_all(connection).await?;
+    let select = "SELECT name, scope, created_at_ms, created_by FROM tokens ORDER BY name";
+    let rows = connection.rows(select, []).await?;
     let record = |row: &Row| {
         Ok(TokenRecord {
             name: row.text("name")?,
@@ -195,11 +198,8 @@ pub(crate) async fn add_token(
         let detail = format!("there is no tenant `{tenant}`: add it first");
         return Err(Refusal::conflict(detail).into());
     }
-    let select = sqlx::query("SELECT name FROM tokens WHERE name = $1");
-    let found = select
-        .bind(new.name.clone())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT name FROM tokens WHERE name = $1";
+    let found = tx.row(select, values![new.name]).await?;
     if found.is_some() {
         let detail = format!(
             "there is a token `{}` already: choose another name, or revoke it first",
@@ -212,14 +212,17 @@ pub(crate) async fn add_token(
         .map_err(|error| sqlx::Error::Io(std::io::Error::other(error.to_string())))?;
     let token = format!("{TOKEN_PREFIX}{}", hexadecimal(&random));
     let insert = "INSERT INTO tokens (name, hash, scope, created_at_ms, created_by) VALUES ($1, $2, $3, $4, $5)";
-    let now = tx.now_ms;
-    let insert = sqlx::query(insert)
-        .bind(new.name.clone())
-        .bind(hash(token.as_bytes()))
-        .bind(new.scope.to_string())
-        .bind(number(now))
-        .bind(actor.to_owned());
-    insert.execute(tx.connection()).await?;
+    tx.change(
+        insert,
+        values![
+            new.name,
+            hash(token.as_bytes()),
+            new.scope.to_string(),
+            tx.now_ms,
+            actor
+        ],
+    )
+    .await?;
     Ok(TokenCreated {
         name: new.name.clone(),
         scope: new.scope.clone(),
@@ -229,8 +232,8 @@ pub(crate) async fn add_token(
 
 /// Revoke a token.
 pub(crate) async fn remove_token(tx: &mut Tx, name: &str) -> Result<(), Failed> {
-    let delete = sqlx::query("DELETE FROM tokens WHERE name = $1").bind(name.to_owned());
-    match delete.execute(tx.connection()).await?.rows_affected() {
+    let delete = "DELETE FROM tokens WHERE name = $1";
+    match tx.change(delete, values![name]).await? {
         0 => Err(Refusal::not_found("token", name).into()),
         _ => Ok(()),
     }
@@ -242,10 +245,9 @@ pub(crate) async fn holder(
     token: &str,
 ) -> Result<Option<Actor>, sqlx::Error> {
     // The hash is looked up, so the time that takes says nothing about tokens.
-    let select = sqlx::query("SELECT name, scope FROM tokens WHERE hash = $1");
-    let row = select
-        .bind(hash(token.as_bytes()))
-        .fetch_optional(connection)
+    let select = "SELECT name, scope FROM tokens WHERE hash = $1";
+    let row = connection
+        .row(select, values![hash(token.as_bytes())])
         .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(Actor {
@@ -256,8 +258,8 @@ pub(crate) async fn holder(
 
 /// Returns true if there is any token.
 pub(crate) async fn has_tokens(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
-    let select = sqlx::query("SELECT name FROM tokens LIMIT 1");
-    Ok(select.fetch_optional(connection).await?.is_some())
+    let select = "SELECT name FROM tokens LIMIT 1";
+    Ok(connection.row(select, []).await?.is_some())
 }
 
 /// The audit log after number `after`.
@@ -266,9 +268,8 @@ pub(crate) async fn audit(
     after: u64,
 ) -> Result<AuditPage, sqlx::Error> {
     let select = "SELECT * FROM audit WHERE number > $1 ORDER BY number LIMIT $2";
-    let select = sqlx::query(select).bind(number(after)).bind(AUDIT_PAGE + 1);
-    let rows = select.fetch_all(connection).await?;
-    let limit = usize::try_from(AUDIT_PAGE).unwrap_or(usize::MAX);
+    let values = values![after, AUDIT_PAGE + 1];
+    let mut rows = connection.rows(select, values).await?;
     let entry = |row: &Row| {
         Ok::<_, sqlx::Error>(AuditEntry {
             number: row.natural("number")?,
@@ -279,15 +280,10 @@ pub(crate) async fn audit(
             detail: row.maybe_text("detail")?,
         })
     };
-    let items: Vec<AuditEntry> = rows
-        .iter()
-        .take(limit)
-        .map(entry)
-        .collect::<Result<_, _>>()?;
-    let next = items
-        .last()
-        .filter(|_| rows.len() > limit)
-        .map(|last| last.number);
+    let has_more = cut(&mut rows, AUDIT_PAGE);
+    let items: Vec<AuditEntry> = rows.iter().map(entry).collect::<Result<_, _>>()?;
+    let last = items.last().filter(|_| has_more);
+    let next = last.map(|last| last.number);
     Ok(AuditPage { items, next })
 }
 

@@ -1,7 +1,7 @@
 //! Events, as lists.
 
 use crate::actor::Actor;
-use crate::sql::{Row, RowExt, number};
+use crate::sql::{Row, RowExt, Sql, cut, values};
 use slicewise_api::{Event, EventKind, EventPage};
 use sqlx::AnyConnection;
 
@@ -16,29 +16,19 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<EventPage, sqlx::Error> {
     let limit = limit.clamp(1, PAGE_MAX);
-    let select = match actor.tenant() {
-        None => "SELECT * FROM events WHERE number > $1 ORDER BY number LIMIT $2",
-        Some(_) => {
-            "SELECT * FROM events WHERE tenant = $3 AND number > $1 ORDER BY number LIMIT $2"
+    let all = "SELECT * FROM events WHERE number > $1 ORDER BY number LIMIT $2";
+    let own = "SELECT * FROM events WHERE tenant = $3 AND number > $1 ORDER BY number LIMIT $2";
+    let mut rows = match actor.tenant() {
+        None => connection.rows(all, values![after, limit + 1]).await?,
+        Some(tenant) => {
+            let values = values![after, limit + 1, tenant];
+            connection.rows(own, values).await?
         }
     };
-    let mut select = sqlx::query(select)
-        .bind(number(after))
-        .bind(i64::from(limit) + 1);
-    if let Some(tenant) = actor.tenant() {
-        select = select.bind(tenant.to_owned());
-    }
-    let rows = select.fetch_all(connection).await?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let items: Vec<Event> = rows
-        .iter()
-        .take(limit)
-        .map(event)
-        .collect::<Result<_, _>>()?;
-    let next = items
-        .last()
-        .filter(|_| rows.len() > limit)
-        .map(|last| last.number);
+    let has_more = cut(&mut rows, limit);
+    let items: Vec<Event> = rows.iter().map(event).collect::<Result<_, _>>()?;
+    let last = items.last().filter(|_| has_more);
+    let next = last.map(|last| last.number);
     Ok(EventPage { items, next })
 }
 
@@ -48,15 +38,12 @@ pub(crate) async fn newest(
     actor: &Actor,
     count: u32,
 ) -> Result<EventPage, sqlx::Error> {
-    let select = match actor.tenant() {
-        None => "SELECT * FROM events ORDER BY number DESC LIMIT $1",
-        Some(_) => "SELECT * FROM events WHERE tenant = $2 ORDER BY number DESC LIMIT $1",
+    let all = "SELECT * FROM events ORDER BY number DESC LIMIT $1";
+    let own = "SELECT * FROM events WHERE tenant = $2 ORDER BY number DESC LIMIT $1";
+    let rows = match actor.tenant() {
+        None => connection.rows(all, values![count]).await?,
+        Some(tenant) => connection.rows(own, values![count, tenant]).await?,
     };
-    let mut select = sqlx::query(select).bind(i64::from(count));
-    if let Some(tenant) = actor.tenant() {
-        select = select.bind(tenant.to_owned());
-    }
-    let rows = select.fetch_all(connection).await?;
     let items = rows.iter().rev().map(event).collect::<Result<_, _>>()?;
     Ok(EventPage { items, next: None })
 }

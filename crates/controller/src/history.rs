@@ -4,7 +4,7 @@ use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::rules;
 use crate::slices::{Applied, Guard, apply_any};
-use crate::sql::{Failed, Row, RowExt, Tx, number};
+use crate::sql::{Failed, Row, RowExt, Sql, Tx, cut, number, values};
 use futures_util::TryStreamExt;
 use slicewise_api::{Change, GenerationPage, GenerationRecord, Slice, SliceChange};
 use sqlx::AnyConnection;
@@ -20,24 +20,20 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<GenerationPage, sqlx::Error> {
     let limit = limit.clamp(1, PAGE_MAX);
-    let select = match actor.tenant() {
-        None => "SELECT * FROM generations WHERE generation < $1 ORDER BY generation DESC LIMIT $2",
-        Some(_) => {
-            "SELECT * FROM generations g WHERE generation < $1 AND EXISTS (SELECT 1 FROM changes c \
-                    WHERE c.tenant = $3 AND c.generation = g.generation) ORDER BY generation DESC LIMIT $2"
+    let all = "SELECT * FROM generations WHERE generation < $1 ORDER BY generation DESC LIMIT $2";
+    let own = "SELECT * FROM generations g WHERE generation < $1 AND EXISTS (SELECT 1 FROM changes c \
+               WHERE c.tenant = $3 AND c.generation = g.generation) ORDER BY generation DESC LIMIT $2";
+    let before = before.unwrap_or(u64::MAX);
+    let mut rows = match actor.tenant() {
+        None => connection.rows(all, values![before, limit + 1]).await?,
+        Some(tenant) => {
+            let values = values![before, limit + 1, tenant];
+            connection.rows(own, values).await?
         }
     };
-    let mut select = sqlx::query(select)
-        .bind(before.map_or(i64::MAX, number))
-        .bind(i64::from(limit) + 1);
-    if let Some(tenant) = actor.tenant() {
-        select = select.bind(tenant.to_owned());
-    }
-    let rows = select.fetch_all(&mut *connection).await?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let has_more = rows.len() > limit;
+    let has_more = cut(&mut rows, limit);
     let mut items = Vec::new();
-    for row in rows.iter().take(limit) {
+    for row in &rows {
         items.push(generation(&mut *connection, actor, row).await?);
     }
     let next = items
@@ -53,9 +49,8 @@ pub(crate) async fn get(
     actor: &Actor,
     number: u64,
 ) -> Result<Option<GenerationRecord>, sqlx::Error> {
-    let select = sqlx::query("SELECT * FROM generations WHERE generation = $1");
-    let select = select.bind(crate::sql::number(number));
-    let Some(row) = select.fetch_optional(&mut *connection).await? else {
+    let select = "SELECT * FROM generations WHERE generation = $1";
+    let Some(row) = connection.row(select, values![number]).await? else {
         return Ok(None);
     };
     let found = generation(connection, actor, &row).await?;
@@ -70,9 +65,8 @@ async fn generation(
 ) -> Result<GenerationRecord, sqlx::Error> {
     let generation = row.natural("generation")?;
     let select = "SELECT slice, tenant, before_body, after_body FROM changes WHERE generation = $1 ORDER BY position";
-    let rows = sqlx::query(select).bind(number(generation));
     let mut changes = Vec::new();
-    for row in rows.fetch_all(connection).await? {
+    for row in connection.rows(select, values![generation]).await? {
         let tenant = row.text("tenant")?;
         if actor.tenant().is_none_or(|own| own == tenant) {
             changes.push(SliceChange {
@@ -109,9 +103,8 @@ pub(crate) async fn restore(
     guard: &Guard,
 ) -> Result<Applied, Failed> {
     if let Some(expected) = &guard.versions {
-        let select =
-            sqlx::query("SELECT COALESCE(MAX(generation), 0) AS generation FROM generations");
-        let row = select.fetch_one(tx.connection()).await?;
+        let select = "SELECT COALESCE(MAX(generation), 0) AS generation FROM generations";
+        let row = tx.one_row(select, []).await?;
         let newest = row.natural("generation")?;
         if !expected.contains(&newest) {
             let detail = format!(
@@ -120,11 +113,8 @@ pub(crate) async fn restore(
             return Err(Refusal::precondition(detail).into());
         }
     }
-    let select = sqlx::query("SELECT generation FROM generations WHERE generation = $1");
-    let found = select
-        .bind(number(to))
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT generation FROM generations WHERE generation = $1";
+    let found = tx.row(select, values![to]).await?;
     if to != 0 && found.is_none() {
         return Err(Refusal::not_found("generation", &to.to_string()).into());
     }
@@ -170,9 +160,6 @@ pub(crate) async fn names(
     limit: u32,
 ) -> Result<Vec<String>, sqlx::Error> {
     let select = "SELECT slice FROM changes WHERE generation = $1 ORDER BY slice LIMIT $2";
-    let select = sqlx::query(select)
-        .bind(number(generation))
-        .bind(i64::from(limit));
-    let rows = select.fetch_all(connection).await?;
+    let rows = connection.rows(select, values![generation, limit]).await?;
     rows.iter().map(|row| row.text("slice")).collect()
 }

@@ -6,8 +6,8 @@ use crate::http::{ServeError, ServeParams, serve};
 use crate::refusal::Refusal;
 use crate::sql::Answer;
 use crate::store::{
-    BackupError, Location, Request, Restored, Store, StoreError, backup, check, check_at_start,
-    restore, work,
+    BackupError, Location, Request, Restored, Store, StoreError, backup, carry_out, check,
+    check_at_start, restore,
 };
 use slicewise_api::{NewToken, TokenCreated, TokenRecord};
 use std::io;
@@ -115,15 +115,12 @@ pub fn run_check(location: &Location) -> Result<Vec<String>, ControllerError> {
 pub fn run_adopt(location: &Location, gateways: Vec<String>) -> Result<(), ControllerError> {
     let request = asked("adopt");
     with_store(location, async |store| {
-        let adopt = work(move |tx| {
-            Box::pin(async move {
-                for gateway in &gateways {
-                    adopt(tx, gateway, BY).await?;
-                }
-                Ok(Answer::empty())
-            })
+        let answer = carry_out!(store, request, |tx| {
+            for gateway in &gateways {
+                adopt(tx, gateway, BY).await?;
+            }
+            Ok(Answer::empty())
         });
-        let answer = store.writer().change(request, adopt).await;
         answer.map(drop).map_err(|refusal| refused(&refusal))
     })
 }
@@ -135,13 +132,10 @@ pub fn run_adopt(location: &Location, gateways: Vec<String>) -> Result<(), Contr
 pub fn run_token_add(location: &Location, new: NewToken) -> Result<TokenCreated, ControllerError> {
     let request = asked("token add");
     with_store(location, async |store| {
-        let add = work(move |tx| {
-            Box::pin(async move {
-                let created = administration::add_token(tx, BY, &new).await?;
-                Answer::json(201, &created)
-            })
+        let answer = carry_out!(store, request, |tx| {
+            let created = administration::add_token(tx, BY, &new).await?;
+            Answer::json(201, &created)
         });
-        let answer = store.writer().change(request, add).await;
         let answer = answer.map_err(|refusal| refused(&refusal))?;
         let created = serde_json::from_str(&answer.body);
         created.map_err(|error| ControllerError::System(error.into()))
@@ -172,13 +166,10 @@ pub fn run_token_list(location: &Location) -> Result<Vec<TokenRecord>, Controlle
 pub fn run_token_remove(location: &Location, name: String) -> Result<(), ControllerError> {
     let request = asked("token remove");
     with_store(location, async |store| {
-        let remove = work(move |tx| {
-            Box::pin(async move {
-                administration::remove_token(tx, &name).await?;
-                Ok(Answer::empty())
-            })
+        let answer = carry_out!(store, request, |tx| {
+            administration::remove_token(tx, &name).await?;
+            Ok(Answer::empty())
         });
-        let answer = store.writer().change(request, remove).await;
         answer.map(drop).map_err(|refusal| refused(&refusal))
     })
 }

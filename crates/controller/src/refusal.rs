@@ -51,6 +51,11 @@ impl Refusal {
         refusal
     }
 
+    /// The value at a place (JSON pointer, RFC 6901) is not valid.
+    pub(crate) fn invalid_at(at: &str, detail: impl Into<String>) -> Self {
+        Self::invalid(Invalid::new(at, detail))
+    }
+
     pub(crate) fn unauthorized(detail: &str) -> Self {
         Self::new(401, "unauthorized", "A token is required", detail)
     }
@@ -176,4 +181,14 @@ pub(crate) struct EventNote {
     pub(crate) generation: Option<u64>,
     pub(crate) actor: String,
     pub(crate) reason: String,
+}
+
+impl EventNote {
+    /// Returns a note about a gateway.
+    pub(crate) fn of_gateway(gateway: &str) -> Self {
+        Self {
+            gateway: gateway.to_owned(),
+            ..Self::default()
+        }
+    }
 }

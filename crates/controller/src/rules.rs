@@ -4,7 +4,7 @@
 use crate::actor::Actor;
 use crate::refusal::Refusal;
 use crate::slices::{Stored, apply};
-use crate::sql::{EventNote, Failed, Row, RowExt, Tx};
+use crate::sql::{EventNote, Failed, Row, RowExt, Sql, Tx, values};
 use serde::{Deserialize, Serialize};
 use slicewise_api::{
     Change, CounterReport, EventKind, Rule, RuleRecord, Scope, Slice, SliceState, check_name,
@@ -57,8 +57,8 @@ impl StoredRule {
     }
 
     async fn load(connection: &mut AnyConnection, name: &str) -> Result<Option<Self>, sqlx::Error> {
-        let select = sqlx::query("SELECT * FROM rules WHERE name = $1").bind(name.to_owned());
-        let row = select.fetch_optional(connection).await?;
+        let select = "SELECT * FROM rules WHERE name = $1";
+        let row = connection.row(select, values![name]).await?;
         row.as_ref().map(Self::of).transpose()
     }
 
@@ -85,8 +85,8 @@ impl StoredRule {
 
 /// Every rule.
 pub(crate) async fn list(connection: &mut AnyConnection) -> Result<Vec<RuleRecord>, sqlx::Error> {
-    let select = sqlx::query("SELECT * FROM rules ORDER BY name");
-    let rows = select.fetch_all(connection).await?;
+    let select = "SELECT * FROM rules ORDER BY name";
+    let rows = connection.rows(select, []).await?;
     rows.iter()
         .map(|row| StoredRule::of(row).map(StoredRule::record))
         .collect()
@@ -125,11 +125,7 @@ pub(crate) async fn put(tx: &mut Tx, name: &str, rule: Rule) -> Result<(bool, Ru
     }
     let insert = "INSERT INTO rules (name, gateway, body, loan) VALUES ($1, $2, $3, '')";
     let body = serde_json::to_string(&rule).map_err(Failed::encoding)?;
-    let insert = sqlx::query(insert)
-        .bind(name.to_owned())
-        .bind(gateway.clone())
-        .bind(body);
-    insert.execute(tx.connection()).await?;
+    tx.change(insert, values![name, gateway, body]).await?;
     let record = RuleRecord {
         name: name.to_owned(),
         rule,
@@ -167,8 +163,8 @@ async fn common_gateway(tx: &mut Tx, rule: &Rule) -> Result<String, Failed> {
         let detail = format!("slices `{from}` and `{to}` have no link in common");
         return Err(Refusal::conflict(detail).into());
     };
-    let select = sqlx::query("SELECT gateway FROM links WHERE name = $1").bind(link.clone());
-    Ok(select.fetch_one(tx.connection()).await?.text("gateway")?)
+    let select = "SELECT gateway FROM links WHERE name = $1";
+    Ok(tx.one_row(select, values![link]).await?.text("gateway")?)
 }
 
 async fn known(tx: &mut Tx, name: &str) -> Result<Slice, Failed> {
@@ -187,8 +183,8 @@ pub(crate) async fn remove(tx: &mut Tx, name: &str, why: &str) -> Result<bool, F
     if rule.loan.is_some() {
         take_back(tx, &rule, why).await?;
     }
-    let delete = sqlx::query("DELETE FROM rules WHERE name = $1").bind(name.to_owned());
-    delete.execute(tx.connection()).await?;
+    let delete = "DELETE FROM rules WHERE name = $1";
+    tx.change(delete, values![name]).await?;
     Ok(true)
 }
 
@@ -197,8 +193,7 @@ pub(crate) async fn end_with(tx: &mut Tx, removed: &[String]) -> Result<(), Fail
     if removed.is_empty() {
         return Ok(());
     }
-    let rows = sqlx::query("SELECT * FROM rules ORDER BY name");
-    for row in rows.fetch_all(tx.connection()).await? {
+    for row in tx.rows("SELECT * FROM rules ORDER BY name", []).await? {
         let stored = StoredRule::of(&row)?;
         let [from, to] = [&stored.rule.from, &stored.rule.to].map(String::as_str);
         let Some(gone) = [to, from]
@@ -218,7 +213,7 @@ pub(crate) async fn end_with(tx: &mut Tx, removed: &[String]) -> Result<(), Fail
             actor: stored.actor().name,
             reason: format!("rule `{}` ends: {reason}", stored.name),
         };
-        tx.note(EventKind::Decision, note).await?;
+        tx.note(EventKind::Decision, note);
     }
     Ok(())
 }
@@ -245,11 +240,8 @@ impl Idle {
         gateway: &str,
         report: &CounterReport,
     ) -> Result<Vec<Decision>, sqlx::Error> {
-        let select = sqlx::query("SELECT * FROM rules WHERE gateway = $1 ORDER BY name");
-        let rows = select
-            .bind(gateway.to_owned())
-            .fetch_all(&mut *connection)
-            .await?;
+        let select = "SELECT * FROM rules WHERE gateway = $1 ORDER BY name";
+        let rows = connection.rows(select, values![gateway]).await?;
         let mut decisions = Vec::new();
         for row in &rows {
             let rule = StoredRule::of(row)?;
@@ -447,17 +439,13 @@ async fn change(
         actor: actor.name,
         reason: if is_own { whole } else { what.to_owned() },
     };
-    tx.note(EventKind::Decision, note).await?;
+    tx.note(EventKind::Decision, note);
     Ok(())
 }
 
 async fn set_loan(tx: &mut Tx, name: &str, loan: String) -> Result<(), Failed> {
-    let update = sqlx::query("UPDATE rules SET loan = $1 WHERE name = $2");
-    update
-        .bind(loan)
-        .bind(name.to_owned())
-        .execute(tx.connection())
-        .await?;
+    let update = "UPDATE rules SET loan = $1 WHERE name = $2";
+    tx.change(update, values![loan, name]).await?;
     Ok(())
 }
 

@@ -1,10 +1,9 @@
 //! Tenants, rules, tokens and the audit log.
 
-use super::{Call, Client, ClientError, encoded};
+use super::{Client, ClientError, path_of};
 use crate::{
     AuditPage, NewToken, Rule, RuleRecord, Tenant, TenantRecord, TokenCreated, TokenRecord,
 };
-use ureq::http::Method;
 
 impl Client {
     /// Every tenant.
@@ -20,9 +19,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn put_tenant(&self, name: &str, tenant: &Tenant) -> Result<TenantRecord, ClientError> {
-        let path = format!("/v1/tenants/{}", encoded(name));
-        let answer = self.with_body(Method::PUT, path, tenant, Vec::new());
-        answer.map(|(_, value)| value)
+        self.put(path_of("tenants", name), tenant)
     }
 
     /// Remove a tenant that has no slices.
@@ -30,8 +27,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn remove_tenant(&self, name: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/tenants/{}", encoded(name));
-        self.tell(&Call::new(Method::DELETE, path))
+        self.delete(path_of("tenants", name))
     }
 
     /// Every rule.
@@ -47,9 +43,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn put_rule(&self, name: &str, rule: &Rule) -> Result<RuleRecord, ClientError> {
-        let path = format!("/v1/rules/{}", encoded(name));
-        let answer = self.with_body(Method::PUT, path, rule, Vec::new());
-        answer.map(|(_, value)| value)
+        self.put(path_of("rules", name), rule)
     }
 
     /// Remove a rule; what it lends is taken back.
@@ -57,8 +51,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn remove_rule(&self, name: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/rules/{}", encoded(name));
-        self.tell(&Call::new(Method::DELETE, path))
+        self.delete(path_of("rules", name))
     }
 
     /// Every token, without its secret.
@@ -74,8 +67,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn add_token(&self, token: &NewToken) -> Result<TokenCreated, ClientError> {
-        let answer = self.with_body(Method::POST, "/v1/tokens", token, Vec::new());
-        answer.map(|(_, value)| value)
+        self.post("/v1/tokens", token, None)
     }
 
     /// Revoke a token.
@@ -83,8 +75,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn remove_token(&self, name: &str) -> Result<(), ClientError> {
-        let path = format!("/v1/tokens/{}", encoded(name));
-        self.tell(&Call::new(Method::DELETE, path))
+        self.delete(path_of("tokens", name))
     }
 
     /// The audit log after number `after`.

@@ -1,12 +1,10 @@
 //! Requests to a controller.
 
-use super::{
-    Call, Client, ClientError, Precondition, SliceQuery, Versioned, encoded, headers, with_query,
-};
+use super::{Call, Client, ClientError, Precondition, Versioned, path_of, with_query};
 use crate::{
     Acknowledgement, Announced, Batch, BatchAnswer, CounterAnswer, CounterReport, Desired,
     EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
-    LinkCountersRecord, LinkRecord, OfferAnswer, Slice, SliceCountersRecord, SlicePage,
+    LinkCountersRecord, LinkRecord, OfferAnswer, Slice, SliceCountersRecord, SlicePage, SliceQuery,
     SliceRecord, SliceState,
 };
 use std::time::Duration;
@@ -29,7 +27,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn link(&self, name: &str) -> Result<LinkRecord, ClientError> {
-        self.get(format!("/v1/links/{}", encoded(name)))
+        self.get(path_of("links", name))
     }
 
     /// The newest counters of a link and its slices.
@@ -37,7 +35,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn link_counters(&self, name: &str) -> Result<LinkCountersRecord, ClientError> {
-        self.get(format!("/v1/links/{}/counters", encoded(name)))
+        self.get(path_of("links", name) + "/counters")
     }
 
     /// A part of the list of slices.
@@ -67,7 +65,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn slice(&self, name: &str) -> Result<SliceRecord, ClientError> {
-        self.get(format!("/v1/slices/{}", encoded(name)))
+        self.get(path_of("slices", name))
     }
 
     /// The newest counters of a slice, with its flows if wanted.
@@ -79,7 +77,7 @@ impl Client {
         name: &str,
         flows: bool,
     ) -> Result<SliceCountersRecord, ClientError> {
-        let path = format!("/v1/slices/{}/counters", encoded(name));
+        let path = path_of("slices", name) + "/counters";
         self.get(with_query(&path, &[("flows", flows.then_some("true"))]))
     }
 
@@ -93,9 +91,9 @@ impl Client {
         precondition: Precondition,
         key: Option<&str>,
     ) -> Result<Versioned<SliceRecord>, ClientError> {
-        let path = format!("/v1/slices/{}", encoded(&slice.name));
-        let headers = headers(precondition, key);
-        let (status, value) = self.with_body(Method::PUT, path, slice, headers)?;
+        let body = self.body(slice)?;
+        let call = Call::new(Method::PUT, path_of("slices", &slice.name)).with(&body);
+        let (status, value) = self.read(&call.on(precondition, key))?;
         let created = status == 201;
         Ok(Versioned { value, created })
     }
@@ -110,13 +108,8 @@ impl Client {
         precondition: Precondition,
         key: Option<&str>,
     ) -> Result<SliceRecord, ClientError> {
-        let path = format!("/v1/slices/{}", encoded(name));
-        let headers = headers(precondition, key);
-        let call = Call {
-            headers,
-            ..Call::new(Method::DELETE, path)
-        };
-        self.read(&call).map(|(_, value)| value)
+        let call = Call::new(Method::DELETE, path_of("slices", name));
+        Ok(self.read(&call.on(precondition, key))?.1)
     }
 
     /// End a slice that drains: its waiting frames are dropped.
@@ -124,11 +117,8 @@ impl Client {
     /// # Errors
     /// As all methods; status 409 if it does not drain.
     pub fn purge_slice(&self, name: &str, key: Option<&str>) -> Result<SliceRecord, ClientError> {
-        let call = Call {
-            headers: headers(Precondition::None, key),
-            ..Call::new(Method::POST, format!("/v1/slices/{}/purge", encoded(name)))
-        };
-        self.read(&call).map(|(_, value)| value)
+        let call = Call::new(Method::POST, path_of("slices", name) + "/purge");
+        Ok(self.read(&call.on(Precondition::None, key))?.1)
     }
 
     /// Carry out changes, all or none.
@@ -136,9 +126,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn batch(&self, batch: &Batch, key: Option<&str>) -> Result<BatchAnswer, ClientError> {
-        let headers = headers(Precondition::None, key);
-        let answer = self.with_body(Method::POST, "/v1/batches", batch, headers);
-        answer.map(|(_, value)| value)
+        self.post("/v1/batches", batch, key)
     }
 
     /// Asks whether a slice would be accepted.
@@ -146,8 +134,7 @@ impl Client {
     /// # Errors
     /// As all methods.
     pub fn offer(&self, slice: &Slice) -> Result<OfferAnswer, ClientError> {
-        let answer = self.with_body(Method::POST, "/v1/offers", slice, Vec::new());
-        answer.map(|(_, value)| value)
+        self.post("/v1/offers", slice, None)
     }
 
     /// A part of the history, newest first: generations before `before`.
@@ -179,11 +166,10 @@ impl Client {
     pub fn restore(&self, generation: u64, key: Option<&str>) -> Result<BatchAnswer, ClientError> {
         let path = format!("/v1/generations/{generation}/restore");
         let call = Call {
-            headers: headers(Precondition::None, key),
             wait: RESTORE_WAIT,
             ..Call::new(Method::POST, path)
         };
-        self.read(&call).map(|(_, value)| value)
+        Ok(self.read(&call.on(Precondition::None, key))?.1)
     }
 
     /// Events after number `after`.
@@ -213,9 +199,7 @@ impl Client {
         gateway: &str,
         announcement: &GatewayAnnouncement,
     ) -> Result<Announced, ClientError> {
-        let path = format!("/v1/gateways/{}", encoded(gateway));
-        let answer = self.with_body(Method::PUT, path, announcement, Vec::new());
-        answer.map(|(_, value)| value)
+        self.put(path_of("gateways", gateway), announcement)
     }
 
     /// Returns the changes for a gateway after generation `after`; if there are none, waits for some for up to `wait`.
@@ -228,16 +212,12 @@ impl Client {
         after: u64,
         wait: Duration,
     ) -> Result<Desired, ClientError> {
-        let path = format!(
-            "/v1/gateways/{}/desired?after={after}&wait_ms={}",
-            encoded(gateway),
-            wait.as_millis()
-        );
+        let query = format!("/desired?after={after}&wait_ms={}", wait.as_millis());
         let call = Call {
             wait,
-            ..Call::new(Method::GET, path)
+            ..Call::new(Method::GET, path_of("gateways", gateway) + &query)
         };
-        self.read(&call).map(|(_, value)| value)
+        Ok(self.read(&call)?.1)
     }
 
     /// Say what a gateway has in force.
@@ -249,13 +229,9 @@ impl Client {
         gateway: &str,
         acknowledgement: &Acknowledgement,
     ) -> Result<(), ClientError> {
-        let path = format!("/v1/gateways/{}/acknowledgements", encoded(gateway));
-        let body = serde_json::to_vec(acknowledgement).map_err(|error| self.unexpected(error))?;
-        let call = Call {
-            body: Some(&body),
-            ..Call::new(Method::POST, path)
-        };
-        self.tell(&call)
+        let body = self.body(acknowledgement)?;
+        let path = path_of("gateways", gateway) + "/acknowledgements";
+        self.tell(&Call::new(Method::POST, path).with(&body))
     }
 
     /// Report what a gateway counted.
@@ -267,8 +243,6 @@ impl Client {
         gateway: &str,
         report: &CounterReport,
     ) -> Result<CounterAnswer, ClientError> {
-        let path = format!("/v1/gateways/{}/counters", encoded(gateway));
-        let answer = self.with_body(Method::POST, path, report, Vec::new());
-        answer.map(|(_, value)| value)
+        self.post(path_of("gateways", gateway) + "/counters", report, None)
     }
 }

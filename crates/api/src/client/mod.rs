@@ -5,7 +5,7 @@ mod bounded;
 mod calls;
 mod reason;
 
-use crate::{INSTANCE_HEADER, Problem, STORE_HEADER, SliceState};
+use crate::{INSTANCE_HEADER, Problem, STORE_HEADER};
 use bounded::Bounded;
 use rustls::crypto::ring;
 use serde::Serialize;
@@ -128,25 +128,6 @@ pub enum Precondition {
     Version(u64),
 }
 
-/// Which slices are listed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SliceQuery {
-    /// Those after this cursor ([`SlicePage::next`]).
-    pub after: Option<String>,
-    /// At most this many.
-    pub limit: Option<u32>,
-    /// Slices of this tenant.
-    pub tenant: Option<String>,
-    /// Those in this state.
-    pub state: Option<SliceState>,
-    /// Those that pass this link.
-    pub link: Option<String>,
-    /// Those whose name has this in it.
-    pub name_contains: Option<String>,
-    /// Count those of all parts, too.
-    pub count: bool,
-}
-
 /// A value, and whether it is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned<T> {
@@ -188,7 +169,7 @@ struct Call<'a> {
     wait: Duration,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
             method,
@@ -197,6 +178,22 @@ impl Call<'_> {
             body: None,
             wait: Duration::ZERO,
         }
+    }
+
+    fn with(self, body: &'a [u8]) -> Self {
+        let body = Some(body);
+        Self { body, ..self }
+    }
+
+    fn on(mut self, precondition: Precondition, key: Option<&str>) -> Self {
+        self.headers.extend(match precondition {
+            Precondition::None => None,
+            Precondition::Absent => Some(("if-none-match", "*".to_owned())),
+            Precondition::Version(version) => Some(("if-match", format!("\"{version}\""))),
+        });
+        let key = key.map(|key| ("idempotency-key", key.to_owned()));
+        self.headers.extend(key);
+        self
     }
 }
 
@@ -410,23 +407,35 @@ impl Client {
     }
 
     fn get<T: DeserializeOwned>(&self, path: impl Into<String>) -> Result<T, ClientError> {
-        self.read(&Call::new(Method::GET, path))
-            .map(|(_, value)| value)
+        Ok(self.read(&Call::new(Method::GET, path))?.1)
     }
 
-    fn with_body<T: DeserializeOwned>(
+    fn put<T: DeserializeOwned>(
         &self,
-        method: Method,
+        path: String,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let body = self.body(body)?;
+        Ok(self.read(&Call::new(Method::PUT, path).with(&body))?.1)
+    }
+
+    fn post<T: DeserializeOwned>(
+        &self,
         path: impl Into<String>,
         body: &impl Serialize,
-        headers: Vec<(&'static str, String)>,
-    ) -> Result<(u16, T), ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| self.unexpected(error))?;
-        self.read(&Call {
-            body: Some(&body),
-            headers,
-            ..Call::new(method, path)
-        })
+        key: Option<&str>,
+    ) -> Result<T, ClientError> {
+        let body = self.body(body)?;
+        let call = Call::new(Method::POST, path).with(&body);
+        Ok(self.read(&call.on(Precondition::None, key))?.1)
+    }
+
+    fn delete(&self, path: String) -> Result<(), ClientError> {
+        self.tell(&Call::new(Method::DELETE, path))
+    }
+
+    fn body(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
+        serde_json::to_vec(body).map_err(|error| self.unexpected(error))
     }
 }
 
@@ -455,17 +464,6 @@ fn is_loopback(base: &str) -> bool {
     })
 }
 
-fn headers(precondition: Precondition, key: Option<&str>) -> Vec<(&'static str, String)> {
-    let mut headers = Vec::new();
-    match precondition {
-        Precondition::None => {}
-        Precondition::Absent => headers.push(("if-none-match", "*".to_owned())),
-        Precondition::Version(version) => headers.push(("if-match", format!("\"{version}\""))),
-    }
-    headers.extend(key.map(|key| ("idempotency-key", key.to_owned())));
-    headers
-}
-
 fn certificates(file: &Path) -> Result<RootCerts, ClientError> {
     let failed = |problem: String| {
         let file = file.display();
@@ -484,6 +482,11 @@ fn certificates(file: &Path) -> Result<RootCerts, ClientError> {
         return Err(failed("has no certificate".to_owned()));
     }
     Ok(RootCerts::new_with_certs(&found))
+}
+
+/// Returns the path of a resource by its name.
+fn path_of(kind: &str, name: &str) -> String {
+    format!("/v1/{kind}/{}", encoded(name))
 }
 
 /// `path` with those of `parameters` that have a value.

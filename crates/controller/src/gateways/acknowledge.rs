@@ -4,9 +4,9 @@ use super::instance::Instance;
 use super::instance::require;
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, Hops, Stored, TenantState};
-use crate::sql::{EventNote, Failed, NAMES_TOGETHER, RowExt, Tx, named, number};
+use crate::sql::{EventNote, Failed, Row, RowExt, Sql, Tx, values};
 use slicewise_api::{Acknowledgement, EventKind, RefusedSlice, Slice, SliceState};
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::AnyConnection;
 use std::collections::BTreeMap;
 
 /// Longest reason of a refusal.
@@ -44,12 +44,7 @@ pub(crate) async fn acknowledge(
         refuse(tx, gateway, said.generation, refused).await?;
     }
     for name in &said.recovered {
-        let update = sqlx::query(RECOVERED)
-            .bind(name.clone())
-            .bind(gateway.to_owned());
-        update
-            .bind(number(said.generation))
-            .execute(tx.connection())
+        tx.change(RECOVERED, values![name, gateway, said.generation])
             .await?;
     }
     in_force(tx, gateway, said.generation).await?;
@@ -58,11 +53,7 @@ pub(crate) async fn acknowledge(
     // It follows this store, and has that on its disk.
     let update = "UPDATE gateways SET acknowledged = CASE WHEN acknowledged < $1 THEN $1 ELSE acknowledged END, \
                   seen_at_ms = $2, adopted = 0 WHERE name = $3";
-    let now = number(tx.now_ms);
-    let update = sqlx::query(update).bind(number(said.generation)).bind(now);
-    update
-        .bind(gateway.to_owned())
-        .execute(tx.connection())
+    tx.change(update, values![said.generation, tx.now_ms, gateway])
         .await?;
     Ok(())
 }
@@ -101,18 +92,12 @@ async fn refuse(
         true => "no reason given".to_owned(),
         false => reason,
     };
-    let update = sqlx::query(REFUSED)
-        .bind(reason.clone())
-        .bind(slice.to_owned());
-    let update = update.bind(gateway.to_owned()).bind(number(generation));
-    if update.execute(tx.connection()).await?.rows_affected() == 0 {
+    let values = values![reason, slice, gateway, generation];
+    if tx.change(REFUSED, values).await? == 0 {
         return Ok(());
     }
     let update = "UPDATE slices SET state = 'admitted' WHERE name = $1 AND state = 'installed'";
-    sqlx::query(update)
-        .bind(slice.to_owned())
-        .execute(tx.connection())
-        .await?;
+    tx.change(update, values![slice]).await?;
     let note = EventNote {
         slice: slice.to_owned(),
         tenant,
@@ -120,7 +105,7 @@ async fn refuse(
         reason: reason.clone(),
         ..EventNote::default()
     };
-    tx.note(EventKind::GatewayRefused, note.clone()).await?;
+    tx.note(EventKind::GatewayRefused, note.clone());
     if other.is_some() && !is_own {
         // Of no tenant: those who read of all slices are told which one it is.
         let note = EventNote {
@@ -128,65 +113,47 @@ async fn refuse(
             reason: with_other(&reason),
             ..note
         };
-        tx.note(EventKind::GatewayRefused, note).await?;
+        tx.note(EventKind::GatewayRefused, note);
     }
     Ok(())
 }
 
 /// Everything up to `generation` that was not refused is in force here.
 async fn in_force(tx: &mut Tx, gateway: &str, generation: u64) -> Result<(), Failed> {
-    let update = sqlx::query(IN_FORCE)
-        .bind(gateway.to_owned())
-        .bind(number(generation));
-    let rows = update.fetch_all(tx.connection()).await?;
+    let rows = tx.rows(IN_FORCE, values![gateway, generation]).await?;
     let names = rows.iter().map(|row| row.text("slice"));
     let mut names: Vec<String> = names.collect::<Result<_, _>>()?;
     names.sort_unstable();
-    for names in names.chunks(NAMES_TOGETHER) {
-        let update = "UPDATE slices SET state = 'installed' WHERE state = 'admitted' AND NOT EXISTS \
-                      (SELECT 1 FROM slice_hops h WHERE h.slice = slices.name AND h.acknowledged = 0) AND name";
-        let update = format!(
-            "{} RETURNING name, tenant, generation",
-            named(update, 1, names.len())
-        );
-        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
-        for name in names {
-            update = update.bind(name.clone());
-        }
-        let mut notes = Vec::with_capacity(names.len());
-        for row in update.fetch_all(tx.connection()).await? {
-            notes.push(EventNote {
-                slice: row.text("name")?,
-                tenant: row.text("tenant")?,
-                generation: row.maybe_natural("generation")?,
-                ..EventNote::default()
-            });
-        }
-        // A statement returns rows in any order.
-        notes.sort_unstable_by(|a, b| a.slice.cmp(&b.slice));
-        for note in notes {
-            tx.note(EventKind::SliceInstalled, note).await?;
-        }
+    let update = "UPDATE slices SET state = 'installed' WHERE state = 'admitted' AND NOT EXISTS \
+                  (SELECT 1 FROM slice_hops h WHERE h.slice = slices.name AND h.acknowledged = 0) AND name";
+    let end = "RETURNING name, tenant, generation";
+    let note = |row: &Row| {
+        Ok(EventNote {
+            slice: row.text("name")?,
+            tenant: row.text("tenant")?,
+            generation: row.maybe_natural("generation")?,
+            ..EventNote::default()
+        })
+    };
+    let rows = tx.named((update, end), [], &names).await?;
+    let notes = rows.iter().map(note);
+    let mut notes = notes.collect::<Result<Vec<_>, sqlx::Error>>()?;
+    // A statement returns rows in any order.
+    notes.sort_unstable_by(|a, b| a.slice.cmp(&b.slice));
+    for note in notes {
+        tx.note(EventKind::SliceInstalled, note);
     }
     Ok(())
 }
 
 /// No frame of these removed slices waits in this gateway; after the last gateway, their capacity is free.
 async fn gone(tx: &mut Tx, gateway: &str, generation: u64, names: &[String]) -> Result<(), Failed> {
-    for names in names.chunks(NAMES_TOGETHER) {
-        let update = format!("{} RETURNING slice", named(GONE, 3, names.len()));
-        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
-        update = update.bind(gateway.to_owned()).bind(number(generation));
-        for name in names {
-            update = update.bind(name.clone());
-        }
-        let rows = update.fetch_all(tx.connection()).await?;
-        let found = rows.iter().map(|row| row.text("slice"));
-        let mut found: Vec<String> = found.collect::<Result<_, _>>()?;
-        found.sort_unstable();
-        finish(tx, &found).await?;
-    }
-    Ok(())
+    let values = values![gateway, generation];
+    let rows = tx.named((GONE, "RETURNING slice"), values, names).await?;
+    let found = rows.iter().map(|row| row.text("slice"));
+    let mut found: Vec<String> = found.collect::<Result<_, _>>()?;
+    found.sort_unstable();
+    finish(tx, &found).await
 }
 
 /// Of these slices, forget those that drain and of which every gateway has said that they are gone.
@@ -202,20 +169,14 @@ pub(super) async fn finish(tx: &mut Tx, names: &[String]) -> Result<(), Failed> 
         }
     }
     release(tx.connection(), &ended).await?;
+    let names: Vec<&str> = ended.iter().map(|(slice, _)| slice.name.as_str()).collect();
     for delete in [
         "DELETE FROM slices WHERE name",
         "DELETE FROM slice_hops WHERE slice",
         "DELETE FROM slice_matches WHERE slice",
         "DELETE FROM flow_interests WHERE slice",
     ] {
-        for ended in ended.chunks(NAMES_TOGETHER) {
-            let delete = named(delete, 1, ended.len());
-            let mut delete = sqlx::query(AssertSqlSafe(delete)).persistent(ended.len() == 1);
-            for (slice, _) in ended {
-                delete = delete.bind(slice.name.clone());
-            }
-            delete.execute(tx.connection()).await?;
-        }
+        tx.named((delete, ""), [], &names).await?;
     }
     for (slice, _) in ended {
         let note = EventNote {
@@ -223,7 +184,7 @@ pub(super) async fn finish(tx: &mut Tx, names: &[String]) -> Result<(), Failed> 
             tenant: slice.tenant,
             ..EventNote::default()
         };
-        tx.note(EventKind::SliceGone, note).await?;
+        tx.note(EventKind::SliceGone, note);
     }
     Ok(())
 }
@@ -258,12 +219,13 @@ async fn release(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::named;
     use crate::store::testing::{plan, with_store};
 
     #[test]
     fn what_a_gateway_says_of_a_slice_is_noted_without_reading_its_other_slices() {
         with_store(async |store| {
-            let gone = named(GONE, 3, 2);
+            let gone = named((GONE, ""), 3, 2);
             for statement in [REFUSED, RECOVERED, &gone] {
                 let plan = plan(store, statement).await;
                 let is_by_slice = plan.contains("(slice=?") || plan.contains("AND slice=?)");

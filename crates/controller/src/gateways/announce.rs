@@ -4,7 +4,7 @@ use super::desired::is_recent;
 use super::instance::{Instance, note_refusal};
 use crate::refusal::Refusal;
 use crate::slices::{Capacity, Hop, HopDelays, Stored, bounds, requests};
-use crate::sql::{EventNote, Failed, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, RowExt, Sql, Tx, values};
 use slicewise_api::{Announced, EventKind, GatewayAnnouncement, LinkAnnouncement, Problem};
 use std::collections::BTreeMap;
 
@@ -20,13 +20,9 @@ pub(crate) async fn announce(
     announcement: &GatewayAnnouncement,
 ) -> Result<Announced, Failed> {
     announcement.check().map_err(Refusal::invalid)?;
-    let select = sqlx::query(
-        "SELECT acknowledged, connected, since, instance, adopted FROM gateways WHERE name = $1",
-    );
-    let known = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select =
+        "SELECT acknowledged, connected, since, instance, adopted FROM gateways WHERE name = $1";
+    let known = tx.row(select, values![gateway]).await?;
     let reached = announcement.reached.unwrap_or(0);
     let adopted = instance.may_announce(tx, gateway, known.as_ref(), reached);
     let adopted = adopted.await?;
@@ -41,9 +37,8 @@ pub(crate) async fn announce(
     for name in before.keys() {
         remove(tx, name).await?;
     }
-    let settle = sqlx::query("UPDATE links SET disputed = 0 WHERE gateway = $1 AND disputed <> 0");
-    let settle = settle.bind(gateway.to_owned());
-    settle.execute(tx.connection()).await?;
+    let update = "UPDATE links SET disputed = 0 WHERE gateway = $1 AND disputed <> 0";
+    tx.change(update, values![gateway]).await?;
     let mut acknowledged = 0;
     if let Some(known) = &known {
         acknowledged = known.natural("acknowledged")?;
@@ -62,21 +57,19 @@ pub(crate) async fn announce(
     let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected, since, instance) VALUES ($1, $2, $3, 1, $4, $5) \
                   ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen_at_ms = excluded.seen_at_ms, \
                   connected = 1, problem = '', instance = excluded.instance";
-    let (now, since) = (number(tx.now_ms), number(tx.generation()));
-    sqlx::query(insert)
-        .bind(gateway.to_owned())
-        .bind(number(acknowledged))
-        .bind(now)
-        .bind(since)
-        .bind(instance.id.clone().unwrap_or_default())
-        .execute(tx.connection())
-        .await?;
+    tx.change(
+        insert,
+        values![
+            gateway,
+            acknowledged,
+            tx.now_ms,
+            tx.generation(),
+            instance.id.as_deref().unwrap_or_default()
+        ],
+    )
+    .await?;
     if !connected {
-        let note = EventNote {
-            gateway: gateway.to_owned(),
-            ..EventNote::default()
-        };
-        tx.note(EventKind::GatewayCame, note).await?;
+        tx.note(EventKind::GatewayCame, EventNote::of_gateway(gateway));
     }
     Ok(Announced {
         generation: tx.generation(),
@@ -93,9 +86,7 @@ async fn lose(tx: &mut Tx, gateway: &str, reached: u64) -> Result<(), sqlx::Erro
          WHERE gateway = $1 AND acknowledged = 1 AND generation > $2 AND draining = 0)",
         "UPDATE slice_hops SET acknowledged = 0 WHERE gateway = $1 AND acknowledged = 1 AND generation > $2 AND draining = 0",
     ] {
-        let update = sqlx::query(update).bind(gateway.to_owned());
-        let update = update.bind(number(reached));
-        update.execute(tx.connection()).await?;
+        tx.change(update, values![gateway, reached]).await?;
     }
     Ok(())
 }
@@ -113,15 +104,12 @@ pub(crate) async fn note_refused(
     }
     for (name, known) in known_links(tx, gateway).await? {
         let disputed = i64::from(!announcement.links.contains(&known));
-        let update = sqlx::query("UPDATE links SET disputed = $1 WHERE name = $2");
-        let update = update.bind(disputed).bind(name);
-        update.execute(tx.connection()).await?;
+        let update = "UPDATE links SET disputed = $1 WHERE name = $2";
+        tx.change(update, values![disputed, name]).await?;
     }
     let update = "UPDATE gateways SET problem = $1 WHERE name = $2 AND problem <> $1";
-    let update = sqlx::query(update).bind(problem.detail.clone());
-    let update = update.bind(gateway.to_owned());
-    if update.execute(tx.connection()).await?.rows_affected() > 0 {
-        note_refusal(tx, gateway, problem).await?;
+    if tx.change(update, values![problem.detail, gateway]).await? > 0 {
+        note_refusal(tx, gateway, problem);
     }
     Ok(())
 }
@@ -130,22 +118,16 @@ async fn known_links(
     tx: &mut Tx,
     gateway: &str,
 ) -> Result<BTreeMap<String, LinkAnnouncement>, sqlx::Error> {
-    let select = sqlx::query("SELECT name, announcement FROM links WHERE gateway = $1");
-    let rows = select
-        .bind(gateway.to_owned())
-        .fetch_all(tx.connection())
-        .await?;
+    let select = "SELECT name, announcement FROM links WHERE gateway = $1";
+    let rows = tx.rows(select, values![gateway]).await?;
     rows.iter()
         .map(|row| Ok((row.text("name")?, row.json("announcement")?)))
         .collect()
 }
 
 async fn add(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT gateway FROM links WHERE name = $1");
-    let row = select
-        .bind(link.name.clone())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT gateway FROM links WHERE name = $1";
+    let row = tx.row(select, values![link.name]).await?;
     if let Some(row) = row {
         let other = row.text("gateway")?;
         let detail = format!(
@@ -154,22 +136,15 @@ async fn add(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(), 
         );
         return Err(Refusal::conflict(detail).into());
     }
-    let insert = sqlx::query("INSERT INTO links (name, gateway, announcement) VALUES ($1, $2, $3)");
     let body = serde_json::to_string(link).map_err(Failed::encoding)?;
-    let insert = insert
-        .bind(link.name.clone())
-        .bind(gateway.to_owned())
-        .bind(body);
-    insert.execute(tx.connection()).await?;
+    let insert = "INSERT INTO links (name, gateway, announcement) VALUES ($1, $2, $3)";
+    tx.change(insert, values![link.name, gateway, body]).await?;
     Ok(())
 }
 
 async fn remove(tx: &mut Tx, link: &str) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT slice FROM slice_hops WHERE link = $1 ORDER BY slice LIMIT 1");
-    let row = select
-        .bind(link.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT slice FROM slice_hops WHERE link = $1 ORDER BY slice LIMIT 1";
+    let row = tx.row(select, values![link]).await?;
     if let Some(row) = row {
         let slice = row.text("slice")?;
         let detail = format!(
@@ -181,10 +156,7 @@ async fn remove(tx: &mut Tx, link: &str) -> Result<(), Failed> {
         "DELETE FROM links WHERE name = $1",
         "DELETE FROM class_sums WHERE link = $1",
     ] {
-        sqlx::query(delete)
-            .bind(link.to_owned())
-            .execute(tx.connection())
-            .await?;
+        tx.change(delete, values![link]).await?;
     }
     Ok(())
 }
@@ -195,8 +167,7 @@ async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(
     capacity.insert(link, gateway)?;
     let select = "SELECT s.*, h.delay_forward_ns, h.delay_backward_ns FROM slice_hops h JOIN slices s ON s.name = h.slice \
                   WHERE h.link = $1 ORDER BY s.name";
-    let rows = sqlx::query(select).bind(link.name.clone());
-    let rows = rows.fetch_all(tx.connection()).await?;
+    let rows = tx.rows(select, values![link.name]).await?;
     for row in &rows {
         let stored = Stored::of(row)?;
         if link.classes.contains(&stored.slice.name) {
@@ -213,19 +184,12 @@ async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(
         let directions = state.directions.iter_mut();
         directions.for_each(|(_, direction)| direction.save_all());
     }
-    let delete = sqlx::query("DELETE FROM class_sums WHERE link = $1");
-    delete
-        .bind(link.name.clone())
-        .execute(tx.connection())
-        .await?;
+    let delete = "DELETE FROM class_sums WHERE link = $1";
+    tx.change(delete, values![link.name]).await?;
     capacity.save(tx.connection()).await?;
-    let update = sqlx::query("UPDATE links SET announcement = $1 WHERE name = $2");
     let body = serde_json::to_string(link).map_err(Failed::encoding)?;
-    update
-        .bind(body)
-        .bind(link.name.clone())
-        .execute(tx.connection())
-        .await?;
+    let update = "UPDATE links SET announcement = $1 WHERE name = $2";
+    tx.change(update, values![body, link.name]).await?;
     Ok(())
 }
 
@@ -252,23 +216,16 @@ async fn admit(
             })?);
         }
     }
-    let delays = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
     let update = "UPDATE slice_hops SET delay_forward_ns = $1, delay_backward_ns = $2 WHERE slice = $3 AND link = $4";
-    let update = sqlx::query(update).bind(delays.forward);
-    let update = update.bind(delays.backward);
     let name = stored.slice.name.clone();
-    update
-        .bind(name.clone())
-        .bind(link.name.clone())
-        .execute(tx.connection())
-        .await?;
+    let values = values![delays.forward, delays.backward, name, link.name];
+    tx.change(update, values).await?;
     // Bounds from end to end, with the delays of the other links as they are.
     let hops = Hop::load(tx.connection(), &name).await?;
     let delays: Vec<HopDelays> = hops.iter().map(|hop| hop.delays).collect();
     let bounds = bounds(&delays);
     let update = "UPDATE slices SET bound_forward_ns = $1, bound_backward_ns = $2 WHERE name = $3";
-    let update = sqlx::query(update).bind(bounds.forward.map_or(-1, number));
-    let update = update.bind(bounds.backward.map_or(-1, number)).bind(name);
-    update.execute(tx.connection()).await?;
+    tx.change(update, values![bounds.forward, bounds.backward, name])
+        .await?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::actor::Actor;
 use crate::slices::{Hop, Stored};
-use crate::sql::{EventNote, Failed, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, RowExt, Sql, Tx, values};
 use crate::store::Store;
 use slicewise_api::{
     CounterAnswer, CounterReport, DirectionCounters, EventKind, GatewayEvent, HopCounters,
@@ -126,10 +126,7 @@ pub(crate) async fn save_counters(
 ) -> Result<CounterAnswer, Failed> {
     let insert = "INSERT INTO counters (gateway, at_ms, body) VALUES ($1, $2, $3) \
                   ON CONFLICT (gateway) DO UPDATE SET at_ms = excluded.at_ms, body = excluded.body";
-    let insert = sqlx::query(insert)
-        .bind(gateway.to_owned())
-        .bind(number(tx.now_ms));
-    insert.bind(body).execute(tx.connection()).await?;
+    tx.change(insert, values![gateway, tx.now_ms, body]).await?;
     for event in events.iter().take(EVENTS_MAX) {
         let slice = event.slice.clone().unwrap_or_default();
         let is_name = check_name(&slice, "").is_ok();
@@ -147,12 +144,10 @@ pub(crate) async fn save_counters(
             reason: event.reason.chars().take(REASON_CHARS_MAX).collect(),
             ..EventNote::default()
         };
-        tx.note(EventKind::Decision, note).await?;
+        tx.note(EventKind::Decision, note);
     }
-    let select = sqlx::query(FLOWS_WANTED)
-        .bind(gateway.to_owned())
-        .bind(number(tx.age_ms));
-    let rows = select.bind(FLOWS_MAX).fetch_all(tx.connection()).await?;
+    let values = values![gateway, tx.age_ms, FLOWS_MAX];
+    let rows = tx.rows(FLOWS_WANTED, values).await?;
     let mut wanted = counters.wanted(gateway, now);
     for row in &rows {
         wanted.push(row.text("slice")?);
@@ -172,16 +167,13 @@ const FLOWS_WANTED: &str = "SELECT f.slice AS slice FROM flow_interests f WHERE 
 
 /// Tell other controllers that somebody looks at the flows of a slice.
 pub(crate) async fn tell_interest(tx: &mut Tx, slice: &str) -> Result<(), Failed> {
-    let delete = sqlx::query("DELETE FROM flow_interests WHERE until_age_ms < $1");
-    let now = tx.age_ms;
-    delete.bind(number(now)).execute(tx.connection()).await?;
+    let delete = "DELETE FROM flow_interests WHERE until_age_ms < $1";
+    tx.change(delete, values![tx.age_ms]).await?;
     let insert = "INSERT INTO flow_interests (slice, until_age_ms) VALUES ($1, $2) \
                   ON CONFLICT (slice) DO UPDATE SET until_age_ms = excluded.until_age_ms";
     let flows_ms = u64::try_from(FLOWS_FOR.as_millis()).unwrap_or_default();
-    let insert = sqlx::query(insert)
-        .bind(slice.to_owned())
-        .bind(number(now + flows_ms));
-    insert.execute(tx.connection()).await?;
+    tx.change(insert, values![slice, tx.age_ms + flows_ms])
+        .await?;
     Ok(())
 }
 
@@ -194,11 +186,9 @@ pub(crate) async fn read_counters(
     if let Some(own) = counters.own(gateway, store.clock().elapsed()) {
         return Ok(Some(own));
     }
-    let select = sqlx::query("SELECT at_ms, body FROM counters WHERE gateway = $1");
-    let row = select
-        .bind(gateway.to_owned())
-        .fetch_optional(store.pool())
-        .await?;
+    let select = "SELECT at_ms, body FROM counters WHERE gateway = $1";
+    let mut connection = store.pool().acquire().await?;
+    let row = connection.row(select, values![gateway]).await?;
     let Some(row) = row else { return Ok(None) };
     let reported = Reported::new(row.natural("at_ms")?, row.json("body")?);
     Ok(Some(Arc::new(reported)))
@@ -247,8 +237,8 @@ pub(crate) async fn counters_of_several(
     let (mut found, mut reports) = (Vec::new(), Reports::new());
     for &name in names {
         let mut connection = store.pool().acquire().await?;
-        let select = sqlx::query("SELECT tenant FROM slices WHERE name = $1").bind(name.to_owned());
-        let Some(row) = select.fetch_optional(&mut *connection).await? else {
+        let select = "SELECT tenant FROM slices WHERE name = $1";
+        let Some(row) = connection.row(select, values![name]).await? else {
             continue;
         };
         let tenant = row.text("tenant")?;
@@ -272,10 +262,10 @@ pub(crate) async fn counters_of_all(
 ) -> Result<Vec<(Stored, SliceCountersRecord)>, sqlx::Error> {
     let mut transaction = store.read().await?;
     let select = "SELECT * FROM slices WHERE tenant = $1 OR $1 = '' ORDER BY name";
-    let select = sqlx::query(select).bind(actor.tenant().unwrap_or_default().to_owned());
-    let slices = select.fetch_all(&mut *transaction).await?;
-    let hops = sqlx::query("SELECT * FROM slice_hops ORDER BY slice, hop");
-    let hops = hops.fetch_all(&mut *transaction).await?;
+    let tenant = actor.tenant().unwrap_or_default();
+    let slices = transaction.rows(select, values![tenant]).await?;
+    let select = "SELECT * FROM slice_hops ORDER BY slice, hop";
+    let hops = transaction.rows(select, []).await?;
     drop(transaction);
     let hops: Vec<Hop> = hops.iter().map(Hop::of).collect::<Result<_, _>>()?;
     let mut reports = Reports::new();
@@ -335,11 +325,8 @@ pub(crate) async fn link_counters(
     link: &str,
 ) -> Result<Option<LinkCountersRecord>, sqlx::Error> {
     let mut connection = store.pool().acquire().await?;
-    let select = sqlx::query("SELECT gateway FROM links WHERE name = $1");
-    let row = select
-        .bind(link.to_owned())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let select = "SELECT gateway FROM links WHERE name = $1";
+    let row = connection.row(select, values![link]).await?;
     let Some(row) = row else { return Ok(None) };
     let gateway = row.text("gateway")?;
     let names = visible(&mut connection, actor, link).await?;
@@ -382,18 +369,13 @@ async fn visible(
     actor: &Actor,
     link: &str,
 ) -> Result<Vec<String>, sqlx::Error> {
-    let select = match actor.tenant() {
-        None => "SELECT slice FROM slice_hops WHERE link = $1 ORDER BY slice",
-        Some(_) => {
-            "SELECT h.slice AS slice FROM slice_hops h JOIN slices s ON s.name = h.slice \
-                    WHERE h.link = $1 AND s.tenant = $2 ORDER BY h.slice"
-        }
+    let all = "SELECT slice FROM slice_hops WHERE link = $1 ORDER BY slice";
+    let own = "SELECT h.slice AS slice FROM slice_hops h JOIN slices s ON s.name = h.slice \
+               WHERE h.link = $1 AND s.tenant = $2 ORDER BY h.slice";
+    let rows = match actor.tenant() {
+        None => connection.rows(all, values![link]).await?,
+        Some(tenant) => connection.rows(own, values![link, tenant]).await?,
     };
-    let mut select = sqlx::query(select).bind(link.to_owned());
-    if let Some(tenant) = actor.tenant() {
-        select = select.bind(tenant.to_owned());
-    }
-    let rows = select.fetch_all(connection).await?;
     rows.iter().map(|row| row.text("slice")).collect()
 }
 

@@ -3,7 +3,7 @@
 use super::instance::Instance;
 use crate::refusal::Refusal;
 use crate::slices::{Hop, Stored, gateway_slice};
-use crate::sql::{Failed, RowExt, number};
+use crate::sql::{Failed, RowExt, Sql, values};
 use crate::store::{CHANGES_KEPT, Store};
 use slicewise_api::{Desired, GatewayChange, GatewaySlice, SliceState};
 use sqlx::AnyConnection;
@@ -45,14 +45,11 @@ pub(crate) async fn desired(
 ) -> Result<Desired, Failed> {
     let mut transaction = store.read().await?;
     let connection = &mut *transaction;
-    let select = sqlx::query("SELECT since, instance FROM gateways WHERE name = $1");
-    let known = select
-        .bind(gateway.to_owned())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let select = "SELECT since, instance FROM gateways WHERE name = $1";
+    let known = connection.row(select, values![gateway]).await?;
     let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
-    let row = sqlx::query("SELECT generation, store FROM state WHERE id = 1");
-    let row = row.fetch_one(&mut *connection).await?;
+    let select = "SELECT generation, store FROM state WHERE id = 1";
+    let row = connection.one_row(select, []).await?;
     let (generation, own) = (row.natural("generation")?, row.text("store")?);
     instance.check(gateway, &known, &own)?;
     let seen = instance.check_history(&mut *connection, gateway, after);
@@ -70,8 +67,7 @@ pub(crate) async fn desired(
 }
 
 async fn purged(connection: &mut AnyConnection, gateway: &str) -> Result<Vec<String>, sqlx::Error> {
-    let select = sqlx::query(PURGED).bind(gateway.to_owned());
-    let rows = select.fetch_all(connection).await?;
+    let rows = connection.rows(PURGED, values![gateway]).await?;
     rows.iter().map(|row| row.text("slice")).collect()
 }
 
@@ -86,11 +82,8 @@ async fn changes(
     for (bound, offset) in bounds.iter_mut().zip([CHANGES_MAX, 0]) {
         let select = "SELECT generation FROM gateway_changes WHERE gateway = $1 AND generation > $2 \
                       ORDER BY generation, position LIMIT 1 OFFSET $3";
-        let select = sqlx::query(select)
-            .bind(gateway.to_owned())
-            .bind(number(after))
-            .bind(offset);
-        let row = select.fetch_optional(&mut *connection).await?;
+        let values = values![gateway, after, offset];
+        let row = connection.row(select, values).await?;
         *bound = row.map(|row| row.natural("generation")).transpose()?;
         if bound.is_none() {
             break;
@@ -102,10 +95,8 @@ async fn changes(
     };
     let select = "SELECT slice, body FROM gateway_changes WHERE gateway = $1 AND generation > $2 AND generation <= $3 \
                   ORDER BY generation, position";
-    let select = sqlx::query(select)
-        .bind(gateway.to_owned())
-        .bind(number(after));
-    let rows = select.bind(number(until)).fetch_all(connection).await?;
+    let values = values![gateway, after, until];
+    let rows = connection.rows(select, values).await?;
     let mut changes = Vec::with_capacity(rows.len());
     for row in &rows {
         let is_put = row.maybe_text("body")?.is_some();
@@ -129,9 +120,8 @@ async fn snapshot(
     let select = "SELECT s.*, h.link AS hop_link, h.acknowledged AS hop_gone, h.delay_forward_ns, \
                   h.delay_backward_ns, t.weight AS tenant_weight FROM slice_hops h \
                   JOIN slices s ON s.name = h.slice JOIN tenants t ON t.name = s.tenant WHERE h.gateway = $1 ORDER BY h.slice";
-    let rows = sqlx::query(select).bind(gateway.to_owned());
     let (mut slices, mut draining): (Vec<GatewaySlice>, Vec<String>) = (Vec::new(), Vec::new());
-    for row in rows.fetch_all(connection).await? {
+    for row in connection.rows(select, values![gateway]).await? {
         let stored = Stored::of(&row)?;
         if stored.state == SliceState::Draining {
             if row.integer("hop_gone")? == 0 {

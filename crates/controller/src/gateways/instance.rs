@@ -2,7 +2,7 @@
 
 use crate::log;
 use crate::refusal::Refusal;
-use crate::sql::{EventNote, Failed, Row, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, Row, RowExt, Sql, Tx, values};
 use slicewise_api::{EventKind, OTHER_STORE, Problem};
 use sqlx::AnyConnection;
 
@@ -51,9 +51,8 @@ impl Instance {
         if self.follows.is_none() || reached == 0 {
             return Ok(());
         }
-        let select = sqlx::query("SELECT generation FROM generations WHERE generation = $1");
-        let select = select.bind(number(reached)).fetch_optional(connection);
-        match select.await? {
+        let select = "SELECT generation FROM generations WHERE generation = $1";
+        match connection.row(select, values![reached]).await? {
             Some(_) => Ok(()),
             None => Err(older_store(gateway, reached).into()),
         }
@@ -96,9 +95,8 @@ impl Instance {
         if problem.kind.ends_with(KIND) {
             let own = self.id.clone().unwrap_or_else(|| UNNAMED.to_owned());
             let update = "UPDATE gateways SET rival = $1 WHERE name = $2 AND rival <> $1";
-            let update = sqlx::query(update).bind(own).bind(gateway.to_owned());
-            if update.execute(tx.connection()).await?.rows_affected() > 0 {
-                note_refusal(tx, gateway, problem).await?;
+            if tx.change(update, values![own, gateway]).await? > 0 {
+                note_refusal(tx, gateway, problem);
             }
             return Ok(true);
         }
@@ -106,11 +104,9 @@ impl Instance {
             // A store that does not know it shows it all the same.
             let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected, since, problem) VALUES ($1, 0, $2, 0, $3, $4) \
                           ON CONFLICT (name) DO UPDATE SET problem = excluded.problem WHERE gateways.problem <> excluded.problem";
-            let insert = sqlx::query(insert).bind(gateway.to_owned());
-            let insert = insert.bind(number(tx.now_ms)).bind(number(tx.generation()));
-            let insert = insert.bind(problem.detail.clone());
-            if insert.execute(tx.connection()).await?.rows_affected() > 0 {
-                note_refusal(tx, gateway, problem).await?;
+            let values = values![gateway, tx.now_ms, tx.generation(), problem.detail];
+            if tx.change(insert, values).await? > 0 {
+                note_refusal(tx, gateway, problem);
             }
             return Ok(true);
         }
@@ -119,22 +115,17 @@ impl Instance {
 }
 
 /// Note why an announcement was refused, as an event and in the log.
-pub(super) async fn note_refusal(
-    tx: &mut Tx,
-    gateway: &str,
-    problem: &Problem,
-) -> Result<(), sqlx::Error> {
+pub(super) fn note_refusal(tx: &mut Tx, gateway: &str, problem: &Problem) {
     let reason = &problem.detail;
     log::warn(
         "gateway_refused",
         &[("gateway", &gateway), ("reason", reason)],
     );
     let note = EventNote {
-        gateway: gateway.to_owned(),
         reason: reason.clone(),
-        ..EventNote::default()
+        ..EventNote::of_gateway(gateway)
     };
-    tx.note(EventKind::AnnouncementRefused, note).await
+    tx.note(EventKind::AnnouncementRefused, note);
 }
 
 /// Let a gateway follow this store from its next announcement on, whatever it followed before. What this store does not have is then
@@ -143,21 +134,20 @@ pub(super) async fn note_refusal(
 /// # Errors
 /// If this store has never heard of the gateway.
 pub(crate) async fn adopt(tx: &mut Tx, gateway: &str, actor: &str) -> Result<(), Failed> {
-    let update = sqlx::query("UPDATE gateways SET adopted = 1 WHERE name = $1");
-    let update = update.bind(gateway.to_owned()).execute(tx.connection());
-    if update.await?.rows_affected() == 0 {
+    let update = "UPDATE gateways SET adopted = 1 WHERE name = $1";
+    if tx.change(update, values![gateway]).await? == 0 {
         let detail = format!(
             "there is no gateway `{gateway}` in this store: expected the name of one that announced itself here, even if it was refused"
         );
         return Err(Refusal::new(404, "not-found", "There is no such resource", detail).into());
     }
     let note = EventNote {
-        gateway: gateway.to_owned(),
         actor: actor.to_owned(),
         reason: "the gateway is to follow this store, whatever it followed before".to_owned(),
-        ..EventNote::default()
+        ..EventNote::of_gateway(gateway)
     };
-    Ok(tx.note(EventKind::Decision, note).await?)
+    tx.note(EventKind::Decision, note);
+    Ok(())
 }
 
 fn taken(gateway: &str) -> Refusal {
@@ -197,11 +187,8 @@ fn older_store(gateway: &str, reached: u64) -> Refusal {
 
 /// Refuses unless the gateway has announced itself, is the process that asks, and follows this store.
 pub(crate) async fn require(tx: &mut Tx, gateway: &str, instance: &Instance) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT instance FROM gateways WHERE name = $1");
-    let known = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT instance FROM gateways WHERE name = $1";
+    let known = tx.row(select, values![gateway]).await?;
     let known = known.ok_or_else(|| Refusal::not_found("gateway", gateway))?;
     instance.check(gateway, &known, &tx.store)
 }

@@ -1,7 +1,7 @@
 //! Links as clients see them.
 
 use crate::slices::{Capacity, DirectionState};
-use crate::sql::RowExt;
+use crate::sql::{RowExt, Sql, values};
 use slicewise_api::{
     DelayClassUse, Left, LinkAnnouncement, LinkDirection, LinkDirectionRecord, LinkRecord, Promised,
 };
@@ -11,9 +11,9 @@ use sqlx::AnyConnection;
 
 /// Every link, by name.
 pub(crate) async fn links(connection: &mut AnyConnection) -> Result<Vec<LinkRecord>, sqlx::Error> {
-    let select = sqlx::query("SELECT name FROM links ORDER BY name");
     let mut found = Vec::new();
-    for row in select.fetch_all(&mut *connection).await? {
+    let select = "SELECT name FROM links ORDER BY name";
+    for row in connection.rows(select, []).await? {
         found.extend(link(&mut *connection, &row.text("name")?).await?);
     }
     Ok(found)
@@ -24,11 +24,8 @@ pub(crate) async fn link(
     connection: &mut AnyConnection,
     name: &str,
 ) -> Result<Option<LinkRecord>, sqlx::Error> {
-    let select = sqlx::query("SELECT announcement, disputed FROM links WHERE name = $1");
-    let row = select
-        .bind(name.to_owned())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let select = "SELECT announcement, disputed FROM links WHERE name = $1";
+    let row = connection.row(select, values![name]).await?;
     let Some(row) = row else { return Ok(None) };
     let announcement: LinkAnnouncement = row.json("announcement")?;
     let disputed = row.integer("disputed")? != 0;

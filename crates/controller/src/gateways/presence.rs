@@ -2,7 +2,7 @@
 
 use super::acknowledge::finish;
 use crate::refusal::Refusal;
-use crate::sql::{EventNote, Failed, RowExt, Tx, number};
+use crate::sql::{EventNote, Failed, RowExt, Sql, Tx, values};
 use slicewise_api::{EventKind, GatewayRecord};
 use sqlx::AnyConnection;
 use std::collections::{BTreeMap, HashMap};
@@ -61,15 +61,15 @@ pub(crate) async fn gateways(
     connection: &mut AnyConnection,
 ) -> Result<Vec<GatewayRecord>, sqlx::Error> {
     let mut links: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let select = sqlx::query("SELECT name, gateway FROM links ORDER BY name");
-    for row in select.fetch_all(&mut *connection).await? {
+    let select = "SELECT name, gateway FROM links ORDER BY name";
+    for row in connection.rows(select, []).await? {
         links
             .entry(row.text("gateway")?)
             .or_default()
             .push(row.text("name")?);
     }
-    let select = sqlx::query("SELECT * FROM gateways ORDER BY name");
-    let rows = select.fetch_all(connection).await?;
+    let select = "SELECT * FROM gateways ORDER BY name";
+    let rows = connection.rows(select, []).await?;
     let record = |row: &crate::sql::Row| {
         let name = row.text("name")?;
         Ok(GatewayRecord {
@@ -86,17 +86,13 @@ pub(crate) async fn gateways(
 
 /// The gateway was heard of.
 pub(crate) async fn touch(tx: &mut Tx, gateway: &str) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT connected FROM gateways WHERE name = $1");
-    let row = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT connected FROM gateways WHERE name = $1";
+    let row = tx.row(select, values![gateway]).await?;
     let Some(row) = row else { return Ok(()) };
-    let update = sqlx::query("UPDATE gateways SET seen_at_ms = $1, connected = 1 WHERE name = $2");
-    let update = update.bind(number(tx.now_ms)).bind(gateway.to_owned());
-    update.execute(tx.connection()).await?;
+    let update = "UPDATE gateways SET seen_at_ms = $1, connected = 1 WHERE name = $2";
+    tx.change(update, values![tx.now_ms, gateway]).await?;
     if row.integer("connected")? == 0 {
-        note(tx, EventKind::GatewayCame, gateway).await?;
+        tx.note(EventKind::GatewayCame, EventNote::of_gateway(gateway));
     }
     Ok(())
 }
@@ -107,8 +103,8 @@ pub(crate) async fn mark_absent(
     presence: &Mutex<Presence>,
     now: Duration,
 ) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT name, seen_at_ms FROM gateways WHERE connected = 1");
-    let rows = select.fetch_all(tx.connection()).await?;
+    let select = "SELECT name, seen_at_ms FROM gateways WHERE connected = 1";
+    let rows = tx.rows(select, []).await?;
     let connected = rows
         .iter()
         .map(|row| Ok((row.text("name")?, row.natural("seen_at_ms")?)))
@@ -118,38 +114,22 @@ pub(crate) async fn mark_absent(
         .unwrap_or_else(PoisonError::into_inner)
         .absent(now, connected);
     for name in absent {
-        let update = sqlx::query("UPDATE gateways SET connected = 0 WHERE name = $1");
-        update.bind(name.clone()).execute(tx.connection()).await?;
-        note(tx, EventKind::GatewayWent, &name).await?;
+        let update = "UPDATE gateways SET connected = 0 WHERE name = $1";
+        tx.change(update, values![name]).await?;
+        tx.note(EventKind::GatewayWent, EventNote::of_gateway(&name));
     }
     Ok(())
 }
 
-async fn note(tx: &mut Tx, kind: EventKind, gateway: &str) -> Result<(), sqlx::Error> {
-    let gateway = gateway.to_owned();
-    let note = EventNote {
-        gateway,
-        ..EventNote::default()
-    };
-    tx.note(kind, note).await
-}
-
 /// Forget a gateway that never comes back: its slices must have been removed, and count as gone from it.
 pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Failed> {
-    let select = sqlx::query("SELECT connected FROM gateways WHERE name = $1");
-    let known = select
-        .bind(gateway.to_owned())
-        .fetch_optional(tx.connection())
-        .await?;
+    let select = "SELECT connected FROM gateways WHERE name = $1";
+    let known = tx.row(select, values![gateway]).await?;
     let Some(known) = known else {
         return Err(Refusal::not_found("gateway", gateway).into());
     };
-    let select =
-        sqlx::query("SELECT slice, draining FROM slice_hops WHERE gateway = $1 ORDER BY slice");
-    let rows = select
-        .bind(gateway.to_owned())
-        .fetch_all(tx.connection())
-        .await?;
+    let select = "SELECT slice, draining FROM slice_hops WHERE gateway = $1 ORDER BY slice";
+    let rows = tx.rows(select, values![gateway]).await?;
     for row in &rows {
         if row.integer("draining")? == 0 {
             let slice = row.text("slice")?;
@@ -174,10 +154,7 @@ pub(crate) async fn forget_gateway(tx: &mut Tx, gateway: &str) -> Result<(), Fai
         "DELETE FROM counters WHERE gateway = $1",
         "DELETE FROM gateways WHERE name = $1",
     ] {
-        sqlx::query(delete)
-            .bind(gateway.to_owned())
-            .execute(tx.connection())
-            .await?;
+        tx.change(delete, values![gateway]).await?;
     }
     let drained = rows.iter().map(|row| row.text("slice"));
     let drained: Vec<String> = drained.collect::<Result<_, _>>()?;

@@ -10,9 +10,7 @@ use crate::refusal::Refusal;
 use crate::sql::Answer;
 use axum::extract::State;
 use serde::Deserialize;
-use slicewise_api::{
-    AuditPage, NewToken, Tenant, TenantRecord, TokenCreated, TokenRecord, check_name,
-};
+use slicewise_api::{AuditPage, NewToken, Tenant, TenantRecord, TokenCreated, TokenRecord};
 use utoipa::IntoParams;
 
 /// Every tenant, with its quota and what it uses.
@@ -30,7 +28,6 @@ pub(super) async fn tenant(
     Reader(actor): Reader,
     Named(name): Named,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
     let mut connection = app.store.pool().acquire().await?;
     let found = store::tenant(&mut connection, &actor, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("tenant", &name))?)
@@ -44,11 +41,7 @@ pub(super) async fn put_tenant(
     Administrator(actor): Administrator,
     Named(name): Named,
     asked: Asked,
-    Json {
-        value: tenant,
-        hash,
-        ..
-    }: Json<Tenant>,
+    Json(tenant, hash, ..): Json<Tenant>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
     change!(app, request, |tx| {
@@ -66,7 +59,6 @@ pub(super) async fn remove_tenant(
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("tenant", &name))?;
     let request = asked.request(&actor, "");
     change!(app, request, |tx| {
         store::remove_tenant(tx, &name).await?;
@@ -89,7 +81,7 @@ pub(super) async fn add_token(
     State(app): State<Shared>,
     Administrator(actor): Administrator,
     asked: Asked,
-    Json { value: new, .. }: Json<NewToken>,
+    Json(new, ..): Json<NewToken>,
 ) -> Replied {
     // The answer to a key would keep the token itself.
     let request = asked.without_key(&actor)?;
@@ -108,7 +100,6 @@ pub(super) async fn remove_token(
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("token", &name))?;
     let request = asked.request(&actor, "");
     change!(app, request, |tx| {
         store::remove_token(tx, &name).await?;

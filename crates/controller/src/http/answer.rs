@@ -1,10 +1,8 @@
 //! Answers and refusals as HTTP.
 
-use super::Shared;
 use crate::log;
 use crate::refusal::Refusal;
 use crate::sql::{Answer, Failed};
-use crate::store::{Request, Work};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -14,21 +12,11 @@ use slicewise_api::PROBLEM_TYPE;
 /// Result of a handler.
 pub(super) type Replied = Result<Response, Refusal>;
 
-/// Has the writer carry out `work`, and returns its answer.
-pub(super) async fn carry_out(app: &Shared, request: Request, work: Box<dyn Work>) -> Replied {
-    let answer = app.store.writer().change(request, work).await?;
-    Ok(answer.into_response())
-}
-
 /// Has the writer carry out a block with a transaction, and answers with what it returns.
 macro_rules! change {
     ($app:expr, $request:expr, |$tx:ident| $work:block) => {
-        $crate::http::answer::carry_out(
-            &$app,
-            $request,
-            $crate::store::work(move |$tx| Box::pin(async move $work)),
-        )
-        .await
+        $crate::store::carry_out!($app.store, $request, |$tx| $work)
+            .map(axum::response::IntoResponse::into_response)
     };
 }
 pub(super) use change;

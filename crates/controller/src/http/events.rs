@@ -91,7 +91,7 @@ async fn stream_of(
     after: Option<u64>,
     headers: &HeaderMap,
 ) -> Replied {
-    let place = app.limits.try_stream(&actor)?;
+    let place = app.limits.streams.try_take(&actor.party(), 1)?;
     let watch = app.store.watch();
     let last = match headers.get("last-event-id") {
         None => after,

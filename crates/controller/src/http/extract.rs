@@ -11,12 +11,12 @@ use crate::store::Request;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
 use futures_util::TryStreamExt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use slicewise_api::{INSTANCE_HEADER, STORE_HEADER, Scope};
+use slicewise_api::{INSTANCE_HEADER, STORE_HEADER, Scope, check_name};
 use std::time::Duration;
 
 /// The largest body, bytes: a batch of 1000 slices, or the counters of 20,000.
@@ -30,7 +30,7 @@ const IDENTIFIER_CHARS_MAX: usize = 64;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
 
-/// The name in the path.
+/// The name in the path, which is one that the resource can have.
 pub(super) struct Named(pub(super) String);
 
 impl FromRequestParts<Shared> for Named {
@@ -38,8 +38,14 @@ impl FromRequestParts<Shared> for Named {
 
     async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Refusal> {
         let name = Path::<String>::from_request_parts(parts, app).await;
-        let name = name.map_err(|error| Refusal::malformed(error.body_text()))?;
-        Ok(Self(name.0))
+        let Path(name) = name.map_err(|error| Refusal::malformed(error.body_text()))?;
+        let kind = parts.uri.path().strip_prefix("/v1/");
+        let kind = kind.and_then(|path| path.split_once("s/"));
+        // What is put says by itself why it cannot have a name.
+        if let Some((kind, _)) = kind.filter(|_| parts.method != Method::PUT) {
+            check_name(&name, "").map_err(|_| Refusal::not_found(kind, &name))?;
+        }
+        Ok(Self(name))
     }
 }
 
@@ -216,13 +222,12 @@ fn guard(headers: &HeaderMap) -> Result<Guard, Refusal> {
     Ok(guard)
 }
 
-/// A body of JSON, and its hash.
-pub(super) struct Json<T> {
-    pub(super) value: T,
-    pub(super) hash: String,
-    /// Held until the handler has ended.
-    _room: Place,
-}
+/// A body of JSON, its hash, and its room, which is held until the handler has ended.
+pub(super) struct Json<T>(
+    pub(super) T,
+    pub(super) String,
+    #[expect(dead_code, reason = "it gives its room back when it is dropped")] pub(super) Place,
+);
 
 impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
     type Rejection = Refusal;
@@ -234,11 +239,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
             return Err(Refusal::malformed("the body is no JSON object"));
         }
         let value = parsed(&bytes).map_err(|error| Refusal::malformed(error.to_string()))?;
-        Ok(Self {
-            value,
-            hash: hash(&bytes),
-            _room: room,
-        })
+        Ok(Self(value, hash(&bytes), room))
     }
 }
 
@@ -298,9 +299,8 @@ pub(super) async fn body(
         false => SMALL_BODY_BYTES_MAX,
     };
     let who = request.extensions().get::<Actor>();
-    let mut room = app
-        .limits
-        .try_read(&who.map(Actor::party).unwrap_or_default())?;
+    let who = who.map(Actor::party).unwrap_or_default();
+    let mut room = app.limits.body_bytes.try_take(&who, 0)?;
     match tokio::time::timeout(BODY_PATIENCE, read(request.into_body(), most, &mut room)).await {
         Ok(Ok(Ok(Some(bytes)))) => Ok((bytes, room)),
         Ok(Ok(Err(refusal))) => Err(refusal),

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::rules;
 use crate::slices::Hop;
 use crate::sql::Answer;
-use crate::store::{Request, work};
+use crate::store::{Request, carry_out};
 use axum::Extension;
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -46,7 +46,6 @@ pub(super) async fn link(
     Reader(_): Reader,
     Named(name): Named,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
     let mut transaction = app.store.read().await?;
     let found = known::link(&mut transaction, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
@@ -60,7 +59,6 @@ pub(super) async fn link_counters(
     Reader(actor): Reader,
     Named(name): Named,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("link", &name))?;
     let found = known::link_counters(&app.store, &app.counters, &actor, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("link", &name))?)
 }
@@ -97,16 +95,10 @@ pub(super) async fn slice_counters(
             .want_flows(&name, &hops, app.store.clock().elapsed())
     {
         let slice = name.clone();
-        let work = work(move |tx| {
-            Box::pin(async move {
-                known::tell_interest(tx, &slice).await?;
-                Ok(Answer::empty())
-            })
-        });
-        app.store
-            .writer()
-            .change(Request::unlogged(&actor), work)
-            .await?;
+        carry_out!(app.store, Request::unlogged(&actor), |tx| {
+            known::tell_interest(tx, &slice).await?;
+            Ok(Answer::empty())
+        })?;
     }
     json(&known::slice_counters(&app.store, &app.counters, &name, &hops, flows).await?)
 }
@@ -163,38 +155,24 @@ pub(super) async fn announce(
     Gateway { actor, name }: Gateway,
     instance: Instance,
     asked: Asked,
-    Json {
-        value: announcement,
-        hash,
-        ..
-    }: Json<GatewayAnnouncement>,
+    Json(announcement, hash, ..): Json<GatewayAnnouncement>,
 ) -> Replied {
     check_name(&name, "").map_err(Refusal::invalid)?;
     let request = asked.request(&actor, &hash);
     let refused = (name.clone(), instance.clone(), announcement.clone());
-    let announced = work(move |tx| {
-        Box::pin(async move {
-            let announced = known::announce(tx, &name, &instance, &announcement).await?;
-            Answer::json(200, &announced)
-        })
+    let done = carry_out!(app.store, request, |tx| {
+        let announced = known::announce(tx, &name, &instance, &announcement).await?;
+        Answer::json(200, &announced)
     });
-    let done = app.store.writer().change(request, announced).await;
     if let Err(refusal) = &done
         && refusal.problem.status == 409
     {
         let ((name, instance, announcement), problem) = (refused, refusal.problem.clone());
-        let noted = work(move |tx| {
-            Box::pin(async move {
-                known::note_refused(tx, &name, &instance, &announcement, &problem).await?;
-                Ok(Answer::empty())
-            })
-        });
         // What is refused is announced again, and noted then.
-        let _ = app
-            .store
-            .writer()
-            .change(Request::unlogged(&actor), noted)
-            .await;
+        let _ = carry_out!(app.store, Request::unlogged(&actor), |tx| {
+            known::note_refused(tx, &name, &instance, &announcement, &problem).await?;
+            Ok(Answer::empty())
+        });
     }
     Ok(done?.into_response())
 }
@@ -209,7 +187,6 @@ pub(super) async fn forget(
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let request = asked.request(&actor, "");
     change!(app, request, |tx| {
         known::forget_gateway(tx, &name).await?;
@@ -243,7 +220,6 @@ pub(super) async fn desired(
     instance: Instance,
     Parameters(asked): Parameters<DesiredParameters>,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let after = asked.after.unwrap_or(0);
     let wait = asked.wait_ms.unwrap_or(0);
     if wait > WAIT_MAX_MS {
@@ -251,7 +227,7 @@ pub(super) async fn desired(
             "`wait_ms` is {wait}: expected at most {WAIT_MAX_MS}"
         )));
     }
-    let _place = app.limits.try_poll(&name)?;
+    let _place = app.limits.polls.try_take(&name, 1)?;
     let deadline = Instant::now() + Duration::from_millis(wait);
     let mut watch = app.store.watch();
     let mut touched: Option<Instant> = None;
@@ -288,14 +264,11 @@ async fn still_good(app: &Shared, proof: &Proof) -> Result<(), Refusal> {
 fn touch(app: &Shared, gateway: &str) {
     let (app, gateway) = (app.clone(), gateway.to_owned());
     tokio::spawn(async move {
-        let work = work(move |tx| {
-            Box::pin(async move {
-                known::touch(tx, &gateway).await?;
-                Ok(Answer::empty())
-            })
-        });
         // It is noted again in a few seconds.
-        let _ = app.store.writer().change(Request::default(), work).await;
+        let _ = carry_out!(app.store, Request::default(), |tx| {
+            known::touch(tx, &gateway).await?;
+            Ok(Answer::empty())
+        });
     });
 }
 
@@ -306,9 +279,8 @@ pub(super) async fn acknowledge(
     State(app): State<Shared>,
     Gateway { actor, name }: Gateway,
     instance: Instance,
-    Json { value: said, .. }: Json<Acknowledgement>,
+    Json(said, ..): Json<Acknowledgement>,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     change!(app, Request::unlogged(&actor), |tx| {
         known::acknowledge(tx, &name, &instance, &said).await?;
         Ok(Answer::empty())
@@ -322,9 +294,8 @@ pub(super) async fn report_counters(
     State(app): State<Shared>,
     Gateway { actor, name }: Gateway,
     instance: Instance,
-    Json { value: report, .. }: Json<CounterReport>,
+    Json(report, ..): Json<CounterReport>,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("gateway", &name))?;
     let body =
         serde_json::to_string(&report).map_err(|error| Refusal::malformed(error.to_string()))?;
     if body.contains("\\u0000") {
@@ -333,17 +304,14 @@ pub(super) async fn report_counters(
     let events = report.events.clone();
     let (gateway, shared) = (name.clone(), Shared::clone(&app));
     let now = app.store.clock().elapsed();
-    let work = work(move |tx| {
-        Box::pin(async move {
-            known::require(tx, &gateway, &instance).await?;
-            let answer =
-                known::save_counters(tx, (&shared.counters, now), &gateway, body, &events).await?;
-            known::touch(tx, &gateway).await?;
-            Answer::json(200, &answer)
-        })
-    });
     let request = Request::unlogged(&actor);
-    let answer = app.store.writer().change(request, work).await?;
+    let answer = carry_out!(app.store, request, |tx| {
+        known::require(tx, &gateway, &instance).await?;
+        let answer =
+            known::save_counters(tx, (&shared.counters, now), &gateway, body, &events).await?;
+        known::touch(tx, &gateway).await?;
+        Answer::json(200, &answer)
+    })?;
     follow_rules(&app, &name, &report).await;
     app.counters
         .keep(now, app.store.clock().now_ms(), &name, report);
@@ -364,13 +332,10 @@ async fn follow_rules(app: &Shared, gateway: &str, report: &CounterReport) {
         }
     };
     for decision in decisions {
-        let work = work(move |tx| {
-            Box::pin(async move {
-                rules::carry_out(tx, &decision).await?;
-                Ok(Answer::empty())
-            })
-        });
-        if let Err(refusal) = app.store.writer().change(Request::default(), work).await {
+        if let Err(refusal) = carry_out!(app.store, Request::default(), |tx| {
+            rules::carry_out(tx, &decision).await?;
+            Ok(Answer::empty())
+        }) {
             let reason = &refusal.problem.detail;
             log::warn("rule_refused", &[("gateway", &gateway), ("reason", reason)]);
         }

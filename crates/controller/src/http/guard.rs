@@ -11,7 +11,7 @@ use crate::actor::Actor;
 use crate::administration::{has_tokens, holder};
 use crate::log;
 use crate::refusal::Refusal;
-use crate::sql::{Failed, cut};
+use crate::sql::{Failed, shortened};
 use crate::store::work;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
@@ -58,7 +58,12 @@ pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Nex
     let done = AssertUnwindSafe(in_time(&app, request, next, (&peer, &mut asker)))
         .catch_unwind()
         .await;
-    let refused = |refusal: Refusal| (refusal.into_response(), app.limits.try_refuse(&peer));
+    let refused = |refusal: Refusal| {
+        (
+            refusal.into_response(),
+            app.limits.refusals.try_take(&peer, 1).map(Some),
+        )
+    };
     let (mut response, place) = match done {
         Ok(Ok(response)) => (response, Ok(None)),
         Ok(Err(refusal)) => refused(refusal),
@@ -126,7 +131,7 @@ async fn note_refusal(
     let refused = Refused {
         who: actor.clone(),
         line: match asker.party.is_some() {
-            true => cut(&format!("{method} {path}")),
+            true => shortened(&format!("{method} {path}")),
             false => format!("{method} {route}"),
         },
         status,
@@ -196,7 +201,7 @@ async fn admitted(
     let waits = waits(&request);
     let serve = |who: &str| match waits {
         true => Ok(None),
-        false => app.limits.try_serve(who).map(Some),
+        false => app.limits.served.try_take(who, 1).map(Some),
     };
     let (place, who);
     if needs_actor {

@@ -1,6 +1,5 @@
 //! Limits on the rate of requests, on how many are served at a time, and on what their bodies take.
 
-use crate::actor::Actor;
 use crate::refusal::Refusal;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,12 +24,14 @@ const REMEMBERED: usize = 10_000;
 pub(crate) struct Limits {
     per_second: f64,
     buckets: Mutex<HashMap<String, Bucket>>,
-    served: Arc<Places>,
-    streams: Arc<Places>,
-    polls: Arc<Places>,
-    body_bytes: Arc<Places>,
+    pub(super) served: Arc<Places>,
+    pub(super) streams: Arc<Places>,
+    /// Of gateways that wait.
+    pub(super) polls: Arc<Places>,
+    /// Room for bodies, which grows as they come.
+    pub(super) body_bytes: Arc<Places>,
     answer_bytes: Arc<Places>,
-    refusals: Arc<Places>,
+    pub(super) refusals: Arc<Places>,
 }
 
 /// A token bucket that holds the requests of a second.
@@ -87,31 +88,6 @@ impl Limits {
         }
         bucket.tokens -= tokens;
         Ok(())
-    }
-
-    /// A place of `who` among those that are served.
-    pub(super) fn try_serve(&self, who: &str) -> Result<Place, Refusal> {
-        self.served.try_take(who, 1)
-    }
-
-    /// A place for a stream of events.
-    pub(super) fn try_stream(&self, actor: &Actor) -> Result<Place, Refusal> {
-        self.streams.try_take(&actor.party(), 1)
-    }
-
-    /// A place for a gateway that waits.
-    pub(super) fn try_poll(&self, gateway: &str) -> Result<Place, Refusal> {
-        self.polls.try_take(gateway, 1)
-    }
-
-    /// Room for a body of `who`, which grows as it comes.
-    pub(super) fn try_read(&self, who: &str) -> Result<Place, Refusal> {
-        self.body_bytes.try_take(who, 0)
-    }
-
-    /// A place for a refusal to `who`.
-    pub(super) fn try_refuse(&self, who: &str) -> Result<Option<Place>, Refusal> {
-        self.refusals.try_take(who, 1).map(Some)
     }
 
     /// Room for an answer of `bytes` to `who`. The first one of a party has it however long it is, as has one that `may_be_refused` no more.

@@ -9,12 +9,10 @@ use super::slices::apply_batch;
 use crate::administration::hash;
 use crate::refusal::Refusal;
 use crate::slices;
-use crate::sql::Tx;
+use crate::sql::{Sql, Tx};
 use axum::extract::State;
 use serde::Deserialize;
-use slicewise_api::{
-    Batch, BatchAnswer, Change, FlowTerms, Guarantee, Invalid, Match, Maximum, Slice, Terms,
-};
+use slicewise_api::{Batch, BatchAnswer, Change, Guarantee, Invalid, Match, Maximum, Slice, Terms};
 use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_model::{BurstSpec, ClassMap, ClassSpec, Condition, MatchMode, RateSpec};
 use std::collections::BTreeSet;
@@ -141,8 +139,7 @@ fn slice(
             rate_bps: rate(pir),
             burst_bytes: burst(police.pbs),
         }),
-        weight: 1,
-        flows: FlowTerms::default(),
+        ..Terms::default()
     });
     Ok(Slice {
         name: class.name.clone(),

@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::rules as store;
 use crate::sql::Answer;
 use axum::extract::State;
-use slicewise_api::{Rule, RuleRecord, check_name};
+use slicewise_api::{Rule, RuleRecord};
 
 /// Every rule, and whether it lends now.
 #[utoipa::path(get, path = "/v1/rules", tag = "rules", responses((status = 200, description = "Rules.", body = Vec<RuleRecord>), Problems))]
@@ -26,7 +26,6 @@ pub(super) async fn rule(
     WholeReader(_): WholeReader,
     Named(name): Named,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
     let mut transaction = app.store.read().await?;
     let found = store::get(&mut transaction, &name).await?;
     json(&found.ok_or_else(|| Refusal::not_found("rule", &name))?)
@@ -41,9 +40,7 @@ pub(super) async fn put_rule(
     Operator(actor): Operator,
     Named(name): Named,
     asked: Asked,
-    Json {
-        value: rule, hash, ..
-    }: Json<Rule>,
+    Json(rule, hash, ..): Json<Rule>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
     change!(app, request, |tx| {
@@ -61,7 +58,6 @@ pub(super) async fn remove_rule(
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    check_name(&name, "").map_err(|_| Refusal::not_found("rule", &name))?;
     let request = asked.request(&actor, "");
     change!(app, request, |tx| {
         match store::remove(tx, &name, "the rule is removed").await? {

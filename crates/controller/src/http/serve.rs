@@ -11,7 +11,7 @@ use crate::gateways::{Counters, Presence, mark_absent};
 use crate::log;
 use crate::rules::Idle;
 use crate::sql::Answer;
-use crate::store::{Request, Store, work};
+use crate::store::{Request, Store, carry_out};
 use axum_server::Handle;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -229,13 +229,10 @@ async fn presence(store: Store) {
     loop {
         tokio::time::sleep(PRESENCE_EVERY).await;
         let (presence, now) = (Arc::clone(&presence), store.clock().elapsed());
-        let work = work(move |tx| {
-            Box::pin(async move {
-                mark_absent(tx, &presence, now).await?;
-                Ok(Answer::empty())
-            })
-        });
         // If the store does not answer, it is noted later.
-        let _ = store.writer().change(Request::default(), work).await;
+        let _ = carry_out!(store, Request::default(), |tx| {
+            mark_absent(tx, &presence, now).await?;
+            Ok(Answer::empty())
+        });
     }
 }

@@ -9,94 +9,55 @@ use crate::actor::Actor;
 use crate::history;
 use crate::refusal::Refusal;
 use crate::rules;
-use crate::slices::{self, ListQuery, PAGE_MAX};
-use crate::sql::{Answer, Failed, Tx};
-use crate::store::work;
+use crate::slices::{self, PAGE_MAX};
+use crate::sql::{Answer, Failed, Sql, Tx};
+use crate::store::carry_out;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use slicewise_api::{
     Batch, BatchAnswer, Change, GenerationPage, GenerationRecord, OfferAnswer, Slice, SlicePage,
-    SliceRecord, SliceState,
+    SliceQuery, SliceRecord,
 };
 use utoipa::IntoParams;
 
 /// Slices of a part of a list, if not stated.
 const PAGE: u32 = 100;
 
-/// Which slices are listed.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct SliceParameters {
-    /// Those after this cursor: `next` of the part before.
-    #[serde(default)]
-    after: Option<String>,
-    /// At most this many.
-    #[serde(default)]
-    #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u32>,
-    /// Slices of this tenant.
-    #[serde(default)]
-    tenant: Option<String>,
-    /// Those in this state.
-    #[serde(default)]
-    state: Option<SliceState>,
-    /// Those that pass this link.
-    #[serde(default)]
-    link: Option<String>,
-    /// Those whose name has this in it.
-    #[serde(default)]
-    name_contains: Option<String>,
-    /// Count those of all parts, too.
-    #[serde(default)]
-    count: bool,
-}
-
 /// A part of a list of slices, in the order of their names.
-#[utoipa::path(get, path = "/v1/slices", tag = "slices", params(SliceParameters),
+#[utoipa::path(get, path = "/v1/slices", tag = "slices", params(SliceQuery),
     responses((status = 200, description = "Slices.", body = SlicePage), Problems))]
 pub(super) async fn list(
     State(app): State<Shared>,
     Reader(actor): Reader,
-    Parameters(asked): Parameters<SliceParameters>,
+    Parameters(query): Parameters<SliceQuery>,
 ) -> Replied {
-    let limit = page(asked.limit, PAGE, PAGE_MAX)?;
-    for text in [
-        &asked.after,
-        &asked.tenant,
-        &asked.link,
-        &asked.name_contains,
-    ]
-    .into_iter()
-    .flatten()
-    {
-        // PostgreSQL has no text with it.
-        if text.contains('\0') {
-            return Err(Refusal::malformed("a parameter has a NUL character"));
-        }
+    let limit = page(query.limit, PAGE, PAGE_MAX)?;
+    let texts = [
+        &query.after,
+        &query.tenant,
+        &query.link,
+        &query.name_contains,
+    ];
+    // PostgreSQL has no text with it.
+    if texts.into_iter().flatten().any(|text| text.contains('\0')) {
+        return Err(Refusal::malformed("a parameter has a NUL character"));
     }
-    let query = ListQuery {
-        after: asked.after.unwrap_or_default(),
-        limit,
-        tenant: actor.tenant().map(str::to_owned).or(asked.tenant.clone()),
-        state: asked.state,
-        link: asked.link,
-        name_contains: asked.name_contains,
-        count: asked.count,
-    };
-    if let (Some(own), Some(asked)) = (actor.tenant(), &asked.tenant)
-        && own != asked
-    {
+    let own = actor.tenant().map(str::to_owned);
+    if own.is_some() && query.tenant.is_some() && own != query.tenant {
         return json(&SlicePage {
             items: Vec::new(),
             next: None,
             total: query.count.then_some(0),
         });
     }
+    let query = SliceQuery {
+        tenant: own.or(query.tenant),
+        ..query
+    };
     let mut connection = app.store.pool().acquire().await?;
-    json(&slices::list(&mut connection, &query).await?)
+    json(&slices::list(&mut connection, &query, limit).await?)
 }
 
 /// The size of a part.
@@ -130,9 +91,6 @@ pub(super) async fn visible(
     actor: &Actor,
     name: &str,
 ) -> Result<SliceRecord, Refusal> {
-    if slicewise_api::check_name(name, "").is_err() {
-        return Err(Refusal::not_found("slice", name));
-    }
     let mut transaction = app.store.read().await?;
     let record = slices::record(&mut transaction, name).await?;
     let is_own = |record: &SliceRecord| actor.tenant().is_none_or(|own| own == record.tenant);
@@ -154,30 +112,23 @@ pub(super) async fn put(
     Changer(actor): Changer,
     Named(name): Named,
     asked: Asked,
-    Json {
-        value: slice, hash, ..
-    }: Json<Slice>,
+    Json(slice, hash, ..): Json<Slice>,
 ) -> Replied {
     if slice.name != name {
         let detail = format!(
             "the slice is named {:?} in the body and {name:?} in the path",
             slice.name
         );
-        return Err(Refusal::invalid(slicewise_api::Invalid::new(
-            "/name", detail,
-        )));
+        return Err(Refusal::invalid_at("/name", detail));
     }
     let request = asked.request(&actor, &hash);
     let location = format!("/v1/slices/{name}");
-    let work = work(move |tx| {
-        Box::pin(async move {
-            let changes = vec![Change::Put(slice)];
-            let applied = slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
-            let status = if applied.created.is_empty() { 200 } else { 201 };
-            one(tx, &name, status).await
-        })
-    });
-    let answer = app.store.writer().change(request, work).await?;
+    let answer = carry_out!(app.store, request, |tx| {
+        let changes = vec![Change::Put(slice)];
+        let applied = slices::apply(tx, &actor, changes, None, Some(&asked.guard)).await?;
+        let status = if applied.created.is_empty() { 200 } else { 201 };
+        one(tx, &name, status).await
+    })?;
     let mut response = answer.into_response();
     if response.status() == StatusCode::CREATED
         && let Ok(location) = HeaderValue::from_str(&location)
@@ -206,9 +157,6 @@ pub(super) async fn remove(
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    if slicewise_api::check_name(&name, "").is_err() {
-        return Err(Refusal::not_found("slice", &name));
-    }
     let request = asked.request(&actor, "");
     change!(app, request, |tx| {
         let changes = vec![Change::Remove(name.clone())];
@@ -230,9 +178,6 @@ pub(super) async fn purge(
     Named(name): Named,
     asked: Asked,
 ) -> Replied {
-    if slicewise_api::check_name(&name, "").is_err() {
-        return Err(Refusal::not_found("slice", &name));
-    }
     let request = asked.request(&actor, "");
     change!(app, request, |tx| {
         slices::purge(tx, &actor, &name, &asked.guard).await?;
@@ -248,9 +193,7 @@ pub(super) async fn batch(
     State(app): State<Shared>,
     Changer(actor): Changer,
     asked: Asked,
-    Json {
-        value: batch, hash, ..
-    }: Json<Batch>,
+    Json(batch, hash, ..): Json<Batch>,
 ) -> Replied {
     let request = asked.request(&actor, &hash);
     change!(app, request, |tx| { apply_batch(tx, &actor, batch).await })
@@ -294,7 +237,7 @@ async fn batch_answer(
 pub(super) async fn offer(
     State(app): State<Shared>,
     Reader(actor): Reader,
-    Json { value: slice, .. }: Json<Slice>,
+    Json(slice, ..): Json<Slice>,
 ) -> Replied {
     let mut transaction = app.store.read().await?;
     let offer = slices::offer(&mut transaction, &actor, slice).await?;

@@ -6,7 +6,7 @@ use super::stored::{Hop, Hops, Stored, TenantState, guaranteed};
 use super::write::{Planned, Writing, write};
 use crate::actor::Actor;
 use crate::refusal::Refusal;
-use crate::sql::{Failed, RowExt, Tx};
+use crate::sql::{Failed, RowExt, Sql, Tx, values};
 use slicewise_api::{Bounds, Change, Slice, SliceState, check_name};
 use slicewise_units::BitRate;
 use sqlx::AnyConnection;
@@ -89,16 +89,14 @@ pub(crate) async fn apply(
 ) -> Result<Applied, Failed> {
     if changes.is_empty() || changes.len() > CHANGES_MAX {
         let detail = format!("{} changes: expected 1 to {CHANGES_MAX}", changes.len());
-        let invalid = slicewise_api::Invalid::new("/changes", detail);
-        return Err(Refusal::invalid(invalid).into());
+        return Err(Refusal::invalid_at("/changes", detail).into());
     }
     let compared = compared(&changes);
     if compared > COMPARED_MAX {
         let detail = format!(
             "{compared} matches on links: expected at most {COMPARED_MAX}, where a match counts once for each link of its slice; send smaller batches"
         );
-        let invalid = slicewise_api::Invalid::new("/changes", detail);
-        return Err(Refusal::invalid(invalid).into());
+        return Err(Refusal::invalid_at("/changes", detail).into());
     }
     let mut candidates = overlap::CANDIDATES_MAX;
     apply_any(tx, actor, changes, reason, guard, &mut candidates).await
@@ -167,11 +165,11 @@ fn place(index: usize, change: &Change, is_slice: bool) -> String {
 
 fn check(changes: &[Change], reason: Option<&str>, is_slice: bool) -> Result<(), Refusal> {
     if reason.is_some_and(|reason| reason.chars().count() > 1000) {
-        return Err(slicewise_api::Invalid::new("/reason", "more than 1000 characters").into());
+        return Err(Refusal::invalid_at("/reason", "more than 1000 characters"));
     }
     // PostgreSQL has no text with it.
     if reason.is_some_and(|reason| reason.contains('\0')) {
-        return Err(slicewise_api::Invalid::new("/reason", "has a NUL character").into());
+        return Err(Refusal::invalid_at("/reason", "has a NUL character"));
     }
     let mut names = BTreeSet::new();
     for (index, change) in changes.iter().enumerate() {
@@ -182,7 +180,7 @@ fn check(changes: &[Change], reason: Option<&str>, is_slice: bool) -> Result<(),
         check_name(change.name(), &at)?;
         if !names.insert(change.name()) {
             let detail = format!("slice `{}` occurs twice in the batch", change.name());
-            return Err(slicewise_api::Invalid::new(format!("/changes/{index}"), detail).into());
+            return Err(Refusal::invalid_at(&format!("/changes/{index}"), detail));
         }
     }
     Ok(())
@@ -327,7 +325,7 @@ pub(super) async fn resolve_path(
 ) -> Result<(), Failed> {
     if slice.path.is_empty() {
         let select = "SELECT name FROM links ORDER BY name LIMIT 2";
-        let rows = sqlx::query(select).fetch_all(&mut *connection).await?;
+        let rows = connection.rows(select, []).await?;
         match rows.as_slice() {
             [only] => slice.path.push(only.text("name")?),
             [] => {
@@ -336,19 +334,15 @@ pub(super) async fn resolve_path(
             }
             _ => {
                 let detail = "there are several links: state which ones the slice passes";
-                let invalid = slicewise_api::Invalid::new("/path", detail);
-                return Err(Refusal::invalid(invalid).into());
+                return Err(Refusal::invalid_at("/path", detail).into());
             }
         }
         return Ok(());
     }
     let mut gateways: BTreeMap<String, String> = BTreeMap::new();
     for link in &slice.path {
-        let select = sqlx::query("SELECT gateway FROM links WHERE name = $1");
-        let row = select
-            .bind(link.clone())
-            .fetch_optional(&mut *connection)
-            .await?;
+        let select = "SELECT gateway FROM links WHERE name = $1";
+        let row = connection.row(select, values![link]).await?;
         let Some(row) = row else {
             return Err(unknown_link(connection, link).await?.into());
         };
@@ -366,7 +360,7 @@ pub(super) async fn resolve_path(
 /// Why a path with `link` is refused, and which links there are.
 async fn unknown_link(connection: &mut AnyConnection, link: &str) -> Result<Refusal, Failed> {
     let select = "SELECT name FROM links ORDER BY name LIMIT 11";
-    let rows = sqlx::query(select).fetch_all(connection).await?;
+    let rows = connection.rows(select, []).await?;
     let names = rows.iter().map(|row| row.text("name"));
     let names = names.map(|name| name.map(|name| format!("`{name}`")));
     let mut names = names.collect::<Result<Vec<_>, _>>()?;
@@ -378,9 +372,7 @@ async fn unknown_link(connection: &mut AnyConnection, link: &str) -> Result<Refu
         names => format!("known are {}", names.join(", ")),
     };
     let detail = format!("there is no link `{link}`: {known}");
-    Ok(Refusal::invalid(slicewise_api::Invalid::new(
-        "/path", detail,
-    )))
+    Ok(Refusal::invalid_at("/path", detail))
 }
 
 /// Quotas of tenants. The weights of those whose slices change.
@@ -429,7 +421,7 @@ pub(super) async fn tenant_of(
     found.ok_or_else(|| {
         let name = &slice.tenant;
         let detail = format!("there is no tenant `{name}`: add it with `PUT /v1/tenants/{name}`");
-        Refusal::invalid(slicewise_api::Invalid::new("/tenant", detail)).into()
+        Refusal::invalid_at("/tenant", detail).into()
     })
 }
 

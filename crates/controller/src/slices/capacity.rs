@@ -2,7 +2,7 @@
 
 use super::delay_choice::{HopDelays, delay_choices, requests};
 use super::stored::{Hop, wrong_sums};
-use crate::sql::{RowExt, number};
+use crate::sql::{RowExt, Sql, ToValue, values};
 use slicewise_api::{
     Bounds, DelayChoices, Invalid, LinkAnnouncement, LinkDirection, OfferAnswer, RefusedOn, Slice,
     Terms,
@@ -131,8 +131,7 @@ impl DirectionState {
         way: Way,
     ) -> Result<(), sqlx::Error> {
         let select = "SELECT * FROM class_sums WHERE link = $1 AND direction = $2";
-        let rows = sqlx::query(select).bind(link.to_owned()).bind(stored(way));
-        let rows = rows.fetch_all(connection).await?;
+        let rows = connection.rows(select, values![link, stored(way)]).await?;
         let reserved = |row: &AnyRow| {
             Ok(ClassReserved {
                 delay: Duration::from_nanos(row.natural("delay_ns")?),
@@ -164,8 +163,7 @@ impl Capacity {
         let mut capacity = Self::default();
         for name in names {
             let select = "SELECT gateway, announcement, disputed FROM links WHERE name = $1";
-            let row = sqlx::query(select).bind(name.clone());
-            let Some(row) = row.fetch_optional(&mut *connection).await? else {
+            let Some(row) = connection.row(select, values![name]).await? else {
                 continue;
             };
             let announcement: LinkAnnouncement = row.json("announcement")?;
@@ -429,16 +427,9 @@ impl Capacity {
                 .classes_in_use()
                 .map(|class| class.reserved)
                 .collect();
-            reserved.into_iter().map(move |sums| {
-                let own = [
-                    sums.count,
-                    sums.rate.bits_per_second(),
-                    sums.burst.bytes(),
-                    sums.link_rate.bits_per_second(),
-                    sums.link_burst.bytes(),
-                ];
-                ((name.clone(), way, sums.delay.nanos()), own)
-            })
+            reserved
+                .into_iter()
+                .map(move |class| ((name.clone(), way, class.delay.nanos()), sums(&class)))
         });
         sums.collect()
     }
@@ -470,19 +461,11 @@ impl Capacity {
                 let slices = state.of_slices();
                 for &delay in &state.changed {
                     let class = slices.class(delay);
-                    let query = sqlx::query(if class.is_some() { insert } else { delete });
-                    let query = query.bind(name.clone()).bind(stored(way));
-                    let query = query.bind(number(delay.nanos()));
-                    let query = match class {
-                        None => query,
-                        Some(class) => query
-                            .bind(number(class.count))
-                            .bind(number(class.rate.bits_per_second()))
-                            .bind(number(class.burst.bytes()))
-                            .bind(number(class.link_rate.bits_per_second()))
-                            .bind(number(class.link_burst.bytes())),
-                    };
-                    query.execute(&mut *connection).await?;
+                    let mut values = Vec::from(values![name, stored(way), Some(delay)]);
+                    let sums = class.iter().flat_map(|class| sums(class));
+                    values.extend(sums.map(|sum| sum.to_value()));
+                    let statement = if class.is_some() { insert } else { delete };
+                    connection.change(statement, values).await?;
                 }
             }
         }
@@ -524,6 +507,17 @@ fn disputed(on: RefusedOn, gateway: &str) -> OfferAnswer {
         refused_on: Some(on),
         ..OfferAnswer::default()
     }
+}
+
+/// Sums of a delay class, as the store has them.
+fn sums(class: &ClassReserved) -> [u64; 5] {
+    [
+        class.count,
+        class.rate.bits_per_second(),
+        class.burst.bytes(),
+        class.link_rate.bits_per_second(),
+        class.link_burst.bytes(),
+    ]
 }
 
 /// Number of a way in the store.

@@ -17,7 +17,7 @@ pub(crate) use apply::{Applied, Guard, apply, apply_any};
 pub(crate) use capacity::{Capacity, DirectionState, bounds};
 pub(crate) use delay_choice::{HopDelays, requests};
 pub(crate) use for_gateway::gateway_slice;
-pub(crate) use list::{ListQuery, PAGE_MAX, list};
+pub(crate) use list::{PAGE_MAX, list};
 pub(crate) use offer::offer;
 pub(crate) use purge::purge;
 pub(crate) use recount::Recount;

@@ -2,7 +2,7 @@
 
 use super::ranges::{Lookup, Ranges};
 use crate::refusal::Refusal;
-use crate::sql::{Failed, NAMES_TOGETHER, RowExt, named};
+use crate::sql::{Failed, RowExt, Sql, values};
 use slicewise_api::Slice;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -72,7 +72,7 @@ fn too_many_candidates() -> Refusal {
         "it would take more than {CANDIDATES_MAX} comparisons with other slices: \
          state addresses, ports or tags that few slices have, or send smaller batches"
     );
-    Refusal::invalid(slicewise_api::Invalid::new("/matches", detail))
+    Refusal::invalid_at("/matches", detail)
 }
 
 /// How many candidates each lookup finds; no more than about `most` are counted.
@@ -141,15 +141,8 @@ pub(super) async fn forget(
     connection: &mut AnyConnection,
     slices: &[String],
 ) -> Result<(), sqlx::Error> {
-    for names in slices.chunks(NAMES_TOGETHER) {
-        let delete = named("DELETE FROM slice_matches WHERE slice", 1, names.len());
-        let mut delete = sqlx::query(AssertSqlSafe(delete)).persistent(names.len() == 1);
-        for name in names {
-            delete = delete.bind(name.clone());
-        }
-        delete.execute(&mut *connection).await?;
-    }
-    Ok(())
+    let delete = ("DELETE FROM slice_matches WHERE slice", "");
+    connection.named(delete, [], slices).await.map(drop)
 }
 
 /// Save the matches of a slice on every link of its path.
@@ -161,29 +154,30 @@ pub(super) async fn save(connection: &mut AnyConnection, slice: &Slice) -> Resul
     for link in &slice.path {
         for (position, one) in (0i64..).zip(&slice.matches) {
             let ranges = Ranges::of(one).map_err(Refusal::invalid)?;
-            let insert = sqlx::query(insert)
-                .bind(link.clone())
-                .bind(slice.name.clone())
-                .bind(position)
-                .bind(i64::from(slice.forward.is_some()))
-                .bind(i64::from(slice.backward.is_some()))
-                .bind(ranges.ip_version)
-                .bind(ranges.source.low)
-                .bind(ranges.source.high)
-                .bind(ranges.destination.low)
-                .bind(ranges.destination.high)
-                .bind(ranges.protocol)
-                .bind(ranges.source_ports.low)
-                .bind(ranges.source_ports.high)
-                .bind(ranges.destination_ports.low)
-                .bind(ranges.destination_ports.high)
-                .bind(ranges.dscp)
-                .bind(ranges.vlan)
-                .bind(ranges.inner_vlan)
-                .bind(ranges.teid)
-                .bind(ranges.source_ports.block())
-                .bind(ranges.destination_ports.block());
-            insert.execute(&mut *connection).await?;
+            let values = values![
+                link,
+                slice.name,
+                position,
+                slice.forward.is_some(),
+                slice.backward.is_some(),
+                ranges.ip_version,
+                ranges.source.low,
+                ranges.source.high,
+                ranges.destination.low,
+                ranges.destination.high,
+                ranges.protocol,
+                ranges.source_ports.low,
+                ranges.source_ports.high,
+                ranges.destination_ports.low,
+                ranges.destination_ports.high,
+                ranges.dscp,
+                ranges.vlan,
+                ranges.inner_vlan,
+                ranges.teid,
+                ranges.source_ports.block(),
+                ranges.destination_ports.block()
+            ];
+            connection.change(insert, values).await?;
         }
     }
     Ok(())

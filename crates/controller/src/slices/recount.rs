@@ -3,7 +3,7 @@
 use super::capacity::{Capacity, Sums};
 use super::delay_choice::{HopDelays, requests};
 use super::stored::{Hop, Stored, TenantState, guaranteed};
-use crate::sql::{RowExt, number};
+use crate::sql::{RowExt, Sql, values};
 use futures_util::TryStreamExt;
 use slicewise_model::DelayRange;
 use slicewise_units::{Duration, Way};
@@ -36,8 +36,8 @@ impl Recount {
             converted: Vec::new(),
             findings: Vec::new(),
         };
-        let links = sqlx::query("SELECT gateway, announcement FROM links");
-        for row in links.fetch_all(&mut *connection).await? {
+        let select = "SELECT gateway, announcement FROM links";
+        for row in connection.rows(select, []).await? {
             let gateway = row.text("gateway")?;
             new.capacity.insert(&row.json("announcement")?, &gateway)?;
         }
@@ -88,9 +88,7 @@ impl Recount {
 
     /// Replaces the sums of the store.
     pub(crate) async fn save(&self, connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-        sqlx::query("DELETE FROM class_sums")
-            .execute(&mut *connection)
-            .await?;
+        connection.change("DELETE FROM class_sums", []).await?;
         self.capacity.save(connection).await?;
         for tenant in tenants(connection).await? {
             let (slices, rate_bps) = self.used_by(&tenant.name);
@@ -103,11 +101,8 @@ impl Recount {
         }
         for (slice, link, delays) in &self.converted {
             let update = "UPDATE slice_hops SET delay_forward_ns = $1, delay_backward_ns = $2 WHERE slice = $3 AND link = $4";
-            let delays = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
-            let update = sqlx::query(update).bind(delays.forward);
-            let update = update.bind(delays.backward);
-            let update = update.bind(slice.clone()).bind(link.clone());
-            update.execute(&mut *connection).await?;
+            let values = values![delays.forward, delays.backward, slice, link];
+            connection.change(update, values).await?;
         }
         Ok(())
     }
@@ -140,8 +135,7 @@ impl Recount {
                 .map(|tenant| format!("tenant `{tenant}` has slices, and does not exist")),
         );
         let (mut stored, mut counted) = (Sums::new(), self.capacity.sums());
-        let rows = sqlx::query("SELECT * FROM class_sums");
-        for row in rows.fetch_all(&mut *connection).await? {
+        for row in connection.rows("SELECT * FROM class_sums", []).await? {
             let way = match row.integer("direction")? {
                 0 => Way::Forward,
                 _ => Way::Backward,
@@ -185,8 +179,8 @@ fn difference(what: &str, stored: &str, counted: &str) -> Option<String> {
 }
 
 async fn tenants(connection: &mut AnyConnection) -> Result<Vec<TenantState>, sqlx::Error> {
-    let select = sqlx::query("SELECT * FROM tenants ORDER BY name");
-    let rows = select.fetch_all(connection).await?;
+    let select = "SELECT * FROM tenants ORDER BY name";
+    let rows = connection.rows(select, []).await?;
     rows.iter().map(TenantState::of).collect()
 }
 

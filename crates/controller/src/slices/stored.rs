@@ -1,11 +1,11 @@
 //! Slices and tenants as the store has them.
 
 use super::delay_choice::{HopDelays, delay_choices};
-use crate::sql::{NAMES_TOGETHER, Row, RowExt, named, number};
+use crate::sql::{Row, RowExt, Sql, values};
 use slicewise_api::{Bounds, LinkAnnouncement, Slice, SliceProblem, SliceRecord, SliceState};
 use slicewise_model::DelayRange;
 use slicewise_units::{BothWays, Duration};
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A slice of the store.
@@ -61,8 +61,7 @@ impl Stored {
         name: &str,
     ) -> Result<Option<Self>, sqlx::Error> {
         let select = "SELECT * FROM slices WHERE name = $1";
-        let row = sqlx::query(select).bind(name.to_owned());
-        let row = row.fetch_optional(connection).await?;
+        let row = connection.row(select, values![name]).await?;
         row.as_ref().map(Self::of).transpose()
     }
 
@@ -71,15 +70,13 @@ impl Stored {
         connection: &mut AnyConnection,
         names: &[&str],
     ) -> Result<BTreeMap<String, Self>, sqlx::Error> {
-        let mut found = BTreeMap::new();
-        for names in names.chunks(NAMES_TOGETHER) {
-            let select = "SELECT * FROM slices WHERE name";
-            for row in select_named(&mut *connection, select, names).await? {
-                let stored = Self::of(&row)?;
-                found.insert(stored.slice.name.clone(), stored);
-            }
-        }
-        Ok(found)
+        let select = ("SELECT * FROM slices WHERE name", "");
+        let rows = connection.named(select, [], names).await?;
+        let stored = rows.iter().map(|row| {
+            let stored = Self::of(row)?;
+            Ok((stored.slice.name.clone(), stored))
+        });
+        stored.collect()
     }
 
     /// As clients see it; `hops` are its own.
@@ -136,8 +133,7 @@ impl Hop {
         slice: &str,
     ) -> Result<Vec<Self>, sqlx::Error> {
         let select = "SELECT * FROM slice_hops WHERE slice = $1 ORDER BY hop";
-        let rows = sqlx::query(select).bind(slice.to_owned());
-        let rows = rows.fetch_all(connection).await?;
+        let rows = connection.rows(select, values![slice]).await?;
         rows.iter().map(Self::of).collect()
     }
 
@@ -151,22 +147,17 @@ impl Hop {
             Hops::All => "SELECT * FROM slice_hops WHERE slice",
             Hops::Open => "SELECT * FROM slice_hops WHERE acknowledged = 0 AND slice",
         };
-        let mut rows = Vec::new();
-        for names in slices.chunks(NAMES_TOGETHER) {
-            rows.extend(select_named(&mut *connection, select, names).await?);
-        }
-        let mut found: BTreeMap<String, Vec<(i64, Self)>> = BTreeMap::new();
+        let rows = connection.named((select, ""), [], slices).await?;
+        let mut hops = Vec::with_capacity(rows.len());
         for row in &rows {
-            let hop = Self::of(row)?;
-            let hops = found.entry(hop.slice.clone()).or_default();
-            hops.push((row.integer("hop")?, hop));
+            hops.push((row.integer("hop")?, Self::of(row)?));
         }
-        let in_order = |mut hops: Vec<(i64, Self)>| {
-            hops.sort_by_key(|&(position, _)| position);
-            hops.into_iter().map(|(_, hop)| hop).collect()
-        };
-        let found = found.into_iter();
-        Ok(found.map(|(slice, hops)| (slice, in_order(hops))).collect())
+        hops.sort_by_key(|&(position, _)| position);
+        let mut found: BTreeMap<String, Vec<Self>> = BTreeMap::new();
+        for (_, hop) in hops {
+            found.entry(hop.slice.clone()).or_default().push(hop);
+        }
+        Ok(found)
     }
 }
 
@@ -176,19 +167,6 @@ pub(crate) enum Hops {
     All,
     /// Those that are not acknowledged.
     Open,
-}
-
-async fn select_named(
-    connection: &mut AnyConnection,
-    select: &str,
-    names: &[&str],
-) -> Result<Vec<Row>, sqlx::Error> {
-    let select = named(select, 1, names.len());
-    let mut select = sqlx::query(AssertSqlSafe(select)).persistent(names.len() == 1);
-    for name in names {
-        select = select.bind((*name).to_owned());
-    }
-    select.fetch_all(connection).await
 }
 
 /// Slices as clients see them, with why they have their delays, in the order of `names`; those that do not exist are left out.
@@ -231,8 +209,8 @@ async fn delay_ranges(
     connection: &mut AnyConnection,
     link: &str,
 ) -> Result<BothWays<DelayRange>, sqlx::Error> {
-    let select = sqlx::query("SELECT announcement FROM links WHERE name = $1");
-    let row = select.bind(link.to_owned()).fetch_one(connection).await?;
+    let select = "SELECT announcement FROM links WHERE name = $1";
+    let row = connection.one_row(select, values![link]).await?;
     let link: LinkAnnouncement = row.json("announcement")?;
     link.ways().try_map(|direction| {
         let params = direction.admission();
@@ -248,7 +226,7 @@ pub(crate) async fn free_names(
 ) -> Result<impl Iterator<Item = String>, sqlx::Error> {
     // Those that begin with `slice-`: a dot follows the hyphen.
     let select = "SELECT name FROM slices WHERE name > 'slice-' AND name < 'slice.'";
-    for row in sqlx::query(select).fetch_all(connection).await? {
+    for row in connection.rows(select, []).await? {
         taken.insert(row.text("name")?);
     }
     let names = (1u64..).map(|number| format!("slice-{number}"));
@@ -282,23 +260,16 @@ impl TenantState {
         connection: &mut AnyConnection,
         name: &str,
     ) -> Result<Option<Self>, sqlx::Error> {
-        let select = sqlx::query("SELECT * FROM tenants WHERE name = $1");
-        let row = select
-            .bind(name.to_owned())
-            .fetch_optional(connection)
-            .await?;
+        let select = "SELECT * FROM tenants WHERE name = $1";
+        let row = connection.row(select, values![name]).await?;
         row.as_ref().map(Self::of).transpose()
     }
 
     /// Save what it uses.
     pub(crate) async fn save_use(&self, connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
-        let update = sqlx::query("UPDATE tenants SET slices = $1, rate_bps = $2 WHERE name = $3");
-        let update = update.bind(number(self.slices)).bind(number(self.rate_bps));
-        update
-            .bind(self.name.clone())
-            .execute(connection)
-            .await
-            .map(drop)
+        let update = "UPDATE tenants SET slices = $1, rate_bps = $2 WHERE name = $3";
+        let values = values![self.slices, self.rate_bps, self.name];
+        connection.change(update, values).await.map(drop)
     }
 
     pub(crate) fn add(&mut self, slice: &Slice) {

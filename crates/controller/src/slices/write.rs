@@ -3,9 +3,8 @@
 use super::capacity::{Capacity, Delays};
 use super::for_gateway::gateway_slice;
 use super::stored::{Hop, Stored, guaranteed};
-use crate::sql::{EventNote, Failed, Insert, NAMES_TOGETHER, Tx, named, number};
+use crate::sql::{EventNote, Failed, Insert, Sql, Tx, values};
 use slicewise_api::{Bounds, EventKind, Slice};
-use sqlx::AssertSqlSafe;
 use std::collections::BTreeMap;
 
 /// Rows of a batch, which are written together.
@@ -83,15 +82,15 @@ pub(super) async fn write(
             }
         };
         for (gateway, body) in gateways {
-            rows.gateway_changes.push([
-                gateway.into(),
-                writing.generation.into(),
-                position.into(),
-                one.name().into(),
-                body.into(),
+            rows.gateway_changes.push(values![
+                gateway,
+                writing.generation,
+                position,
+                one.name(),
+                body
             ]);
         }
-        note(tx, &mut rows, writing, one, position).await?;
+        note(tx, &mut rows, writing, one, position)?;
     }
     Ok(rows.save(tx, writing.generation).await?)
 }
@@ -105,35 +104,34 @@ fn put(
     now_ms: u64,
 ) -> Result<Vec<(String, String)>, Failed> {
     let generation = writing.generation;
-    rows.slices.push([
-        after.name.as_str().into(),
-        after.tenant.as_str().into(),
-        "admitted".into(),
-        generation.into(),
-        text(after)?.into(),
-        one.bounds.forward.map_or(-1, number).into(),
-        one.bounds.backward.map_or(-1, number).into(),
-        writing.actor.into(),
-        now_ms.into(),
-        now_ms.into(),
+    rows.slices.push(values![
+        after.name,
+        after.tenant,
+        "admitted",
+        generation,
+        text(after)?,
+        one.bounds.forward,
+        one.bounds.backward,
+        writing.actor,
+        now_ms,
+        now_ms
     ]);
     let weight = writing.weights.get(&after.tenant).copied().unwrap_or(1);
     let mut gateways = Vec::with_capacity(after.path.len());
     for (hop, (link, delays)) in (0i64..).zip(after.path.iter().zip(&one.delays)) {
         let gateway = writing.capacity.link(link);
         let gateway = gateway.map(|link| link.gateway.clone()).unwrap_or_default();
-        let numbers = delays.map(|delay| delay.map_or(-1, |d| number(d.nanos())));
-        rows.hops.push([
-            after.name.as_str().into(),
-            hop.into(),
-            link.as_str().into(),
-            gateway.as_str().into(),
-            generation.into(),
-            numbers.forward.into(),
-            numbers.backward.into(),
-            0i64.into(),
-            0i64.into(),
-            "".into(),
+        rows.hops.push(values![
+            after.name,
+            hop,
+            link,
+            gateway,
+            generation,
+            delays.forward,
+            delays.backward,
+            0i64,
+            0i64,
+            ""
         ]);
         let body = gateway_slice(after, link, *delays, generation, weight);
         let body = serde_json::to_string(&body).map_err(Failed::encoding)?;
@@ -143,7 +141,7 @@ fn put(
 }
 
 /// History and event.
-async fn note(
+fn note(
     tx: &mut Tx,
     rows: &mut Rows,
     writing: &Writing<'_>,
@@ -153,16 +151,13 @@ async fn note(
     let before = one.before.as_ref().map(|stored| &stored.slice);
     let tenant = one.after.as_ref().or(before);
     let tenant = tenant.map(|slice| slice.tenant.clone()).unwrap_or_default();
-    rows.changes.push([
-        writing.generation.into(),
-        position.into(),
-        one.name().into(),
-        tenant.as_str().into(),
-        before.map_or_else(|| Ok(String::new()), text)?.into(),
-        one.after
-            .as_ref()
-            .map_or_else(|| Ok(String::new()), text)?
-            .into(),
+    rows.changes.push(values![
+        writing.generation,
+        position,
+        one.name(),
+        tenant,
+        before.map(text).transpose()?,
+        one.after.as_ref().map(text).transpose()?
     ]);
     let kind = match one.after {
         Some(_) => EventKind::SliceAdmitted,
@@ -175,7 +170,8 @@ async fn note(
         actor: writing.actor.to_owned(),
         ..EventNote::default()
     };
-    Ok(tx.note(kind, note).await?)
+    tx.note(kind, note);
+    Ok(())
 }
 
 fn text(slice: &Slice) -> Result<String, Failed> {
@@ -184,26 +180,12 @@ fn text(slice: &Slice) -> Result<String, Failed> {
 
 /// These slices drain: everything they have stays promised.
 async fn drain(tx: &mut Tx, names: &[String], generation: u64) -> Result<(), sqlx::Error> {
-    let now = number(tx.now_ms);
-    for names in names.chunks(NAMES_TOGETHER) {
-        let update =
-            "UPDATE slices SET state = 'draining', generation = $1, changed_at_ms = $2 WHERE name";
-        let update = named(update, 3, names.len());
-        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
-        update = update.bind(number(generation)).bind(now);
-        for name in names {
-            update = update.bind(name.clone());
-        }
-        update.execute(tx.connection()).await?;
-        let update = "UPDATE slice_hops SET draining = 1, acknowledged = 0, problem = '', generation = $1 WHERE slice";
-        let update = named(update, 2, names.len());
-        let mut update = sqlx::query(AssertSqlSafe(update)).persistent(names.len() == 1);
-        update = update.bind(number(generation));
-        for name in names {
-            update = update.bind(name.clone());
-        }
-        update.execute(tx.connection()).await?;
-    }
+    let update =
+        "UPDATE slices SET state = 'draining', generation = $1, changed_at_ms = $2 WHERE name";
+    let values = values![generation, tx.now_ms];
+    tx.named((update, ""), values, names).await?;
+    let update = "UPDATE slice_hops SET draining = 1, acknowledged = 0, problem = '', generation = $1 WHERE slice";
+    tx.named((update, ""), values![generation], names).await?;
     Ok(())
 }
 

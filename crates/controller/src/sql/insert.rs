@@ -1,42 +1,11 @@
 //! Rows of one table that are inserted together: a statement costs as much as several rows.
 
-use super::number;
+use super::statement::{Value, bind};
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::fmt::Write as _;
 
 /// Rows of one statement. Both stores take more parameters than the widest table then has.
 const ROWS_TOGETHER: usize = 100;
-
-/// A value of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
-    Number(i64),
-    Text(String),
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self::Number(number(value))
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
 
 /// Rows of `COLUMNS` columns that wait to be inserted.
 #[derive(Debug)]
@@ -79,13 +48,8 @@ impl<const COLUMNS: usize> Insert<COLUMNS> {
             let count = rows.len().min(ROWS_TOGETHER);
             // Statements of other lengths are rare: they are not worth being kept prepared.
             let is_usual = count == 1 || count == ROWS_TOGETHER;
-            let mut insert = sqlx::query(AssertSqlSafe(self.text(count))).persistent(is_usual);
-            for value in rows.by_ref().take(count).flatten() {
-                insert = match value {
-                    Value::Number(number) => insert.bind(number),
-                    Value::Text(text) => insert.bind(text),
-                };
-            }
+            let insert = sqlx::query(AssertSqlSafe(self.text(count))).persistent(is_usual);
+            let insert = bind(insert, rows.by_ref().take(count).flatten());
             insert.execute(&mut *connection).await?;
         }
         Ok(())
@@ -104,16 +68,8 @@ impl<const COLUMNS: usize> Insert<COLUMNS> {
     }
 }
 
-/// Names of one statement.
-pub(crate) const NAMES_TOGETHER: usize = 500;
-
-/// A statement that ends with a column which must be one of `count` names, the first of which is parameter `first`.
-pub(crate) fn named(statement: &str, first: usize, count: usize) -> String {
-    format!("{statement} IN ({})", places(first, count))
-}
-
 /// The places of `count` parameters, the first of which is `first`.
-fn places(first: usize, count: usize) -> String {
+pub(super) fn places(first: usize, count: usize) -> String {
     let places = (first..first + count).map(|place| format!("${place}"));
     places.collect::<Vec<_>>().join(", ")
 }

@@ -3,14 +3,18 @@
 mod clock;
 mod insert;
 mod rows;
+mod statement;
 mod transaction;
 
 pub(crate) use crate::refusal::EventNote;
 pub(crate) use clock::StoreClock;
 pub use clock::{Clock, SystemClock};
-pub(crate) use insert::{Insert, NAMES_TOGETHER, named};
-pub(crate) use rows::{RowExt, hexadecimal, number};
-pub(crate) use transaction::{Answer, Failed, Numbers, Tx, cut};
+pub(crate) use insert::Insert;
+pub(crate) use rows::{RowExt, cut, hexadecimal, number};
+#[cfg(test)]
+pub(crate) use statement::named;
+pub(crate) use statement::{Sql, ToValue, Value, values};
+pub(crate) use transaction::{Answer, Failed, Numbers, Tx, shortened};
 
 use sqlx::any::AnyRow;
 

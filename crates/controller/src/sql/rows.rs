@@ -56,6 +56,14 @@ impl RowExt for Row {
     }
 }
 
+/// Takes the rows after the first `limit` away, of which one more than that was asked for; returns whether there were such.
+pub(crate) fn cut(rows: &mut Vec<Row>, limit: u32) -> bool {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    has_more
+}
+
 /// A number for the store, which has 63 bits. What is validated never has more.
 pub(crate) fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)

@@ -1,7 +1,7 @@
 //! A transaction that changes the store.
 
 use super::insert::Insert;
-use super::{Dialect, RowExt, StoreClock, number};
+use super::{Dialect, RowExt, Sql, StoreClock, values};
 use crate::refusal::EventNote;
 use crate::refusal::Refusal;
 use slicewise_api::EventKind;
@@ -76,6 +76,17 @@ pub(crate) struct Numbers {
     audit: u64,
 }
 
+impl Numbers {
+    /// Returns those of a row of `state`.
+    pub(crate) fn of(row: &super::Row) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            generation: row.natural("generation")?,
+            event: row.natural("event")?,
+            audit: row.natural("audit")?,
+        })
+    }
+}
+
 /// A transaction that excludes all others that change the store.
 pub(crate) struct Tx {
     transaction: Transaction<'static, Any>,
@@ -110,18 +121,13 @@ impl Tx {
             Dialect::Postgres => ("BEGIN", "SELECT * FROM state WHERE id = 1 FOR UPDATE"),
         };
         let mut transaction = pool.begin_with(begin).await?;
-        let row = sqlx::query(lock).fetch_one(&mut *transaction).await?;
-        let numbers = Numbers {
-            generation: row.natural("generation")?,
-            event: row.natural("event")?,
-            audit: row.natural("audit")?,
-        };
+        let row = transaction.one_row(lock, []).await?;
         Ok(Self {
             transaction,
             now_ms: clock.now_ms(),
             store: row.text("store")?,
             age_ms: clock.age_ms(row.natural("age_ms")?),
-            numbers,
+            numbers: Numbers::of(&row)?,
             events: Insert::new(
                 "INSERT INTO events (number, at_ms, kind, slice, tenant, gateway, generation, actor, reason)",
                 "",
@@ -131,11 +137,6 @@ impl Tx {
                 "",
             ),
         })
-    }
-
-    /// Where statements are executed.
-    pub(crate) fn connection(&mut self) -> &mut AnyConnection {
-        &mut self.transaction
     }
 
     /// The last generation.
@@ -150,16 +151,11 @@ impl Tx {
         reason: Option<&str>,
     ) -> Result<u64, sqlx::Error> {
         self.numbers.generation += 1;
-        let (generation, now) = (self.numbers.generation, self.now_ms);
+        let generation = self.numbers.generation;
         let insert =
             "INSERT INTO generations (generation, at_ms, actor, reason) VALUES ($1, $2, $3, $4)";
-        let insert = sqlx::query(insert)
-            .bind(number(generation))
-            .bind(number(now));
-        let insert = insert
-            .bind(actor.to_owned())
-            .bind(reason.unwrap_or_default().to_owned());
-        insert.execute(self.connection()).await?;
+        let values = values![generation, self.now_ms, actor, reason.unwrap_or_default()];
+        self.change(insert, values).await?;
         Ok(generation)
     }
 
@@ -179,71 +175,51 @@ impl Tx {
         self.audit.truncate(mark.audit);
     }
 
-    /// Continue with this generation, where the history of the gateways may be another one.
-    pub(crate) fn skip_to_generation(&mut self, generation: u64) {
-        self.numbers.generation = generation;
-    }
-
-    /// Continue with the numbers of this row of `state`.
-    pub(crate) fn resume(&mut self, row: &super::Row) -> Result<(), sqlx::Error> {
-        self.numbers = Numbers {
-            generation: row.natural("generation")?,
-            event: row.natural("event")?,
-            audit: row.natural("audit")?,
-        };
-        Ok(())
-    }
-
     /// Note an event.
-    pub(crate) async fn note(
-        &mut self,
-        kind: EventKind,
-        note: EventNote,
-    ) -> Result<(), sqlx::Error> {
+    pub(crate) fn note(&mut self, kind: EventKind, note: EventNote) {
         self.numbers.event += 1;
-        let kind =
-            serde_json::to_value(kind).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
-        self.events.push([
-            self.numbers.event.into(),
-            self.now_ms.into(),
-            kind.as_str().unwrap_or_default().into(),
-            note.slice.into(),
-            note.tenant.into(),
-            note.gateway.into(),
-            note.generation.map_or(-1, number).into(),
-            note.actor.into(),
-            note.reason.into(),
+        // A name in JSON.
+        let kind = serde_json::to_value(kind).unwrap_or_default();
+        self.events.push(values![
+            self.numbers.event,
+            self.now_ms,
+            kind.as_str().unwrap_or_default(),
+            note.slice,
+            note.tenant,
+            note.gateway,
+            note.generation,
+            note.actor,
+            note.reason
         ]);
-        Ok(())
     }
 
     /// Note who asked for what, and the answer.
     pub(crate) fn audit(&mut self, actor: &str, request: &str, status: u16, detail: &str) {
         self.numbers.audit += 1;
-        self.audit.push([
-            self.numbers.audit.into(),
-            self.now_ms.into(),
-            cut(actor).into(),
-            cut(request).into(),
-            i64::from(status).into(),
+        self.audit.push(values![
+            self.numbers.audit,
+            self.now_ms,
+            shortened(actor),
+            shortened(request),
+            status,
             // PostgreSQL has no text with it.
-            cut(detail).replace('\0', "\u{fffd}").into(),
+            shortened(detail).replace('\0', "\u{fffd}")
         ]);
     }
 
     /// Write what was noted and the numbers given.
     pub(crate) async fn write_down(&mut self) -> Result<(), sqlx::Error> {
-        let numbers = self.numbers;
         self.events.save(&mut self.transaction).await?;
         self.audit.save(&mut self.transaction).await?;
         let update =
             "UPDATE state SET generation = $1, event = $2, audit = $3, age_ms = $4 WHERE id = 1";
-        let update = sqlx::query(update)
-            .bind(number(numbers.generation))
-            .bind(number(numbers.event))
-            .bind(number(numbers.audit))
-            .bind(number(self.age_ms));
-        update.execute(self.connection()).await.map(drop)
+        let Numbers {
+            generation,
+            event,
+            audit,
+        } = self.numbers;
+        let values = values![generation, event, audit, self.age_ms];
+        self.change(update, values).await.map(drop)
     }
 
     /// Commit what is written down.
@@ -254,8 +230,14 @@ impl Tx {
     }
 }
 
+impl Sql for Tx {
+    fn connection(&mut self) -> &mut AnyConnection {
+        &mut self.transaction
+    }
+}
+
 /// The first characters of a text that a client may have chosen: the audit log only grows.
-pub(crate) fn cut(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(AUDIT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
@@ -269,7 +251,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_two_characters() {
         let whole = "ü".repeat(AUDIT_CHARS_MAX);
-        assert_eq!(cut(&whole), whole);
-        assert_eq!(cut(&format!("{whole}x")), format!("{whole}…"));
+        assert_eq!(shortened(&whole), whole);
+        assert_eq!(shortened(&format!("{whole}x")), format!("{whole}…"));
     }
 }

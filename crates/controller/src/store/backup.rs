@@ -2,9 +2,9 @@
 
 use super::migrate::NEWEST;
 use super::{Store, StoreError};
+use crate::administration::has_tokens;
 use crate::slices::Recount;
-use crate::sql::hexadecimal;
-use crate::sql::{Row, RowExt, Tx, number};
+use crate::sql::{Numbers, Row, RowExt, Sql, ToValue as _, Tx, hexadecimal, values};
 use futures_util::TryStreamExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -100,6 +100,7 @@ pub async fn backup(store: &Store, file: &Path) -> Result<u64, BackupError> {
     name.push(".part");
     let part = Path::new(&name);
     let written = write_all(store, part).await;
+    let written = written.map_err(|fault| fault.of(store, part));
     let moved = written.and_then(|rows| {
         fs::hard_link(part, file).map_err(failed)?;
         sync_folder(file).map_err(failed)?;
@@ -117,45 +118,71 @@ fn sync_folder(file: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-async fn write_all(store: &Store, part: &Path) -> Result<u64, BackupError> {
-    let failed = |source| BackupError::File {
-        file: part.display().to_string(),
-        source,
-    };
-    let statement = |source| {
-        BackupError::Store(StoreError::Statement {
-            location: store.location().to_string(),
-            source,
-        })
-    };
+async fn write_all(store: &Store, part: &Path) -> Result<u64, Fault> {
     let mut options = OpenOptions::new();
-    let open = options.write(true).create_new(true).mode(0o600).open(part);
+    let file = options.write(true).create_new(true).mode(0o600).open(part);
     let mut output = Summed {
-        output: BufWriter::new(open.map_err(failed)?),
+        output: BufWriter::new(file?),
         sum: Sha256::new(),
     };
-    let head = json!({"format": FORMAT, "schema_version": NEWEST});
-    output.line(&head).map_err(failed)?;
-    let mut transaction = store.read().await.map_err(statement)?;
+    output.line(&json!({"format": FORMAT, "schema_version": NEWEST}))?;
+    let mut transaction = store.read().await?;
     let mut count = 0u64;
     for table in TABLES {
         let select = sqlx::query(AssertSqlSafe(format!("SELECT * FROM {table}")));
         let mut rows = select.fetch(&mut *transaction);
-        while let Some(row) = rows.try_next().await.map_err(statement)? {
-            let row = row_as_json(&row).map_err(statement)?;
-            let row = json!({"table": table, "row": row});
-            output.line(&row).map_err(failed)?;
+        while let Some(row) = rows.try_next().await? {
+            let row = row_as_json(&row)?;
+            output.line(&json!({"table": table, "row": row}))?;
             count += 1;
         }
     }
     let last = last_line(count, output.sum.clone());
-    output.line(&last).map_err(failed)?;
-    let output = output
-        .output
-        .into_inner()
-        .map_err(|error| failed(error.into_error()))?;
-    output.sync_all().map_err(failed)?;
+    output.line(&last)?;
+    let output = output.output.into_inner();
+    output.map_err(io::Error::from)?.sync_all()?;
     Ok(count)
+}
+
+/// Why a file or a store failed.
+enum Fault {
+    File(io::Error),
+    Statement(sqlx::Error),
+    Backup(BackupError),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Statement(error)
+    }
+}
+
+impl From<BackupError> for Fault {
+    fn from(error: BackupError) -> Self {
+        Self::Backup(error)
+    }
+}
+
+impl Fault {
+    fn of(self, store: &Store, file: &Path) -> BackupError {
+        match self {
+            Self::File(source) => BackupError::File {
+                file: file.display().to_string(),
+                source,
+            },
+            Self::Statement(source) => BackupError::Store(StoreError::Statement {
+                location: store.location().to_string(),
+                source,
+            }),
+            Self::Backup(error) => error,
+        }
+    }
 }
 
 /// Lines of a file, and their checksum.
@@ -195,28 +222,18 @@ fn row_as_json(row: &Row) -> Result<Value, sqlx::Error> {
 /// # Errors
 /// If the store is not empty, or the file is no whole backup, or is damaged. Then nothing is changed.
 pub async fn restore(store: &Store, file: &Path) -> Result<Restored, BackupError> {
-    let failed = |source| BackupError::File {
-        file: file.display().to_string(),
-        source,
-    };
-    let statement = |source| {
-        BackupError::Store(StoreError::Statement {
-            location: store.location().to_string(),
-            source,
-        })
-    };
-    let mut input = BufReader::new(File::open(file).map_err(failed)?);
-    let mut tx = Tx::begin(store.pool(), store.dialect(), store.clock())
-        .await
-        .map_err(statement)?;
-    if !is_empty(tx.connection()).await.map_err(statement)? {
-        return Err(BackupError::NotEmpty(store.location().to_string()));
+    let restored = read_all(store, file).await;
+    restored.map_err(|fault| fault.of(store, file))
+}
+
+async fn read_all(store: &Store, file: &Path) -> Result<Restored, Fault> {
+    let mut input = BufReader::new(File::open(file)?);
+    let mut tx = Tx::begin(store.pool(), store.dialect(), store.clock()).await?;
+    if !is_empty(tx.connection()).await? {
+        return Err(BackupError::NotEmpty(store.location().to_string()).into());
     }
     for delete in OF_NEW_STORES {
-        sqlx::query(delete)
-            .execute(tx.connection())
-            .await
-            .map_err(statement)?;
+        tx.change(delete, []).await?;
     }
     let mut lines = Lines {
         file: file.display().to_string(),
@@ -229,7 +246,7 @@ pub async fn restore(store: &Store, file: &Path) -> Result<Restored, BackupError
     loop {
         line.clear();
         let mut limited = input.by_ref().take(LINE_BYTES_MAX);
-        if limited.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+        if limited.read_until(b'\n', &mut line)? == 0 {
             break;
         }
         if let Some((table, row)) = lines.next(&line)? {
@@ -241,12 +258,13 @@ pub async fn restore(store: &Store, file: &Path) -> Result<Restored, BackupError
     }
     if !lines.is_complete {
         lines.line += 1;
-        return Err(lines.wrong("the file ends too early: it is not whole"));
+        let wrong = lines.wrong("the file ends too early: it is not whole");
+        return Err(wrong.into());
     }
-    let findings = count_anew(tx.connection()).await.map_err(statement)?;
-    reissue(&mut tx).await.map_err(statement)?;
-    tx.write_down().await.map_err(statement)?;
-    tx.commit().await.map_err(statement)?;
+    let findings = count_anew(tx.connection()).await?;
+    reissue(&mut tx).await?;
+    tx.write_down().await?;
+    tx.commit().await?;
     Ok(Restored {
         rows: lines.rows,
         findings,
@@ -262,35 +280,27 @@ async fn count_anew(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx:
 }
 
 async fn is_empty(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
-    let state = sqlx::query("SELECT generation, event, audit FROM state WHERE id = 1");
-    let state = state.fetch_one(&mut *connection).await?;
-    let is_new = state.natural("generation")? == 0
-        && state.natural("event")? == 0
-        && state.natural("audit")? == 0;
-    let tokens = sqlx::query("SELECT name FROM tokens LIMIT 1");
-    Ok(is_new && tokens.fetch_optional(connection).await?.is_none())
+    let select = "SELECT generation, event, audit FROM state WHERE id = 1";
+    let state = connection.one_row(select, []).await?;
+    let is_new = Numbers::of(&state)? == Numbers::default();
+    Ok(is_new && !has_tokens(connection).await?)
 }
 
 /// Every slice counts as not yet in force, in a generation that no gateway can have seen.
 async fn reissue(tx: &mut Tx) -> Result<(), sqlx::Error> {
-    let row = sqlx::query("SELECT generation, event, audit FROM state WHERE id = 1");
-    let row = row.fetch_one(tx.connection()).await?;
-    tx.resume(&row)?;
+    let select = "SELECT generation, event, audit FROM state WHERE id = 1";
+    let row = tx.one_row(select, []).await?;
+    tx.numbers = Numbers::of(&row)?;
     let generation = tx.generation().saturating_add(GENERATIONS_SKIPPED);
-    tx.skip_to_generation(generation);
+    tx.numbers.generation = generation;
     let insert = "INSERT INTO generations (generation, at_ms, actor, reason) VALUES ($1, $2, 'restore', 'a backup was restored')";
-    let now = number(tx.now_ms);
-    let insert = sqlx::query(insert).bind(number(generation)).bind(now);
-    insert.execute(tx.connection()).await?;
+    tx.change(insert, values![generation, tx.now_ms]).await?;
     let hops = "UPDATE slice_hops SET generation = $1, acknowledged = 0, problem = ''";
-    sqlx::query(hops)
-        .bind(number(generation))
-        .execute(tx.connection())
-        .await?;
+    tx.change(hops, values![generation]).await?;
     let slices = "UPDATE slices SET state = 'admitted' WHERE state = 'installed'";
-    sqlx::query(slices).execute(tx.connection()).await?;
+    tx.change(slices, []).await?;
     let gateways = "UPDATE gateways SET acknowledged = 0, connected = 0, adopted = 0";
-    sqlx::query(gateways).execute(tx.connection()).await?;
+    tx.change(gateways, []).await?;
     Ok(())
 }
 
@@ -385,13 +395,14 @@ async fn insert(
         columns.join(", "),
         places.join(", ")
     );
-    let mut insert = sqlx::query(AssertSqlSafe(sql));
-    for value in row.values() {
-        insert = match (value.as_i64(), value.as_str()) {
-            (Some(number), _) => insert.bind(number),
-            (None, Some(text)) => insert.bind(text.to_owned()),
-            (None, None) => return Err(sqlx::Error::Decode("neither a number nor a text".into())),
-        };
-    }
-    insert.execute(connection).await.map(drop)
+    let value = |value: &Value| match (value.as_i64(), value.as_str()) {
+        (Some(number), _) => Ok(number.to_value()),
+        (None, Some(text)) => Ok(text.to_value()),
+        (None, None) => Err(sqlx::Error::Decode("neither a number nor a text".into())),
+    };
+    let values = row.values().map(value).collect::<Result<Vec<_>, _>>()?;
+    connection
+        .change(AssertSqlSafe(sql), values)
+        .await
+        .map(drop)
 }

@@ -70,6 +70,7 @@ pub(crate) async fn check_at_start(store: Store) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::Sql as _;
     use crate::store::testing::{change, with_store};
 
     #[test]
@@ -82,7 +83,7 @@ mod tests {
                 assert_eq!(store.findings(), None);
                 change(store, move |tx| {
                     Box::pin(async move {
-                        sqlx::query(statement).execute(tx.connection()).await?;
+                        tx.change(statement, []).await?;
                         Ok(())
                     })
                 })

@@ -60,7 +60,7 @@ mod tests {
         change(store, move |tx| {
             Box::pin(async move {
                 for _ in 0..events {
-                    tx.note(EventKind::Decision, EventNote::default()).await?;
+                    tx.note(EventKind::Decision, EventNote::default());
                 }
                 Ok(())
             })

@@ -44,6 +44,17 @@ where
     Box::new(work)
 }
 
+/// Has the writer of a store carry out a block with a transaction, and returns its answer after the commit.
+macro_rules! carry_out {
+    ($store:expr, $request:expr, |$tx:pat_param| $work:block) => {
+        $store
+            .writer()
+            .change($request, $crate::store::work(move |$tx| Box::pin(async move $work)))
+            .await
+    };
+}
+pub(crate) use carry_out;
+
 /// Who asks, and for what.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {

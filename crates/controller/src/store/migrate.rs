@@ -3,7 +3,7 @@
 use super::{Location, StoreError};
 use crate::slices::Recount;
 use crate::sql::hexadecimal;
-use crate::sql::{Dialect, RowExt};
+use crate::sql::{Dialect, RowExt, Sql, values};
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Executor};
 
 /// One step of the schema.
@@ -115,8 +115,9 @@ async fn migrate_to(
         if migration.version == IDENTIFIED {
             identify(&mut transaction).await.map_err(failed)?;
         }
-        let set = sqlx::query("UPDATE schema_version SET version = $1").bind(migration.version);
-        set.execute(&mut *transaction).await.map_err(failed)?;
+        let update = "UPDATE schema_version SET version = $1";
+        let set = transaction.change(update, values![migration.version]);
+        set.await.map_err(failed)?;
     }
     transaction.commit().await.map_err(failed)
 }
@@ -126,16 +127,16 @@ async fn identify(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| sqlx::Error::Io(error.into()))?;
     let identity = hexadecimal(&random);
-    let update = sqlx::query("UPDATE state SET store = $1").bind(identity);
-    update.execute(connection).await.map(drop)
+    let update = "UPDATE state SET store = $1";
+    connection.change(update, values![identity]).await.map(drop)
 }
 
 /// 0 for a store without anything.
 async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx::Error> {
     let table = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)";
     connection.execute(table).await?;
-    let row = sqlx::query("SELECT version FROM schema_version");
-    match row.fetch_optional(&mut *connection).await? {
+    let select = "SELECT version FROM schema_version";
+    match connection.row(select, []).await? {
         Some(row) => row.integer("version"),
         None => {
             let insert = "INSERT INTO schema_version (version) VALUES (0)";

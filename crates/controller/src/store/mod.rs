@@ -20,7 +20,7 @@ mod writer;
 pub use backup::{BackupError, Restored, backup, restore};
 pub(crate) use check::check_at_start;
 pub use check::{CHECK_ADVICE, check};
-pub(crate) use jobs::{Request, Work, work};
+pub(crate) use jobs::{Request, carry_out, work};
 pub use location::{Location, LocationError};
 pub(crate) use writer::{CHANGES_KEPT, Totals, Writer};
 

@@ -3,7 +3,7 @@
 
 use crate::sql::Numbers;
 use crate::sql::Tx;
-use crate::sql::{RowExt, number};
+use crate::sql::{RowExt, Sql, values};
 
 /// Transactions between two times.
 const EVERY: u64 = 16;
@@ -64,8 +64,8 @@ async fn forget_answers(tx: &mut Tx, kept_ms: u64) -> Result<(), sqlx::Error> {
     let delete = "DELETE FROM idempotency WHERE at_age_ms < $1 AND at_age_ms <= \
                   (SELECT MAX(at_age_ms) FROM (SELECT at_age_ms FROM idempotency ORDER BY at_age_ms LIMIT $2) AS oldest)";
     let since = tx.age_ms.saturating_sub(kept_ms);
-    let delete = sqlx::query(delete).bind(number(since)).bind(MOST_ANSWERS);
-    delete.execute(tx.connection()).await.map(drop)
+    let values = values![since, MOST_ANSWERS];
+    tx.change(delete, values).await.map(drop)
 }
 
 async fn forget_events(tx: &mut Tx, kept: u64, most: u64) -> Result<(), sqlx::Error> {
@@ -73,13 +73,13 @@ async fn forget_events(tx: &mut Tx, kept: u64, most: u64) -> Result<(), sqlx::Er
     if below == 0 {
         return Ok(());
     }
-    let first = sqlx::query("SELECT number FROM events ORDER BY number LIMIT 1");
-    let Some(first) = first.fetch_optional(tx.connection()).await? else {
+    let select = "SELECT number FROM events ORDER BY number LIMIT 1";
+    let Some(first) = tx.row(select, []).await? else {
         return Ok(());
     };
     let below = below.min(first.natural("number")?.saturating_add(most));
-    let delete = sqlx::query("DELETE FROM events WHERE number < $1").bind(number(below));
-    delete.execute(tx.connection()).await.map(drop)
+    let delete = "DELETE FROM events WHERE number < $1";
+    tx.change(delete, values![below]).await.map(drop)
 }
 
 /// By gateway: an index has them in this order.
@@ -91,13 +91,11 @@ async fn forget_changes(tx: &mut Tx, kept: u64, most: u64) -> Result<(), sqlx::E
     let firsts = "SELECT gateway, first FROM (SELECT g.name AS gateway, \
                   (SELECT MIN(c.generation) FROM gateway_changes c WHERE c.gateway = g.name) AS first FROM gateways g) AS firsts \
                   WHERE first < $1";
-    let firsts = sqlx::query(firsts).bind(number(below));
-    for row in firsts.fetch_all(tx.connection()).await? {
+    for row in tx.rows(firsts, values![below]).await? {
         let below = below.min(row.natural("first")?.saturating_add(most));
-        let delete =
-            sqlx::query("DELETE FROM gateway_changes WHERE gateway = $1 AND generation < $2");
-        let delete = delete.bind(row.text("gateway")?).bind(number(below));
-        delete.execute(tx.connection()).await?;
+        let delete = "DELETE FROM gateway_changes WHERE gateway = $1 AND generation < $2";
+        tx.change(delete, values![row.text("gateway")?, below])
+            .await?;
     }
     Ok(())
 }
@@ -121,7 +119,7 @@ mod tests {
         change(store, move |tx| {
             Box::pin(async move {
                 for _ in 0..count {
-                    tx.note(EventKind::Decision, EventNote::default()).await?;
+                    tx.note(EventKind::Decision, EventNote::default());
                     let generation = tx.next_generation("a", None).await?;
                     let insert = sqlx::query("INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ('g', $1, 0, 's', '')");
                     let insert = insert.bind(crate::sql::number(generation));

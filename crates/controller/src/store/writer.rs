@@ -8,8 +8,7 @@ use super::tidy::{Kept, Tidy};
 use super::{Progress, announce};
 use crate::log;
 use crate::refusal::Refusal;
-use crate::sql::{Answer, Failed, Tx};
-use crate::sql::{Dialect, RowExt, StoreClock, number};
+use crate::sql::{Answer, Dialect, Failed, RowExt, Sql, StoreClock, Tx, values};
 use futures_util::FutureExt;
 use slicewise_api::EventKind;
 use sqlx::{AnyPool, Executor};
@@ -351,7 +350,7 @@ async fn one(
     if let Err(refusal) = &result
         && let Some(note) = refusal.note.clone()
     {
-        tx.note(EventKind::SliceRefused, *note).await?;
+        tx.note(EventKind::SliceRefused, *note);
     }
     if !request.line.is_empty() {
         let (status, detail) = match &result {
@@ -376,13 +375,7 @@ async fn answered(
     let select = "SELECT request_hash, status, version, body FROM idempotency \
                   WHERE actor = $1 AND idempotency_key = $2 AND at_age_ms >= $3";
     let since = tx.age_ms.saturating_sub(ANSWER_KEPT_MS);
-    let select = sqlx::query(select)
-        .bind(actor.to_owned())
-        .bind(key.to_owned());
-    let row = select
-        .bind(number(since))
-        .fetch_optional(tx.connection())
-        .await?;
+    let row = tx.row(select, values![actor, key, since]).await?;
     let Some(row) = row else { return Ok(None) };
     if row.text("request_hash")? != hash {
         return Ok(Some(Err(Refusal::key_used())));
@@ -422,16 +415,8 @@ async fn remember(
                   VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (actor, idempotency_key) DO UPDATE SET \
                   request_hash = excluded.request_hash, at_age_ms = excluded.at_age_ms, status = excluded.status, \
                   version = excluded.version, body = excluded.body";
-    let age = tx.age_ms;
-    let insert = sqlx::query(insert)
-        .bind(actor.to_owned())
-        .bind(key.to_owned())
-        .bind(hash.to_owned())
-        .bind(number(age))
-        .bind(i64::from(status))
-        .bind(version.map_or(-1, number))
-        .bind(body);
-    insert.execute(tx.connection()).await.map(drop)
+    let values = values![actor, key, hash, tx.age_ms, status, version, body];
+    tx.change(insert, values).await.map(drop)
 }
 
 #[cfg(test)]

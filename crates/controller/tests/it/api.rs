@@ -1,7 +1,8 @@
 //! What the API does, told by its client.
 
 use crate::support::{
-    TestStore, acknowledge, announcement, batch, guarantee, put, slice, slice_json, with_link,
+    TestStore, acknowledge, announce, batch, each_with_link, guarantee, put, remove, slice,
+    slice_json, try_put, with_link,
 };
 use serde_json::json;
 use slicewise_api::{
@@ -16,8 +17,7 @@ fn desired(client: &Client, after: u64) -> Desired {
 
 #[test]
 fn a_slice_is_admitted_then_installed_then_draining_then_gone() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let made = client
             .put_slice(&slice("gold", 1, 60), Precondition::Absent, None)
             .unwrap();
@@ -85,24 +85,17 @@ fn a_slice_is_admitted_then_installed_then_draining_then_gone() {
                 EventKind::SliceGone
             ]
         );
-    }
+    });
 }
 
 #[test]
 fn a_slice_on_a_path_of_two_gateways_is_admitted_on_both_or_on_none() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
-        client
-            .announce("far", &announcement(&["downlink"]))
-            .unwrap();
+    each_with_link(|_, _server, client| {
+        announce(&client, "far", "downlink");
         put(&client, &with_path(slice("near", 1, 70), &["uplink"]));
         let both = with_path(slice("both", 2, 40), &["downlink", "uplink"]);
-        let refused = client
-            .put_slice(&both, Precondition::None, None)
-            .unwrap_err();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused, @"link `uplink`, forward: guarantees 40 Mbit/s (L2), but only 30 Mbit/s (L2) of the link is free: write a rate of at most 30 Mbit/s");
-        }
+        let refused = try_put(&client, &both).unwrap_err();
+        insta::assert_snapshot!(refused, @"link `uplink`, forward: guarantees 40 Mbit/s (L2), but only 30 Mbit/s (L2) of the link is free: write a rate of at most 30 Mbit/s");
         assert_eq!(client.link("downlink").unwrap().forward.promised.slices, 0);
         let both = with_path(slice("both", 2, 30), &["downlink", "uplink"]);
         let made = put(&client, &both).value;
@@ -122,7 +115,7 @@ fn a_slice_on_a_path_of_two_gateways_is_admitted_on_both_or_on_none() {
             acknowledge(&client, gateway, 2, &[]);
         }
         assert_eq!(client.slice("both").unwrap().state, SliceState::Installed);
-    }
+    });
 }
 
 fn with_path(mut slice: slicewise_api::Slice, path: &[&str]) -> slicewise_api::Slice {
@@ -157,8 +150,7 @@ fn the_backward_direction_gets_the_mirror_image() {
 
 #[test]
 fn a_batch_is_admitted_whole_or_not_at_all_and_its_order_does_not_matter() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let put = |name: &str, vlan, rate| Change::Put(slice(name, vlan, rate));
         client
             .batch(&batch(vec![put("a", 1, 50), put("b", 2, 40)]), None)
@@ -190,13 +182,12 @@ fn a_batch_is_admitted_whole_or_not_at_all_and_its_order_does_not_matter() {
             .unwrap();
         let nothing = client.batch(&batch(vec![put("b", 1, 60)]), None).unwrap();
         assert_eq!(nothing.generation, 3, "nothing differs");
-    }
+    });
 }
 
 #[test]
 fn two_new_slices_of_one_batch_have_no_packet_in_common() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let put = |name: &str, vlan| Change::Put(slice(name, vlan, 1));
         let refused = client.batch(&batch(vec![put("a", 7), put("b", 7)]), None);
         let refused = refused.unwrap_err();
@@ -205,25 +196,22 @@ fn two_new_slices_of_one_batch_have_no_packet_in_common() {
         assert!(refused.contains("belong to slice `a`"), "{refused}");
         let apart = batch(vec![put("a", 7), put("b", 8)]);
         client.batch(&apart, None).unwrap();
-    }
+    });
 }
 
 #[test]
 fn restoring_a_generation_brings_back_its_slices() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let put = |name: &str, vlan, rate| {
             put(&client, &slice(name, vlan, rate));
         };
         put("a", 1, 10);
         put("b", 2, 20);
         put("a", 1, 30);
-        client.remove_slice("b", Precondition::None, None).unwrap();
+        remove(&client, "b");
         put("c", 3, 5);
         let draining = client.restore(2, None).unwrap_err();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(draining, @"slice `b` is being removed: its name is free as soon as its gateways have sent its last frames");
-        }
+        insta::assert_snapshot!(draining, @"slice `b` is being removed: its name is free as soon as its gateways have sent its last frames");
         acknowledge(&client, "gw", 5, &["b"]);
         let restored = client.restore(2, None).unwrap();
         assert_eq!(restored.generation, 6);
@@ -251,13 +239,12 @@ fn restoring_a_generation_brings_back_its_slices() {
             Some(with_path(slice("a", 1, 10), &["uplink"]))
         );
         assert_eq!(client.restore(77, None).unwrap_err().status(), Some(404));
-    }
+    });
 }
 
 #[test]
 fn lists_are_filtered_and_come_in_parts() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let put = |index: u16| Change::Put(slice(&format!("s-{index:02}_x"), index, 1));
         client
             .batch(&batch((1..=25).map(put).collect()), None)
@@ -314,13 +301,12 @@ fn lists_are_filtered_and_come_in_parts() {
             }),
             0
         );
-    }
+    });
 }
 
 #[test]
 fn a_change_that_expects_another_version_is_refused() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         let put = |headers: &[(&str, &str)], rate| {
             server
                 .ask(
@@ -351,22 +337,19 @@ fn a_change_that_expects_another_version_is_refused() {
                 .version,
             3
         );
-    }
+    });
 }
 
 #[test]
 fn a_request_that_is_repeated_with_its_key_is_carried_out_once() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         let key = [("idempotency-key", "k-1")];
         let body = slice_json("gold", 1, 60);
         let put =
             |key: &[(&str, &str)], body| server.ask("PUT", "/v1/slices/gold", key, Some(body));
         let first = put(&key, &body);
         assert_eq!(first.status, 201);
-        client
-            .remove_slice("gold", Precondition::None, None)
-            .unwrap();
+        remove(&client, "gold");
         let second = put(&key, &body);
         assert_eq!((second.status, &second.text), (201, &first.text));
         assert_eq!(second.header("etag"), first.header("etag"));
@@ -384,7 +367,7 @@ fn a_request_that_is_repeated_with_its_key_is_carried_out_once() {
             client.slices(&SliceQuery::default()).unwrap().items.len(),
             0
         );
-    }
+    });
 }
 
 #[test]
@@ -396,11 +379,7 @@ fn packets_of_two_slices_must_not_overlap() {
         slice.matches = serde_json::from_value(json!([matches])).unwrap();
         slice
     };
-    let put = |name: &str, matches| {
-        client
-            .put_slice(&of(name, matches), Precondition::None, None)
-            .map(drop)
-    };
+    let put = |name: &str, matches| try_put(&client, &of(name, matches)).map(drop);
     put(
         "web",
         json!({"destination": "10.1.0.0/16", "protocol": "tcp", "destination_port": "80-90"}),
@@ -496,8 +475,7 @@ fn requests_of_p4_tins_become_slices() {
 
 #[test]
 fn a_slice_request_without_a_name_changes_no_slice() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         let request = |port: u16, name: Option<&str>| {
             let mut request = json!({"minRate": "1 Mbit/s", "maxRate": "2 Mbit/s", "allowBurst": "3 kB", "peakBurst": "3 kB",
                 "flows": [{"destinationPort": port.to_string(), "protocol": "udp"}]});
@@ -528,13 +506,10 @@ fn a_slice_request_without_a_name_changes_no_slice() {
         ])));
         // A name that is stated is of the slice that is meant.
         answers.push(ask(request(6, Some("slice-1"))));
-        client
-            .remove_slice("slice-2", Precondition::None, None)
-            .unwrap();
+        remove(&client, "slice-2");
         // It still drains.
         answers.push(ask(request(7, None)));
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(answers.join("\n"), @"
+        insta::assert_snapshot!(answers.join("\n"), @"
             200 slice-1
             200 slice-2
             409 
@@ -542,22 +517,18 @@ fn a_slice_request_without_a_name_changes_no_slice() {
             200 slice-1
             200 slice-6
             ");
-        }
         let kept = client.slice("slice-3").unwrap();
         assert_eq!(kept.matches[0].destination_port.as_deref(), Some("3"));
-    }
+    });
 }
 
 #[test]
 fn what_a_gateway_would_refuse_for_its_link_is_refused_before_it_is_told() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let refused = |change: &dyn Fn(&mut slicewise_api::Terms)| {
             let mut one = slice("gold", 1, 1);
             change(one.forward.as_mut().unwrap());
-            let error = client
-                .put_slice(&one, Precondition::None, None)
-                .unwrap_err();
+            let error = try_put(&client, &one).unwrap_err();
             format!("{} {error}", error.status().unwrap())
         };
         let texts = [
@@ -576,11 +547,9 @@ fn what_a_gateway_would_refuse_for_its_link_is_refused_before_it_is_told() {
                 });
             }),
         ];
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(texts.join("\n"), @"
+        insta::assert_snapshot!(texts.join("\n"), @"
             400 /forward/maximum/burst_bytes: 100 B is less than the largest frame of link `uplink`: expected at least 1522 B
             400 /forward/flows/elephants/rate_bps: 20000 flows above 5 kbit/s fit on a link of 100 Mbit/s, and 16384 can be followed: a higher rate is needed
             ");
-        }
-    }
+    });
 }

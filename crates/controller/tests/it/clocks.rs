@@ -1,6 +1,6 @@
 //! The clock of a controller jumps, forward and back.
 
-use crate::support::{Server, TestStore, announcement, put, slice};
+use crate::support::{Server, announce, for_each_store, put, slice};
 use slicewise_api::{EventKind, Precondition};
 use slicewise_controller::Clock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -57,11 +57,11 @@ impl Clock for TestClock {
 
 #[test]
 fn an_idempotency_key_counts_for_a_day_of_time_that_passes_and_not_of_time_that_jumps() {
-    for store in TestStore::each() {
+    for_each_store(|store| {
         let clock = TestClock::new();
-        let server = Server::with_clock(&store, Arc::<TestClock>::clone(&clock));
+        let server = Server::with_clock(store, Arc::<TestClock>::clone(&clock));
         let client = server.client();
-        client.announce("gw", &announcement(&["uplink"])).unwrap();
+        announce(&client, "gw", "uplink");
         let gold = slice("gold", 1, 10);
         let made = client
             .put_slice(&gold, Precondition::Absent, Some("key"))
@@ -76,7 +76,7 @@ fn an_idempotency_key_counts_for_a_day_of_time_that_passes_and_not_of_time_that_
         assert_eq!(repeated().unwrap(), made, "23 h passed");
         // Another controller, whose clock is another one, counts on.
         let others = TestClock::new();
-        let other = Server::with_clock(&store, Arc::<TestClock>::clone(&others));
+        let other = Server::with_clock(store, Arc::<TestClock>::clone(&others));
         let by_other = |key: Option<&str>| {
             other
                 .client()
@@ -87,16 +87,16 @@ fn an_idempotency_key_counts_for_a_day_of_time_that_passes_and_not_of_time_that_
         assert_eq!(by_other(Some("key")).unwrap(), made);
         others.pass(2 * HOUR_S);
         assert_eq!(by_other(Some("key")), Err(Some(412)), "it exists");
-    }
+    });
 }
 
 #[test]
 fn history_and_events_keep_their_order_when_the_clock_jumps() {
-    for store in TestStore::each() {
+    for_each_store(|store| {
         let clock = TestClock::new();
-        let server = Server::with_clock(&store, Arc::<TestClock>::clone(&clock));
+        let server = Server::with_clock(store, Arc::<TestClock>::clone(&clock));
         let client = server.client();
-        client.announce("gw", &announcement(&["uplink"])).unwrap();
+        announce(&client, "gw", "uplink");
         for (index, jump) in (1..).zip([5, -9, 24 * 700, -24 * 701]) {
             clock.jump(jump * HOUR_S);
             put(&client, &slice(&format!("s{index}"), index, 1));
@@ -127,16 +127,16 @@ fn history_and_events_keep_their_order_when_the_clock_jumps() {
                 .collect::<Vec<_>>(),
             ["s1", "s2"]
         );
-    }
+    });
 }
 
 #[test]
 fn a_gateway_that_waits_is_there_while_the_clock_jumps_and_gets_its_change() {
-    for store in TestStore::each() {
+    for_each_store(|store| {
         let clock = TestClock::new();
-        let server = Server::with_clock(&store, Arc::<TestClock>::clone(&clock));
+        let server = Server::with_clock(store, Arc::<TestClock>::clone(&clock));
         let client = server.client();
-        client.announce("gw", &announcement(&["uplink"])).unwrap();
+        announce(&client, "gw", "uplink");
         put(&client, &slice("first", 1, 1));
         let found = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -156,5 +156,5 @@ fn a_gateway_that_waits_is_there_while_the_clock_jumps_and_gets_its_change() {
         let events = client.events(0, None).unwrap().items;
         let went = |kind| events.iter().filter(|event| event.kind == kind).count();
         assert_eq!(went(EventKind::GatewayWent), 0);
-    }
+    });
 }

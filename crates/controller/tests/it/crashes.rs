@@ -1,8 +1,10 @@
 //! The controller is killed at random moments while changes are made: nothing that was acknowledged is lost, and nothing is promised twice.
 
 use crate::promises::check_promises;
-use crate::support::{TestStore, announcement, client, slice, wait_for_sessions};
-use slicewise_api::{Acknowledgement, Client, Precondition, Slice, SliceState};
+use crate::support::{
+    TestStore, announce, client, for_each_store, said, slice, try_put, wait_for_sessions,
+};
+use slicewise_api::{Client, Slice, SliceState};
 use slicewise_controller::{Location, ServeParams, run};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -74,7 +76,7 @@ fn work(client: &Client, index: u16, known: &mut Known, stop: &AtomicBool) {
         let rate = random.below(30) + 1;
         let asked = slice(&name, index + 1, rate);
         known.open = Some(Some(asked.clone()));
-        match client.put_slice(&asked, Precondition::None, None) {
+        match try_put(&client, &asked) {
             Ok(made) => {
                 known.acknowledged = Some(made.value.slice);
                 known.open = None;
@@ -103,7 +105,7 @@ fn killed_again_and_again(store: &TestStore, times: u32) {
     let mut random = Random(42);
     let mut process = start(store, &listen);
     wait(&client);
-    client.announce("gw", &announcement(&["uplink"])).unwrap();
+    announce(&client, "gw", "uplink");
     let unknown = Known {
         acknowledged: None,
         open: None,
@@ -154,10 +156,7 @@ fn killed_again_and_again(store: &TestStore, times: u32) {
         generation = now;
         // What a gateway said counts, too.
         let desired = client.desired("gw", 0, Duration::ZERO).unwrap();
-        let said = Acknowledgement {
-            generation: desired.generation,
-            ..Acknowledgement::default()
-        };
+        let said = said(desired.generation);
         client.acknowledge("gw", &said).unwrap();
         for index in 0..WORKERS {
             if let Ok(record) = client.slice(&format!("w{index}")) {
@@ -181,15 +180,15 @@ pub fn kills() -> u32 {
 
 #[test]
 fn nothing_acknowledged_is_lost_by_kill_9() {
-    for store in TestStore::each() {
-        killed_again_and_again(&store, 5);
-    }
+    for_each_store(|store| {
+        killed_again_and_again(store, 5);
+    });
 }
 
 #[test]
 #[ignore = "takes about ten minutes; SLICEWISE_KILLS says how often (default 500)"]
 fn nothing_acknowledged_is_lost_by_kill_9_500_times() {
-    for store in TestStore::each() {
-        killed_again_and_again(&store, kills());
-    }
+    for_each_store(|store| {
+        killed_again_and_again(store, kills());
+    });
 }

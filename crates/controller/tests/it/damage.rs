@@ -1,13 +1,13 @@
 //! Damaged backups, stores and write-ahead logs.
 
-use crate::support::{Server, TestStore, execute, slice, with_link};
-use slicewise_api::{Client, Precondition};
+use crate::support::{Server, TestStore, each_with_link, execute, slice, try_put, with_link};
+use slicewise_api::Client;
 use slicewise_controller::{ControllerError, Location, run_backup, run_check, run_restore};
 use std::path::{Path, PathBuf};
 
 fn put(client: &Client, name: &str, vlan: u16, rate_mbps: u64) {
     let slice = slice(name, vlan, rate_mbps);
-    client.put_slice(&slice, Precondition::None, None).unwrap();
+    try_put(&client, &slice).unwrap();
 }
 
 /// A backup of a store with one slice of 50 Mbit/s.
@@ -55,8 +55,7 @@ fn a_backup_with_one_bit_changed_is_refused_wherever_it_is() {
 
 #[test]
 fn sums_that_are_wrong_are_found_and_a_backup_and_restore_counts_them_anew() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|store, server, client| {
         put(&client, "gold", 1, 50);
         put(&client, "silver", 2, 1);
         assert_eq!(run_check(&store.location).unwrap(), Vec::<String>::new());
@@ -65,17 +64,15 @@ fn sums_that_are_wrong_are_found_and_a_backup_and_restore_counts_them_anew() {
             "UPDATE class_sums SET rate_bps = rate_bps - 40000000, link_rate_bps = link_rate_bps - 40000000",
             "UPDATE tenants SET slices = 1",
         ] {
-            execute(&store, statement.to_owned()).unwrap();
+            execute(store, statement.to_owned()).unwrap();
         }
         let findings = run_check(&store.location).unwrap().join("\n");
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(findings, @r"
+        insta::assert_snapshot!(findings, @r"
             tenant `default`: the store has 1 slices and 51000000 bit/s, and its slices need 2 slices and 51000000 bit/s
             link `uplink`, forward, delay of 50 ms: the store has 2 slices, 11000000 bit/s and 6088 B (as the link counts: 11000000 bit/s and 6088 B), and its slices need 2 slices, 51000000 bit/s and 6088 B (as the link counts: 51000000 bit/s and 6088 B)
             ");
-        }
         // What is promised by them is too much.
-        let server = Server::start(&store);
+        let server = Server::start(store);
         put(&server.client(), "large", 3, 80);
         drop(server);
         let findings = run_check(&store.location).unwrap().join("\n");
@@ -91,7 +88,7 @@ fn sums_that_are_wrong_are_found_and_a_backup_and_restore_counts_them_anew() {
         // The sums are right; what was promised is still too much.
         let left = run_check(&restored.location).unwrap();
         assert!(left.len() == 1 && left[0].contains(promised), "{left:?}");
-    }
+    });
 }
 
 #[test]
@@ -132,7 +129,7 @@ fn a_damaged_write_ahead_log_is_refused_unless_only_its_last_transaction_is_torn
     let log_of = |path: &Path| path.with_extension("sqlite-wal");
     let (whole, log) = (
         std::fs::read(path).unwrap(),
-        std::fs::read(log_of(path)).unwrap(),
+        std::fs::read(log_of(&path)).unwrap(),
     );
     drop((server, client));
     let crashed = TestStore::at(Location::Sqlite(copy.clone()));

@@ -1,10 +1,13 @@
 //! Delays of slices that state none: chosen by the admission test, stored, and the same everywhere.
 
-use crate::support::{Server, TestStore, announcement, batch, link, slice, with_link};
+use crate::support::{
+    Server, TestStore, announce, announcement, batch, each_with_link, link, slice, try_put,
+    with_link,
+};
 use serde_json::json;
 use slicewise_api::{
-    Change, Client, Counts, DelayOrigin, GatewayAnnouncement, GatewaySlice, Guarantee,
-    Precondition, Slice, SliceRecord,
+    Change, Client, Counts, DelayOrigin, GatewayAnnouncement, GatewaySlice, Guarantee, Slice,
+    SliceRecord,
 };
 use std::time::Duration;
 
@@ -21,7 +24,7 @@ fn unstated(name: &str, vlan: u16, rate_mbps: u64, burst_bytes: u64) -> Slice {
 }
 
 fn put(client: &Client, slice: &Slice) -> SliceRecord {
-    let put = client.put_slice(slice, Precondition::None, None);
+    let put = try_put(&client, slice);
     put.unwrap().value
 }
 
@@ -47,8 +50,7 @@ fn delay_of(slices: &[GatewaySlice], name: &str) -> u64 {
 
 #[test]
 fn a_slice_that_states_no_delay_is_granted_what_fits_and_told_which_and_why() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let large = unstated("large", 1, 90, 3_044);
         let offer = client.offer(&large).unwrap();
         assert!(offer.accepted, "{:?}", offer.reason);
@@ -69,10 +71,8 @@ fn a_slice_that_states_no_delay_is_granted_what_fits_and_told_which_and_why() {
         let small = put(&client, &unstated("small", 2, 5, 3_044));
         assert_eq!(reason(&small), DelayOrigin::Default);
         let refused = client.offer(&unstated("more", 3, 6, 3_044)).unwrap();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.reason.unwrap(), @"link `uplink`, forward: guarantees 6 Mbit/s (L2), but only 5 Mbit/s (L2) of the link is free: write a rate of at most 5 Mbit/s");
-        }
-    }
+        insta::assert_snapshot!(refused.reason.unwrap(), @"link `uplink`, forward: guarantees 6 Mbit/s (L2), but only 5 Mbit/s (L2) of the link is free: write a rate of at most 5 Mbit/s");
+    });
 }
 
 #[test]
@@ -106,8 +106,7 @@ fn the_published_request_is_granted_on_an_empty_link() {
 
 #[test]
 fn a_change_keeps_the_chosen_delay_while_it_fits() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let chosen = put(&client, &unstated("large", 1, 90, 3_044));
         let less = put(&client, &unstated("large", 1, 80, 3_044));
         assert_eq!(bound(&less), bound(&chosen));
@@ -126,7 +125,7 @@ fn a_change_keeps_the_chosen_delay_while_it_fits() {
         let free = put(&client, &unstated("stated", 3, 1, 3_044));
         assert_eq!(reason(&free), DelayOrigin::Default);
         assert!(bound(&free) < 50_000_000);
-    }
+    });
 }
 
 #[test]
@@ -143,7 +142,7 @@ fn a_batch_that_fits_is_admitted_in_any_order_with_the_same_delays() {
     let store = TestStore::sqlite();
     let (_server, client) = with_link(&store);
     put(&client, &set[0]);
-    let alone = client.put_slice(&set[1], Precondition::None, None);
+    let alone = try_put(&client, &set[1]);
     assert_eq!(
         alone.unwrap_err().status(),
         Some(409),
@@ -179,9 +178,7 @@ fn a_link_that_is_announced_anew_keeps_the_delays_that_are_in_force() {
 fn each_link_of_a_path_has_its_own_choice() {
     let store = TestStore::sqlite();
     let (_server, client) = with_link(&store);
-    client
-        .announce("far", &announcement(&["downlink"]))
-        .unwrap();
+    announce(&client, "far", "downlink");
     let mut other = unstated("other", 1, 50, 3_044);
     other.path = vec!["downlink".to_owned()];
     put(&client, &other);

@@ -1,9 +1,11 @@
 //! What a gateway has lost, is refused, or leaves behind.
 
-use crate::support::{Server, TestStore, announcement, put, slice, with_link};
+use crate::support::{
+    Server, TestStore, acknowledge, announce, announcement, each_with_link, for_each_store, put,
+    remove, said, slice, try_put, with_link,
+};
 use slicewise_api::{
-    Acknowledgement, Change, Client, Desired, EventKind, GatewayAnnouncement, Precondition, Slice,
-    SliceState, Tenant,
+    Change, Client, Desired, EventKind, GatewayAnnouncement, Slice, SliceState, Tenant,
 };
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -11,19 +13,6 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(30);
 /// Longer than anything here takes: only a test that fails waits so long.
 const PATIENCE: Duration = Duration::from_secs(90);
-
-fn remove(client: &Client, name: &str) {
-    client.remove_slice(name, Precondition::None, None).unwrap();
-}
-
-fn acknowledge(client: &Client, gateway: &str, generation: u64, gone: &[&str]) {
-    let said = Acknowledgement {
-        generation,
-        gone: gone.iter().map(|&name| name.to_owned()).collect(),
-        ..Acknowledgement::default()
-    };
-    client.acknowledge(gateway, &said).unwrap();
-}
 
 fn everything(client: &Client, gateway: &str) -> Desired {
     client.desired(gateway, 0, Duration::ZERO).unwrap()
@@ -46,11 +35,8 @@ fn wait_until_gone(client: &Client, gateways: &[&str]) {
 
 #[test]
 fn a_gateway_is_forgotten_only_when_it_is_gone_and_then_told_everything_if_it_comes_back() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
-        client
-            .announce("far", &announcement(&["downlink"]))
-            .unwrap();
+    each_with_link(|_, server, client| {
+        announce(&client, "far", "downlink");
         for (name, vlan, path) in [
             ("kept", 1, vec!["downlink"]),
             ("gold", 2, vec!["uplink"]),
@@ -68,9 +54,7 @@ fn a_gateway_is_forgotten_only_when_it_is_gone_and_then_told_everything_if_it_co
             |gateway: &str| server.ask("DELETE", &format!("/v1/gateways/{gateway}"), &[], None);
         let refused = forget("gw");
         assert_eq!(refused.status, 409);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.json["detail"].as_str().unwrap(), @"gateway `gw` is connected, so frames of slices may wait in it: stop it, and forget it when it was not heard of for 10 s");
-        }
+        insta::assert_snapshot!(refused.json["detail"].as_str().unwrap(), @"gateway `gw` is connected, so frames of slices may wait in it: stop it, and forget it when it was not heard of for 10 s");
         assert_eq!(client.slice("gold").unwrap().state, SliceState::Draining);
         wait_until_gone(&client, &["gw", "far"]);
         assert_eq!(forget("far").status, 409, "`kept` passes it");
@@ -78,7 +62,7 @@ fn a_gateway_is_forgotten_only_when_it_is_gone_and_then_told_everything_if_it_co
         assert_eq!(client.slice("gold").unwrap_err().status(), Some(404));
         // It still drains in the other one, and has nothing of the link that is gone.
         assert_eq!(client.slice("both").unwrap().state, SliceState::Draining);
-        client.announce("gw", &announcement(&["uplink"])).unwrap();
+        announce(&client, "gw", "uplink");
         put(
             &client,
             &Slice {
@@ -101,13 +85,12 @@ fn a_gateway_is_forgotten_only_when_it_is_gone_and_then_told_everything_if_it_co
             .desired("gw", told.generation, Duration::ZERO)
             .unwrap();
         assert_eq!((told.snapshot, told.changes), (None, vec![]));
-    }
+    });
 }
 
 #[test]
 fn nothing_more_is_promised_of_a_link_that_is_announced_with_less() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         put(&client, &slice("gold", 1, 50));
         put(&client, &slice("other", 2, 10));
         let mut smaller = announcement(&["uplink"]);
@@ -125,13 +108,11 @@ fn nothing_more_is_promised_of_a_link_that_is_announced_with_less() {
         assert_eq!(noted, [client.gateways().unwrap()[0].problem.clone()]);
         assert!(noted[0].is_some() && client.link("uplink").unwrap().disputed);
         // Less and best effort are accepted, more is not.
-        let refused = client.put_slice(&slice("new", 3, 1), Precondition::None, None);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.unwrap_err(), @"link `uplink`: gateway `gw` announces it otherwise than before, and so that what is promised does not fit: nothing more is promised of it until slices are removed or it is announced as before");
-        }
+        let refused = try_put(&client, &slice("new", 3, 1));
+        insta::assert_snapshot!(refused.unwrap_err(), @"link `uplink`: gateway `gw` announces it otherwise than before, and so that what is promised does not fit: nothing more is promised of it until slices are removed or it is announced as before");
         assert!(!client.offer(&slice("new", 3, 1)).unwrap().accepted);
         put(&client, &slice("other", 2, 9));
-        let more = client.put_slice(&slice("other", 2, 10), Precondition::None, None);
+        let more = try_put(&client, &slice("other", 2, 10));
         assert_eq!(more.unwrap_err().status(), Some(409));
         let mut best_effort = slice("free", 4, 1);
         best_effort.forward = Some(slicewise_api::Terms::default());
@@ -145,15 +126,14 @@ fn nothing_more_is_promised_of_a_link_that_is_announced_with_less() {
         assert_eq!((link.forward.rate_bps, link.disputed), (40_000_000, false));
         assert_eq!(client.gateways().unwrap()[0].problem, None);
         put(&client, &slice("new", 3, 31));
-        let refused = client.put_slice(&slice("newer", 5, 1), Precondition::None, None);
+        let refused = try_put(&client, &slice("newer", 5, 1));
         assert!(refused.is_err(), "40 Mbit/s are promised");
-    }
+    });
 }
 
 #[test]
 fn a_gateway_waits_also_before_the_first_generation() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let (done, answered) = channel();
         let waiting = client.clone();
         std::thread::spawn(move || {
@@ -164,7 +144,7 @@ fn a_gateway_waits_also_before_the_first_generation() {
         put(&client, &slice("first", 1, 1));
         let told = answered.recv_timeout(PATIENCE).unwrap();
         assert_eq!((told.generation, told.snapshot.unwrap().len()), (1, 1));
-    }
+    });
     let store = TestStore::sqlite();
     let (_server, client) = with_link(&store);
     let told = client.desired("gw", 0, Duration::from_millis(1)).unwrap();
@@ -173,8 +153,7 @@ fn a_gateway_waits_also_before_the_first_generation() {
 
 #[test]
 fn a_second_gateway_of_a_name_is_refused_while_the_first_is_connected() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let first = client.clone().with_instance("a1");
         let second = client.clone().with_instance("b2");
         let links = announcement(&["uplink"]);
@@ -183,9 +162,7 @@ fn a_second_gateway_of_a_name_is_refused_while_the_first_is_connected() {
         for _ in 0..2 {
             let refused = second.announce("gw", &links).unwrap_err();
             assert_eq!(refused.status(), Some(409));
-            insta::allow_duplicates! {
-                insta::assert_snapshot!(refused, @"another gateway of the name `gw` is connected: give each gateway a name of its own; one that has lost its state file, or replaces the other, is taken 10 s after the other was heard of last");
-            }
+            insta::assert_snapshot!(refused, @"another gateway of the name `gw` is connected: give each gateway a name of its own; one that has lost its state file, or replaces the other, is taken 10 s after the other was heard of last");
         }
         let events = client.events(0, None).unwrap().items;
         let refused = events
@@ -194,10 +171,7 @@ fn a_second_gateway_of_a_name_is_refused_while_the_first_is_connected() {
         assert_eq!(refused.count(), 1);
         assert!(!client.link("uplink").unwrap().disputed);
         // What it asks and says does not count either.
-        let said = Acknowledgement {
-            generation: 1,
-            ..Acknowledgement::default()
-        };
+        let said = said(1);
         let refused = [
             second.desired("gw", 0, LONG).err(),
             second.acknowledge("gw", &said).err(),
@@ -216,13 +190,12 @@ fn a_second_gateway_of_a_name_is_refused_while_the_first_is_connected() {
         );
         second.acknowledge("gw", &said).unwrap();
         assert_eq!(client.slice("gold").unwrap().state, SliceState::Installed);
-    }
+    });
 }
 
 #[test]
 fn what_a_gateway_has_lost_is_not_installed_and_a_late_acknowledgement_lowers_nothing() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         for (name, vlan) in [("a", 1), ("b", 2), ("c", 3)] {
             put(&client, &slice(name, vlan, 1));
         }
@@ -252,44 +225,35 @@ fn what_a_gateway_has_lost_is_not_installed_and_a_late_acknowledgement_lowers_no
             acknowledge(&client, "gw", 3, &[]);
             assert_eq!(states(), [installed; 3]);
         }
-    }
+    });
 }
 
 #[test]
 fn names_of_classes_of_a_gateway_are_not_promised_to_slices() {
-    for store in TestStore::each() {
-        let server = Server::start(&store);
+    for_each_store(|store| {
+        let server = Server::start(store);
         let client = server.client();
         let mut links = announcement(&["uplink"]);
         links.links[0].classes = vec!["voice".to_owned()];
         client.announce("gw", &links).unwrap();
         let voice = slice("voice", 1, 1);
-        let refused = client.put_slice(&voice, Precondition::None, None);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.unwrap_err(), @"gateway `gw` has a class `voice` of its own: choose another name");
-        }
+        let refused = try_put(&client, &voice);
+        insta::assert_snapshot!(refused.unwrap_err(), @"gateway `gw` has a class `voice` of its own: choose another name");
         assert!(!client.offer(&voice).unwrap().accepted);
         let default = slice("class-default", 1, 1);
-        let refused = client.put_slice(&default, Precondition::None, None);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.unwrap_err(), @"/name: `class-default` is what packets of no slice belong to: choose another name");
-        }
+        let refused = try_put(&client, &default);
+        insta::assert_snapshot!(refused.unwrap_err(), @"/name: `class-default` is what packets of no slice belong to: choose another name");
         put(&client, &slice("video", 1, 1));
         links.links[0].classes = vec!["video".to_owned()];
         let refused = client.announce("gw", &links);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused.unwrap_err(), @"the policy of link `uplink` has a class `video`, and there is a slice of that name: rename the class");
-        }
-    }
+        insta::assert_snapshot!(refused.unwrap_err(), @"the policy of link `uplink` has a class `video`, and there is a slice of that name: rename the class");
+    });
 }
 
 #[test]
 fn a_generation_of_more_changes_than_an_answer_has_comes_whole_and_at_once() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
-        client
-            .announce("far", &announcement(&["downlink"]))
-            .unwrap();
+    each_with_link(|_, _server, client| {
+        announce(&client, "far", "downlink");
         let weighed = |weight| Tenant {
             weight,
             ..Tenant::default()
@@ -316,5 +280,5 @@ fn a_generation_of_more_changes_than_an_answer_has_comes_whole_and_at_once() {
         assert_eq!((told.generation, told.changes.len()), (after + 2, 1_200));
         let told = client.desired("gw", told.generation, LONG).unwrap();
         assert_eq!((told.generation, told.changes.len()), (after + 3, 1));
-    }
+    });
 }

@@ -1,10 +1,12 @@
 //! What gateways announce, wait for and report.
 
-use crate::support::{Server, TestStore, announcement, put, slice, with_link};
+use crate::support::{
+    Server, TestStore, announce, announcement, each_with_link, put, said, slice, try_put, with_link,
+};
 use serde_json::json;
 use slicewise_api::{
     Acknowledgement, CounterReport, Desired, EventKind, GatewayChange, LinkDirectionRecord,
-    Precondition, RefusedSlice, SliceState, Tenant,
+    RefusedSlice, SliceState, Tenant,
 };
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -13,9 +15,8 @@ const LONG: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
-    for store in TestStore::each() {
-        let (_one, client) = with_link(&store);
-        let other = Server::start(&store);
+    each_with_link(|store, _server, client| {
+        let other = Server::start(store);
         let others = other.client();
         put(&others, &slice("first", 1, 1));
         for (index, writer) in [client.clone(), others.clone()].into_iter().enumerate() {
@@ -43,38 +44,29 @@ fn a_gateway_that_waits_learns_of_a_change_also_of_another_controller() {
             thread.join().unwrap();
         }
         // What does not concern it moves it forward nevertheless, at the end of its wait.
-        others
-            .announce("far", &announcement(&["downlink"]))
-            .unwrap();
+        announce(&others, "far", "downlink");
         let mut elsewhere = slice("elsewhere", 1, 1);
         elsewhere.path = vec!["downlink".to_owned()];
         put(&others, &elsewhere);
         let found = client.desired("gw", 3, Duration::from_millis(50)).unwrap();
         assert_eq!((found.generation, found.changes.len()), (4, 0));
-    }
+    });
 }
 
 #[test]
 fn an_announcement_that_no_longer_holds_what_is_promised_is_refused_with_the_reason() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         put(&client, &slice("gold", 1, 60));
         let mut smaller = announcement(&["uplink"]);
         smaller.links[0].forward.rate_bps = 50_000_000;
         let refused = client.announce("gw", &smaller).unwrap_err();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused, @"link `uplink` as announced no longer holds what is promised: slice `gold`: guarantees 60 Mbit/s (L2), but only 50 Mbit/s (L2) of the link is free; announce it as before, or change slices first");
-        }
+        insta::assert_snapshot!(refused, @"link `uplink` as announced no longer holds what is promised: slice `gold`: guarantees 60 Mbit/s (L2), but only 50 Mbit/s (L2) of the link is free; announce it as before, or change slices first");
         let left_out = client.announce("gw", &announcement(&[])).unwrap_err();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(left_out, @"link `uplink` is left out, but slice `gold` passes it: remove its slices first");
-        }
+        insta::assert_snapshot!(left_out, @"link `uplink` is left out, but slice `gold` passes it: remove its slices first");
         let taken = client
             .announce("other", &announcement(&["uplink"]))
             .unwrap_err();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(taken, @"link `uplink` is of gateway `gw`: choose another name");
-        }
+        insta::assert_snapshot!(taken, @"link `uplink` is of gateway `gw`: choose another name");
         // A delay that was asked for stays what it is.
         let before = client.slice("gold").unwrap().bound_ns.forward.unwrap();
         let mut other = announcement(&["uplink"]);
@@ -86,13 +78,12 @@ fn an_announcement_that_no_longer_holds_what_is_promised_is_refused_with_the_rea
         let link = client.link("uplink").unwrap().forward;
         assert_eq!((link.promised.slices, link.left.rate_bps), (1, 20_000_000));
         assert_eq!(link.delay_classes.len(), 1);
-    }
+    });
 }
 
 #[test]
 fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|store, _server, client| {
         // Without a reserve; then with one, of the same delay.
         put(&client, &slice("gold", 1, 60));
         let mut reserving = announcement(&["uplink"]);
@@ -109,7 +100,7 @@ fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
             )
         };
         assert_eq!(sums(&forward()), (1, 60_000_000, 10_000_000, 30_000_000));
-        let refused = client.put_slice(&slice("large", 2, 31), Precondition::None, None);
+        let refused = try_put(&client, &slice("large", 2, 31));
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("only 30 Mbit/s"), "{refused}");
         put(&client, &slice("silver", 2, 30));
@@ -126,15 +117,14 @@ fn what_a_gateway_reserves_for_its_own_classes_is_not_promised() {
         reserving.links[0].forward.reserved[0].rate_bps = 101_000_000;
         let refused = client.announce("gw", &reserving).unwrap_err().to_string();
         assert!(refused.contains("/links/0/forward/reserved/0"), "{refused}");
-        client.announce("gw", &announcement(&["uplink"])).unwrap();
+        announce(&client, "gw", "uplink");
         assert_eq!(sums(&forward()), (2, 90_000_000, 0, 10_000_000));
-    }
+    });
 }
 
 #[test]
 fn a_slice_that_a_gateway_refuses_is_not_installed_until_it_recovers() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         put(&client, &slice("gold", 1, 10));
         let say = |said: Acknowledgement| client.acknowledge("gw", &said).unwrap();
         let refused = vec![RefusedSlice {
@@ -142,40 +132,31 @@ fn a_slice_that_a_gateway_refuses_is_not_installed_until_it_recovers() {
             slice: "gold".to_owned(),
             reason: "no memory".to_owned(),
         }];
-        say(Acknowledgement {
-            generation: 1,
-            refused,
-            ..Acknowledgement::default()
-        });
+        say(Acknowledgement { refused, ..said(1) });
         let read = client.slice("gold").unwrap();
         assert_eq!(
             (read.state, read.problems[0].reason.as_str()),
             (SliceState::Admitted, "no memory")
         );
-        say(Acknowledgement {
-            generation: 1,
-            ..Acknowledgement::default()
-        });
+        say(said(1));
         assert_eq!(client.slice("gold").unwrap().state, SliceState::Admitted);
         say(Acknowledgement {
-            generation: 1,
             recovered: vec!["gold".into()],
-            ..Acknowledgement::default()
+            ..said(1)
         });
         let read = client.slice("gold").unwrap();
         assert_eq!(
             (read.state, read.problems.len()),
             (SliceState::Installed, 0)
         );
-    }
+    });
 }
 
 #[test]
 fn counters_are_read_at_every_controller_and_flows_come_when_asked_for() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
-        let other = Server::start(&store).client();
-        let _other = Server::start(&store);
+    each_with_link(|store, _server, client| {
+        let other = Server::start(store).client();
+        let _other = Server::start(store);
         let others = _other.client();
         drop(other);
         put(&client, &slice("gold", 1, 10));
@@ -223,7 +204,7 @@ fn counters_are_read_at_every_controller_and_flows_come_when_asked_for() {
             decision.reason.as_deref(),
             Some("lent 5 Mbit/s to `silver`: unused for 10 s")
         );
-    }
+    });
 }
 
 #[test]
@@ -248,11 +229,8 @@ fn events_are_streamed_and_continued() {
 
 #[test]
 fn another_weight_of_a_tenant_reaches_its_gateways_at_once_and_no_others() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
-        client
-            .announce("far", &announcement(&["downlink"]))
-            .unwrap();
+    each_with_link(|_, _server, client| {
+        announce(&client, "far", "downlink");
         let weighed = |weight| Tenant {
             weight,
             ..Tenant::default()
@@ -295,5 +273,5 @@ fn another_weight_of_a_tenant_reaches_its_gateways_at_once_and_no_others() {
         client.put_tenant("blue", &weighed(4)).unwrap();
         let after = client.desired("gw", 0, Duration::ZERO).unwrap().generation;
         assert_eq!(after, before + 1);
-    }
+    });
 }

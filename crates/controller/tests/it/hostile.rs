@@ -1,12 +1,12 @@
 //! Clients that ask for too much, or for what is not theirs.
 
 use crate::support::{
-    Server, TestStore, announcement, ask, guarantee, put, slice, slice_json, token, with_link,
+    Server, TestStore, announce, ask, each_with_link, guarantee, put, said, slice, slice_json,
+    token, try_put, with_link,
 };
 use serde_json::{Value, json};
 use slicewise_api::{
-    Acknowledgement, Client, CounterReport, GatewayEvent, Match, Precondition, RefusedSlice, Slice,
-    Tenant,
+    Acknowledgement, Client, CounterReport, GatewayEvent, Match, RefusedSlice, Slice, Tenant,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -53,8 +53,7 @@ fn a_batch_is_compared_with_a_limited_number_of_matches() {
 
 #[test]
 fn what_is_no_name_is_refused_before_the_store_sees_it() {
-    for store in TestStore::each() {
-        let (server, _client) = with_link(&store);
+    each_with_link(|_, server, _client| {
         let put = json!({"put": {"name": "a\u{0}", "matches": [{}], "forward": {}}});
         let mut answers = Vec::new();
         for changes in [
@@ -67,29 +66,26 @@ fn what_is_no_name_is_refused_before_the_store_sees_it() {
             let place = answer.json["pointer"].clone();
             answers.push(format!("{} {place}", answer.status));
         }
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(answers.join("\n"), @r#"
+        insta::assert_snapshot!(answers.join("\n"), @r#"
             400 "/changes/0/remove"
             400 "/changes/1/remove"
             400 "/changes/0/put/name"
             "#);
-        }
-    }
+    });
 }
 
 #[test]
 fn events_of_a_tenant_do_not_tell_of_slices_of_others() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         for tenant in ["red", "blue"] {
             open.put_tenant(tenant, &Tenant::default()).unwrap();
         }
-        let admin = server.client_of(&token(&store, "admin", "admin"));
-        let red = server.client_of(&token(&store, "red", "tenant:red"));
-        let far = server.client_of(&token(&store, "far", "gateway:far"));
+        let admin = server.client_of(&token(store, "admin", "admin"));
+        let red = server.client_of(&token(store, "red", "tenant:red"));
+        let far = server.client_of(&token(store, "far", "gateway:far"));
         put(&admin, &of("blue", slice("secret", 1, 1)));
         let overlapping = of("red", slice("mine", 1, 1));
-        let refused = admin.put_slice(&overlapping, Precondition::None, None);
+        let refused = try_put(&admin, &overlapping);
         let refused = refused.unwrap_err().to_string();
         assert!(
             refused.contains("`secret`"),
@@ -97,7 +93,7 @@ fn events_of_a_tenant_do_not_tell_of_slices_of_others() {
         );
         put(&admin, &of("red", slice("red-1", 2, 1)));
         // Another gateway says nothing of a slice that does not pass it.
-        far.announce("far", &announcement(&["far-link"])).unwrap();
+        announce(&far, "far", "far-link");
         let report = CounterReport {
             events: vec![GatewayEvent {
                 slice: Some("red-1".to_owned()),
@@ -118,24 +114,21 @@ fn events_of_a_tenant_do_not_tell_of_slices_of_others() {
                 )
             })
             .collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(told.join("\n"), @r"
+        insta::assert_snapshot!(told.join("\n"), @r"
             SliceRefused some packets that match slice `mine` belong to a slice of another tenant: state header fields that tell them apart
             SliceAdmitted
             ");
-        }
-    }
+    });
 }
 
 #[test]
 fn a_gateway_that_waits_for_another_tenants_slice_names_it_to_operators_only() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         for tenant in ["red", "blue"] {
             open.put_tenant(tenant, &Tenant::default()).unwrap();
         }
-        let admin = server.client_of(&token(&store, "admin", "admin"));
-        let red = server.client_of(&token(&store, "red", "tenant:red"));
+        let admin = server.client_of(&token(store, "admin", "admin"));
+        let red = server.client_of(&token(store, "red", "tenant:red"));
         for (name, vlan, tenant) in [
             ("secret", 1, "blue"),
             ("red-1", 2, "red"),
@@ -150,9 +143,8 @@ fn a_gateway_that_waits_for_another_tenants_slice_names_it_to_operators_only() {
             waits_for: Some(other.to_owned()),
         };
         let said = Acknowledgement {
-            generation: 3,
             refused: vec![refused("red-1", "secret"), refused("red-2", "red-1")],
-            ..Acknowledgement::default()
+            ..said(3)
         };
         admin.acknowledge("gw", &said).unwrap();
         let of_slice = |name: &str| red.slice(name).unwrap().problems.remove(0).reason;
@@ -168,8 +160,7 @@ fn a_gateway_that_waits_for_another_tenants_slice_names_it_to_operators_only() {
             "operators:".to_owned(),
             told(&admin),
         ];
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(shown.join("\n"), @"
+        insta::assert_snapshot!(shown.join("\n"), @"
             packets that it is to have still wait in another slice
             packets that it is to have still wait in another slice: slice `red-1`
             packets that it is to have still wait in another slice
@@ -179,16 +170,14 @@ fn a_gateway_that_waits_for_another_tenants_slice_names_it_to_operators_only() {
             packets that it is to have still wait in another slice: slice `secret`
             packets that it is to have still wait in another slice: slice `red-1`
             ");
-        }
-    }
+    });
 }
 
 #[test]
 fn refused_requests_for_changes_are_in_the_audit_log() {
-    for store in TestStore::each() {
-        let (server, _open) = with_link(&store);
-        let admin = token(&store, "admin", "admin");
-        let viewer = format!("Bearer {}", token(&store, "screen", "viewer"));
+    each_with_link(|store, server, _open| {
+        let admin = token(store, "admin", "admin");
+        let viewer = format!("Bearer {}", token(store, "screen", "viewer"));
         let body = slice_json("gold", 1, 1);
         let as_viewer = [("authorization", viewer.as_str())];
         for (method, path, headers, body) in [
@@ -207,21 +196,18 @@ fn refused_requests_for_changes_are_in_the_audit_log() {
             .filter(|entry| entry.status >= 400)
             .map(|entry| format!("{} {} {}", entry.by, entry.request, entry.status))
             .collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(entries.join("\n"), @r"
+        insta::assert_snapshot!(entries.join("\n"), @r"
             screen PUT /v1/slices/gold 403
             screen DELETE /v1/tokens/admin 403
             from 127.0.0.1 DELETE /v1/slices/{name} 401
             ");
-        }
-    }
+    });
 }
 
 #[test]
 fn what_strangers_ask_for_does_not_fill_the_store() {
-    for store in TestStore::each() {
-        let (server, _open) = with_link(&store);
-        let admin = server.client_of(&token(&store, "admin", "admin"));
+    each_with_link(|store, server, _open| {
+        let admin = server.client_of(&token(store, "admin", "admin"));
         let long = "x".repeat(5_000);
         for index in 0..300 {
             for path in [
@@ -242,8 +228,7 @@ fn what_strangers_ask_for_does_not_fill_the_store() {
                 format!("{} {} | {detail}", entry.by, entry.request)
             })
             .collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(entries.join("\n"), @"
+        insta::assert_snapshot!(entries.join("\n"), @"
             from 127.0.0.1 DELETE /v1/slices/{name} | send `Authorization
             from 127.0.0.1 DELETE /v1/tokens/{name} | send `Authorization
             from 127.0.0.1 DELETE /v1/slices/{name} | 10 times within the hour
@@ -251,21 +236,19 @@ fn what_strangers_ask_for_does_not_fill_the_store() {
             from 127.0.0.1 DELETE /v1/slices/{name} | 100 times within the hour
             from 127.0.0.1 DELETE /v1/tokens/{name} | 100 times within the hour
             ");
-        }
         // A token's own words are cut, and stay.
-        let viewer = format!("Bearer {}", token(&store, "screen", "viewer"));
+        let viewer = format!("Bearer {}", token(store, "screen", "viewer"));
         let path = format!("/v1/slices/{long}");
         let headers = [("authorization", viewer.as_str())];
         assert_eq!(server.ask("DELETE", &path, &headers, None).status, 403);
         let last = admin.audit(0).unwrap().items.pop().unwrap();
         assert_eq!(last.request.chars().count(), 1_001);
-    }
+    });
 }
 
 #[test]
 fn a_condition_that_is_not_tested_is_refused_and_a_restore_tests_it() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         for (name, vlan) in [("one", 1), ("two", 2)] {
             put(&client, &slice(name, vlan, 1));
         }
@@ -289,17 +272,16 @@ fn a_condition_that_is_not_tested_is_refused_and_a_restore_tests_it() {
         .collect();
         assert_eq!(answers, [400, 400, 400, 412, 200]);
         assert_eq!(client.tenants().unwrap()[0].weight, 1);
-    }
+    });
 }
 
 #[test]
 fn an_idempotency_key_belongs_to_its_token_and_to_its_conditions() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         for tenant in ["red", "blue"] {
             open.put_tenant(tenant, &Tenant::default()).unwrap();
         }
-        let admin = server.client_of(&token(&store, "admin", "admin"));
+        let admin = server.client_of(&token(store, "admin", "admin"));
         let put = |token: &str, more: Option<(&'static str, &'static str)>| {
             let bearer = format!("Bearer {token}");
             let mut headers = vec![("authorization", bearer.as_str()), ("idempotency-key", "k")];
@@ -309,32 +291,30 @@ fn an_idempotency_key_belongs_to_its_token_and_to_its_conditions() {
                 .ask("PUT", "/v1/slices/gold", &headers, Some(&body))
                 .status
         };
-        let red = token(&store, "portal", "tenant:red");
+        let red = token(store, "portal", "tenant:red");
         assert_eq!([put(&red, None), put(&red, None)], [201, 201]);
         assert_eq!(put(&red, Some(("if-match", "\"77\""))), 422);
         admin.remove_token("portal").unwrap();
-        assert_eq!(put(&token(&store, "portal", "tenant:blue"), None), 422);
-    }
+        assert_eq!(put(&token(store, "portal", "tenant:blue"), None), 422);
+    });
 }
 
 #[test]
 fn a_slice_keeps_its_path_where_none_is_stated() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
-        let put = |mbps| client.put_slice(&slice("gold", 1, mbps), Precondition::None, None);
+    each_with_link(|_, _server, client| {
+        let put = |mbps| try_put(&client, &slice("gold", 1, mbps));
         put(1).unwrap();
-        client.announce("far", &announcement(&["second"])).unwrap();
+        announce(&client, "far", "second");
         assert_eq!(put(2).unwrap().value.path, ["uplink"]);
         assert!(client.offer(&slice("gold", 1, 3)).unwrap().accepted);
-        let other = client.put_slice(&slice("other", 2, 1), Precondition::None, None);
+        let other = try_put(&client, &slice("other", 2, 1));
         assert_eq!(other.unwrap_err().status(), Some(400));
-    }
+    });
 }
 
 #[test]
 fn an_offer_is_within_the_quota_and_says_nothing_that_would_be_refused() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let tenant = Tenant {
             most_rate_bps: Some(5_000_000),
             ..Tenant::default()
@@ -363,16 +343,14 @@ fn an_offer_is_within_the_quota_and_says_nothing_that_would_be_refused() {
             .to_owned()
         })
         .collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(shown.join("\n"), @r"
+        insta::assert_snapshot!(shown.join("\n"), @r"
             true Some(3000000) true
             true Some(5000000) true
             false Some(3000000) false tenant `default` may be guaranteed 5 Mbit/s in all, and would be guaranteed 6 Mbit/s
             true Some(2000000) true
             false None false some packets that match slice `new` belong to slice `gold`: state header fields that tell them apart
             ");
-        }
-    }
+    });
 }
 
 /// A stream of events: the connection, and the status of its answer.
@@ -412,9 +390,8 @@ fn streams_of_one_tenant_keep_no_place_from_others_and_a_gateway_still_polls() {
 
 #[test]
 fn a_stream_from_beyond_the_last_event_begins_at_the_last() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
-        let token = token(&store, "admin", "admin");
+    each_with_link(|store, server, open| {
+        let token = token(store, "admin", "admin");
         let (reader, status) = stream(&server, &token, 1_000_000);
         assert_eq!(status, "200");
         let client = server.client_of(&token);
@@ -422,7 +399,7 @@ fn a_stream_from_beyond_the_last_event_begins_at_the_last() {
         let mut lines = reader.lines().map(Result::unwrap);
         assert!(lines.any(|line| line.contains("\"slice\":\"gold\"")));
         drop(open);
-    }
+    });
 }
 
 #[test]

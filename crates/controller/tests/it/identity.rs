@@ -1,9 +1,11 @@
 //! Stores have an identity that gateways follow, and gateways one that stores know.
 
-use crate::support::{Server, TestStore, announcement, slice, with_link};
+use crate::support::{
+    Server, TestStore, announce, announcement, for_each_store, said, slice, try_put, with_link,
+};
 use slicewise_api::{
     Acknowledgement, Client, CounterReport, EventKind, GatewayAnnouncement, GatewayRecord,
-    OTHER_STORE, Precondition,
+    OTHER_STORE,
 };
 use slicewise_controller::{ControllerError, run_adopt, run_backup, run_restore};
 use std::time::Duration;
@@ -16,7 +18,7 @@ fn reached(generation: u64) -> GatewayAnnouncement {
 }
 
 fn put(client: &Client, name: &str, vlan: u16) -> u64 {
-    let put = client.put_slice(&slice(name, vlan, 1), Precondition::None, None);
+    let put = try_put(&client, &slice(name, vlan, 1));
     put.unwrap().value.generation
 }
 
@@ -108,17 +110,15 @@ fn a_restored_backup_is_followed_by_gateways_that_have_seen_nothing_later() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("backup");
         let (server, client) = with_link(&from);
-        client
-            .announce("far", &announcement(&["downlink"]))
-            .unwrap();
+        announce(&client, "far", "downlink");
         let store = client.announce("gw", &reached(0)).unwrap().store.unwrap();
         let mut own = slice("gold", 1, 1);
         own.path = vec!["uplink".to_owned()];
-        client.put_slice(&own, Precondition::None, None).unwrap();
+        try_put(&client, &own).unwrap();
         run_backup(&from.location, &file).unwrap();
         own.name = "later".to_owned();
         own.matches[0].vlan = Some(2);
-        client.put_slice(&own, Precondition::None, None).unwrap();
+        try_put(&client, &own).unwrap();
         drop(server);
         run_restore(&to.location, &file).unwrap();
         let server = Server::start(&to);
@@ -140,10 +140,7 @@ fn a_restored_backup_is_followed_by_gateways_that_have_seen_nothing_later() {
         assert!(adopted.adopted);
         let told = client.desired("gw", 0, Duration::ZERO).unwrap();
         assert_eq!(told.snapshot.unwrap().len(), 1);
-        let said = Acknowledgement {
-            generation: told.generation,
-            ..Acknowledgement::default()
-        };
+        let said = said(told.generation);
         client.acknowledge("gw", &said).unwrap();
         assert!(
             !client
@@ -166,10 +163,10 @@ fn a_gateway_that_states_no_store_is_followed_as_before() {
 
 #[test]
 fn nobody_speaks_for_a_connected_gateway_without_its_identifier() {
-    for store in TestStore::each() {
-        let server = Server::start(&store);
+    for_each_store(|store| {
+        let server = Server::start(store);
         let (own, unnamed) = (server.client().with_instance("own"), server.client());
-        own.announce("gw", &announcement(&["uplink"])).unwrap();
+        announce(&own, "gw", "uplink");
         put(&unnamed, "gold", 1);
         let mut larger = announcement(&["uplink"]);
         larger.links[0].forward.rate_bps = 1_000_000_000_000;
@@ -181,10 +178,7 @@ fn nobody_speaks_for_a_connected_gateway_without_its_identifier() {
             reached: Some(0),
             ..announcement(&["uplink"])
         };
-        let said = Acknowledgement {
-            generation: 1,
-            ..Acknowledgement::default()
-        };
+        let said = said(1);
         let refused = [
             unnamed.announce("gw", &lost).map(drop),
             unnamed.desired("gw", 0, Duration::ZERO).map(drop),
@@ -204,5 +198,5 @@ fn nobody_speaks_for_a_connected_gateway_without_its_identifier() {
         let is_refusal =
             |event: &&slicewise_api::Event| event.kind == EventKind::AnnouncementRefused;
         assert_eq!(events.iter().filter(is_refusal).count(), 1);
-    }
+    });
 }

@@ -1,6 +1,6 @@
 //! Stores that earlier versions of the schema have written go forward on their own, with everything that is in them.
 
-use crate::support::{Server, TestStore, acknowledge, ask, client, execute, put};
+use crate::support::{Server, TestStore, acknowledge, ask, client, execute, for_each_store, put};
 use serde_json::Value;
 use slicewise_api::SliceState;
 use slicewise_controller::{Location, run_backup};
@@ -46,9 +46,9 @@ fn a_store_of_version_1_goes_forward_with_all_slices_and_promises() {
     let golden: Value = serde_json::from_str(ANSWERS).unwrap();
     let token = golden["token"].as_str().unwrap();
     let bearer = format!("Bearer {token}");
-    for store in TestStore::each() {
-        populate(&store);
-        let server = Server::start(&store);
+    for_each_store(|store| {
+        populate(store);
+        let server = Server::start(store);
         let answers = golden["answers"].as_object().unwrap();
         assert!(answers.len() > 10);
         for (path, expected) in answers {
@@ -90,8 +90,8 @@ fn a_store_of_version_1_goes_forward_with_all_slices_and_promises() {
                 .status,
             200
         );
-        assert!(execute(&store, "DELETE FROM audit".to_owned()).is_err());
+        assert!(execute(store, "DELETE FROM audit".to_owned()).is_err());
         let folder = tempfile::tempdir().unwrap();
         run_backup(&store.location, &folder.path().join("backup")).unwrap();
-    }
+    });
 }

@@ -1,7 +1,8 @@
 //! Tokens, backups, stores of other versions, health.
 
 use crate::support::{
-    Server, TestStore, announcement, execute, params, put, slice, token, with_link,
+    Server, TestStore, announcement, each_with_link, execute, for_each_store, params, put, remove,
+    said, slice, token, try_put, with_link,
 };
 use slicewise_api::{
     Client, CounterReport, DelayPercentiles, DirectionCounters, NewToken, Precondition, Scope,
@@ -14,11 +15,10 @@ use std::time::Duration;
 
 #[test]
 fn the_tenant_of_a_token_is_the_default_and_a_slice_keeps_its_own() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         open.put_tenant("red", &Tenant::default()).unwrap();
-        let red = server.client_of(&token(&store, "portal", "tenant:red"));
-        let admin = server.client_of(&token(&store, "admin", "admin"));
+        let red = server.client_of(&token(store, "portal", "tenant:red"));
+        let admin = server.client_of(&token(store, "admin", "admin"));
         let mut unstated = slice("gold", 1, 1);
         unstated.tenant = String::new();
         assert!(red.offer(&unstated).unwrap().accepted);
@@ -33,20 +33,19 @@ fn the_tenant_of_a_token_is_the_default_and_a_slice_keeps_its_own() {
         unstated.name = "silver".to_owned();
         unstated.matches[0].vlan = Some(3);
         assert_eq!(put(&admin, &unstated), "default");
-    }
+    });
 }
 
 #[test]
 fn a_tenant_sees_and_changes_only_its_own_slices() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         for tenant in ["red", "blue"] {
             open.put_tenant(tenant, &Tenant::default()).unwrap();
         }
-        let red = server.client_of(&token(&store, "red-portal", "tenant:red"));
-        let blue = server.client_of(&token(&store, "blue-portal", "tenant:blue"));
-        let viewer = server.client_of(&token(&store, "screen", "viewer"));
-        let gateway = server.client_of(&token(&store, "gateway", "gateway:gw"));
+        let red = server.client_of(&token(store, "red-portal", "tenant:red"));
+        let blue = server.client_of(&token(store, "blue-portal", "tenant:blue"));
+        let viewer = server.client_of(&token(store, "screen", "viewer"));
+        let gateway = server.client_of(&token(store, "gateway", "gateway:gw"));
         let of = |name: &str, vlan, tenant: &str| {
             let mut slice = slice(name, vlan, 10);
             slice.tenant = tenant.to_owned();
@@ -69,25 +68,12 @@ fn a_tenant_sees_and_changes_only_its_own_slices() {
             404
         );
         assert_eq!(
-            status(
-                blue.put_slice(&of("red-1", 1, "blue"), Precondition::None, None)
-                    .unwrap_err()
-            ),
+            status(try_put(&blue, &of("red-1", 1, "blue")).unwrap_err()),
             409
         );
-        assert_eq!(
-            status(
-                blue.put_slice(&of("x", 3, "red"), Precondition::None, None)
-                    .unwrap_err()
-            ),
-            403
-        );
-        let overlap = blue
-            .put_slice(&of("x", 1, "blue"), Precondition::None, None)
-            .unwrap_err();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(overlap, @"some packets that match slice `x` belong to a slice of another tenant: state header fields that tell them apart");
-        }
+        assert_eq!(status(try_put(&blue, &of("x", 3, "red")).unwrap_err()), 403);
+        let overlap = try_put(&blue, &of("x", 1, "blue")).unwrap_err();
+        insta::assert_snapshot!(overlap, @"some packets that match slice `x` belong to a slice of another tenant: state header fields that tell them apart");
         let names = |query: SliceQuery| {
             blue.slices(&query)
                 .unwrap()
@@ -123,11 +109,7 @@ fn a_tenant_sees_and_changes_only_its_own_slices() {
             status(blue.audit(0).unwrap_err()),
             status(blue.gateways().unwrap_err()),
             status(blue.desired("gw", 0, Duration::ZERO).unwrap_err()),
-            status(
-                viewer
-                    .put_slice(&of("v", 9, "red"), Precondition::None, None)
-                    .unwrap_err(),
-            ),
+            status(try_put(&viewer, &of("v", 9, "red")).unwrap_err()),
             status(viewer.tokens().unwrap_err()),
             status(gateway.slices(&SliceQuery::default()).unwrap_err()),
             status(gateway.desired("other", 0, Duration::ZERO).unwrap_err()),
@@ -146,14 +128,13 @@ fn a_tenant_sees_and_changes_only_its_own_slices() {
         );
         // From the first token on, every request needs one.
         assert_eq!(open.links().unwrap_err().status(), Some(401));
-    }
+    });
 }
 
 #[test]
 fn a_token_is_kept_as_a_hash_and_can_be_revoked() {
-    for store in TestStore::each() {
-        let (server, _) = with_link(&store);
-        let secret = token(&store, "admin", "admin");
+    each_with_link(|store, server, _| {
+        let secret = token(store, "admin", "admin");
         assert_eq!(secret.len(), "slicewise_".len() + 64);
         let admin = server.client_of(&secret);
         let made = admin
@@ -177,15 +158,13 @@ fn a_token_is_kept_as_a_hash_and_can_be_revoked() {
             .iter()
             .map(|entry| format!("{} {} {}", entry.by, entry.request, entry.status))
             .collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(requests.join("\n"), @r"
+        insta::assert_snapshot!(requests.join("\n"), @r"
             local PUT /v1/gateways/gw 200
             command-line slicewise controller token add 201
             admin POST /v1/tokens 201
             admin DELETE /v1/tokens/second 204
             ");
-        }
-    }
+    });
 }
 
 #[test]
@@ -208,9 +187,7 @@ fn a_backup_is_restored_into_a_store_of_either_kind() {
         let (server, client) = with_link(&from);
         put(&client, &slice("gold", 1, 60));
         put(&client, &slice("old", 2, 10));
-        client
-            .remove_slice("old", Precondition::None, None)
-            .unwrap();
+        remove(&client, "old");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("backup");
         let rows = run_backup(&from.location, &file).unwrap();
@@ -244,9 +221,8 @@ fn a_backup_is_restored_into_a_store_of_either_kind() {
                 assert!(desired.generation > 1 << 32);
             }
             let late = slicewise_api::Acknowledgement {
-                generation: 3,
                 gone: vec!["old".into()],
-                ..Default::default()
+                ..said(3)
             };
             client.acknowledge("gw", &late).unwrap();
             assert_eq!(client.slice("old").unwrap().state, SliceState::Draining);
@@ -295,9 +271,9 @@ fn a_backup_that_is_not_whole_changes_nothing() {
 
 #[test]
 fn a_store_of_a_newer_version_is_refused_and_not_changed() {
-    for store in TestStore::each() {
-        drop(Server::start(&store));
-        execute(&store, "UPDATE schema_version SET version = 99".to_owned()).unwrap();
+    for_each_store(|store| {
+        drop(Server::start(store));
+        execute(store, "UPDATE schema_version SET version = 99".to_owned()).unwrap();
         let refused = run(&store.location, &params("127.0.0.1:0".parse().unwrap())).unwrap_err();
         assert!(refused.is_mistake());
         let text = refused.to_string();
@@ -305,22 +281,18 @@ fn a_store_of_a_newer_version_is_refused_and_not_changed() {
             text.contains("schema version 99") && text.contains("nothing was changed"),
             "{text}"
         );
-    }
+    });
 }
 
 #[test]
 fn the_audit_log_only_grows() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|store, _server, client| {
         assert_eq!(client.audit(0).unwrap().items.len(), 1);
         for statement in ["DELETE FROM audit", "UPDATE audit SET actor = 'nobody'"] {
-            assert!(
-                execute(&store, statement.to_owned()).is_err(),
-                "{statement}"
-            );
+            assert!(execute(store, statement.to_owned()).is_err(), "{statement}");
         }
         assert_eq!(client.audit(0).unwrap().items.len(), 1);
-    }
+    });
 }
 
 /// A file system of 2 MB, unmounted in the end.
@@ -429,11 +401,10 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
 
 #[test]
 fn each_slice_has_metrics_that_its_tenant_can_scrape() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         open.put_tenant("red", &Tenant::default()).unwrap();
-        let red = format!("Bearer {}", token(&store, "red", "tenant:red"));
-        let admin = format!("Bearer {}", token(&store, "admin", "admin"));
+        let red = format!("Bearer {}", token(store, "red", "tenant:red"));
+        let admin = format!("Bearer {}", token(store, "admin", "admin"));
         let client = server.client_of(admin.strip_prefix("Bearer ").unwrap());
         let counters = |name: &str, bytes: u64| SliceCounters {
             name: name.to_owned(),
@@ -472,8 +443,7 @@ fn each_slice_has_metrics_that_its_tenant_can_scrape() {
             server.ask("GET", "/metrics/slices", &headers, None).text
         };
         let own = scrape(&red);
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(own.lines().filter(|line| !line.starts_with("# HELP")).collect::<Vec<_>>().join("\n"), @r#"
+        insta::assert_snapshot!(own.lines().filter(|line| !line.starts_with("# HELP")).collect::<Vec<_>>().join("\n"), @r#"
             # TYPE slicewise_slice_guaranteed_bps gauge
             slicewise_slice_guaranteed_bps{slice="gold",tenant="red",direction="forward"} 1000000
             # TYPE slicewise_slice_bound_seconds gauge
@@ -492,17 +462,15 @@ fn each_slice_has_metrics_that_its_tenant_can_scrape() {
             slicewise_slice_delay_seconds{slice="gold",tenant="red",direction="forward",gateway="gw",quantile="1"} 0.003
             # EOF
             "#);
-        }
         let all = scrape(&admin);
         assert_eq!(all.matches("slice=\"other\"").count(), 9, "{all}");
         assert!(!all.contains("nothing"));
-    }
+    });
 }
 
 #[test]
 fn health_readiness_metrics_and_the_dashboard_are_served() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         put(&client, &slice("gold", 1, 60));
         for path in ["/healthz", "/readyz"] {
             assert_eq!(server.ask("GET", path, &[], None).text, "ok\n");
@@ -534,13 +502,12 @@ fn health_readiness_metrics_and_the_dashboard_are_served() {
                 .status,
             404
         );
-    }
+    });
 }
 
 #[test]
 fn several_gateways_announce_at_the_same_moment() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         std::thread::scope(|scope| {
             for index in 0..8 {
                 let client = server.client();
@@ -551,5 +518,5 @@ fn several_gateways_announce_at_the_same_moment() {
             }
         });
         assert_eq!(client.gateways().unwrap().len(), 9);
-    }
+    });
 }

@@ -1,6 +1,6 @@
 //! Every refusal is a problem document (RFC 9457) that says what is wrong.
 
-use crate::support::{Server, TestStore, ask, slice_json, with_link};
+use crate::support::{Server, TestStore, ask, each_with_link, slice_json, with_link};
 use serde_json::{Value, json};
 
 /// Method, path, headers and body.
@@ -37,8 +37,7 @@ fn shown(
 
 #[test]
 fn every_status_has_its_problem_document() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|_, server, client| {
         let gold = slice_json("gold", 1, 60);
         assert_eq!(
             server
@@ -154,10 +153,8 @@ fn every_status_has_its_problem_document() {
                 shown(&server, method, path, headers, body.as_ref())
             ));
         }
-        insta::allow_duplicates! {
-            insta::assert_snapshot!("problems", lines.join("\n"));
-        }
-    }
+        insta::assert_snapshot!("problems", lines.join("\n"));
+    });
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Nothing is promised twice, and the sums of the store are those of its slices, whatever is asked at the same moment.
 
-use crate::support::{Server, TestStore, announcement, batch, link};
+use crate::support::{
+    Server, TestStore, announce, batch, for_each_store, link, remove, said, try_put,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use slicewise_api::{
@@ -91,7 +93,7 @@ fn ask() -> impl Strategy<Value = Ask> {
 /// Carry it out. A refusal is as good as success; anything else is none.
 fn carry_out(client: &Client, ask: &Ask) {
     let done = match ask {
-        Ask::Put(slice) => client.put_slice(slice, Precondition::None, None).map(drop),
+        Ask::Put(slice) => try_put(&client, slice).map(drop),
         Ask::Remove(index) => client
             .remove_slice(&name(*index), Precondition::None, None)
             .map(drop),
@@ -113,9 +115,8 @@ fn catch_up(client: &Client, gateway: &str) {
         .desired(gateway, 0, std::time::Duration::ZERO)
         .unwrap();
     let said = Acknowledgement {
-        generation: desired.generation,
         gone: desired.draining,
-        ..Acknowledgement::default()
+        ..said(desired.generation)
     };
     client.acknowledge(gateway, &said).unwrap();
 }
@@ -261,16 +262,16 @@ fn sums_equal_those_of_the_slices_and_never_exceed_the_admission_test() {
         .ok()
         .and_then(|cases| cases.parse().ok())
         .unwrap_or(6);
-    for store in TestStore::each() {
+    for_each_store(|store| {
         // N controllers on one store at the same moment.
         let servers = [
-            Server::start(&store),
-            Server::start(&store),
-            Server::start(&store),
+            Server::start(store),
+            Server::start(store),
+            Server::start(store),
         ];
         let client = servers[0].client();
         for (gateway, link) in LINKS {
-            client.announce(gateway, &announcement(&[link])).unwrap();
+            announce(&client, gateway, link);
         }
         let mut runner = TestRunner::new(Config {
             cases,
@@ -287,7 +288,7 @@ fn sums_equal_those_of_the_slices_and_never_exceed_the_admission_test() {
             })
             .unwrap();
         check_gateways(&servers);
-    }
+    });
 }
 
 /// A gateway that follows change by change has what one has that asks for everything.
@@ -335,7 +336,7 @@ fn what_an_offer_says_would_be_accepted_is_accepted_and_more_is_not() {
     let server = Server::start(&store);
     let client = server.client();
     for (gateway, link) in LINKS {
-        client.announce(gateway, &announcement(&[link])).unwrap();
+        announce(&client, gateway, link);
     }
     let mut runner = TestRunner::new(Config {
         cases: 60,
@@ -346,7 +347,7 @@ fn what_an_offer_says_would_be_accepted_is_accepted_and_more_is_not() {
     runner
         .run(&asked, |(others, mut asked, links)| {
             for other in others {
-                let _ = client.put_slice(&other, Precondition::None, None);
+                let _ = try_put(&client, &other);
             }
             asked.name = "asked".to_owned();
             asked.matches[0].vlan = Some(4000);
@@ -398,17 +399,13 @@ fn what_an_offer_says_would_be_accepted_is_accepted_and_more_is_not() {
                 prop_assert!(is_of_other && !reason.contains("may be due"), "{}", reason);
             }
             if offer.accepted {
-                prop_assert!(client.put_slice(&asked, Precondition::None, None).is_ok());
-                client
-                    .remove_slice("asked", Precondition::None, None)
-                    .unwrap();
+                prop_assert!(try_put(&client, &asked).is_ok());
+                remove(&client, "asked");
                 for (gateway, _) in LINKS {
                     catch_up(&client, gateway);
                 }
             } else {
-                let refused = client
-                    .put_slice(&asked, Precondition::None, None)
-                    .unwrap_err();
+                let refused = try_put(&client, &asked).unwrap_err();
                 prop_assert_eq!(Some(refused.to_string()), offer.reason);
             }
             Ok(())

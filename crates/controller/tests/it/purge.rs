@@ -1,6 +1,9 @@
 //! Slices that drain and are ended by an operator.
 
-use crate::support::{Server, TestStore, acknowledge, announcement, put, slice, token, with_link};
+use crate::support::{
+    Server, TestStore, acknowledge, announcement, for_each_store, put, remove, slice, token,
+    with_link,
+};
 use slicewise_api::SliceState;
 use slicewise_api::{Client, Desired, EventKind, GatewayChange, Precondition};
 use std::time::Duration;
@@ -26,20 +29,16 @@ fn with_gold(store: &TestStore) -> (Server, Client) {
 
 #[test]
 fn a_slice_that_drains_is_purged_at_the_gateways_that_still_have_it() {
-    for store in TestStore::each() {
-        let (_server, client) = with_gold(&store);
+    for_each_store(|store| {
+        let (_server, client) = with_gold(store);
         let refused = client.purge_slice("gold", None).unwrap_err();
         assert_eq!(refused.status(), Some(409));
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(refused, @"slice `gold` does not drain: remove it first, and purge it if its frames do not leave");
-        }
+        insta::assert_snapshot!(refused, @"slice `gold` does not drain: remove it first, and purge it if its frames do not leave");
         assert_eq!(
             client.purge_slice("none", None).unwrap_err().status(),
             Some(404)
         );
-        client
-            .remove_slice("gold", Precondition::None, None)
-            .unwrap();
+        remove(&client, "gold");
         say_gone(&client, "far", 2);
         let purged = client.purge_slice("gold", None).unwrap();
         assert_eq!((purged.state, purged.generation), (SliceState::Draining, 3));
@@ -84,7 +83,7 @@ fn a_slice_that_drains_is_purged_at_the_gateways_that_still_have_it() {
         let history = client.generation(3).unwrap();
         assert_eq!(history.reason.as_deref(), Some("purge of slice gold"));
         assert_eq!(history.changes.len(), 1);
-    }
+    });
 }
 
 fn slice_on_uplink() -> slicewise_api::Slice {
@@ -98,9 +97,7 @@ fn slice_on_uplink() -> slicewise_api::Slice {
 fn a_gateway_that_has_not_heard_of_the_purge_says_that_the_slice_is_gone() {
     let store = TestStore::sqlite();
     let (_server, client) = with_gold(&store);
-    client
-        .remove_slice("gold", Precondition::None, None)
-        .unwrap();
+    remove(&client, "gold");
     client.purge_slice("gold", None).unwrap();
     say_gone(&client, "gw", 2);
     say_gone(&client, "far", 2);
@@ -111,9 +108,7 @@ fn a_gateway_that_has_not_heard_of_the_purge_says_that_the_slice_is_gone() {
 fn a_purge_is_no_change_that_a_restore_takes_back() {
     let store = TestStore::sqlite();
     let (_server, client) = with_gold(&store);
-    client
-        .remove_slice("gold", Precondition::None, None)
-        .unwrap();
+    remove(&client, "gold");
     client.purge_slice("gold", None).unwrap();
     assert_eq!(client.restore(2, None).unwrap().changed, 0);
     for gateway in ["gw", "far"] {
@@ -127,7 +122,7 @@ fn a_purge_is_no_change_that_a_restore_takes_back() {
 fn only_an_operator_purges_and_it_is_in_the_audit_log() {
     let store = TestStore::sqlite();
     let (server, open) = with_gold(&store);
-    open.remove_slice("gold", Precondition::None, None).unwrap();
+    remove(&open, "gold");
     let tokens = ["admin", "operator", "tenant:default"]
         .map(|scope| (scope, token(&store, &scope.replace(':', "-"), scope)));
     for (scope, token) in tokens.iter().rev() {

@@ -1,10 +1,8 @@
 //! A gateway with a good token that speaks of what is not its own.
 
-use crate::support::{TestStore, announcement, slice, with_link};
+use crate::support::{TestStore, announce, announcement, each_with_link, remove, slice, try_put};
 use serde_json::{Value, json};
-use slicewise_api::{
-    Acknowledgement, CounterReport, NewToken, Precondition, RefusedSlice, Scope, SliceState,
-};
+use slicewise_api::{Acknowledgement, CounterReport, NewToken, RefusedSlice, Scope, SliceState};
 use slicewise_controller::run_token_add;
 use std::time::Duration;
 
@@ -16,32 +14,29 @@ fn token(store: &TestStore, name: &str, scope: &str) -> String {
 
 #[test]
 fn a_gateway_says_nothing_of_slices_and_links_that_are_not_its_own() {
-    for store in TestStore::each() {
-        let (server, client) = with_link(&store);
+    each_with_link(|store, server, client| {
         let put = |name: &str, vlan, rate| {
-            let put = client.put_slice(&slice(name, vlan, rate), Precondition::None, None);
+            let put = try_put(&client, &slice(name, vlan, rate));
             put.unwrap();
         };
         put("gold", 1, 10);
         put("old", 2, 10);
         put("borrower", 3, 1);
-        client
-            .remove_slice("old", Precondition::None, None)
-            .unwrap();
+        remove(&client, "old");
         let rule = json!({"from": "gold", "to": "borrower", "direction": "forward", "unused_bps": 1, "for_ms": 0});
         assert_eq!(
             server.ask("PUT", "/v1/rules/r", &[], Some(&rule)).status,
             201
         );
         let before = (client.slice("gold").unwrap(), client.slice("old").unwrap());
-        let rogue = server.client_of(&token(&store, "rogue", "gateway:rogue"));
-        let secret = token(&store, "admin", "admin");
+        let rogue = server.client_of(&token(store, "rogue", "gateway:rogue"));
+        let secret = token(store, "admin", "admin");
         let admin = server.client_of(&secret);
         let taken = rogue
             .announce("rogue", &announcement(&["uplink"]))
             .unwrap_err();
         assert_eq!(taken.status(), Some(409), "{taken}");
-        rogue.announce("rogue", &announcement(&["own"])).unwrap();
+        announce(&rogue, "rogue", "own");
         let mut own = slice("own", 4, 1);
         own.path = vec!["own".to_owned()];
         crate::support::put(&admin, &own);
@@ -117,5 +112,5 @@ fn a_gateway_says_nothing_of_slices_and_links_that_are_not_its_own() {
             rogue.acknowledge("rogue", &beyond).unwrap_err().status(),
             Some(409)
         );
-    }
+    });
 }

@@ -1,7 +1,7 @@
 //! Rules: what one slice leaves unused is lent to another.
 #![allow(clippy::unwrap_used, reason = "functions of tests")]
 
-use crate::support::{TestStore, guarantee, put, slice, with_link};
+use crate::support::{each_with_link, guarantee, put, remove, slice};
 use slicewise_api::{
     Acknowledgement, Client, CounterReport, DirectionCounters, EventKind, Maximum, Precondition,
     Rule, Slice, SliceCounters, Tenant,
@@ -64,8 +64,7 @@ fn borrowed(client: &Client) -> (u64, u32) {
 
 #[test]
 fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         with_slices(&client);
         client.put_rule("night", &rule()).unwrap();
         report(&client, 11);
@@ -74,9 +73,7 @@ fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
         assert_eq!(borrowed(&client), (50, 8));
         let lent = client.rules().unwrap().remove(0);
         assert!(lent.lent && lent.lent_since_ms.is_some());
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(lent.reason.unwrap(), @"slice `lender` leaves 40 Mbit/s of its guarantee unused: 10 Mbit/s of 50 Mbit/s sent");
-        }
+        insta::assert_snapshot!(lent.reason.unwrap(), @"slice `lender` leaves 40 Mbit/s of its guarantee unused: 10 Mbit/s of 50 Mbit/s sent");
         let lender = client.slice("lender").unwrap();
         assert_eq!(lender.generation, 1, "its guarantee is never touched");
         report(&client, 10);
@@ -90,22 +87,19 @@ fn what_is_unused_is_lent_and_taken_back_and_each_decision_has_its_reason() {
         let reasons: Vec<&str> = decisions
             .map(|one| one.reason.as_deref().unwrap())
             .collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(reasons.join("\n"), @"
+        insta::assert_snapshot!(reasons.join("\n"), @"
             lent to `borrower`: slice `lender` leaves 40 Mbit/s of its guarantee unused: 10 Mbit/s of 50 Mbit/s sent
             taken back from `borrower`: slice `lender` uses its guarantee again: 30 Mbit/s of 50 Mbit/s sent
             ");
-        }
         let history = client.generations(None, None).unwrap().items;
         assert_eq!(history[0].by, "rule night");
         assert_eq!(history[0].reason.as_deref(), Some(reasons[1]));
-    }
+    });
 }
 
 #[test]
 fn a_restored_generation_makes_no_loan_that_nobody_takes_back() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let mut changed = with_slices(&client);
         client.put_rule("night", &rule()).unwrap();
         report(&client, 10);
@@ -122,13 +116,12 @@ fn a_restored_generation_makes_no_loan_that_nobody_takes_back() {
         report(&client, 10);
         let nothing = client.restore(1, None).unwrap();
         assert_eq!(nothing.changed, 1, "the borrower came later: it is removed");
-    }
+    });
 }
 
 #[test]
 fn a_lender_without_traffic_which_reports_leave_out_lends_after_its_time() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         with_slices(&client);
         let patient = Rule {
             for_ms: 200,
@@ -145,13 +138,12 @@ fn a_lender_without_traffic_which_reports_leave_out_lends_after_its_time() {
         std::thread::sleep(std::time::Duration::from_millis(250));
         client.report_counters("gw", &nothing).unwrap();
         assert_eq!(borrowed(&client), (50, 8));
-    }
+    });
 }
 
 #[test]
 fn a_lender_that_gives_up_its_guarantee_takes_back_what_it_lent() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         with_slices(&client);
         client.put_rule("night", &rule()).unwrap();
         report(&client, 0);
@@ -161,13 +153,12 @@ fn a_lender_that_gives_up_its_guarantee_takes_back_what_it_lent() {
         put(&client, &lender);
         report(&client, 0);
         assert_eq!(borrowed(&client), (10, 1));
-    }
+    });
 }
 
 #[test]
 fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let mut borrower = with_slices(&client);
         client.put_rule("night", &rule()).unwrap();
         report(&client, 0);
@@ -179,20 +170,17 @@ fn what_somebody_changes_meanwhile_stays_and_a_rule_that_goes_takes_back() {
         client.remove_rule("night").unwrap();
         assert_eq!(borrowed(&client), (20, 1));
         assert_eq!(client.remove_rule("night").unwrap_err().status(), Some(404));
-    }
+    });
 }
 
 #[test]
 fn a_rule_ends_with_its_slices_and_changes_none_that_gets_their_name() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let borrower = with_slices(&client);
         client.put_rule("night", &rule()).unwrap();
         report(&client, 0);
         assert_eq!(borrowed(&client), (50, 8));
-        client
-            .remove_slice("borrower", Precondition::None, None)
-            .unwrap();
+        remove(&client, "borrower");
         assert!(client.rules().unwrap().is_empty());
         let gone = |names: &[&str]| Acknowledgement {
             generation: client.generations(None, Some(1)).unwrap().items[0].generation,
@@ -220,27 +208,22 @@ fn a_rule_ends_with_its_slices_and_changes_none_that_gets_their_name() {
         client.put_rule("day", &rule()).unwrap();
         report(&client, 0);
         assert_eq!(borrowed(&client), (90, 8));
-        client
-            .remove_slice("lender", Precondition::None, None)
-            .unwrap();
+        remove(&client, "lender");
         assert_eq!(borrowed(&client), (50, 8));
         assert!(client.rules().unwrap().is_empty());
         let events = client.events(0, None).unwrap().items;
         let ends = events.iter().filter_map(|event| event.reason.as_deref());
         let ends: Vec<&str> = ends.filter(|reason| reason.contains("ends")).collect();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(ends.join("\n"), @"
+        insta::assert_snapshot!(ends.join("\n"), @"
             rule `night` ends: slice `borrower` is removed
             rule `day` ends: slice `lender` is removed
             ");
-        }
-    }
+    });
 }
 
 #[test]
 fn a_rule_that_cannot_be_kept_is_refused_with_its_reason() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         with_slices(&client);
         client.put_rule("night", &rule()).unwrap();
         let wrong = [
@@ -262,21 +245,18 @@ fn a_rule_that_cannot_be_kept_is_refused_with_its_reason() {
             let error = client.put_rule("other", &rule).unwrap_err();
             format!("{} {error}", error.status().unwrap())
         });
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(texts.join("\n"), @"
+        insta::assert_snapshot!(texts.join("\n"), @"
             409 there is no slice `nobody`
             409 slice `lender` has no guarantee backward: there is nothing to lend
             400 /to: is `from`: a slice cannot lend to itself
             409 slice `borrower` borrows by rule `night` already: a slice borrows by one rule in each direction
             ");
-        }
-    }
+    });
 }
 
 #[test]
 fn a_tenant_that_borrows_is_not_told_what_another_one_sends() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
+    each_with_link(|_, _server, client| {
         let mut borrower = with_slices(&client);
         client.put_tenant("red", &Tenant::default()).unwrap();
         borrower.name = "other".to_owned();
@@ -308,5 +288,5 @@ fn a_tenant_that_borrows_is_not_told_what_another_one_sends() {
         let whole = client.generations(None, Some(1)).unwrap().items.remove(0);
         let reason = whole.reason.unwrap();
         assert!(reason.contains("slice `lender`"), "{reason}");
-    }
+    });
 }

@@ -1,9 +1,9 @@
 //! What does not depend on how much there is.
 
-use crate::support::{Server, TestStore, announcement, batch, slice, with_link};
-use slicewise_api::{
-    Acknowledgement, Change, Client, CounterReport, Match, Precondition, Slice, SliceState,
+use crate::support::{
+    Server, announcement, batch, each_with_link, for_each_store, said, slice, try_put,
 };
+use slicewise_api::{Acknowledgement, Change, Client, CounterReport, Match, Slice, SliceState};
 
 /// More than a batch may have.
 const MANY: usize = 1_500;
@@ -40,8 +40,8 @@ fn rates(client: &Client, indexes: [usize; 3]) -> [u64; 3] {
 
 #[test]
 fn a_restore_changes_any_number_of_slices_or_none() {
-    for store in TestStore::each() {
-        let server = Server::start(&store);
+    for_each_store(|store| {
+        let server = Server::start(store);
         let client = server.client();
         let mut wide = announcement(&["uplink"]);
         wide.links[0].forward.rate_bps = 1_000_000_000;
@@ -64,9 +64,8 @@ fn a_restore_changes_any_number_of_slices_or_none() {
             .unwrap();
         assert_eq!(desired.changes.len(), 1_501);
         let said = Acknowledgement {
-            generation: desired.generation,
             gone: vec!["s1500".to_owned()],
-            ..Acknowledgement::default()
+            ..said(desired.generation)
         };
         client.acknowledge("gw", &said).unwrap();
         assert_eq!(client.slice("s1499").unwrap().state, SliceState::Installed);
@@ -74,7 +73,7 @@ fn a_restore_changes_any_number_of_slices_or_none() {
         // What is left is too little for one of them, so nothing is restored.
         let mut rest = numbered(2_000, 980_000_000);
         rest.name = "rest".to_owned();
-        client.put_slice(&rest, Precondition::None, None).unwrap();
+        try_put(&client, &rest).unwrap();
         let refused = client.restore(large, None).unwrap_err();
         assert_eq!(refused.status(), Some(409), "{refused}");
         assert_eq!(rates(&client, [0, 999, 1_499]), [10_000; 3]);
@@ -85,16 +84,13 @@ fn a_restore_changes_any_number_of_slices_or_none() {
             ..Default::default()
         });
         assert_eq!(left.unwrap().items, []);
-    }
+    });
 }
 
 #[test]
 fn flows_that_were_asked_for_at_this_controller_are_wanted_by_the_next_report() {
-    for store in TestStore::each() {
-        let (_server, client) = with_link(&store);
-        client
-            .put_slice(&slice("gold", 1, 10), Precondition::None, None)
-            .unwrap();
+    each_with_link(|_, _server, client| {
+        try_put(&client, &slice("gold", 1, 10)).unwrap();
         let report = || {
             let report = CounterReport::default();
             client.report_counters("gw", &report).unwrap().flows_wanted
@@ -104,5 +100,5 @@ fn flows_that_were_asked_for_at_this_controller_are_wanted_by_the_next_report() 
         assert_eq!(report().len(), 0);
         client.slice_counters("gold", true).unwrap();
         assert_eq!(report(), ["gold"]);
-    }
+    });
 }

@@ -1,6 +1,6 @@
 //! Streams of events and waiting gateways whose token is revoked.
 
-use crate::support::{Server, TestStore, put, slice, token, with_link};
+use crate::support::{Server, each_with_link, put, slice, token};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -33,43 +33,40 @@ fn wait_for(lines: &mut impl Iterator<Item = String>, slice: &str) {
 
 #[test]
 fn a_stream_ends_when_its_token_is_revoked_and_others_go_on() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         put(&open, &slice("first", 1, 1));
-        let admin = server.client_of(&token(&store, "admin", "admin"));
-        let screen = token(&store, "screen", "viewer");
-        let other = token(&store, "other", "viewer");
+        let admin = server.client_of(&token(store, "admin", "admin"));
+        let screen = token(store, "screen", "viewer");
+        let other = token(store, "other", "viewer");
         let mut revoked = stream(&server, Some(&screen));
         let mut kept = stream(&server, Some(&other));
         wait_for(&mut revoked, "first");
         wait_for(&mut kept, "first");
         admin.remove_token("screen").unwrap();
         // Another token of this name is not this one.
-        token(&store, "screen", "viewer");
+        token(store, "screen", "viewer");
         put(&admin, &slice("second", 2, 1));
         assert!(!revoked.any(|line| line.contains("second")));
         wait_for(&mut kept, "second");
-    }
+    });
 }
 
 #[test]
 fn a_stream_without_a_token_ends_with_the_first_token() {
-    for store in TestStore::each() {
-        let (server, open) = with_link(&store);
+    each_with_link(|store, server, open| {
         put(&open, &slice("first", 1, 1));
         let mut lines = stream(&server, None);
         wait_for(&mut lines, "first");
-        token(&store, "admin", "admin");
+        token(store, "admin", "admin");
         assert_eq!(lines.filter(|line| line.contains("data:")).count(), 0);
-    }
+    });
 }
 
 #[test]
 fn a_gateway_that_waits_is_refused_when_its_token_is_revoked() {
-    for store in TestStore::each() {
-        let (server, _) = with_link(&store);
-        let admin = server.client_of(&token(&store, "admin", "admin"));
-        let gateway = server.client_of(&token(&store, "edge", "gateway:gw"));
+    each_with_link(|store, server, _| {
+        let admin = server.client_of(&token(store, "admin", "admin"));
+        let gateway = server.client_of(&token(store, "edge", "gateway:gw"));
         let after = put(&admin, &slice("first", 1, 1)).value.generation;
         let waiting = std::thread::spawn(move || gateway.desired("gw", after, LONG));
         // Whether it waits by now or comes later: it is not told what comes after this.
@@ -77,5 +74,5 @@ fn a_gateway_that_waits_is_refused_when_its_token_is_revoked() {
         put(&admin, &slice("second", 2, 1));
         let refused = waiting.join().unwrap().unwrap_err();
         assert_eq!(refused.status(), Some(401));
-    }
+    });
 }

@@ -3,9 +3,9 @@
 use crate::cluster::Cluster;
 use serde_json::{Value, json};
 use slicewise_api::{
-    Acknowledgement, Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee,
-    LinkAnnouncement, LinkDirection, Match, NewToken, Precondition, Scope, Slice, SliceRecord,
-    Terms, Versioned,
+    Acknowledgement, Batch, Change, Client, ClientError, ClientParams, Counts, GatewayAnnouncement,
+    Guarantee, LinkAnnouncement, LinkDirection, Match, NewToken, Precondition, Scope, Slice,
+    SliceRecord, Terms, Versioned,
 };
 use slicewise_controller::{
     Clock, Location, ServeParams, Store, SystemClock, TlsParams, run_token_add, serve_on,
@@ -258,8 +258,23 @@ pub fn announcement(links: &[&str]) -> GatewayAnnouncement {
 pub fn with_link(store: &TestStore) -> (Server, Client) {
     let server = Server::start(store);
     let client = server.client();
-    client.announce("gw", &announcement(&["uplink"])).unwrap();
+    announce(&client, "gw", "uplink");
     (server, client)
+}
+
+/// Tests with every kind of store there is, which have the same snapshots.
+pub fn for_each_store(test: impl Fn(&TestStore)) {
+    insta::allow_duplicates! {
+        TestStore::each().iter().for_each(test);
+    }
+}
+
+/// Tests with every kind of store there is: [`with_link`] of each.
+pub fn each_with_link(test: impl Fn(&TestStore, Server, Client)) {
+    for_each_store(|store| {
+        let (server, client) = with_link(store);
+        test(store, server, client);
+    });
 }
 
 pub fn guarantee(rate_mbps: u64, delay_ms: Option<u64>) -> Terms {
@@ -290,15 +305,36 @@ pub fn slice(name: &str, vlan: u16, rate_mbps: u64) -> Slice {
 
 /// Puts a slice that is admitted.
 pub fn put(client: &Client, slice: &Slice) -> Versioned<SliceRecord> {
-    client.put_slice(slice, Precondition::None, None).unwrap()
+    try_put(client, slice).unwrap()
+}
+
+pub fn try_put(client: &Client, slice: &Slice) -> Result<Versioned<SliceRecord>, ClientError> {
+    client.put_slice(slice, Precondition::None, None)
+}
+
+/// Announces a gateway with one link.
+pub fn announce(client: &Client, gateway: &str, link: &str) {
+    client.announce(gateway, &announcement(&[link])).unwrap();
+}
+
+/// All changes up to a generation are in force.
+pub fn said(generation: u64) -> Acknowledgement {
+    Acknowledgement {
+        generation,
+        ..Acknowledgement::default()
+    }
+}
+
+pub fn remove(client: &Client, name: &str) {
+    client.remove_slice(name, Precondition::None, None).unwrap();
 }
 
 /// Acknowledges a generation as a gateway, and slices of which no frame waits.
 pub fn acknowledge(client: &Client, gateway: &str, generation: u64, gone: &[&str]) {
+    let gone = gone.iter().map(|&name| name.to_owned()).collect();
     let said = Acknowledgement {
-        generation,
-        gone: gone.iter().map(|&name| name.to_owned()).collect(),
-        ..Acknowledgement::default()
+        gone,
+        ..said(generation)
     };
     client.acknowledge(gateway, &said).unwrap();
 }

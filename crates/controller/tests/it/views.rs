@@ -1,6 +1,6 @@
 //! What each kind of token may do: one table of every route.
 
-use crate::support::{Server, TestStore, announcement, put, slice, token, with_link};
+use crate::support::{Server, TestStore, announce, put, slice, token, with_link};
 use serde_json::Value;
 use slicewise_api::Tenant;
 use std::fmt::Write as _;
@@ -67,7 +67,7 @@ fn every_route_is_refused_to_those_who_may_not_use_it_before_its_body_is_read() 
     for tenant in ["red", "blue"] {
         open.put_tenant(tenant, &Tenant::default()).unwrap();
     }
-    open.announce("far", &announcement(&["second"])).unwrap();
+    announce(&open, "far", "second");
     let mut gold = slice("gold", 1, 1);
     gold.tenant = "red".to_owned();
     gold.path = vec!["uplink".to_owned()];
