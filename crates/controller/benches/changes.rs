@@ -5,15 +5,14 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use slicewise_api::{
-    Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
-    LinkDirection, Match, Precondition, Slice, SliceQuery, Terms,
-};
-use slicewise_controller::{Location, ServeParams, Store, serve_on};
+mod common;
+
+use common::{announce, batch, link, of_address, show, start};
+use slicewise_api::{Change, Client, Precondition, Slice, SliceQuery, SliceState};
+use slicewise_controller::Location;
 use slicewise_model::{Admission, ClassReserved};
 use slicewise_units::{BitRate, ByteCount};
 use std::hint::black_box;
-use std::net::TcpListener;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -33,16 +32,8 @@ fn main() {
     };
     println!("store: {location}");
     admission();
-    let client = start(&location);
-    client
-        .announce(
-            "gw",
-            &GatewayAnnouncement {
-                links: vec![link()],
-                reached: None,
-            },
-        )
-        .unwrap();
+    let (_, client) = start(&location);
+    announce(&client, "gw", "uplink");
     changes(&client, "few slices");
     fill(&client);
     changes(&client, "100,000 slices");
@@ -50,91 +41,13 @@ fn main() {
     lists(&client);
 }
 
-fn start(location: &Location) -> Client {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = listener.local_addr().unwrap();
-    let params = ServeParams {
-        listen,
-        tls: None,
-        requests_per_second: 1_000_000,
-    };
-    let location = location.clone();
-    std::thread::spawn(move || {
-        tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let store = Store::open(&location).await.unwrap();
-            serve_on(store, &params, listener, std::future::pending())
-                .await
-                .unwrap();
-        });
-    });
-    Client::new(&ClientParams {
-        url: format!("http://{listen}"),
-        token: None,
-        authorities: None,
-    })
-    .unwrap()
-}
-
-/// 100 Gbit/s, delays of 10 us to 100 ms: 54 classes.
-fn link() -> LinkAnnouncement {
-    let direction = LinkDirection {
-        rate_bps: 100_000_000_000,
-        counts: Counts::L1,
-        slices_count: Counts::L2,
-        largest_frame_bytes: 1_522,
-        buffer_bytes: None,
-        shortest_delay_ns: 10_000,
-        longest_delay_ns: 100_000_000,
-        reserved: Vec::new(),
-    };
-    LinkAnnouncement {
-        name: "uplink".to_owned(),
-        forward: direction.clone(),
-        backward: direction,
-        classes: Vec::new(),
-    }
-}
-
 fn slice(name: String, address: u32, rate_bps: u64) -> Slice {
-    let address = std::net::Ipv4Addr::from(0x0a00_0000 + address);
-    Slice {
-        name,
-        tenant: "default".to_owned(),
-        path: Vec::new(),
-        matches: vec![Match {
-            destination: Some(address.to_string()),
-            ..Match::default()
-        }],
-        forward: Some(Terms {
-            guarantee: Some(Guarantee {
-                rate_bps,
-                burst_bytes: 1_522,
-                delay_ns: Some(50_000_000),
-                ..Guarantee::default()
-            }),
-            ..Terms::default()
-        }),
-        backward: None,
-    }
-}
-
-fn show(what: &str, mut times: Vec<Duration>) {
-    times.sort();
-    let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1000].as_secs_f64() * 1e3;
-    println!(
-        "{what}: {} times, ms: median {:.2}, 90 % {:.2}, 99 % {:.2}, 99.9 % {:.2}, most {:.2}",
-        times.len(),
-        at(500),
-        at(900),
-        at(990),
-        at(999),
-        at(1000)
-    );
+    of_address(name, "uplink", address, rate_bps)
 }
 
 /// The test alone, with the sums of a link with slices in every class, as it is done for a request.
 fn admission() {
-    let params = link().forward.admission().unwrap();
+    let params = link("uplink").forward.admission().unwrap();
     let request = slice("a".to_owned(), 1, 100_000)
         .forward
         .unwrap()
@@ -193,16 +106,7 @@ fn fill(client: &Client) {
     let indexes: Vec<u32> = (0..SLICES).collect();
     for part in indexes.chunks(1000) {
         let put = |&index: &u32| Change::Put(slice(format!("slice-{index:06}"), index, 100_000));
-        let changes = part.iter().map(put).collect();
-        client
-            .batch(
-                &Batch {
-                    changes,
-                    reason: None,
-                },
-                None,
-            )
-            .unwrap();
+        batch(client, part.iter().map(put).collect());
     }
     println!(
         "{SLICES} slices added in batches of 1000: {:.1} s",
@@ -225,76 +129,52 @@ fn lists(client: &Client) {
         limit: Some(100),
         ..SliceQuery::default()
     };
-    let after = |name: &str| SliceQuery {
-        after: Some(name.to_owned()),
+    let of = |link: bool, state: Option<SliceState>, part: Option<&str>| SliceQuery {
+        link: link.then(|| "uplink".to_owned()),
+        tenant: state.map(|_| "default".to_owned()),
+        state,
+        name_contains: part.map(str::to_owned),
         ..any.clone()
+    };
+    let from = |name: &str, query: SliceQuery| SliceQuery {
+        after: Some(name.to_owned()),
+        ..query
+    };
+    let (admitted, draining) = (Some(SliceState::Admitted), Some(SliceState::Draining));
+    let (middle, nothing) = ("slice-050000", Some("nothing"));
+    let last = SliceQuery {
+        limit: Some(1000),
+        ..from("slice-098999", any.clone())
     };
     for (what, query) in [
         ("the first 100", any.clone()),
-        ("100 in the middle", after("slice-050000")),
+        ("100 in the middle", from(middle, any.clone())),
         (
             "100 of a link in the middle",
-            SliceQuery {
-                link: Some("uplink".into()),
-                ..after("slice-050000")
-            },
+            from(middle, of(true, None, None)),
         ),
         (
             "100 of a tenant and a state",
-            SliceQuery {
-                tenant: Some("default".into()),
-                state: Some(slicewise_api::SliceState::Admitted),
-                ..after("slice-050000")
-            },
+            from(middle, of(false, admitted, None)),
         ),
         (
             "name contains (10 of all)",
-            SliceQuery {
-                name_contains: Some("e-09999".into()),
-                ..any.clone()
-            },
+            of(false, None, Some("e-09999")),
         ),
-        (
-            "name contains (none)",
-            SliceQuery {
-                name_contains: Some("nothing".into()),
-                ..any.clone()
-            },
-        ),
+        ("name contains (none)", of(false, None, nothing)),
         (
             "of a link whose name contains (none)",
-            SliceQuery {
-                link: Some("uplink".into()),
-                name_contains: Some("nothing".into()),
-                ..any.clone()
-            },
+            of(true, None, nothing),
         ),
         (
             "of a tenant, a state and a link (none)",
-            SliceQuery {
-                tenant: Some("default".into()),
-                state: Some(slicewise_api::SliceState::Draining),
-                link: Some("uplink".into()),
-                ..any.clone()
-            },
+            of(true, draining, None),
         ),
         (
             "of a tenant, a state and a link whose name contains (none)",
-            SliceQuery {
-                tenant: Some("default".into()),
-                state: Some(slicewise_api::SliceState::Admitted),
-                link: Some("uplink".into()),
-                name_contains: Some("nothing".into()),
-                ..any.clone()
-            },
+            of(true, admitted, nothing),
         ),
-        (
-            "all, the last 1000",
-            SliceQuery {
-                limit: Some(1000),
-                ..after("slice-098999")
-            },
-        ),
+        ("all, the last 1000", last),
     ] {
         let times = (0..50).map(|_| {
             let started = Instant::now();

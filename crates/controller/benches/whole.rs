@@ -9,14 +9,13 @@
 #[path = "../../agent/tests/it/support/mod.rs"]
 mod support;
 
-use slicewise_api::{
-    Batch, Change, Client, ClientParams, Counts, GatewayAnnouncement, Guarantee, LinkAnnouncement,
-    LinkDirection, Match, Precondition, Slice, SliceQuery, SliceState, Terms,
-};
-use slicewise_controller::{Location, ServeParams, Store, serve_on};
+mod common;
+
+use common::{announce, batch, of_address, show, start, terms};
+use slicewise_api::{Change, Client, Match, Precondition, Slice, SliceQuery, SliceState};
+use slicewise_controller::Location;
 use slicewise_live::gateway::Answer;
 use std::collections::HashMap;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -100,32 +99,6 @@ fn main() {
     assert_eq!((arrived, frames.reordered, refused), (left, 0, 0));
 }
 
-fn start(location: &Location) -> (String, Client) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = listener.local_addr().unwrap();
-    let params = ServeParams {
-        listen,
-        tls: None,
-        requests_per_second: 1_000_000,
-    };
-    let location = location.clone();
-    std::thread::spawn(move || {
-        tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let store = Store::open(&location).await.unwrap();
-            serve_on(store, &params, listener, std::future::pending())
-                .await
-                .unwrap();
-        });
-    });
-    let url = format!("http://{listen}");
-    let params = ClientParams {
-        url: url.clone(),
-        token: None,
-        authorities: None,
-    };
-    (url, Client::new(&params).unwrap())
-}
-
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -134,79 +107,28 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn slice(name: String, link: &str, matched: Match, kbit: u64) -> Slice {
-    let terms = Terms {
-        guarantee: Some(Guarantee {
-            rate_bps: kbit * 1_000,
-            burst_bytes: 1_522,
-            delay_ns: Some(50_000_000),
-            ..Guarantee::default()
-        }),
-        ..Terms::default()
-    };
-    Slice {
-        name,
-        tenant: "default".to_owned(),
-        path: vec![link.to_owned()],
-        matches: vec![matched],
-        forward: Some(terms.clone()),
-        backward: Some(terms),
-    }
-}
-
 fn of_vlan(name: String, vlan: u16, kbit: u64) -> Slice {
-    let matched = Match {
-        vlan: Some(vlan),
-        ..Match::default()
-    };
-    slice(name, "uplink", matched, kbit)
-}
-
-fn batch(client: &Client, changes: Vec<Change>) -> u64 {
-    let batch = Batch {
-        changes,
-        reason: None,
-    };
-    client.batch(&batch, None).unwrap().generation
+    Slice {
+        matches: vec![Match {
+            vlan: Some(vlan),
+            ..Match::default()
+        }],
+        backward: Some(terms(kbit * 1_000)),
+        ..of_address(name, "uplink", 0, kbit * 1_000)
+    }
 }
 
 /// Slices of another gateway, which never comes.
 fn fill(client: &Client) {
-    let direction = LinkDirection {
-        rate_bps: 100_000_000_000,
-        counts: Counts::L1,
-        slices_count: Counts::L2,
-        largest_frame_bytes: 1_522,
-        buffer_bytes: None,
-        shortest_delay_ns: 10_000,
-        longest_delay_ns: 100_000_000,
-        reserved: Vec::new(),
-    };
-    let link = LinkAnnouncement {
-        name: "far".to_owned(),
-        forward: direction.clone(),
-        backward: direction,
-        classes: Vec::new(),
-    };
-    let links = vec![link];
-    client
-        .announce(
-            "far",
-            &GatewayAnnouncement {
-                links,
-                reached: None,
-            },
-        )
-        .unwrap();
+    announce(client, "far", "far");
     let indexes: Vec<u32> = (0..OTHERS).collect();
     for part in indexes.chunks(1000) {
         let put = |&index: &u32| {
-            let address = std::net::Ipv4Addr::from(0x0a00_0000 + index);
-            let matched = Match {
-                destination: Some(address.to_string()),
-                ..Match::default()
-            };
-            Change::Put(slice(format!("far-{index:06}"), "far", matched, 100))
+            let name = format!("far-{index:06}");
+            Change::Put(Slice {
+                backward: Some(terms(100_000)),
+                ..of_address(name, "far", index, 100_000)
+            })
         };
         batch(client, part.iter().map(put).collect());
     }
@@ -260,19 +182,6 @@ fn one_by_one(client: &Client, seen: &Seen) {
     for (what, times) in what.into_iter().zip(times.into_inner().unwrap()) {
         show(what, times);
     }
-}
-
-fn show(what: &str, mut times: Vec<Duration>) {
-    times.sort();
-    let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1000].as_secs_f64() * 1e3;
-    println!(
-        "  {what}, ms: median {:.2}, 90 % {:.2}, 99 % {:.2}, 99.9 % {:.2}, most {:.2}",
-        at(500),
-        at(900),
-        at(990),
-        at(999),
-        at(1000)
-    );
 }
 
 /// Batches; each sender waits until the gateway has carried out its last one.

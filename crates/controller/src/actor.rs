@@ -1,7 +1,7 @@
 //! Who asks, and what they may do.
 
 use crate::refusal::Refusal;
-use slicewise_api::Scope;
+use slicewise_api::{Scope, Slice};
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,11 @@ impl Actor {
             Scope::Tenant(name) => Some(name),
             _ => None,
         }
+    }
+
+    /// Returns whether it may see a slice.
+    pub(crate) fn sees(&self, slice: &Slice) -> bool {
+        self.tenant().is_none_or(|own| own == slice.tenant)
     }
 
     /// For whom places and time are counted: a tenant or a gateway has the same with any number of tokens.

@@ -168,11 +168,15 @@ async fn common_gateway(tx: &mut Tx, rule: &Rule) -> Result<String, Failed> {
 }
 
 async fn known(tx: &mut Tx, name: &str) -> Result<Slice, Failed> {
+    let found = in_use(tx, name).await?;
+    found.ok_or_else(|| Refusal::conflict(format!("there is no slice `{name}`")).into())
+}
+
+/// The slice of this name, if it is not draining or gone.
+async fn in_use(tx: &mut Tx, name: &str) -> Result<Option<Slice>, Failed> {
     let found = Stored::load(tx.connection(), name).await?;
     let found = found.filter(|stored| stored.state != SliceState::Draining);
-    found
-        .map(|stored| stored.slice)
-        .ok_or_else(|| Refusal::conflict(format!("there is no slice `{name}`")).into())
+    Ok(found.map(|stored| stored.slice))
 }
 
 /// Remove a rule; what it has lent is taken back. Whether there was one.
@@ -360,7 +364,7 @@ pub(crate) async fn carry_out(tx: &mut Tx, decision: &Decision) -> Result<(), Fa
 
 async fn lend(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(), Failed> {
     let rule = &stored.rule;
-    let Some(mut slice) = borrower(tx, rule).await? else {
+    let Some(mut slice) = in_use(tx, &rule.to).await? else {
         return Ok(());
     };
     let Some(terms) = slice.way_mut(rule.direction) else {
@@ -390,7 +394,7 @@ async fn take_back(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(),
         return Ok(());
     };
     set_loan(tx, &stored.name, String::new()).await?;
-    let Some(mut slice) = borrower(tx, rule).await? else {
+    let Some(mut slice) = in_use(tx, &rule.to).await? else {
         return Ok(());
     };
     let Some(terms) = slice.way_mut(rule.direction) else {
@@ -408,13 +412,6 @@ async fn take_back(tx: &mut Tx, stored: &StoredRule, reason: &str) -> Result<(),
     }
     let what = format!("taken back from `{}`", rule.to);
     change(tx, stored, slice, &what, reason).await
-}
-
-/// The slice that borrows, if it is not draining or gone.
-async fn borrower(tx: &mut Tx, rule: &Rule) -> Result<Option<Slice>, Failed> {
-    let found = Stored::load(tx.connection(), &rule.to).await?;
-    let found = found.filter(|stored| stored.state != SliceState::Draining);
-    Ok(found.map(|stored| stored.slice))
 }
 
 async fn change(

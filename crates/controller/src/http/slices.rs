@@ -93,10 +93,8 @@ pub(super) async fn visible(
 ) -> Result<SliceRecord, Refusal> {
     let mut transaction = app.store.read().await?;
     let record = slices::record(&mut transaction, name).await?;
-    let is_own = |record: &SliceRecord| actor.tenant().is_none_or(|own| own == record.tenant);
-    record
-        .filter(is_own)
-        .ok_or_else(|| Refusal::not_found("slice", name))
+    let record = record.filter(|record| actor.sees(record));
+    record.ok_or_else(|| Refusal::not_found("slice", name))
 }
 
 /// Add a slice, or replace it as a whole: what is not stated gets its default. Read it first, and send all of it. Refused with 409 and an offer if its

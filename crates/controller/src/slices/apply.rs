@@ -235,10 +235,9 @@ async fn plan(
 ) -> Result<Option<Planned>, Failed> {
     let name = change.name().to_owned();
     let before = known.slices.remove(&name);
-    let is_own = |tenant: &str| actor.tenant().is_none_or(|own| own == tenant);
     let is_foreign = before
         .as_ref()
-        .is_some_and(|stored| !is_own(&stored.slice.tenant));
+        .is_some_and(|stored| !actor.sees(&stored.slice));
     let after = match change {
         Change::Remove(_) if is_foreign => return Err(Refusal::not_found("slice", &name).into()),
         Change::Remove(_) => {
@@ -253,19 +252,8 @@ async fn plan(
             let at_place =
                 |invalid: slicewise_api::Invalid| Refusal::invalid(invalid.within(place));
             slice.check().map_err(at_place)?;
-            settle_tenant(&mut slice, actor, before.as_ref());
-            if !is_own(&slice.tenant) {
-                let detail = format!("`{}` may change slices of its own tenant only", actor.name);
-                return Err(Refusal::forbidden(detail).into());
-            }
-            if is_foreign {
-                let detail = format!("the name `{name}` is taken: choose another one");
-                return Err(Refusal::conflict(detail).into());
-            }
+            settle(&mut slice, actor, before.as_ref(), "change")?;
             guard.check(&name, before.as_ref())?;
-            if let Some(stored) = before.as_ref().filter(|_| slice.path.is_empty()) {
-                slice.path.clone_from(&stored.slice.path);
-            }
             known.resolve_path(connection, &mut slice).await?;
             if let Some(stored) = &before {
                 check_change(stored, &slice)?;
@@ -285,13 +273,33 @@ async fn plan(
     }))
 }
 
-/// Where no tenant is stated, it is that of the slice there is, of who asks, or `default`.
-pub(super) fn settle_tenant(slice: &mut Slice, actor: &Actor, before: Option<&Stored>) {
+/// Where no tenant is stated, it is that of the slice there is, of who asks, or `default`; where no path is stated, it is that of the slice.
+/// Refuses slices of other tenants, where `actor` wants to `act`.
+pub(super) fn settle(
+    slice: &mut Slice,
+    actor: &Actor,
+    before: Option<&Stored>,
+    act: &str,
+) -> Result<(), Refusal> {
+    let before = before.map(|stored| &stored.slice);
     if slice.tenant.is_empty() {
-        let known = before.map(|stored| stored.slice.tenant.as_str());
+        let known = before.map(|before| before.tenant.as_str());
         let tenant = actor.tenant().or(known).unwrap_or("default");
         slice.tenant = tenant.to_owned();
     }
+    if !actor.sees(slice) {
+        let detail = format!("`{}` may {act} slices of its own tenant only", actor.name);
+        return Err(Refusal::forbidden(detail));
+    }
+    let Some(before) = before else { return Ok(()) };
+    if !actor.sees(before) {
+        let detail = format!("the name `{}` is taken: choose another one", slice.name);
+        return Err(Refusal::conflict(detail));
+    }
+    if slice.path.is_empty() {
+        slice.path.clone_from(&before.path);
+    }
+    Ok(())
 }
 
 /// Refuses changes of a slice that are not possible.

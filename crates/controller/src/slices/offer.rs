@@ -1,7 +1,7 @@
 //! Offers: what would be accepted. Nothing is changed.
 
 use super::apply::{
-    check_change, check_gateways, check_quota, overlapping, resolve_path, settle_tenant, tenant_of,
+    check_change, check_gateways, check_quota, overlapping, resolve_path, settle, tenant_of,
 };
 use super::capacity::{Capacity, bounds};
 use super::delay_choice::requests;
@@ -40,20 +40,7 @@ async fn considered(
     slice: &mut Slice,
 ) -> Result<OfferAnswer, Failed> {
     let before = Stored::load(&mut *connection, &slice.name).await?;
-    settle_tenant(slice, actor, before.as_ref());
-    if actor.tenant().is_some_and(|own| own != slice.tenant) {
-        let detail = format!("`{}` may ask for slices of its own tenant only", actor.name);
-        return Err(Refusal::forbidden(detail).into());
-    }
-    if let Some(before) = &before {
-        if actor.tenant().is_some_and(|own| own != before.slice.tenant) {
-            let detail = format!("the name `{}` is taken: choose another one", slice.name);
-            return Err(Refusal::conflict(detail).into());
-        }
-        if slice.path.is_empty() {
-            slice.path.clone_from(&before.slice.path);
-        }
-    }
+    settle(slice, actor, before.as_ref(), "ask for")?;
     resolve_path(&mut *connection, slice).await?;
     if let Some(before) = &before {
         check_change(before, slice)?;

@@ -277,62 +277,64 @@ mod tests {
             .filter(|one| one.trim_start().starts_with("UPDATE"))
             .collect();
         with_store(async |store| {
-            crate::store::testing::change(store, move |tx| {
-                Box::pin(async move {
-                    let connection = tx.connection();
-                    save(&mut *connection, &slice).await?;
-                    let blocks = "SELECT source_port_block, destination_port_block FROM slice_matches ORDER BY position";
-                    let mut found = Vec::new();
-                    for _ in 0..2 {
-                        let rows = sqlx::query(blocks).fetch_all(&mut *connection).await?;
-                        let both = rows.iter().map(|row| {
-                            ["source_port_block", "destination_port_block"]
-                                .map(|column| row.integer(column).unwrap())
-                        });
-                        found.push(both.collect::<Vec<_>>());
-                        let again = sqlx::raw_sql(AssertSqlSafe(updates.clone()));
-                        again.execute(&mut *connection).await?;
-                    }
-                    assert_eq!(found[0].len(), 55);
-                    assert_eq!(found[0], found[1]);
-                    Ok(())
-                })
-            })
-            .await;
+            crate::store::testing::in_transaction!(store, |tx| {
+                let connection = tx.connection();
+                save(&mut *connection, &slice).await?;
+                let blocks = "SELECT source_port_block, destination_port_block FROM slice_matches ORDER BY position";
+                let mut found = Vec::new();
+                for _ in 0..2 {
+                    let rows = sqlx::query(blocks).fetch_all(&mut *connection).await?;
+                    let both = rows.iter().map(|row| {
+                        ["source_port_block", "destination_port_block"]
+                            .map(|column| row.integer(column).unwrap())
+                    });
+                    found.push(both.collect::<Vec<_>>());
+                    let again = sqlx::raw_sql(AssertSqlSafe(updates.clone()));
+                    again.execute(&mut *connection).await?;
+                }
+                assert_eq!(found[0].len(), 55);
+                assert_eq!(found[0], found[1]);
+                Ok(())
+            });
         });
     }
 
     #[test]
     fn many_candidates_are_counted_and_no_more_of_them_compared_than_are_left() {
         with_store(async |store| {
-            crate::store::testing::change(store, move |tx| {
-                Box::pin(async move {
-                    let of = |vlan| Match {
-                        protocol: Some(Protocol::Number(6)),
-                        vlan,
-                        ..Match::default()
-                    };
-                    for vlan in 1..=100 {
-                        let mut one = slice(of(Some(vlan)));
-                        one.name = format!("s{vlan}");
-                        save(tx.connection(), &one).await?;
-                    }
-                    let mut left = 150;
-                    let few = slice(of(Some(101)));
-                    assert!(overlapping(tx.connection(), &few, &mut left).await?.is_none());
-                    assert_eq!(left, 150, "it has a tag of its own");
-                    let many = slice(of(None));
-                    assert!(overlapping(tx.connection(), &many, &mut left).await?.is_some());
-                    assert_eq!(left, 50);
-                    let refused = overlapping(tx.connection(), &many, &mut left).await;
-                    let Err(Failed::Refused(refused)) = refused else {
-                        panic!("{refused:?}");
-                    };
-                    insta::assert_snapshot!(refused.problem.detail, @"it would take more than 4000000 comparisons with other slices: state addresses, ports or tags that few slices have, or send smaller batches");
-                    Ok(())
-                })
-            })
-            .await;
+            crate::store::testing::in_transaction!(store, |tx| {
+                let of = |vlan| Match {
+                    protocol: Some(Protocol::Number(6)),
+                    vlan,
+                    ..Match::default()
+                };
+                for vlan in 1..=100 {
+                    let mut one = slice(of(Some(vlan)));
+                    one.name = format!("s{vlan}");
+                    save(tx.connection(), &one).await?;
+                }
+                let mut left = 150;
+                let few = slice(of(Some(101)));
+                assert!(
+                    overlapping(tx.connection(), &few, &mut left)
+                        .await?
+                        .is_none()
+                );
+                assert_eq!(left, 150, "it has a tag of its own");
+                let many = slice(of(None));
+                assert!(
+                    overlapping(tx.connection(), &many, &mut left)
+                        .await?
+                        .is_some()
+                );
+                assert_eq!(left, 50);
+                let refused = overlapping(tx.connection(), &many, &mut left).await;
+                let Err(Failed::Refused(refused)) = refused else {
+                    panic!("{refused:?}");
+                };
+                insta::assert_snapshot!(refused.problem.detail, @"it would take more than 4000000 comparisons with other slices: state addresses, ports or tags that few slices have, or send smaller batches");
+                Ok(())
+            });
         });
     }
 
@@ -443,8 +445,7 @@ mod tests {
             matches in prop::collection::vec(any_match().prop_filter("possible", is_possible), 30)
         ) {
             with_store(async |store| {
-                crate::store::testing::change(store, move |tx| {
-                    Box::pin(async move {
+                crate::store::testing::in_transaction!(store, |tx| {
                         let mut kept: Vec<Match> = Vec::new();
                         for (index, matched) in matches.into_iter().enumerate() {
                             let mut one = slice(matched.clone());
@@ -458,9 +459,7 @@ mod tests {
                             }
                         }
                         Ok(())
-                    })
-                })
-                .await;
+                    });
             });
         }
     }

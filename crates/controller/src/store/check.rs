@@ -71,7 +71,7 @@ pub(crate) async fn check_at_start(store: Store) {
 mod tests {
     use super::*;
     use crate::sql::Sql as _;
-    use crate::store::testing::{change, with_store};
+    use crate::store::testing::{in_transaction, with_store};
 
     #[test]
     fn a_store_is_checked_at_the_start_and_findings_are_counted() {
@@ -81,13 +81,10 @@ mod tests {
         ] {
             with_store(async |store| {
                 assert_eq!(store.findings(), None);
-                change(store, move |tx| {
-                    Box::pin(async move {
-                        tx.change(statement, []).await?;
-                        Ok(())
-                    })
-                })
-                .await;
+                in_transaction!(store, |tx| {
+                    tx.change(statement, []).await?;
+                    Ok(())
+                });
                 check_at_start(store.clone()).await;
                 assert_eq!(store.findings(), Some(findings));
             });

@@ -53,19 +53,16 @@ mod tests {
     use super::*;
     use crate::sql::EventNote;
     use crate::store::Store;
-    use crate::store::testing::{change, with_store};
+    use crate::store::testing::{in_transaction, with_store};
     use slicewise_api::EventKind;
 
     async fn commit(store: &Store, events: u32) {
-        change(store, move |tx| {
-            Box::pin(async move {
-                for _ in 0..events {
-                    tx.note(EventKind::Decision, EventNote::default());
-                }
-                Ok(())
-            })
-        })
-        .await;
+        in_transaction!(store, |tx| {
+            for _ in 0..events {
+                tx.note(EventKind::Decision, EventNote::default());
+            }
+            Ok(())
+        });
     }
 
     /// After a commit the store itself may be moving pages.

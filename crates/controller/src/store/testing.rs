@@ -40,6 +40,14 @@ where
         .unwrap();
 }
 
+/// Changes the store by a block with a transaction.
+macro_rules! in_transaction {
+    ($store:expr, |$tx:pat_param| $work:block) => {
+        $crate::store::testing::change($store, move |$tx| Box::pin(async move $work)).await
+    };
+}
+pub(crate) use in_transaction;
+
 /// The only number that a statement finds.
 pub(crate) async fn number(store: &Store, select: &'static str) -> i64 {
     let row = sqlx::query(select).fetch_one(store.pool()).await.unwrap();

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::sql::EventNote;
     use crate::store::Store;
-    use crate::store::testing::{change, number, with_store};
+    use crate::store::testing::{in_transaction, number, with_store};
     use slicewise_api::EventKind;
 
     const KEPT: Kept = Kept {
@@ -116,19 +116,18 @@ mod tests {
 
     /// One event, generation and change for a gateway each, in one transaction.
     async fn note(store: &Store, count: u64) {
-        change(store, move |tx| {
-            Box::pin(async move {
-                for _ in 0..count {
-                    tx.note(EventKind::Decision, EventNote::default());
-                    let generation = tx.next_generation("a", None).await?;
-                    let insert = sqlx::query("INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ('g', $1, 0, 's', '')");
-                    let insert = insert.bind(crate::sql::number(generation));
-                    insert.execute(tx.connection()).await?;
-                }
-                Ok(())
-            })
-        })
-        .await;
+        in_transaction!(store, |tx| {
+            for _ in 0..count {
+                tx.note(EventKind::Decision, EventNote::default());
+                let generation = tx.next_generation("a", None).await?;
+                let insert = sqlx::query(
+                    "INSERT INTO gateway_changes (gateway, generation, position, slice, body) VALUES ('g', $1, 0, 's', '')",
+                );
+                let insert = insert.bind(crate::sql::number(generation));
+                insert.execute(tx.connection()).await?;
+            }
+            Ok(())
+        });
     }
 
     async fn counts(store: &Store) -> [i64; 2] {
@@ -141,30 +140,24 @@ mod tests {
     /// Tidy up, as in the transaction after `EVERY` others.
     async fn tidy_up(store: &Store, mut tidy: Tidy) -> Tidy {
         let (sender, tidied) = tokio::sync::oneshot::channel();
-        change(store, move |tx| {
-            Box::pin(async move {
-                for _ in 0..EVERY {
-                    tidy.on_transaction(tx).await?;
-                }
-                assert!(sender.send(tidy).is_ok());
-                Ok(())
-            })
-        })
-        .await;
+        in_transaction!(store, |tx| {
+            for _ in 0..EVERY {
+                tidy.on_transaction(tx).await?;
+            }
+            assert!(sender.send(tidy).is_ok());
+            Ok(())
+        });
         tidied.await.unwrap()
     }
 
     #[test]
     fn the_newest_are_kept_and_what_is_older_goes_little_by_little() {
         with_store(async |store| {
-            change(store, |tx| {
-                Box::pin(async move {
-                    let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected) VALUES ('g', 0, 0, 0)";
-                    sqlx::query(insert).execute(tx.connection()).await?;
-                    Ok(())
-                })
-            })
-            .await;
+            in_transaction!(store, |tx| {
+                let insert = "INSERT INTO gateways (name, acknowledged, seen_at_ms, connected) VALUES ('g', 0, 0, 0)";
+                sqlx::query(insert).execute(tx.connection()).await?;
+                Ok(())
+            });
             let mut tidy = Tidy::new(KEPT);
             note(store, 3).await;
             tidy = tidy_up(store, tidy).await;
@@ -188,20 +181,21 @@ mod tests {
     #[test]
     fn answers_that_are_old_are_forgotten() {
         with_store(async |store| {
-            change(store, |tx| {
-                Box::pin(async move {
-                    tx.age_ms += 10_000;
-                    for (key, age) in [("old", 1_001), ("older", 5_000), ("new", 900)] {
-                        let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_age_ms, status, version, body) \
+            in_transaction!(store, |tx| {
+                tx.age_ms += 10_000;
+                for (key, age) in [("old", 1_001), ("older", 5_000), ("new", 900)] {
+                    let insert = "INSERT INTO idempotency (actor, idempotency_key, request_hash, at_age_ms, status, version, body) \
                                       VALUES ('a', $1, '', $2, 200, -1, '')";
-                        let at = crate::sql::number(tx.age_ms - age);
-                        sqlx::query(insert).bind(key).bind(at).execute(tx.connection()).await?;
-                    }
-                    Tidy::new(KEPT).on_transaction(tx).await?;
-                    Ok(())
-                })
-            })
-            .await;
+                    let at = crate::sql::number(tx.age_ms - age);
+                    sqlx::query(insert)
+                        .bind(key)
+                        .bind(at)
+                        .execute(tx.connection())
+                        .await?;
+                }
+                Tidy::new(KEPT).on_transaction(tx).await?;
+                Ok(())
+            });
             let left = "SELECT COUNT(*) AS number FROM idempotency";
             assert_eq!(number(store, left).await, 1);
         });
