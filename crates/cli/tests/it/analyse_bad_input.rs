@@ -2,7 +2,7 @@
 
 use crate::support::{
     self, MEASURED, MS, PAIR, START_NS, analysed, both_ways, frame, frames, later, packets, pair,
-    pcap, with,
+    pcap, with, words,
 };
 use slicewise_capture::write::{PcapngParams, PcapngWriter};
 use std::fs::{self, File};
@@ -16,14 +16,7 @@ fn a_file_that_is_no_capture_is_refused_and_told_what_it_is() {
     sandbox.write("letter.txt", "Dear all, captures are attached.");
     sandbox.write("folder/tx.pcap", "");
     let mut stderr = String::new();
-    for file in [
-        "folder",
-        "empty.pcap",
-        "letter.txt",
-        "missing.pcap",
-        "none*.pcap",
-        "[.pcap",
-    ] {
+    for file in words("folder empty.pcap letter.txt missing.pcap none*.pcap [.pcap") {
         stderr += &sandbox.refused(2, &["analyse", "--sent", "tx.pcap", "--received", file]);
     }
     insta::assert_snapshot!(stderr, @"
@@ -150,15 +143,7 @@ fn a_file_given_twice_is_refused_by_whatever_name() {
 #[test]
 fn ends_that_are_exchanged_are_told() {
     let sandbox = pair();
-    let exchanged = [
-        "analyse",
-        "--sent",
-        "rx.pcap",
-        "--received",
-        "tx.pcap",
-        "--out",
-        "out",
-    ];
+    let exchanged = words("analyse --sent rx.pcap --received tx.pcap --out out");
     let (_, stderr) = sandbox.succeeded(&exchanged);
     insta::assert_snapshot!(stderr, @"
     note: The two clocks disagree: each of 90 frames arrived before it was sent, by 2 ms at worst. No delays are reported or judged; by the method of floor of delay, one direction (Moon, Skelly & Towsley 1999) the receiving clock was 2 ms behind the sending one at the start, and drifted by 0 parts per million. `--accept-clock-estimate` corrects delays by that, if the smallest delay is zero (delays are relative to the smallest, not one-way delays).
@@ -306,16 +291,7 @@ fn intervals_that_do_not_fit_are_refused() {
 fn an_analysis_that_is_stopped_leaves_no_report_and_goes_on_later() {
     let sandbox = pair();
     let many = pcap(&packets(30_000));
-    let analyse = [
-        "analyse",
-        "--sent",
-        "-",
-        "--received",
-        "rx.pcap",
-        "--packets",
-        "--out",
-        "out",
-    ];
+    let analyse = words("analyse --sent - --received rx.pcap --packets --out out");
     let mut command = sandbox.command(&analyse);
     let mut child = command
         .stdin(Stdio::piped())
@@ -339,12 +315,7 @@ fn an_analysis_that_is_stopped_leaves_no_report_and_goes_on_later() {
     drop(input);
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
-    for name in [
-        "report.html",
-        "runs",
-        "data",
-        "packets/as-captured/as-captured/rep-000",
-    ] {
+    for name in words("report.html runs data packets/as-captured/as-captured/rep-000") {
         assert!(!sandbox.path("out").join(name).exists(), "{name}");
     }
     let mut command = sandbox.command(&analyse);

@@ -1,7 +1,8 @@
 //! `slicewise analyse`: what captures leave open is counted and said, and never guessed.
 
 use crate::support::{
-    MS, PAIR, Packet, START_NS, Sandbox, analysed, frames, later, packets, pair, pcap, with,
+    MS, PAIR, Packet, START_NS, Sandbox, analysed, contains, frames, later, packets, pair, pcap,
+    with, words,
 };
 use serde_json::Value;
 use slicewise_capture::write::PcapWriter;
@@ -32,7 +33,7 @@ fn packets_that_are_all_alike_still_tell_throughput_and_how_many_were_lost() {
     let (stderr, record) = analysed(&sandbox, &[]);
     assert_eq!(frames(&record, 0), [101, 91, 10]);
     assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 1);
-    assert!(stderr.contains("cannot be distinguished"), "{stderr}");
+    contains(&stderr, "cannot be distinguished");
 }
 
 #[test]
@@ -100,17 +101,7 @@ fn a_repetition_under_two_names_is_refused() {
 fn what_comes_by_standard_input_is_never_taken_for_what_came_before() {
     let sandbox = pair();
     sandbox.write("slices.yaml", "slices: {all: {match: {}}}");
-    let arguments = [
-        "analyse",
-        "--sent",
-        "-",
-        "--received",
-        "rx.pcap",
-        "--slices",
-        "slices.yaml",
-        "--out",
-        "out",
-    ];
+    let arguments = words("analyse --sent - --received rx.pcap --slices slices.yaml --out out");
     let call = |arguments: &[&str], capture: &str| {
         let input = fs::File::open(sandbox.path(capture)).unwrap();
         sandbox.command(arguments).stdin(input).output().unwrap()
@@ -135,10 +126,7 @@ fn a_receiving_capture_that_stops_early_is_told() {
     sandbox.write("rx.pcap", pcap(&later(&sent[..3_000], 2 * MS)));
     let (stderr, record) = analysed(&sandbox, &[]);
     assert_eq!(frames(&record, 0), [5_000, 3_000, 2_000]);
-    assert!(
-        stderr.contains("Was that capture stopped earlier?"),
-        "{stderr}"
-    );
+    contains(&stderr, "Was that capture stopped earlier?");
 }
 
 /// Bytes of a stream, in a frame of TCP or UDP.
@@ -241,7 +229,7 @@ fn segments_that_one_end_captured_whole_and_the_other_in_pieces_are_refused_and_
     sandbox.write("rx.pcap", pieces_pcap(&joined));
     stderr.push(sandbox.refused(2, &PAIR));
     for text in &stderr {
-        assert!(text.contains("tso off gso off gro off lro off"), "{text}");
+        contains(text, "tso off gso off gro off lro off");
     }
     insta::assert_snapshot!([stderr[0].as_str(), &stderr[4]].concat(), @"
     error: packets of TCP 10.0.0.1:49152 > 10.0.0.2:5201 have different lengths at the two ends: 525 of up to 2950 bytes were seen only at the sender, 950 of up to 1502 bytes only at the receiver. Probably the sending end captures segments before they are split (TSO, GSO). Such packets cannot be matched, so loss is unknown. Disable offloads at both ends with `ethtool -K IF tso off gso off gro off lro off`, and capture again; or leave this flow out of both captures
@@ -342,6 +330,6 @@ fn packets_captured_on_two_interfaces_of_a_host_count_once() {
         let (stderr, record) = analysed(&sandbox, &[]);
         assert_eq!(frames(&record, 0), [100, 90, 10], "{stderr}");
         assert_eq!(record["slices"][0]["whole"]["delay"]["samples"], 90);
-        assert!(stderr.contains("captured on two interfaces"), "{stderr}");
+        contains(&stderr, "captured on two interfaces");
     }
 }

@@ -1,8 +1,8 @@
 //! Results of several back ends side by side, from the command line.
 
-use crate::support::Sandbox;
 use crate::support::seal;
 use crate::support::small_study::STUDY;
+use crate::support::{Sandbox, words};
 use std::fs;
 use std::path::Path;
 
@@ -40,12 +40,9 @@ fn two_back_ends() -> Sandbox {
 #[test]
 fn a_report_shows_the_folders_it_is_told_to() {
     let sandbox = two_back_ends();
-    let (out, _) = sandbox.succeeded(&[
-        "report",
-        "results/small",
-        "--beside",
-        "results/small-gateway",
-    ]);
+    let (out, _) = sandbox.succeeded(&words(
+        "report results/small --beside results/small-gateway",
+    ));
     assert!(out.contains("Isolation / reallocation; each back end is judged by its own runs"));
     assert!(out.contains("of 24 figures of gateway were predicted"));
     assert!(sandbox.path("results/small/data/prediction.csv").is_file());

@@ -1,7 +1,7 @@
 //! Several studies in one file, from the file to the reports.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text, words};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -136,14 +136,8 @@ fn a_case_run_alone_has_the_folder_that_it_has_in_the_series() {
     let wide = ["run", "cases.yaml", "--out", "out", "--case", "wide"];
     let narrow = ["run", "cases.yaml", "--out", "out", "--case", "narrow"];
     let (printed, _) = sandbox.succeeded(&wide);
-    assert!(
-        printed.contains("Report: out/small-wide/report.html"),
-        "{printed}"
-    );
-    assert!(
-        printed.contains("Page over the cases: out/report.html"),
-        "{printed}"
-    );
+    contains(&printed, "Report: out/small-wide/report.html");
+    contains(&printed, "Page over the cases: out/report.html");
     assert!(!sandbox.read("out/report.html").contains("A narrow link"));
     // A second case joins it on the page; the whole series keeps both.
     sandbox.succeeded(&narrow);
@@ -151,22 +145,10 @@ fn a_case_run_alone_has_the_folder_that_it_has_in_the_series() {
     assert!(page.contains("A narrow link") && page.contains("A wide link"));
     for again in [&out[..], &wide[..]] {
         let (_, noted) = sandbox.succeeded(again);
-        assert!(
-            noted.contains("runs were finished before and are kept"),
-            "{noted}"
-        );
+        contains(&noted, "runs were finished before and are kept");
     }
     // Nothing is left where the command line is wrong.
-    let wrong = [
-        "run",
-        "cases.yaml",
-        "--out",
-        "new",
-        "--case",
-        "wide",
-        "--policy",
-        "x",
-    ];
+    let wrong = words("run cases.yaml --out new --case wide --policy x");
     sandbox.refused(2, &wrong);
     assert!(!sandbox.path("new").exists());
 }
@@ -177,22 +159,19 @@ fn a_folder_of_cases_that_cannot_be_used_is_a_mistake_that_says_what_to_do() {
     sandbox.succeeded(&["run", "cases.yaml", "--out", "out", "--case", "wide"]);
     let compared = sandbox.refused(2, &["compare", "out", "out"]);
     let said = "`out` holds the results of several cases: name the folder of one: `out/small-wide`";
-    assert!(compared.contains(said), "{compared}");
+    contains(&compared, said);
     let series = sandbox.read("out/series.json");
     sandbox.write("empty/series.json", &series);
     let empty = sandbox.refused(2, &["report", "empty"]);
     let said = "`empty` holds cases of which none has a finished run: run them first";
-    assert!(empty.contains(said), "{empty}");
+    contains(&empty, said);
     sandbox.write("out/series.json", &series[..series.len() / 2]);
     for arguments in [
         &["report", "out"][..],
         &["run", "cases.yaml", "--out", "out"][..],
     ] {
         let damaged = sandbox.refused(2, arguments);
-        assert!(
-            damaged.contains("`out/series.json` is damaged"),
-            "{damaged}"
-        );
+        contains(&damaged, "`out/series.json` is damaged");
     }
 }
 
@@ -243,15 +222,8 @@ fn what_is_for_one_study_asks_for_a_case() {
         &["run", "one.yaml", "--case", "wide"],
         "one.yaml holds one study and no cases: leave out `--case`",
     );
-    let exported = sandbox.slicewise(&[
-        "export",
-        "cases.yaml",
-        "--case",
-        "wide",
-        "--policy",
-        "first",
-        "--to",
-        "ios",
-    ]);
+    let exported = sandbox.slicewise(&words(
+        "export cases.yaml --case wide --policy first --to ios",
+    ));
     assert!(exported.status.success(), "{}", text(&exported.stderr));
 }

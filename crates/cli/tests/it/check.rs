@@ -1,7 +1,7 @@
 //! `slicewise check` and `slicewise schema`, end to end: every kind of file, and warnings.
 
-use crate::support::Sandbox;
 use crate::support::small_study::STUDY;
+use crate::support::{Sandbox, contains};
 use insta::assert_snapshot;
 use std::fs;
 use std::process::{Command, Output};
@@ -83,11 +83,8 @@ fn what_is_not_simulated_is_warned_of_and_stated_in_the_report() {
     let output = slicewise(&folder, &run);
     assert!(output.status.success());
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        stderr.contains("warning: the simulator sends these packets"),
-        "{stderr}"
-    );
-    assert!(stderr.contains("--> file.yaml:7:"), "{stderr}");
+    contains(&stderr, "warning: the simulator sends these packets");
+    contains(&stderr, "--> file.yaml:7:");
     let report = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     assert!(report.contains("TCP is not simulated"));
 }
@@ -129,10 +126,7 @@ fn a_misspelt_setting_at_the_top_leaves_a_file_what_it_is() {
         (&STUDY.replace("policies:", "polices:"), "policies"),
     ] {
         let stderr = check(text);
-        assert!(
-            stderr.contains(&format!("did you mean `{meant}`?")),
-            "{stderr}"
-        );
+        contains(&stderr, &format!("did you mean `{meant}`?"));
         assert!(
             stderr.ends_with("error: 1 mistake in file.yaml\n"),
             "{stderr}"
@@ -179,5 +173,5 @@ fn a_run_of_a_single_scenario_says_what_has_no_bound() {
     let study = include_str!("../../../sim/tests/cases/merge2.yaml");
     sandbox.write("merge.yaml", study);
     let (_, notes) = sandbox.succeeded(&["run", "merge.yaml", "--out", "out"]);
-    assert!(notes.contains("218 packets may wait"), "{notes}");
+    contains(&notes, "218 packets may wait");
 }

@@ -1,7 +1,7 @@
 //! `slicewise check --on` finds, with its place, whatever `run --on` would refuse of a study; and a gateway's check what no gateway can run.
 
-use crate::support::Sandbox;
 use crate::support::small_study::STUDY;
+use crate::support::{Sandbox, contains};
 use insta::assert_snapshot;
 use slicewise_live::EngineError;
 use slicewise_study::TestbedError;
@@ -124,7 +124,8 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
         let sandbox = sandbox(&text);
         sandbox.succeeded(&["check", "file.yaml"]);
         let said = sandbox.refused(2, &["check", "file.yaml", "--on", on]);
-        assert!(said.contains(place) && said.contains(message), "{said}");
+        contains(&said, place);
+        contains(&said, message);
     }
     let policy = TestbedError::Policy {
         policy: name(),
@@ -140,7 +141,7 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
     // What fits in a licence is checked for it before.
     let (text, ..) = refused(&policy);
     let said = sandbox(&text).refused(2, &["check", "file.yaml"]);
-    assert!(said.contains("more than the available 4 Mbit/s"), "{said}");
+    contains(&said, "more than the available 4 Mbit/s");
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn what_hosts_cannot_send_and_devices_cannot_do_has_its_place() {
     // A policy that is left out is a warning where others remain.
     let wred = changed(&[("priority: {rate: 5 Mbit/s}}", "wred: {}}")]);
     let (out, said) = sandbox(&wred).succeeded(&["check", "file.yaml", "--on", "tc"]);
-    assert!(out.contains("2 policies"), "{out}");
+    contains(&out, "2 policies");
     assert_snapshot!(said, @"
     warning: policy `first` cannot be run here: class `critical`: wred: has several curves, of code points 0 and 8 for example: red has one for all packets of its queue, and gred chooses its curve by a mark (tc_index) that no classic filter sets; give all code points of the class one curve, or each curve a class with a `match` of its code points
       --> file.yaml:18:43
@@ -176,13 +177,11 @@ fn what_hosts_cannot_send_and_devices_cannot_do_has_its_place() {
     let alone = wred.replace("  shared: {none: true}\n", "");
     sandbox(&alone).refused(2, &["check", "file.yaml", "--on", "tc"]);
     let said = sandbox(STUDY).refused(2, &["check", "file.yaml", "--on", "dpdk"]);
-    assert!(
-        said.contains("file.yaml:15:3") && said.contains("policies written as profile files"),
-        "{said}"
-    );
+    contains(&said, "file.yaml:15:3");
+    contains(&said, "policies written as profile files");
     let plan = "link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n";
     let said = sandbox(plan).refused(2, &["check", "file.yaml", "--on", "tc"]);
-    assert!(said.contains("`--on` is for studies"), "{said}");
+    contains(&said, "`--on` is for studies");
 }
 
 /// Which of the configurations of [`gateways`] leads to an error of the engine; `None` where the machine decides.
@@ -232,7 +231,7 @@ fn a_gateway_that_cannot_start_is_found_by_both_checks() {
             &["gateway", "--check", "file.yaml"],
         ] {
             let said = sandbox.refused(2, arguments);
-            assert!(said.contains(place), "{said}");
+            contains(&said, place);
         }
     }
 }

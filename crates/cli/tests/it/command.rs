@@ -1,7 +1,7 @@
 //! The command itself, end to end: what it prints, writes and exits with.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text, words};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -53,15 +53,7 @@ fn simulated_connections_are_not_captured_and_that_is_said_before_anything_is_ru
 #[test]
 fn captures_lie_where_they_were_asked_for_and_change_no_record() {
     let sandbox = sandbox();
-    let run = [
-        "run",
-        "small.yaml",
-        "--policy",
-        "first",
-        "--repetitions",
-        "1",
-        "--out",
-    ];
+    let run = words("run small.yaml --policy first --repetitions 1 --out");
     let with = |out: &str, more: &[&str]| {
         let output = sandbox.slicewise(&[&run[..], &[out], more].concat());
         succeeded(&output);
@@ -69,10 +61,7 @@ fn captures_lie_where_they_were_asked_for_and_change_no_record() {
     };
     with("plain", &[]);
     let stderr = with("captured", &["--captures", "wire", "--snap-length", "64"]);
-    assert!(
-        stderr.contains("captures of 2 runs are in wire"),
-        "{stderr}"
-    );
+    contains(&stderr, "captures of 2 runs are in wire");
     for scenario in ["calm", "crowded"] {
         let folder = sandbox.path("wire/first").join(scenario).join("rep-000");
         let size = |name: &str| fs::metadata(folder.join(name)).unwrap().len();
@@ -85,22 +74,9 @@ fn captures_lie_where_they_were_asked_for_and_change_no_record() {
         assert_eq!(record("plain"), record("captured"));
     }
     let stderr = with("captured", &["--captures", "wire"]);
-    assert!(
-        stderr.contains("no captures of the 2 runs kept from before"),
-        "{stderr}"
-    );
+    contains(&stderr, "no captures of the 2 runs kept from before");
     sandbox.refused(2, &["run", "small.yaml", "--snap-length", "96"]);
-    sandbox.refused(
-        2,
-        &[
-            "run",
-            "small.yaml",
-            "--captures",
-            "wire",
-            "--snap-length",
-            "20",
-        ],
-    );
+    sandbox.refused(2, &words("run small.yaml --captures wire --snap-length 20"));
 }
 
 #[test]
@@ -138,12 +114,10 @@ fn packets_of_captures_go_into_their_results_and_leave_other_folders_alone() {
 fn a_study_runs_from_file_to_report() {
     let sandbox = sandbox();
     let printed = succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
-    assert!(printed.contains("isolation"), "{printed}");
-    assert!(
-        printed.contains("shared") && printed.contains("first"),
-        "{printed}"
-    );
-    assert!(printed.contains("report.html"), "{printed}");
+    contains(&printed, "isolation");
+    contains(&printed, "shared");
+    contains(&printed, "first");
+    contains(&printed, "report.html");
     let results = sandbox.path("results/small");
     assert_eq!(runs_in(&results).len(), 2 * 2 * 3);
     let page = fs::read_to_string(results.join("report.html")).unwrap();
@@ -198,10 +172,7 @@ fn the_same_command_goes_on_and_repairs_what_a_killed_run_left() {
     let output = sandbox.slicewise(&["run", "small.yaml"]);
     succeeded(&output);
     let stderr = text(&output.stderr);
-    assert!(
-        stderr.contains("10 of 12 runs were finished before"),
-        "{stderr}"
-    );
+    contains(&stderr, "10 of 12 runs were finished before");
     assert!(
         stderr.contains("cannot be trusted") && stderr.contains("this run is repeated"),
         "the damaged record is named: {stderr}"
@@ -244,21 +215,19 @@ fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
 fn an_unwritable_results_folder_is_told() {
     let sandbox = sandbox();
     let error = sandbox.refused(1, &["run", "small.yaml", "--out", "/proc/slicewise"]);
-    assert!(error.contains("/proc/slicewise"), "{error}");
+    contains(&error, "/proc/slicewise");
     let error = sandbox.refused(2, &["run", "small.yaml", "--out", "small.yaml"]);
-    assert!(error.contains("small.yaml"), "{error}");
+    contains(&error, "small.yaml");
 }
 
 #[test]
 fn a_filter_that_names_nothing_is_told_with_what_there_is() {
     let sandbox = sandbox();
     let error = sandbox.refused(2, &["run", "small.yaml", "--policy", "frist"]);
-    assert!(
-        error.contains("frist") && error.contains("first"),
-        "{error}"
-    );
+    contains(&error, "frist");
+    contains(&error, "first");
     let error = sandbox.refused(2, &["run", "small.yaml", "--scenario", "storm"]);
-    assert!(error.contains("storm"), "{error}");
+    contains(&error, "storm");
     sandbox.refused(2, &["run", "small.yaml", "--repetitions", "0"]);
     sandbox.refused(2, &["run", "small.yaml", "--repetitions", "4000000000"]);
     sandbox.refused(2, &["run", "small.yaml", "--jobs", "none"]);
@@ -267,14 +236,7 @@ fn a_filter_that_names_nothing_is_told_with_what_there_is() {
 #[test]
 fn a_part_of_a_study_runs_and_says_what_it_could_not_judge() {
     let sandbox = sandbox();
-    let arguments = [
-        "run",
-        "small.yaml",
-        "--policy",
-        "first",
-        "--repetitions",
-        "2",
-    ];
+    let arguments = words("run small.yaml --policy first --repetitions 2");
     let output = sandbox.slicewise(&arguments);
     succeeded(&output);
     assert_eq!(runs_in(&sandbox.path("results/small")).len(), 2 * 2);
@@ -288,7 +250,7 @@ fn a_part_of_a_study_runs_and_says_what_it_could_not_judge() {
 fn check_tells_every_mistake_with_its_place() {
     let sandbox = sandbox();
     let printed = succeeded(&sandbox.slicewise(&["check", "small.yaml"]));
-    assert!(printed.contains("12 runs"), "{printed}");
+    contains(&printed, "12 runs");
 
     let broken = STUDY
         .replace("slice: rest,", "slice: rst,")
@@ -299,10 +261,11 @@ fn check_tells_every_mistake_with_its_place() {
         STUDY.replace("duration: 4 s", "duration: 75 ms"),
     );
     let error = sandbox.refused(2, &["check", "uneven.yaml"]);
-    assert!(error.contains("whole number of bins"), "{error}");
+    contains(&error, "whole number of bins");
     let error = sandbox.refused(2, &["check", "broken.yaml"]);
-    assert!(error.contains("broken.yaml:"), "{error}");
-    assert!(error.contains("rst") && error.contains("-4 s"), "{error}");
+    contains(&error, "broken.yaml:");
+    contains(&error, "rst");
+    contains(&error, "-4 s");
 }
 
 #[test]
@@ -313,14 +276,7 @@ fn what_is_no_study_is_refused() {
     fs::write(sandbox.path("binary.yaml"), [0xff, 0xfe, 0x00]).unwrap();
     let huge = fs::File::create(sandbox.path("huge.yaml")).unwrap();
     huge.set_len(10 << 30).unwrap();
-    for name in [
-        "malformed.yaml",
-        "empty.yaml",
-        "binary.yaml",
-        "huge.yaml",
-        "absent.yaml",
-        ".",
-    ] {
+    for name in words("malformed.yaml empty.yaml binary.yaml huge.yaml absent.yaml .") {
         let error = sandbox.refused(2, &["check", name]);
         assert!(error.contains(name), "{name}: {error}");
     }
@@ -334,10 +290,9 @@ fn the_report_is_made_again_from_the_folder_alone() {
     fs::remove_file(sandbox.path("small.yaml")).unwrap();
     fs::remove_file(sandbox.path("here/report.html")).unwrap();
     let printed = succeeded(&sandbox.slicewise(&["report", "here"]));
-    assert!(printed.contains("isolation"), "{printed}");
     assert!(!printed.contains("Performance isolation"), "{printed}");
     let explained = succeeded(&sandbox.slicewise(&["report", "here", "--explain"]));
-    assert!(explained.contains("Performance isolation"), "{explained}");
+    contains(&explained, "Performance isolation");
     assert_eq!(fs::read(sandbox.path("here/report.html")).unwrap(), before);
     sandbox.refused(2, &["report", "nowhere"]);
 }
@@ -357,7 +312,7 @@ fn a_policy_is_exported_as_ios_text() {
     let study = study.to_str().unwrap();
     let arguments = ["export", study, "--policy", "priority", "--to", "ios"];
     let printed = succeeded(&sandbox.slicewise(&arguments));
-    assert!(printed.contains("priority 17500"), "{printed}");
+    contains(&printed, "priority 17500");
     let error = sandbox.refused(2, &["export", study, "--policy", "none", "--to", "ios"]);
     assert!(error.contains("no-policy"), "names what there is: {error}");
 }
@@ -380,9 +335,9 @@ fn an_exported_policy_map_keeps_the_name_it_was_read_under() {
         succeeded(&sandbox.slicewise(&arguments))
     };
     let printed = export("router");
-    assert!(
-        printed.contains("policy-map GOLD\n class critical\n  bandwidth 5000"),
-        "{printed}"
+    contains(
+        &printed,
+        "policy-map GOLD\n class critical\n  bandwidth 5000",
     );
     assert!(export("first").contains("policy-map first\n"));
 }
@@ -402,13 +357,13 @@ fn a_policy_is_exported_as_commands_of_linux_traffic_control() {
     );
     let printed =
         succeeded(&sandbox.slicewise(&[&arguments[..], &["--interface", "right"]].concat()));
-    assert!(printed.contains("dev right root"), "{printed}");
+    contains(&printed, "dev right root");
     for (policy, reason) in [
         ("guaranteed", "no scheduler that keeps a delay bound"),
         ("wred", "several curves"),
     ] {
         let error = sandbox.refused(2, &["export", study, "--policy", policy, "--to", "tc"]);
-        assert!(error.contains(reason), "{error}");
+        contains(&error, reason);
     }
     let ios = [
         "export",
@@ -445,9 +400,9 @@ fn a_policy_is_exported_as_the_requests_it_was_read_from() {
         ]
     };
     let printed = succeeded(&sandbox.slicewise(&export("requested")));
-    assert!(printed.contains(r#""minRate": "1 Mbit/s","#), "{printed}");
+    contains(&printed, r#""minRate": "1 Mbit/s","#);
     let error = sandbox.refused(2, &export("first"));
-    assert!(error.contains("there is no slice to request"), "{error}");
+    contains(&error, "there is no slice to request");
 }
 
 /// Start a study of many runs, wait for the first of them, do `change` to the results folder, and
@@ -480,10 +435,8 @@ fn a_results_folder_that_is_taken_away_stops_the_study_and_does_not_come_back() 
     let sandbox = sandbox();
     let elsewhere = sandbox.path("elsewhere");
     let error = disturbed(&sandbox, |results| fs::rename(results, &elsewhere).unwrap());
-    assert!(
-        error.contains("study.json` is gone") && error.contains("no finished run is left"),
-        "{error}"
-    );
+    contains(&error, "study.json` is gone");
+    contains(&error, "no finished run is left");
     assert!(!sandbox.path("results/small").exists());
     // What was finished is where it was taken, and can be gone on with from there.
     let finished = runs_in(&elsewhere).len();
@@ -500,10 +453,8 @@ fn a_results_folder_without_its_marker_gets_no_more_runs() {
     let error = disturbed(&sandbox, |results| {
         fs::remove_file(results.join("study.json")).unwrap();
     });
-    assert!(
-        error.contains("is gone") && error.contains("finished runs are left there"),
-        "{error}"
-    );
+    contains(&error, "is gone");
+    contains(&error, "finished runs are left there");
     let results = sandbox.path("results/small");
     assert!(!results.join("host.json").exists() && !results.join("report.html").exists());
 }
@@ -516,10 +467,8 @@ fn a_record_that_cannot_be_written_stops_the_study_and_keeps_what_is_finished() 
         fs::write(results.join("runs/first"), "in the way").unwrap();
     });
     let results = sandbox.path("results/small");
-    assert!(
-        error.contains("runs/first") && error.contains("800 finished runs are on disk"),
-        "{error}"
-    );
+    contains(&error, "runs/first");
+    contains(&error, "800 finished runs are on disk");
     fs::remove_file(results.join("runs/first")).unwrap();
     let output = sandbox.slicewise(&["run", "small.yaml", "--repetitions", "3"]);
     succeeded(&output);
@@ -532,15 +481,11 @@ fn a_damaged_study_file_is_replaced_where_that_is_asked_for() {
     succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
     sandbox.write("results/small/study.json", "{\n  \"sha256\": \"0");
     let error = sandbox.refused(1, &["run", "small.yaml"]);
-    assert!(
-        error.contains("damaged") && error.contains("--replace"),
-        "{error}"
-    );
+    contains(&error, "damaged");
+    contains(&error, "--replace");
     let error = sandbox.refused(1, &["report", "results/small"]);
-    assert!(
-        error.contains("damaged") && !error.contains("--replace"),
-        "{error}"
-    );
+    contains(&error, "damaged");
+    assert!(!error.contains("--replace"), "{error}");
     succeeded(&sandbox.slicewise(&["run", "small.yaml", "--replace"]));
 }
 
@@ -559,7 +504,7 @@ fn a_report_of_what_is_no_results_folder_is_told_which_one_to_name() {
     );
     succeeded(&sandbox.slicewise(&["run", "small.yaml"]));
     let error = sandbox.refused(2, &["report", "results/small/report.html"]);
-    assert!(error.contains("here `results/small`"), "{error}");
+    contains(&error, "here `results/small`");
 }
 
 #[test]

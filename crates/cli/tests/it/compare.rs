@@ -1,7 +1,7 @@
 //! `slicewise compare`, end to end: what it prints of two results folders, and what it exits with.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text};
 use serde_json::Value;
 use std::fs;
 
@@ -80,7 +80,7 @@ fn a_policy_with_a_lower_rate_is_worse_and_fails_a_pipeline() {
         worse.contains("first") && worse.contains("critical"),
         "{out}"
     );
-    assert!(out.contains("→"), "{out}");
+    contains(&out, "→");
     assert!(
         out.lines()
             .all(|line| line.chars().count() <= 120 || !line.starts_with(' '))
@@ -104,7 +104,7 @@ fn what_only_the_baseline_has_fails_a_gate_on_what_is_inconclusive() {
     run(&sandbox, "small.yaml", "a", &[]);
     run(&sandbox, "small.yaml", "b", &["--policy", "first"]);
     let (out, _) = sandbox.succeeded(&["compare", "a", "b", "--fail-on", "worse"]);
-    assert!(out.contains("\nOnly in A: policy shared\n"), "{out}");
+    contains(&out, "\nOnly in A: policy shared\n");
     let error = sandbox.refused(3, &["compare", "a", "b", "--fail-on", "inconclusive"]);
     assert_eq!(error, "failed: policy shared: only in A\n");
 }
@@ -140,18 +140,18 @@ fn damaged_records_are_left_out_and_named_and_other_margins_are_noted() {
     run(&sandbox, "strict.yaml", "b", &[]);
     sandbox.write("b/runs/first/calm/rep-001.json", "{}");
     let (out, error) = sandbox.succeeded(&["compare", "a", "b"]);
-    assert!(
-        error.contains("warning: B: left out: `runs/first/calm/rep-001.json` cannot be trusted"),
-        "{error}"
+    contains(
+        &error,
+        "warning: B: left out: `runs/first/calm/rep-001.json` cannot be trusted",
     );
-    assert!(
-        error.contains("note: the margins of A and B differ; both are judged by those of A"),
-        "{error}"
+    contains(
+        &error,
+        "note: the margins of A and B differ; both are judged by those of A",
     );
-    assert!(out.contains("11 of 12 runs"), "{out}");
-    assert!(
-        out.contains("are equal in every repetition; about 3 repetitions in each folder would decide all of them"),
-        "{out}"
+    contains(&out, "11 of 12 runs");
+    contains(
+        &out,
+        "are equal in every repetition; about 3 repetitions in each folder would decide all of them",
     );
 }
 
@@ -162,6 +162,6 @@ fn control_characters_of_a_path_reach_no_terminal() {
     run(&sandbox, "small.yaml", a, &[]);
     run(&sandbox, "small.yaml", b, &[]);
     let (out, _) = sandbox.succeeded(&["compare", a, b, "--all"]);
-    assert!(out.contains("b\\u{1b}[2J: study small"), "{out}");
+    contains(&out, "b\\u{1b}[2J: study small");
     assert!(!out.contains('\u{1b}') && !out.contains('\u{7}'), "{out:?}");
 }

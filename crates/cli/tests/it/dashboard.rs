@@ -8,7 +8,7 @@ mod traffic;
 mod views;
 
 use crate::support::browser::{Browser, ENTER, ESCAPE, SPACE, TAB};
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text, words};
 use serde_json::Value;
 use slicewise_api::{
     Acknowledgement, Batch, Change, Client, ClientParams, CounterReport, Counts, DelayPercentiles,
@@ -37,13 +37,9 @@ impl Controller {
     /// One with these arguments more.
     fn start_with(sandbox: Sandbox, more: &[&str]) -> Self {
         let mut process = sandbox
-            .command(&[
-                "controller",
-                "--listen",
-                "127.0.0.1:0",
-                "--store",
-                "sqlite:controller.db",
-            ])
+            .command(&words(
+                "controller --listen 127.0.0.1:0 --store sqlite:controller.db",
+            ))
             .args(more)
             .stderr(Stdio::piped())
             .spawn()
@@ -275,10 +271,7 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     browser.wait_for(&format!("{ANSWER} === 'broken'"));
     let answer = browser.script("return document.querySelector('.admission').innerText");
     let answer = answer.as_str().unwrap().replace('\u{a0}', " ");
-    assert!(
-        answer.contains("link uplink, forward: guarantees 60 Mbit/s"),
-        "{answer}"
-    );
+    contains(&answer, "link uplink, forward: guarantees 60 Mbit/s");
     browser.tab_to("Take ");
     // A person takes longer than an answer, and none comes that would take the focus away.
     thread::sleep(Duration::from_millis(500));

@@ -1,6 +1,6 @@
 //! Policies of studies that ship, exported in the languages of switches and schedulers.
 
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text};
 use std::path::Path;
 use std::process::Output;
 
@@ -17,13 +17,10 @@ fn a_policy_is_exported_as_commands_of_open_vswitch() {
     let export = |policy| ["export", study, "--policy", policy, "--to", "ovs"];
     let arguments = [&export("bandwidth")[..], &["--interface", "right"]].concat();
     let printed = exported(&sandbox.slicewise(&arguments));
-    assert!(printed.contains("set port right qos=@qos"), "{printed}");
-    assert!(printed.contains("min-rate=17500000"), "{printed}");
+    contains(&printed, "set port right qos=@qos");
+    contains(&printed, "min-rate=17500000");
     let error = sandbox.refused(2, &export("wred"));
-    assert!(
-        error.contains("its queues drop at their end alone"),
-        "{error}"
-    );
+    contains(&error, "its queues drop at their end alone");
 }
 
 #[test]
@@ -37,11 +34,8 @@ fn a_policy_is_exported_as_a_profile_of_dpdk() {
         ]
     };
     let printed = exported(&sandbox.slicewise(&export("q128-b8")));
-    assert!(printed.contains("queue sizes = 128 128"), "{printed}");
-    assert!(printed.contains("pipe 0-7 = 0"), "{printed}");
+    contains(&printed, "queue sizes = 128 128");
+    contains(&printed, "pipe 0-7 = 0");
     let error = sandbox.refused(2, &export("guaranteed"));
-    assert!(
-        error.contains("only policies that were written as a profile"),
-        "{error}"
-    );
+    contains(&error, "only policies that were written as a profile");
 }

@@ -3,7 +3,7 @@
 
 use crate::support::seal;
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text, words};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
@@ -106,11 +106,8 @@ fn captures_are_not_written_through_links() {
     fs::create_dir(sandbox.path("elsewhere")).unwrap();
     symlink(sandbox.path("elsewhere"), sandbox.path("wire/shared")).unwrap();
     let error = sandbox.refused(1, &run);
-    assert!(error.contains("`wire/shared` is not a folder"), "{error}");
-    assert!(
-        error.contains("has this name, and is left alone"),
-        "{error}"
-    );
+    contains(&error, "`wire/shared` is not a folder");
+    contains(&error, "has this name, and is left alone");
     assert_eq!(sandbox.read("precious"), "years of work");
     assert_eq!(fs::read_dir(sandbox.path("elsewhere")).unwrap().count(), 0);
 }
@@ -133,24 +130,12 @@ fn replacing_results_keeps_what_somebody_put_beside_them() {
 #[test]
 fn a_table_of_verdicts_over_seeds_replaces_no_other_file() {
     let sandbox = sandbox();
-    let run = [
-        "run",
-        "small.yaml",
-        "--repetitions",
-        "2",
-        "--seeds",
-        "2",
-        "--out",
-        "table",
-    ];
+    let run = words("run small.yaml --repetitions 2 --seeds 2 --out table");
     for name in ["table/seed_verdicts.csv", "table/seed_verdicts.parquet"] {
         sandbox.write(name, "my own table");
         sandbox.refused(2, &run);
         let error = sandbox.refused(2, &[&run[..], &["--replace"]].concat());
-        assert!(
-            error.contains("is not a table of verdicts over seeds"),
-            "{error}"
-        );
+        contains(&error, "is not a table of verdicts over seeds");
         assert_eq!(sandbox.read(name), "my own table");
         fs::remove_file(sandbox.path(name)).unwrap();
     }
@@ -185,7 +170,7 @@ fn records_that_cannot_be_trusted_are_left_out_and_done_again() {
         let output = soon(&sandbox, &["report", "out"]);
         let error = text(&output.stderr);
         assert!(output.status.success(), "{error}");
-        assert!(error.contains(expected), "{error}");
+        contains(&error, expected);
     };
     let altered = good.replacen(r#""lost_frames":0"#, r#""lost_frames":1"#, 1);
     assert_ne!(altered, good);
@@ -208,7 +193,7 @@ fn records_that_cannot_be_trusted_are_left_out_and_done_again() {
     report("it is larger than 1024 MiB, the limit");
 
     let (_, stderr) = sandbox.succeeded(&RUN);
-    assert!(stderr.contains("this run is repeated"), "{stderr}");
+    contains(&stderr, "this run is repeated");
     assert_eq!(sandbox.read(RECORD), good);
 }
 
@@ -246,10 +231,7 @@ fn a_description_of_more_runs_than_there_can_be_is_refused() {
     let output = soon(&sandbox, &["report", "out"]);
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
-    assert!(
-        error.contains("is damaged (it has 4294967295 repetitions)"),
-        "{error}"
-    );
+    contains(&error, "is damaged (it has 4294967295 repetitions)");
 }
 
 #[test]
@@ -260,7 +242,7 @@ fn a_folder_in_the_place_of_a_record_is_reported() {
     let output = soon(&sandbox, &["report", "out"]);
     assert!(text(&output.stderr).contains("it is a folder, not a file"));
     let error = sandbox.refused(1, &RUN);
-    assert!(error.contains("rep-000.json"), "{error}");
+    contains(&error, "rep-000.json");
     assert_eq!(sandbox.read(&format!("{RECORD}/notes.txt")), "theirs");
 }
 

@@ -1,6 +1,6 @@
 //! `slicewise init --libreqos`: the study of what LibreQoS shapes.
 
-use crate::support::{Sandbox, record};
+use crate::support::{Sandbox, contains, record, words};
 use insta::assert_snapshot;
 use slicewise_model::policy::ClassParams;
 use slicewise_study::{Study, StudyPolicy};
@@ -112,18 +112,9 @@ fn a_busy_site_is_what_limits_its_circuits() {
     let devices = "1,,1,,AP,,100.64.0.1,,2,1,8,2,\n2,,2,,AP,,100.64.0.2,,2,1,8,2,\n3,,3,,,,100.64.0.3,,2,1,8,2,\n";
     let network = r#"{"AP": {"downloadBandwidthMbps": 10}}"#;
     let (sandbox, _) = study(devices, Some(network));
-    sandbox.succeeded(&[
-        "run",
-        "isp.yaml",
-        "--policy",
-        "libreqos",
-        "--scenario",
-        "busy",
-        "--repetitions",
-        "1",
-        "--out",
-        "results",
-    ]);
+    sandbox.succeeded(&words(
+        "run isp.yaml --policy libreqos --scenario busy --repetitions 1 --out results",
+    ));
     let record = record(&sandbox.path("results/runs/libreqos/busy/rep-000.json"));
     let rates: Vec<f64> = (0..3)
         .map(|slice| {
@@ -173,12 +164,9 @@ fn fields_may_hold_lines_and_comments_may_stand_before_the_names() {
     sandbox.succeeded(&["init", "isp.yaml", "--libreqos", "."]);
     sandbox.succeeded(&["check", "isp.yaml"]);
     let study = sandbox.read("isp.yaml");
-    assert!(
-        study.contains(r#"destination: ["100.64.0.1/32", "100.64.0.2/32"]"#),
-        "{study}"
-    );
-    assert!(study.contains("# Acme, \"North\""), "{study}");
-    assert!(study.contains("circuit-2:"), "{study}");
+    contains(&study, r#"destination: ["100.64.0.1/32", "100.64.0.2/32"]"#);
+    contains(&study, "# Acme, \"North\"");
+    contains(&study, "circuit-2:");
 }
 
 #[test]

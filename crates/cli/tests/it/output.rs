@@ -3,7 +3,7 @@
 
 use crate::support::seal;
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, is_installed, text};
+use crate::support::{Sandbox, is_installed, text, words};
 use slicewise_stats::path::path_component;
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -18,16 +18,7 @@ fn sandbox() -> Sandbox {
     sandbox.write("plan.yaml", PLAN);
     sandbox.write("misspelt.yaml", MISSPELT);
     sandbox.write("gateway.yaml", GATEWAY);
-    let run = [
-        "run",
-        "small.yaml",
-        "--repetitions",
-        "1",
-        "--out",
-        "done",
-        "--captures",
-        "wire",
-    ];
+    let run = words("run small.yaml --repetitions 1 --out done --captures wire");
     sandbox.succeeded(&run);
     sandbox
 }

@@ -1,6 +1,6 @@
 //! A simulated run and the captures of it tell the same, field by field.
 
-use crate::support::{Sandbox, is_installed, record};
+use crate::support::{Sandbox, is_installed, record, words};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,14 +59,7 @@ seed: 3
 /// Run `study` with captures into `wire`, and say what was printed of verdicts.
 fn simulated(sandbox: &Sandbox, study: &str, more: &[&str]) -> String {
     sandbox.write("study.yaml", study);
-    let run = [
-        "run",
-        "study.yaml",
-        "--captures",
-        "wire",
-        "--out",
-        "simulated",
-    ];
+    let run = words("run study.yaml --captures wire --out simulated");
     verdicts(&sandbox.succeeded(&[&run[..], more].concat()).0)
 }
 
@@ -127,14 +120,7 @@ fn assert_same_records(sandbox: &Sandbox, out: &str, runs: usize) {
         }
         for record in [&mut ours, &mut captured] {
             let record = record.as_object_mut().unwrap();
-            for field in [
-                "sha256",
-                "study_digest",
-                "drops",
-                "capture",
-                "flows",
-                "hops",
-            ] {
+            for field in words("sha256 study_digest drops capture flows hops") {
                 record.remove(field);
             }
             record["key"].as_object_mut().unwrap().remove("seed");

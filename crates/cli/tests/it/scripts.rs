@@ -1,7 +1,7 @@
 //! What scripts and new users need: verdicts as JSON and exit codes, a starter study, completions, manual pages.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, text, words};
 use serde_json::Value;
 use std::fs;
 use std::process::Output;
@@ -53,15 +53,7 @@ fn a_broken_verdict_fails_a_pipeline_that_asks_for_it() {
     );
     // `first` alone holds, or is left open by three repetitions; it is not broken.
     let run = |fail_on| {
-        let arguments = [
-            "run",
-            "small.yaml",
-            "--policy",
-            "first",
-            "--out",
-            "first",
-            "--fail-on",
-        ];
+        let arguments = words("run small.yaml --policy first --out first --fail-on");
         sandbox.slicewise(&[&arguments[..], &[fail_on]].concat())
     };
     assert_eq!(run("broken").status.code(), Some(0));

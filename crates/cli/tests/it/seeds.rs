@@ -1,7 +1,7 @@
 //! `slicewise run --seeds N`, end to end: the table of verdicts under several seeds.
 
 use crate::support::small_study;
-use crate::support::{self, Sandbox};
+use crate::support::{self, Sandbox, contains, words};
 use insta::assert_snapshot;
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,16 +45,8 @@ fn rows(sandbox: &Sandbox, path: &str) -> Vec<Vec<String>> {
 #[test]
 fn verdicts_are_counted_over_seeds_and_are_those_of_each_seed_alone() {
     let sandbox = sandbox();
-    let (table, progress) = sandbox.succeeded(&[
-        "run",
-        "small.yaml",
-        "--seeds",
-        "3",
-        "--out",
-        "table",
-        "--jobs",
-        "2",
-    ]);
+    let (table, progress) =
+        sandbox.succeeded(&words("run small.yaml --seeds 3 --out table --jobs 2"));
     assert_snapshot!(table, @"
     ────────────────────────────────────────────────────────────────────────────
      Policy   Attribute      Holds   Partial   Broken   Incon-    Published,
@@ -70,7 +62,7 @@ fn verdicts_are_counted_over_seeds_and_are_those_of_each_seed_alone() {
 
     Table: table/seed_verdicts.csv
     ");
-    assert!(progress.contains("36/36 runs"), "{progress}");
+    contains(&progress, "36/36 runs");
 
     let mut of_seed: BTreeMap<String, Vec<[String; 3]>> = BTreeMap::new();
     for row in rows(&sandbox, "table/seed_verdicts.csv") {
@@ -100,21 +92,10 @@ fn verdicts_are_counted_over_seeds_and_are_those_of_each_seed_alone() {
 #[test]
 fn nothing_is_written_unless_it_is_asked_for_and_only_policies_that_run_are_in_the_table() {
     let sandbox = sandbox();
-    let run = [
-        "run",
-        "small.yaml",
-        "--seeds",
-        "2",
-        "--repetitions",
-        "2",
-        "--policy",
-        "first",
-    ];
+    let run = words("run small.yaml --seeds 2 --repetitions 2 --policy first");
     let (table, _) = sandbox.succeeded(&run);
-    assert!(
-        table.contains("first") && !table.contains("shared"),
-        "{table}"
-    );
+    contains(&table, "first");
+    assert!(!table.contains("shared"), "{table}");
     let left: Vec<_> = fs::read_dir(sandbox.path("."))
         .unwrap()
         .map(|e| e.unwrap().file_name())
@@ -125,14 +106,7 @@ fn nothing_is_written_unless_it_is_asked_for_and_only_policies_that_run_are_in_t
 #[test]
 fn a_table_replaces_neither_results_nor_another_table() {
     let sandbox = sandbox();
-    let few = [
-        "run",
-        "small.yaml",
-        "--repetitions",
-        "1",
-        "--policy",
-        "first",
-    ];
+    let few = words("run small.yaml --repetitions 1 --policy first");
     let with = |more: &[&'static str]| [&few[..], more].concat();
     sandbox.succeeded(&with(&["--out", "results"]));
     sandbox.succeeded(&with(&["--out", "table", "--seeds", "2"]));
@@ -175,18 +149,9 @@ fn options_that_make_no_sense_with_seeds_are_refused_with_the_reason() {
 fn the_seeds_judged_before_an_interruption_are_printed() {
     let sandbox = sandbox();
     let mut running = sandbox
-        .command(&[
-            "run",
-            "small.yaml",
-            "--seeds",
-            "400",
-            "--repetitions",
-            "1",
-            "--jobs",
-            "1",
-            "--out",
-            "table",
-        ])
+        .command(&words(
+            "run small.yaml --seeds 400 --repetitions 1 --jobs 1 --out table",
+        ))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -205,10 +170,7 @@ fn the_seeds_judged_before_an_interruption_are_printed() {
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let (table, error) = (support::text(&output.stdout), support::text(&output.stderr));
-    assert!(table.contains("first"), "{table}");
-    assert!(
-        error.contains("of 400 seeds were judged, and nothing was written"),
-        "{error}"
-    );
+    contains(&table, "first");
+    contains(&error, "of 400 seeds were judged, and nothing was written");
     assert!(!sandbox.path("table/seed_verdicts.csv").exists());
 }

@@ -1,6 +1,6 @@
 //! The systemd unit of the controller.
 
-use crate::support::{Sandbox, is_installed, text};
+use crate::support::{Sandbox, contains, is_installed, text, words};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -23,7 +23,7 @@ fn the_command_of_the_unit_starts_with_its_state_directory_and_stops_when_told_t
     let mut controller = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(controller.stderr.take().unwrap()).lines();
     let started = log.next().unwrap().unwrap();
-    assert!(started.contains("event=started"), "{started}");
+    contains(&started, "event=started");
     assert!(
         sandbox.path("state/controller.sqlite").exists(),
         "{started}"
@@ -33,7 +33,7 @@ fn the_command_of_the_unit_starts_with_its_state_directory_and_stops_when_told_t
     let told = Command::new("kill").args(["-TERM", &pid]).status();
     assert!(told.unwrap().success());
     let stopped = log.next().unwrap().unwrap();
-    assert!(stopped.contains("event=stopped"), "{stopped}");
+    contains(&stopped, "event=stopped");
     assert_eq!(controller.wait().unwrap().code(), Some(0));
 }
 
@@ -47,12 +47,7 @@ fn a_controller_reads_its_certificate_again_when_told_to() {
     sandbox.certify("127.0.0.1");
     let mut command = sandbox.command(&["controller", "--listen", "127.0.0.1:0"]);
     command.args(["--store", "sqlite:store.sqlite"]);
-    command.args([
-        "--tls-certificate",
-        "certificate.pem",
-        "--tls-key",
-        "key.pem",
-    ]);
+    command.args(words("--tls-certificate certificate.pem --tls-key key.pem"));
     let mut controller = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(controller.stderr.take().unwrap()).lines();
     let started = log.find(|line| line.as_ref().unwrap().contains("event=started"));
@@ -63,7 +58,7 @@ fn a_controller_reads_its_certificate_again_when_told_to() {
     assert!(told.unwrap().success());
     let read = log.find(|line| line.as_ref().unwrap().contains("event=certificate_"));
     let read = read.unwrap().unwrap();
-    assert!(read.contains("event=certificate_read"), "{read}");
+    contains(&read, "event=certificate_read");
     controller.kill().unwrap();
     controller.wait().unwrap();
 }
@@ -106,7 +101,7 @@ fn a_token_is_not_made_for_a_store_that_no_controller_has() {
         assert_eq!(ended.status.code(), Some(2));
         assert!(ended.stdout.is_empty());
         let said = text(&ended.stderr);
-        assert!(said.contains("there is no store sqlite:"), "{said}");
+        contains(&said, "there is no store sqlite:");
     };
     refused(&["--store", &store, "token", "list"]);
     refused(&["--store", &store, "backup", "file"]);
@@ -143,14 +138,11 @@ fn a_store_is_checked_and_gateways_are_adopted_by_command() {
     );
     let (code, said) = asked(&["adopt", "edge"]);
     assert_eq!(code, Some(2));
-    assert!(
-        said.contains("there is no gateway `edge` in this store"),
-        "{said}"
-    );
+    contains(&said, "there is no gateway `edge` in this store");
     sandbox.write("store.sqlite", "");
     let (code, said) = asked(&["check"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("is an empty file"), "{said}");
+    contains(&said, "is an empty file");
 }
 
 #[test]
@@ -161,5 +153,5 @@ fn a_file_that_is_no_store_is_named_at_once() {
     let refused = sandbox.slicewise(&["controller", "--store", &store, "--listen", "127.0.0.1:0"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("is not a SQLite database"), "{said}");
+    contains(&said, "is not a SQLite database");
 }

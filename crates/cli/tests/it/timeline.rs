@@ -1,7 +1,7 @@
 //! A study with a timeline, from the file to the report.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, text};
+use crate::support::{Sandbox, contains, text, words};
 use std::fs;
 
 /// A policy that its timeline changes is exported as it is in the phase that is named.
@@ -13,33 +13,17 @@ fn a_policy_is_exported_as_it_is_in_a_phase() {
     let call = |policy: &'static str| ["export", "changing.yaml", "--to", "tc", "--policy", policy];
     let (unnamed, noted) = sandbox.succeeded(&call("first"));
     let note = "the timeline changes this policy, and this is `first/start`: name another phase as `--policy first/swapped`";
-    assert!(noted.contains(note), "{noted}");
+    contains(&noted, note);
     let (start, quiet) = sandbox.succeeded(&call("first/start"));
     assert_eq!((quiet.as_str(), &start), ("", &unnamed));
     let (swapped, _) = sandbox.succeeded(&call("first/swapped"));
     assert_ne!(swapped, start);
     let refused = sandbox.refused(2, &call("first/later"));
-    assert!(
-        refused.contains("no phase `later`: it has start, swapped"),
-        "{refused}"
-    );
+    contains(&refused, "no phase `later`: it has start, swapped");
     let refused = sandbox.refused(2, &call("second/start"));
-    assert!(
-        refused.contains("the study has no policy `second`"),
-        "{refused}"
-    );
-    let refused = sandbox.refused(
-        2,
-        &[
-            "export",
-            "one.yaml",
-            "--to",
-            "tc",
-            "--policy",
-            "first/start",
-        ],
-    );
-    assert!(refused.contains("no timeline"), "{refused}");
+    contains(&refused, "the study has no policy `second`");
+    let refused = sandbox.refused(2, &words("export one.yaml --to tc --policy first/start"));
+    contains(&refused, "no timeline");
 }
 
 #[test]
@@ -78,18 +62,13 @@ fn a_study_with_a_timeline_is_judged_phase_by_phase() {
     let output = sandbox.slicewise(&["run", "changing.yaml", "--out", "out"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
-    for policy in [
-        "shared/start",
-        "shared/swapped",
-        "first/start",
-        "first/swapped",
-    ] {
+    for policy in words("shared/start shared/swapped first/start first/swapped") {
         assert!(printed.contains(policy), "{policy}: {printed}");
     }
     // One policy changes in each of two scenarios and three repetitions.
     let changes = "Changes: 6 changes while ";
-    assert!(printed.contains(changes), "{printed}");
-    assert!(printed.contains("waited; 0 lost by them\n"), "{printed}");
+    contains(&printed, changes);
+    contains(&printed, "waited; 0 lost by them\n");
     let data = |name: &str| fs::read_to_string(sandbox.path(&format!("out/data/{name}"))).unwrap();
     // Policies, phases, scenarios, repetitions and slices.
     assert_eq!(data("phases.csv").lines().count(), 1 + 2 * 2 * 2 * 3 * 2);
@@ -126,6 +105,6 @@ fn a_timeline_that_cannot_be_carried_out_is_refused_before_anything_runs() {
     let late = TIMELINE.replace("at: 2 s", "at: 20 s");
     sandbox.write("late.yaml", format!("{STUDY}{late}"));
     let said = sandbox.refused(2, &["run", "late.yaml", "--out", "out"]);
-    assert!(said.contains("the run is over after 4 s"), "{said}");
+    contains(&said, "the run is over after 4 s");
     assert!(!sandbox.path("out").exists());
 }

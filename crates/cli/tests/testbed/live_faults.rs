@@ -3,7 +3,7 @@
 //! They require root and network namespaces. Without them each test reports that it was skipped.
 
 use crate::bench::{self, Bench, children_of, delete, is_alive, signal};
-use crate::support::{record, text};
+use crate::support::{contains, record, text, words};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,14 +14,7 @@ use std::time::{Duration, Instant};
 const CELL: &str = "priority/overload";
 
 fn one_cell<'a>(out: &'a str, repetitions: &'a str) -> Vec<&'a str> {
-    let cell = [
-        "--on",
-        "gateway",
-        "--policy",
-        "priority",
-        "--scenario",
-        "overload",
-    ];
+    let cell = words("--on gateway --policy priority --scenario overload");
     [&cell[..], &["--out", out, "--repetitions", repetitions]].concat()
 }
 
@@ -117,8 +110,8 @@ fn a_disk_that_is_full_of_captures_fails_the_run_and_is_named() {
         return eprintln!("skipped: nothing can be mounted");
     };
     let stderr = bench.stderr(1, &one_cell("out", "1"));
-    assert!(stderr.contains("No space left on device"), "{stderr}");
-    assert!(stderr.contains("-files"), "{stderr}");
+    contains(&stderr, "No space left on device");
+    contains(&stderr, "-files");
     assert!(!stderr.contains("rejected:"), "tried again: {stderr}");
     bench.assert_cleared_up();
     drop(disk);
@@ -154,7 +147,7 @@ fn ctrl_c_ends_the_run_at_once_and_the_same_command_goes_on() {
     running.ctrl_c();
     let (status, stderr) = running.end();
     assert_eq!(status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("stopped: "), "{stderr}");
+    contains(&stderr, "stopped: ");
     assert!(
         !stderr.contains("rejected:") && !stderr.contains("error"),
         "{stderr}"
@@ -163,10 +156,7 @@ fn ctrl_c_ends_the_run_at_once_and_the_same_command_goes_on() {
     bench.assert_cleared_up();
     let stderr = bench.stderr(0, &command);
     // The other was not waited for.
-    assert!(
-        stderr.contains("1 of 2 runs were finished before"),
-        "{stderr}"
-    );
+    contains(&stderr, "1 of 2 runs were finished before");
     bench.assert_cleared_up();
 }
 
@@ -220,9 +210,9 @@ fn one_testbed_waits_for_another_and_clears_up_after_one_that_was_killed() {
     assert!(children.iter().all(|pid| !is_alive(*pid)));
     for name in namespaces {
         let deleted = format!("deleted namespace {name}, left by a testbed that was killed");
-        assert!(stderr.contains(&deleted), "{stderr}");
+        contains(&stderr, &deleted);
     }
-    assert!(stderr.contains("deleted folder "), "{stderr}");
+    contains(&stderr, "deleted folder ");
     assert!(other.exists());
     bench.assert_cleared_up();
 }

@@ -4,7 +4,7 @@
 //! machine makes delays longer, so none is judged here: what a policy must keep is the loss.
 
 use crate::bench::{Bench, STUDY};
-use crate::support::record;
+use crate::support::{contains, record, words};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -73,14 +73,9 @@ fn assert_shares_a_queue(bench: &Bench) {
 }
 
 fn assert_reported(results: &Path) {
-    for file in [
-        "report.html",
-        "prediction/study.json",
-        "replay/study.json",
-        "data/cells.csv",
-        "data/prediction.csv",
-        "data/testbed_runs.parquet",
-    ] {
+    for file in words(
+        "report.html prediction/study.json replay/study.json data/cells.csv data/prediction.csv data/testbed_runs.parquet",
+    ) {
         let length = fs::metadata(results.join(file)).map(|file| file.len());
         assert!(
             length.as_ref().is_ok_and(|&length| length > 0),
@@ -94,7 +89,7 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
     let Some(bench) = Bench::new() else { return };
     let out = ["--on", "gateway", "--out", "out", "--repetitions", "1"];
     let stderr = bench.stderr(0, &out);
-    assert!(stderr.contains("measuring 6 runs on gateway"), "{stderr}");
+    contains(&stderr, "measuring 6 runs on gateway");
     bench.assert_cleared_up();
     let results = bench.sandbox.path("out");
     assert_reported(&results);
@@ -117,10 +112,7 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
     let file = bench.record("out", "priority/overload", 0);
     let before = fs::read(&file).unwrap();
     let stderr = bench.stderr(0, &out);
-    assert!(
-        stderr.contains("6 of 6 runs were finished before"),
-        "{stderr}"
-    );
+    contains(&stderr, "6 of 6 runs were finished before");
     assert_eq!(fs::read(&file).unwrap(), before);
     bench.assert_cleared_up();
 }
@@ -129,42 +121,26 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
 fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
     let Some(bench) = Bench::new() else { return };
     let stderr = bench.stderr(0, &["--on", "tc", "--out", "out", "--repetitions", "1"]);
-    assert!(
-        stderr.contains("guaranteed: not on tc: class `critical`: guarantee: the kernel has no"),
-        "{stderr}"
+    contains(
+        &stderr,
+        "guaranteed: not on tc: class `critical`: guarantee: the kernel has no",
     );
-    assert!(stderr.contains("measuring 4 runs on tc"), "{stderr}");
+    contains(&stderr, "measuring 4 runs on tc");
     bench.assert_cleared_up();
     assert_reported(&bench.sandbox.path("out"));
     let unsupported = record(&bench.sandbox.path("out/unsupported.json"));
     let listed = unsupported.to_string();
-    assert!(
-        listed.contains("\"guaranteed\"") && listed.contains("reason"),
-        "{listed}"
-    );
+    contains(&listed, "\"guaranteed\"");
+    contains(&listed, "reason");
     assert!(!bench.record("out", "guaranteed/calm", 0).exists());
     // It stays reported when only another policy is requested.
-    let only_none = [
-        "--on",
-        "tc",
-        "--out",
-        "out",
-        "--repetitions",
-        "1",
-        "--policy",
-        "none",
-    ];
+    let only_none = words("--on tc --out out --repetitions 1 --policy none");
     bench.stderr(0, &only_none);
     assert_eq!(
         record(&bench.sandbox.path("out/unsupported.json")),
         unsupported
     );
-    for cell in [
-        "none/calm",
-        "none/overload",
-        "priority/calm",
-        "priority/overload",
-    ] {
+    for cell in words("none/calm none/overload priority/calm priority/overload") {
         assert_is_live(&record(&bench.record("out", cell, 0)), "Linux tc");
     }
     assert_isolates(&bench, "priority");
@@ -181,20 +157,10 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
 #[test]
 fn captures_are_kept_where_they_are_asked_for() {
     let Some(bench) = Bench::new() else { return };
-    let one = [
-        "--policy",
-        "priority",
-        "--scenario",
-        "calm",
-        "--repetitions",
-        "1",
-    ];
+    let one = words("--policy priority --scenario calm --repetitions 1");
     let more = ["--on", "gateway", "--out", "out", "--captures", "captures"];
     let stderr = bench.stderr(0, &[&one[..], &more].concat());
-    assert!(
-        stderr.contains("captures of 1 runs are in captures"),
-        "{stderr}"
-    );
+    contains(&stderr, "captures of 1 runs are in captures");
     for end in ["sent", "received"] {
         let file = format!("captures/priority/calm/rep-000/{end}.pcap");
         let length = fs::metadata(bench.sandbox.path(&file)).unwrap().len();
@@ -204,19 +170,9 @@ fn captures_are_kept_where_they_are_asked_for() {
     let folder = bench.sandbox.path("captures/priority/calm/rep-000");
     assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
     // Real packets cannot be captured again.
-    let more = [
-        "--on",
-        "gateway",
-        "--out",
-        "again",
-        "--captures",
-        "captures",
-    ];
+    let more = words("--on gateway --out again --captures captures");
     let stderr = bench.stderr(2, &[&one[..], &more].concat());
-    assert!(
-        stderr.contains("sent.pcap` exists and is not replaced"),
-        "{stderr}"
-    );
+    contains(&stderr, "sent.pcap` exists and is not replaced");
 }
 
 #[test]
@@ -240,14 +196,7 @@ timeline:
         .replace("duration: 1 s", "duration: 2 s")
         .replace("on_off: {on_for: 250 ms, off_for: 250 ms}", "rate: 10 %");
     (bench.sandbox).write("study.yaml", format!("{study}{timeline}"));
-    let one = [
-        "--policy",
-        "guaranteed",
-        "--scenario",
-        "overload",
-        "--repetitions",
-        "1",
-    ];
+    let one = words("--policy guaranteed --scenario overload --repetitions 1");
     let out = ["--on", "gateway", "--out", "out"];
     bench.stderr(0, &[&one[..], &out].concat());
     bench.assert_cleared_up();

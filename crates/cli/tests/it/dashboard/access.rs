@@ -1,6 +1,7 @@
 //! Tokens, and the page while the controller is away.
 
 use super::*;
+use crate::support::words;
 
 /// Make a token of an administrator beside the running controller.
 fn token(controller: &Controller, name: &str) -> String {
@@ -124,13 +125,7 @@ fn a_gateway_that_follows_another_store_is_shown_until_it_is_adopted() {
     );
     browser.wait_for_text("gateway `edge` follows store another");
     browser.wait_for("return document.documentElement.scrollWidth <= innerWidth");
-    let adopt = [
-        "controller",
-        "--store",
-        "sqlite:controller.db",
-        "adopt",
-        "edge",
-    ];
+    let adopt = words("controller --store sqlite:controller.db adopt edge");
     let adopted = controller.sandbox.command(&adopt).output().unwrap();
     assert!(adopted.status.success(), "{}", text(&adopted.stderr));
     assert!(lost.announce("edge", &announcement).unwrap().adopted);

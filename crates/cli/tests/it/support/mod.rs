@@ -104,6 +104,17 @@ pub fn record(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// Panics, showing `text`, where it has no such part.
+#[track_caller]
+pub fn contains(text: &str, part: &str) {
+    assert!(text.contains(part), "no `{part}` in: {text}");
+}
+
+/// Arguments of a command, separated by spaces.
+pub fn words(text: &str) -> Vec<&str> {
+    text.split(' ').collect()
+}
+
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
