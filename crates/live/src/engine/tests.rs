@@ -593,10 +593,13 @@ fn a_closed_port_costs_only_the_frames_meant_for_it() {
     let Engine {
         directions, memory, ..
     } = &mut bench.engine;
-    directions.forward.on_arrivals(&arrivals, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
+    directions
+        .forward
+        .on_arrivals(&arrivals, memory, &closed, &[[0; 6]; 2], Instant::ZERO);
     for _ in 0..5 {
-        let (_, result) =
-            directions.forward.pace(&mut closed, memory, &mut || Instant::from_nanos(1_000_000));
+        let (_, result) = directions
+            .forward
+            .pace(&mut closed, memory, &mut || Instant::from_nanos(1_000_000));
         result.unwrap();
     }
     assert_eq!(bench.discarded(Discard::InterfaceDown), 5);
