@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 pub(crate) struct Curve(pub(crate) Vec<u64>, pub(crate) Vec<f64>);
 
 impl Curve {
-    /// The points of a distribution function; fractions to five decimals, which no eye can tell.
+    /// The points of a distribution function; fractions to seven decimals, so that the tail is told up to 99.999 %.
     pub(crate) fn of(points: impl IntoIterator<Item = CdfPoint>) -> Self {
         let mut view = Self::default();
         for CdfPoint(value, fraction) in points {
             view.0.push(value);
-            view.1.push((fraction * 1e5).round() / 1e5);
+            view.1.push((fraction * 1e7).round() / 1e7);
         }
         view
     }

@@ -118,6 +118,11 @@ impl Findings {
         cells == (1, 1) && self.populations.is_empty()
     }
 
+    /// Place among the policies of runs of a policy in a phase.
+    pub(crate) fn base_of(&self, policy: usize) -> usize {
+        policy / self.study().phases.len().max(1)
+    }
+
     /// The estimates of a policy in a scenario, by their places in the study.
     pub(crate) fn cell(&self, policy: usize, scenario: usize) -> Option<&CellSummary> {
         let policy = self.study().policies.get(policy)?;

@@ -59,7 +59,11 @@ fn sign(palette: &[&str], index: usize) -> Sign {
 
 /// The page's script repeats this formula.
 fn marker_index(colours: usize, index: usize) -> usize {
-    (index + index / colours) % MARKERS.len()
+    let turns = match MARKERS.len() % colours {
+        0 => index / colours,
+        _ => 0,
+    };
+    (index + turns) % MARKERS.len()
 }
 
 /// The outline of a marker as an SVG path.
@@ -179,6 +183,11 @@ mod tests {
     }
 
     #[test]
+    fn no_slice_has_the_colour_of_a_policy() {
+        assert!(SLICES.iter().all(|colour| !POLICIES.contains(colour)));
+    }
+
+    #[test]
     fn every_colour_stands_out_from_both_backgrounds_and_none_is_grey() {
         let css = include_str!("../assets/page/report.css");
         for colour in POLICIES.iter().chain(&SLICES) {
@@ -197,6 +206,12 @@ mod tests {
         #[test]
         fn sixty_four_policies_differ_in_colour_or_marker(one in 0usize..64, other in 0usize..64) {
             let (a, b) = (policy(one), policy(other));
+            prop_assert_eq!(one == other, (a.colour, a.marker) == (b.colour, b.marker));
+        }
+
+        #[test]
+        fn twenty_four_slices_differ_in_colour_or_marker(one in 0usize..24, other in 0usize..24) {
+            let (a, b) = (slice(one), slice(other));
             prop_assert_eq!(one == other, (a.colour, a.marker) == (b.colour, b.marker));
         }
     }

@@ -112,18 +112,21 @@ function theme() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
+/** A whole number with its thousands set apart. */
+const grouped = (number) => (number < 10000 ? significant(number, 4) : number.toLocaleString("en").replaceAll(",", "\u202f"));
+
 /** What the `index`th policy is drawn with: colour, outline of its marker, dashes of its lines. */
 const signOf = (index) => sign(results.signs.policies, index);
 
-/** The same of slices and back ends. More slices than colours of their own borrow those of policies. */
-const sliceSign = (index) => sign(results.slices.length > results.signs.slices.length ? results.signs.policies : results.signs.slices, index);
+/** The same of slices and back ends, which never have the colour of a policy. */
+const sliceSign = (index) => sign(results.signs.slices, index);
 const sideSign = (index) => sign(results.signs.slices, index);
 
 function sign(colours, index) {
   const { markers, dashes } = results.signs;
   return {
     colour: colours[index % colours.length],
-    marker: markers[(index + Math.floor(index / colours.length)) % markers.length],
+    marker: markers[(index + (markers.length % colours.length ? 0 : Math.floor(index / colours.length))) % markers.length],
     dash: dashes[index % dashes.length] ?? "solid",
   };
 }

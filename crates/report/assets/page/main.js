@@ -13,14 +13,22 @@ function delayNumbers() {
       ["Policy", "Scenario", "Slice", "Delay: mean", "99 %", "PDV: mean", "99 %", "IPDV: mean", "99 %"], rows, 3)));
 }
 
+/** The delay that is shown first: what is held against a bound or an objective. */
+function firstDelay() {
+  const of = (kind) => results.limits.filter((limit) => limit.metric === "delay" && limit.kind === kind);
+  if (of("bound").length) return "delay_max";
+  const percentiles = { 0.5: "delay_p50", 0.1: "delay_p90", 0.05: "delay_p95", 0.01: "delay_p99", 0.001: "delay_p999", 0.0001: "delay_p9999", 0.00001: "delay_p99999" };
+  return of("objective").map((limit) => percentiles[limit.beyond] ?? "delay_max")[0] ?? "delay_mean";
+}
+
 function showDelay() {
   if (!byId("delay")) return;
-  let metric = "delay_mean";
+  let metric = firstDelay();
   let axis = "log";
   const figures = Object.keys(METRICS).filter((name) => METRICS[name].units === TIMES);
   const charts = showEstimates("delay", () => metric, () => axis);
   byId("delay").append(delayNumbers());
-  choices("delay-figure", figures.map((name) => METRICS[name].title), 0, (chosen) => {
+  choices("delay-figure", figures.map((name) => METRICS[name].title), figures.indexOf(metric), (chosen) => {
     metric = figures[chosen];
     charts.forEach(draw);
     refreshNumbers(byId("delay"));

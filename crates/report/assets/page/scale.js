@@ -8,11 +8,8 @@ function scaleBounds(rows) {
   };
 }
 
-/** A whole number with its thousands set apart. */
-const grouped = (number) => (number < 10000 ? String(number) : number.toLocaleString("en").replaceAll(",", "\u202f"));
-
 function scaleOption(shown, rows, all) {
-  const policies = [...visible].sort((a, b) => a - b).filter((policy) => rows.some((row) => row.policy === policy));
+  const policies = shownPolicies().filter((policy) => rows.some((row) => row.policy === policy));
   const { x, y } = scaleBounds(all);
   const lines = policies.map((policy, place) => {
     const own = rows.filter((row) => row.policy === policy && row.delay_max_ns).sort((a, b) => a.all_slices - b.all_slices);

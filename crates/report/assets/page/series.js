@@ -41,9 +41,18 @@ function timeOption(shown, run, width) {
   const end = (run.slices[0].sent.length * run.bin_ns) / 1e9;
   const places = drawnSlices();
   const slices = places.map((slice) => seriesOf(run, slice));
-  const delays = slices.flatMap((s) => s.delay.map(([, value]) => value)).filter((v) => v);
+  // Scales are those of what is measured: what is left out may run off them.
+  const measured = (points) => points.filter((_, bin) => run.left_out.every((part) => (bin + 1) * run.bin_ns <= part.from_ns || bin * run.bin_ns >= part.to_ns)).map(([, value]) => value);
+  const base = baseOf(run.policy);
+  const limitsOfRun = (metric) => places.flatMap((slice, index) => limitsOf(metric, slice, run.scenario)
+    .filter((limit) => limit.kind !== "margin" && (limit.policy === null || baseOf(limit.policy) === base)).map((limit) => ({ ...limit, colour: sliceSign(slice).colour, place: index })));
+  const limits = [limitsOfRun("throughput"), limitsOfRun("loss_ratio"), limitsOfRun("delay")];
+  const delays = [...slices.flatMap((s) => measured(s.delay)), ...limits[2].map((limit) => limit.value)].filter((v) => v);
+  const rates = [...slices.flatMap((s) => [...measured(s.offered), ...measured(s.throughput)]), ...limits[0].map((limit) => limit.value)];
+  const losses = [...slices.flatMap((s) => measured(s.loss)), ...limits[1].map((limit) => limit.value)];
   const spread = delays.length ? Math.max(...delays) / Math.min(...delays) : 1;
-  const lossless = slices.every((s) => s.loss.every(([, value]) => value === 0));
+  const lossless = losses.every((value) => value === 0);
+  const ends = [rates, losses, delays].map((values) => (values.some((value) => value > 0) ? fitted(0, values.reduce((a, b) => Math.max(a, b), 0)).max : null));
   const line = (name, place, grid, data, dashed) => ({
     type: "line", name, xAxisIndex: grid, yAxisIndex: grid, data, showSymbol: false, sampling: false,
     lineStyle: { color: sliceSign(places[place]).colour, width: dashed ? 1 : 1.6, type: dashed ? "dotted" : "solid", opacity: dashed ? 0.8 : 1 },
@@ -79,7 +88,7 @@ function timeOption(shown, run, width) {
       ...(index === 2 && spread > 20
         ? logAxis(shown, name, { min: roundLog(Math.min(...delays), false), max: roundLog(Math.max(...delays), true) }, formats[2], 5)
         : {
-          type: "value", name, splitNumber: 3, min: 0, ...(index === 1 && lossless ? { max: 0.01, interval: 0.005 } : {}), ...axisStyle(shown),
+          type: "value", name, splitNumber: 3, min: 0, ...(index === 1 && lossless ? { max: 0.01, interval: 0.005 } : { max: ends[index] }), ...axisStyle(shown),
           axisLabel: { ...axisStyle(shown).axisLabel, formatter: formats[index] },
         }),
       gridIndex: index, nameLocation: "end", nameGap: 12,
@@ -101,7 +110,31 @@ function timeOption(shown, run, width) {
         ]));
       },
     },
-    series,
+    series: [...series, ...limits.map((own, grid) => seriesLimits(shown, own, grid))],
+  };
+}
+
+/** Limits over time: promises as steps, from the begin of a phase to that of the next. */
+function seriesLimits(shown, limits, grid) {
+  return {
+    type: "custom", silent: true, data: [0], z: 3, xAxisIndex: grid, yAxisIndex: grid, clip: true,
+    renderItem: (params, api) => {
+      const { x: left, width, y: top, height } = params.coordSys;
+      const names = [];
+      const children = limits.flatMap((limit) => {
+        const phase = results.phases[limit.phase ?? -1];
+        const [x, y] = api.coord([phase?.begins ?? 0, limit.value]);
+        if (y < top - 1 || y > top + height + 1) return [];
+        const [from, to] = [Math.max(x, left), phase ? api.coord([phase.to, limit.value])[0] : left + width];
+        const label = `${results.slices[limit.slice].name}: ${limit.label}`;
+        if (!names.some((name) => name.label === label)) names.push({ label, x: from + 4, y: y - 3, colour: limit.colour });
+        return [{ type: "line", shape: { x1: from, y1: y, x2: to, y2: y }, style: { stroke: limit.colour, lineWidth: 1.2, lineDash: [6, 4] } }];
+      });
+      // Below each other, from the highest line down, inside of the panel.
+      names.sort((a, b) => a.y - b.y).reduce((above, name) => { name.y = Math.max(name.y, above + 14); return name.y; }, top);
+      children.push(...names.map(({ label, x, y, colour }) => ({ type: "text", style: { x, y, text: label, align: "left", verticalAlign: "bottom", fill: colour, fontSize: 11, stroke: shown.paper, lineWidth: 3 } })));
+      return { type: "group", children };
+    },
   };
 }
 

@@ -77,9 +77,29 @@ fn still(findings: &Findings, figures: &Figures, kind: &str, end: &str) -> Marku
     } }
 }
 
+/// What stands in every chart of estimates.
+fn how_drawn(findings: &Findings) -> String {
+    let confidence = percent(findings.main().summary.confidence);
+    let study = findings.study();
+    let by_influence = study
+        .slices
+        .iter()
+        .any(|s| s.guaranteed && s.objective.is_none());
+    let mut text = format!(
+        "The middle of a sign is the mean over repetitions, its whisker the {confidence} confidence interval. Dashed lines are what was \
+         promised or proved."
+    );
+    if by_influence && study.scenarios.iter().any(|s| s.reference) {
+        text.push_str(
+            " A short bar at a sign is the margin: the value of the reference scenario and the worsening that is tolerated.",
+        );
+    }
+    text
+}
+
 pub(super) fn throughput(findings: &Findings, figures: &Figures) -> Section {
     let body = html! {
-        p.note { "Rate received after the transient, by receive time. A bar is the mean over repetitions, its whisker the " (percent(findings.main().summary.confidence)) " confidence interval. The dashed line is the guaranteed rate of the slice, or its fair share." }
+        p.note { "Rate received after the transient, by receive time. " (how_drawn(findings)) }
         div.controls { label { "Axis " select #throughput-axis {
             option value="zero" { "from zero" } option value="fitted" { "fitted to the values" }
         } } }
@@ -99,7 +119,7 @@ pub(super) fn loss(findings: &Findings, figures: &Figures) -> Section {
 
 pub(super) fn delay(findings: &Findings, figures: &Figures) -> Section {
     let body = html! {
-        p.note { "Of frames sent after the transient. Only an axis from zero has bars; on any other, values are points with the same whiskers." }
+        p.note { "Of frames sent after the transient. " (how_drawn(findings)) }
         div.controls {
             label { "Figure " select #delay-figure {} }
             label { "Axis " select #delay-axis {
@@ -108,24 +128,28 @@ pub(super) fn delay(findings: &Findings, figures: &Figures) -> Section {
         }
         div.charts data-metric="delay" { (still(findings, figures, "delay-mean", "")) }
     };
-    Section::new("delay", "Delay", body).headed("One-way delay and its variation")
+    Section::new("delay", "Delay", body).headed("One-way delay under its bounds and objectives")
 }
 
 pub(super) fn distributions(findings: &Findings, figures: &Figures) -> Section {
     let heaviest = findings.study().scenarios.get(findings.heaviest_scenario());
     let end = heaviest.map_or("", |s| &s.name);
     let body = html! {
-        p.note { "Fraction of frames with at most this delay, over all repetitions." }
-        div.controls { @if findings.study().scenarios.len() > 1 {
-            label { "Scenario " select #distribution-scenario {} }
-        } }
+        p.note { "Fraction of the frames sent that arrived within this delay, over all repetitions, up to 99.999 %: a line that ends below has lost the rest. Dashed lines are proved bounds; the corner of an objective has to be right of and below a line that meets it." }
+        div.controls {
+            @if findings.study().scenarios.len() > 1 {
+                label { "Scenario " select #distribution-scenario {} }
+            }
+            @if findings.study().phases.len() > 1 { label { "Phase " select #distribution-phase {} } }
+        }
         @if findings.has_one_cell() {
             div.scripted { figure { div.chart #slice-distributions {} } }
         } @else {
             div.charts #distribution-charts { (still(findings, figures, "delay-cdf", end)) }
         }
     };
-    Section::new("distributions", "Distributions", body).headed("Delay distributions")
+    Section::new("distributions", "Distributions", body)
+        .headed("Delay distributions with their tails")
 }
 
 pub(super) fn time_series(findings: &Findings) -> Option<Section> {

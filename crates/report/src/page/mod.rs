@@ -4,6 +4,7 @@ mod applications;
 mod beside;
 mod captured;
 mod charts;
+mod limits;
 mod scale;
 mod script;
 mod series;
@@ -126,10 +127,10 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     } else {
         vec![
             scale::section(findings, figures),
-            Some(charts::throughput(findings, figures)),
-            Some(charts::loss(findings, figures)),
             Some(charts::delay(findings, figures)),
             Some(charts::distributions(findings, figures)),
+            Some(charts::throughput(findings, figures)),
+            Some(charts::loss(findings, figures)),
             charts::time_series(findings),
             charts::trade_off(findings),
         ]

@@ -1,5 +1,6 @@
 //! Data for the page's script: `assets/page/*.js` knows fields by these names.
 
+use super::limits::{self, Limit};
 use super::{beside, scale};
 use crate::curves::{Arrivals, BinnedRun, ByScenario, Curve};
 use crate::figures::SLICES_ON_PAGE;
@@ -9,6 +10,7 @@ use crate::prediction;
 use crate::signs;
 use serde::Serialize;
 use slicewise_stats::description::{PolicyDescription, ScenarioDescription, SliceDescription};
+use slicewise_stats::phase::PhaseDescription;
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
 
@@ -16,7 +18,15 @@ object! {
     /// The whole of it.
     Script<'a>(findings: &'a Findings) {
         slices: &'a [SliceDescription] = &findings.study().slices,
-        policies: Vec<Policy<'a>> = findings.study().policies.iter().map(Policy::of).collect(),
+        policies: Vec<Policy<'a>> = findings.study().policies.iter().enumerate()
+            .map(|(index, policy)| Policy::of(policy, findings.base_of(index), findings.study().phases.len(), index))
+            .collect(),
+        /// Policies of runs: each is one of `policies` in each phase.
+        bases: Vec<&'a str> = findings.main().policies_of_runs(),
+        phases: Vec<Phase<'a>> = findings.study().phases.iter().map(Phase::of).collect(),
+        limits: Vec<Limit> = limits::script(findings),
+        margin_of_throughput: f64 = findings.study().margins.throughput_relative,
+        x_axis: Option<()> = None,
         scenarios: &'a [ScenarioDescription] = &findings.study().scenarios,
         signs: Signs = Signs::of(),
         /// Quantities of `cells`, in output order.
@@ -41,8 +51,20 @@ object! {
 }
 
 object! {
-    Policy<'a>(policy: &'a PolicyDescription) {
+    Policy<'a>(policy: &'a PolicyDescription, base: usize, phases: usize, index: usize) {
         name: &'a str = &policy.name,
+        base: usize = base,
+        phase: usize = index.checked_rem(phases).unwrap_or(0),
+    }
+}
+
+object! {
+    /// A phase, and the part of it that is measured, s.
+    Phase<'a>(phase: &'a PhaseDescription) {
+        name: &'a str = &phase.name,
+        begins: f64 = phase.begins_ns as f64 / 1e9,
+        from: f64 = phase.measured_from_ns as f64 / 1e9,
+        to: f64 = phase.ends_ns as f64 / 1e9,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::support::{Size, fill, fill_live, live_study, record, study, three_back_ends};
 use slicewise_results::host::HostFacts;
 use slicewise_results::{Force, ResultsFolder};
+use slicewise_stats::description::DelayBound;
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
 use std::fs;
 use std::path::Path;
@@ -256,6 +257,67 @@ fn the_first_screen_answers_the_question_and_has_the_whole_matrix() {
         return;
     };
     assert_eq!(found, "7 true true true true true");
+}
+
+/// Figures of estimates: every sign is at its value, and every limit of the quantity is there with its name.
+const SIGNS_AND_LIMITS: &str = "const data = JSON.parse(page.getElementById('results').textContent);\
+    const faults = []; let signs = 0; let lines = 0;\
+    for (const name of ['throughput', 'loss_ratio', 'delay']) {\
+      page.querySelectorAll('[data-metric=' + name + '] .chart').forEach((node, slice) => {\
+        const chart = page.defaultView.echarts.getInstanceByDom(node);\
+        const top = node.getBoundingClientRect().top;\
+        const metric = name === 'delay' ? 'delay_max' : name;\
+        data.bases.forEach((base, policy) => {\
+          const colour = data.signs.policies[policy];\
+          const found = [...node.querySelectorAll('path')].filter((path) => path.getAttribute('fill') === colour).map((path) => path.getBoundingClientRect())\
+            .filter((box) => box.width < 16).map((box) => (box.top + box.bottom) / 2 - top).sort((a, b) => a - b);\
+          const wanted = data.cells[policy].map((cell) => chart.convertToPixel({ yAxisIndex: 0 }, cell.slices[slice][metric][0])).sort((a, b) => a - b);\
+          signs += wanted.length;\
+          if (wanted.length !== found.length || wanted.some((y, i) => Math.abs(y - found[i]) > 1.5)) faults.push(name + ' ' + base + ': ' + found + ' for ' + wanted);\
+        });\
+        const texts = [...node.querySelectorAll('text')].map((text) => text.textContent);\
+        for (const limit of data.limits.filter((it) => it.slice === slice && it.label && it.metric === name)) {\
+          const y = chart.convertToPixel({ yAxisIndex: 0 }, limit.value);\
+          lines += 1;\
+          if (!texts.includes(limit.label) || !(y > 0 && y < node.clientHeight)) faults.push('no ' + limit.label + ' in ' + name);\
+        }\
+      });\
+    }\
+    page.querySelectorAll('#distribution-charts .chart').forEach((node, slice) => {\
+      const texts = [...node.querySelectorAll('text')].map((text) => text.textContent);\
+      for (const limit of data.limits.filter((it) => it.slice === slice && it.metric === 'delay')) if (!texts.includes(limit.label)) faults.push('no ' + limit.label + ' in the distribution');\
+    });\
+    const legend = [...page.querySelectorAll('#legend .marker path')].map((path) => path.getAttribute('fill') + path.getAttribute('d'));\
+    if (new Set(legend).size !== data.bases.length) faults.push('two policies of one colour and shape');\
+    return faults.join('; ') || signs + ' signs, ' + lines + ' limits';";
+
+#[test]
+fn a_sign_is_at_its_value_and_every_limit_is_in_its_figure() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut whole = study(Size::SMALL);
+    whole.slices[0].objective = Some(Objective {
+        delay: Some(DelayLimit {
+            limit_ns: 50_000_000,
+            at: Percentile::P999,
+        }),
+        loss_ratio: Some(0.001),
+        throughput_bits_per_second: Some(15_000_000),
+        ..Objective::default()
+    });
+    let bound = DelayBound {
+        scheduler_ns: 900_000_000,
+        outside_ns: 100_000_000,
+    };
+    let bounds = &mut whole.policies[1].delay_bounds;
+    bounds.insert("critical".to_owned(), bound);
+    let page = slicewise_report::write(&fill(temporary.path(), &whole))
+        .unwrap()
+        .html;
+    let Some(found) = measured(&page, 1300, SIGNS_AND_LIMITS) else {
+        return;
+    };
+    // Three figures of two slices, three policies in three scenarios; shares, three objectives and a bound.
+    assert_eq!(found, "54 signs, 6 limits");
 }
 
 /// The labels of the time series that lie over each other.
