@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 /// The largest VLAN id of a frame (IEEE 802.1Q; 4095 is reserved).
 const VLAN_MAX: u16 = 4094;
+/// The largest code point (RFC 2474).
+pub(crate) const MAX_DSCP: u8 = 63;
 
 /// Mode of a class map: one of its conditions is enough, or all are needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Elephants: flows above a rate, which wait in a queue of their own.
 
-use crate::policy::RateSpec;
+use crate::RateSpec;
 use slicewise_units::{ByteCount, Duration};
 
 /// Most flows that a class follows.

@@ -14,6 +14,7 @@ pub mod meter;
 mod named_queue;
 pub mod policy;
 pub mod queue;
+mod rate;
 mod resolve;
 
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
@@ -27,41 +28,15 @@ pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
 pub use named_queue::{NamedQueueParams, NamedQueueSpec};
 pub use policy::{
-    BurstBits, BurstSpec, CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec,
-    GuaranteedSpec, MaximumSpec, PolicyParams, PolicySpec, PriorityParams, PrioritySpec, RateSpec,
-    ShaperParams, ShaperSpec,
+    CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec,
+    PolicyParams, PolicySpec,
 };
 pub use queue::{
     CoDelParams, CoDelSpec, FlowQueueParams, FlowQueueSpec, FlowsParams, FlowsSpec, ManagerSpec,
     PriorityLevels, QueueLimitParams, QueueLimitSpec, QueueManager, QueueParams, QueueSpec,
     RedCurve, RedCurveSpec, Separation, WredKey, WredParams, WredSpec,
 };
+pub use rate::{
+    BurstBits, BurstSpec, PriorityParams, PrioritySpec, Rate, RateSpec, ShaperParams, ShaperSpec,
+};
 pub use resolve::{MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams};
-
-use slicewise_units::{Accounting, BitRate};
-
-/// A rate and what it counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// bit/s.
-    pub rate: BitRate,
-    /// Which bytes of a frame are counted.
-    pub accounting: Accounting,
-}
-
-impl Rate {
-    /// A rate that counts frames without FCS: the default.
-    #[must_use]
-    pub const fn l2(rate: BitRate) -> Self {
-        Self {
-            rate,
-            accounting: Accounting::L2,
-        }
-    }
-
-    /// The same rate of other bytes.
-    #[must_use]
-    pub(crate) const fn counted_as(self, accounting: Accounting) -> Self {
-        Self { accounting, ..self }
-    }
-}

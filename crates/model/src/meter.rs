@@ -1,7 +1,6 @@
 //! Meters and policers: what a user writes and what the data plane runs.
 
-use crate::Rate;
-use crate::policy::{BurstSpec, RateSpec};
+use crate::{BurstSpec, Rate, RateSpec};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
 
 /// The colour a meter gives a packet, in order of preference.

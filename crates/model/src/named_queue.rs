@@ -1,8 +1,7 @@
 //! Named queues of a policy, which several classes may use.
 
-use crate::policy::{ClassParams, ClassSpec, PriorityParams, PrioritySpec, RateSpec, ShaperParams};
-use crate::{QueueParams, QueueSpec, Rate, ShaperSpec};
-use slicewise_units::{Accounting, ByteCount};
+use crate::{PriorityParams, QueueParams, QueueSpec, Rate, RateSpec, ShaperParams, ShaperSpec};
+use slicewise_units::ByteCount;
 
 /// A named queue, as written. Its settings mean what they mean for a class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,24 +32,6 @@ impl NamedQueueSpec {
             ..Self::default()
         }
     }
-
-    /// A class with the same settings: they are checked and completed as those of a class.
-    pub(crate) fn as_class(&self) -> ClassSpec {
-        ClassSpec {
-            name: self.name.clone(),
-            priority: self.priority.map(|level| PrioritySpec {
-                level,
-                rate: None,
-                burst: None,
-                accounting: Accounting::L2,
-            }),
-            minimum: self.minimum,
-            weight: self.weight,
-            shape: self.shape,
-            queue: self.queue.clone(),
-            ..ClassSpec::class_default()
-        }
-    }
 }
 
 /// A validated queue: a named one, or that of a class.
@@ -70,19 +51,4 @@ pub struct NamedQueueParams {
     pub shape: Option<ShaperParams>,
     /// The queue itself.
     pub queue: QueueParams,
-}
-
-impl From<ClassParams> for NamedQueueParams {
-    /// The queue of a class.
-    fn from(class: ClassParams) -> Self {
-        Self {
-            name: class.name,
-            priority: class.priority,
-            minimum: class.minimum,
-            weight: class.weight,
-            per_flow: false,
-            shape: class.shape,
-            queue: class.queue,
-        }
-    }
 }

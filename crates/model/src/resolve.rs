@@ -9,23 +9,22 @@ mod hqos;
 mod named_queue;
 mod policer;
 
-use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec, RateSpec};
+use crate::class_map::MAX_DSCP;
+use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec};
 use crate::queue::Refusal;
+use crate::rate::LARGEST_FRAME;
 use crate::{
-    CLASS_DEFAULT, PriorityParams, PrioritySpec, QueueLimitParams, Rate, ShaperParams, ShaperSpec,
+    CLASS_DEFAULT, PriorityParams, PrioritySpec, QueueLimitParams, Rate, RateSpec, ShaperParams,
+    ShaperSpec,
 };
 use guaranteed::Shared;
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 
-/// The largest frame a burst must hold: 1500 B of payload, Ethernet header and two VLAN tags.
-pub(crate) const LARGEST_FRAME: ByteCount = ByteCount::new(1522);
 /// Time at the rate that a shaper's Bc covers by default (IOS XE: Tc of 4 ms).
 const SHAPER_BURST: Duration = Duration::from_millis(4);
 /// Time at the rate that a priority class's conditional policer covers by default (IOS: 200 ms).
 const PRIORITY_BURST: Duration = Duration::from_millis(200);
-/// The largest code point (RFC 2474).
-pub(crate) const MAX_DSCP: u8 = 63;
 /// Most levels of nesting: link, tenant, slice, class and one spare.
 const MAX_DEPTH: usize = 5;
 /// Most levels of strict priority in one policy.

@@ -82,9 +82,6 @@ fn dependencies_between_crates_are_those_that_are_drawn() {
     assert_eq!(found, drawn());
 }
 
-/// Folders whose modules import each other in circles.
-const CIRCLES: [&str; 1] = ["model"];
-
 #[test]
 fn no_modules_of_a_folder_import_each_other_in_circles() {
     let mut found = BTreeMap::new();
@@ -103,7 +100,7 @@ fn no_modules_of_a_folder_import_each_other_in_circles() {
             }
         }
     }
-    assert!(found.keys().eq(CIRCLES), "{found:#?}");
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 /// Paths of the modules of a crate, and of the items that each imports or names; tests left out.

@@ -1,7 +1,7 @@
 //! Separation of flows into queues that take turns (RFC 8290): settings, defaults and checks.
 
 use super::Refusal;
-use crate::resolve::MAX_DSCP;
+use crate::class_map::MAX_DSCP;
 use slicewise_units::ByteCount;
 
 /// Most flow queues: limited by the hash stored with each frame.

@@ -1,7 +1,7 @@
 //! Limit of a queue, and its defaults.
 
 use super::Refusal;
-use crate::resolve::LARGEST_FRAME;
+use crate::rate::LARGEST_FRAME;
 use slicewise_units::{BitRate, ByteCount, Duration};
 
 /// Time at its rate that a queue holds by default (IOS XE: 50 ms of 1500 B packets).

@@ -1,7 +1,8 @@
 //! Elephants: defaults and contradictions.
 
-use super::{ClassResolver, LARGEST_FRAME, PolicyError};
+use super::{ClassResolver, PolicyError};
 use crate::elephants::FOLLOWED_MAX;
+use crate::rate::LARGEST_FRAME;
 use crate::{Detector, ElephantsParams, ElephantsSpec};
 use slicewise_units::{BitRate, Duration, Rounded};
 

@@ -1,10 +1,45 @@
 //! Named queues, and which classes and meters may use them.
 
 use super::{ClassResolver, Part, PolicyError, PortParams};
-use crate::policy::{ClassParams, Discipline, PolicyParams, PolicySpec};
-use crate::{Action, NamedQueueParams};
-use slicewise_units::BitRate;
+use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec};
+use crate::{Action, NamedQueueParams, NamedQueueSpec, PrioritySpec};
+use slicewise_units::{Accounting, BitRate};
 use std::collections::BTreeSet;
+
+impl NamedQueueSpec {
+    /// A class with the same settings: they are checked and completed as those of a class.
+    fn as_class(&self) -> ClassSpec {
+        ClassSpec {
+            name: self.name.clone(),
+            priority: self.priority.map(|level| PrioritySpec {
+                level,
+                rate: None,
+                burst: None,
+                accounting: Accounting::L2,
+            }),
+            minimum: self.minimum,
+            weight: self.weight,
+            shape: self.shape,
+            queue: self.queue.clone(),
+            ..ClassSpec::class_default()
+        }
+    }
+}
+
+impl From<ClassParams> for NamedQueueParams {
+    /// The queue of a class.
+    fn from(class: ClassParams) -> Self {
+        Self {
+            name: class.name,
+            priority: class.priority,
+            minimum: class.minimum,
+            weight: class.weight,
+            per_flow: false,
+            shape: class.shape,
+            queue: class.queue,
+        }
+    }
+}
 
 impl PolicySpec {
     /// The named queues with their defaults.

@@ -1,6 +1,8 @@
 //! Policers: which meter the settings select, and its defaults.
 
-use super::{ClassResolver, LARGEST_FRAME, MAX_DSCP, PolicyError};
+use super::{ClassResolver, PolicyError};
+use crate::class_map::MAX_DSCP;
+use crate::rate::LARGEST_FRAME;
 use crate::{Action, BurstSpec, MeterAlgorithm, PolicerParams, PolicerSpec, Rate};
 use slicewise_units::{Duration, FrameLengths};
 
