@@ -55,7 +55,7 @@ pub(crate) struct Ledger {
     pub(crate) handovers: BTreeMap<u32, Handover>,
     /// Parts of slices that are leaving them, to find one that has a frame in common with another.
     pub(crate) parts: Parts,
-    /// The last of them that was looked at.
+    /// The handover to look at next.
     pub(crate) looked_at: u32,
     /// Handovers that wait for frames of a class, by that class and in the order of marks.
     pub(crate) behind: BTreeMap<(u32, u64), u32>,

@@ -147,6 +147,7 @@ impl FifoQueue {
     /// Continue with the manager's state and the positions of `old`, whose frames follow.
     pub(crate) fn resume_from(&mut self, old: &Self) {
         self.frames.resume_from(&old.frames);
+        self.limit.resume_from(&old.limit);
         if let (Some(manager), Some(old)) = (&mut self.manager, &old.manager) {
             manager.resume_from(old);
         }

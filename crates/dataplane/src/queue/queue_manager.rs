@@ -123,8 +123,9 @@ impl Manager {
     #[inline]
     pub(super) fn on_empty(&mut self, queue: usize, now: Instant) {
         match self {
-            Self::TailDrop | Self::Pie(_) => {}
+            Self::TailDrop => {}
             Self::Red(states) => states[queue].on_empty(now),
+            Self::Pie(states) => states[queue].on_empty(),
             Self::CoDel(codel, states) => codel.on_empty(&mut states[queue]),
         }
     }

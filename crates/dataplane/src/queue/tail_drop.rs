@@ -41,6 +41,11 @@ impl TailDrop {
         !self.is_closed
     }
 
+    /// Continue a hysteresis that has begun.
+    pub(crate) const fn resume_from(&mut self, old: &Self) {
+        self.is_closed = old.is_closed;
+    }
+
     /// Keep room for frames that wait elsewhere.
     pub(crate) fn hold(&mut self, packets: u32, bytes: u64) {
         let limit = (self.limit.packets, self.limit.bytes.bytes());
@@ -85,7 +90,12 @@ mod tests {
         };
         let mut drop = TailDrop::new(limit);
         let admits: Vec<bool> = [9, 10, 9, 8, 7, 8, 9, 10, 7]
-            .map(|packets| drop.admits(&FrameList::of(packets, 100), frame))
+            .map(|packets| {
+                // Whatever replaces it goes on.
+                let old = std::mem::replace(&mut drop, TailDrop::new(limit));
+                drop.resume_from(&old);
+                drop.admits(&FrameList::of(packets, 100), frame)
+            })
             .to_vec();
         assert_eq!(
             admits,

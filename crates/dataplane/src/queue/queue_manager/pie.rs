@@ -29,7 +29,8 @@ const SCALES: [(i64, i128); 6] = [
     (100, 8),
     (10, 2),
 ];
-/// Most updates that are made up for at once; after so many without a frame, the state no longer changes noticeably.
+/// Most updates that are made up for at once; in an empty queue, the state no longer changes
+/// noticeably after so many.
 const MAX_UPDATES: u64 = 1_000;
 
 /// State of one queue.
@@ -100,16 +101,29 @@ impl PieState {
     /// `deque`: a frame is about to leave.
     pub(super) fn on_departure(&mut self, candidate: Candidate, now: Instant) {
         self.update(now);
-        let sojourn = now.saturating_since(candidate.arrival);
-        // Nothing waits in an empty queue.
-        let is_last = candidate.bytes_behind == 0;
-        self.delay = if is_last { Duration::ZERO } else { sojourn };
+        self.delay = match candidate.bytes_behind {
+            0 => Duration::ZERO,
+            _ => now.saturating_since(candidate.arrival),
+        };
     }
 
-    /// Continue with the state of `old` after a change of parameters.
+    /// The last frame left, or was dropped for another queue: nothing waits.
+    pub(super) const fn on_empty(&mut self) {
+        self.delay = Duration::ZERO;
+    }
+
+    /// Continue with the state of `old`, within the bounds of the parameters that may have changed: a shorter interval
+    /// begins with the next frame, and a shorter burst allowance ends sooner.
     pub(super) fn resume_from(&mut self, old: &Self) {
+        let is_same = self.params.update == old.params.update;
         *self = Self {
             params: self.params,
+            allowance: old.allowance.min(self.params.burst),
+            update_at: if is_same {
+                old.update_at
+            } else {
+                Instant::ZERO
+            },
             ..*old
         };
     }
@@ -400,5 +414,41 @@ mod tests {
         };
         assert_eq!(state.on_arrival(backlog, &mut frame, &mut random), Ok(()));
         assert_eq!(state.probability, 0);
+    }
+
+    #[test]
+    fn a_queue_whose_last_frames_were_dropped_has_no_delay() {
+        let mut state = PieState::new(&params(false));
+        let waiting = Candidate {
+            arrival: Instant::from_nanos(MS),
+            bytes_behind: 1_000,
+            is_ecn_capable: false,
+            is_protected: false,
+        };
+        state.on_departure(waiting, Instant::from_nanos(100 * MS));
+        state.probability = ONE;
+        state.on_empty();
+        state.update(Instant::from_nanos(10_000_000 * MS));
+        assert_eq!(state.probability, 0);
+    }
+
+    #[test]
+    fn a_shorter_interval_and_burst_are_in_force_with_the_next_frame() {
+        let slow = PieParams {
+            update: Duration::from_secs(10),
+            burst: Duration::from_secs(10),
+            ..params(false)
+        };
+        let mut old = PieState::new(&slow);
+        old.allowance = slow.burst;
+        old.update(Instant::from_nanos(MS));
+        let mut new = PieState::new(&params(false));
+        new.resume_from(&old);
+        new.delay = Duration::from_millis(100);
+        for ms in [2, 18] {
+            new.update(Instant::from_nanos(ms * MS));
+        }
+        assert!(new.probability > 0);
+        assert!(new.allowance < params(false).burst);
     }
 }
