@@ -5,7 +5,7 @@ use slicewise_wire::{Ecn, Headers};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::num::NonZeroU32;
 
-/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids, DSCP, TEID and
+/// A table of flows. Packets belong to one flow if addresses, protocol, ports, VLAN ids, DSCP, type of ICMP, TEID and
 /// what is between tags and IP (PPPoE, MPLS) are equal: everything a classifier can match on, so that each flow is classified only once.
 pub struct FlowTable {
     flows: Vec<Headers>,
@@ -38,7 +38,11 @@ struct FlowKey {
 impl FlowKey {
     #[inline]
     fn new(headers: &Headers) -> Self {
-        let ports = u64::from(headers.source_port)
+        // ICMP has no ports.
+        let icmp_type = headers
+            .icmp_type
+            .map_or(0, |icmp_type| u64::from(icmp_type) + 1);
+        let ports = (u64::from(headers.source_port) | icmp_type)
             | u64::from(headers.destination_port) << 16
             | u64::from(headers.outer_vlan) << 32
             | u64::from(headers.inner_vlan) << 48;
@@ -226,7 +230,7 @@ mod tests {
             has_ports: true,
             ..headers(1)
         };
-        let mut different = vec![base; 15];
+        let mut different = vec![base; 17];
         different[1].destination = 1;
         different[2].source = 1 << 100;
         different[3].source_port = 1;
@@ -241,9 +245,17 @@ mod tests {
         different[12].ethertype = 0x8847;
         different[13].ethertype = 0x8848;
         different[14].ethertype = 0x8864;
+        for (flow, icmp_type) in [(15, 0), (16, 8)] {
+            different[flow].has_ports = false;
+            (
+                different[flow].source_port,
+                different[flow].destination_port,
+            ) = (0, 0);
+            different[flow].icmp_type = Some(icmp_type);
+        }
         let mut table = FlowTable::new(100);
         let flows: Vec<u32> = different.iter().map(|h| table.flow_of(h)).collect();
-        assert_eq!(flows, (0..15).collect::<Vec<_>>());
+        assert_eq!(flows, (0..17).collect::<Vec<_>>());
         let marked = Headers {
             ecn: Ecn::Ce,
             ..base
