@@ -77,7 +77,7 @@ pub enum Separation {
 pub struct FlowQueueSpec {
     /// Separation of flows.
     pub flows: FlowsSpec,
-    /// QueueManager of each flow's queue.
+    /// Queue manager of each flow's queue.
     pub codel: CoDelSpec,
 }
 
@@ -86,7 +86,7 @@ pub struct FlowQueueSpec {
 pub struct FlowQueueParams {
     /// Separation of flows.
     pub flows: FlowsParams,
-    /// QueueManager of each flow's queue.
+    /// Queue manager of each flow's queue.
     pub codel: CoDelParams,
 }
 
