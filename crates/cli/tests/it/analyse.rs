@@ -284,13 +284,14 @@ fn a_study_that_names_its_captures_gives_verdicts() {
     let (printed, stderr) = sandbox.succeeded(&["analyse", "lab.yaml"]);
     assert_eq!(stderr, "");
     insta::assert_snapshot!(printed.split("\n\n").next().unwrap(), @"
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy   Performance isolation                                                  Resource reallocation   Scalability
-    ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     shared   inconclusive                                                           not tested              no limit known
-              gold: throughput 584 kbit/s → 292 kbit/s (−50 %) in crowded, within    no unused capacity      none is stated
-              −1 % in 0 of 2 runs; about 3 repetitions would decide
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+     policy   isolation            reallocation         throughput    loss ratio           mean queueing delay
+                                   of unused capacity   gold ≥ −1 %   gold ≤ +0.1 points   gold ≤ +1.23 ms
+    ═══════════════════════════════════════════════════════════════════════════════════════════════════════════
+     shared   ? −50 % throughput   not tested           ? −50 %       ? +50 points         ? 0 ns
+    ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ? undecided
+    Not shown: p99 queueing delay (see the report).
     ");
     // What is done is not done again: only its report is made.
     fs::remove_file(sandbox.path("results/lab/report.html")).unwrap();

@@ -1,6 +1,6 @@
 //! Rows of one table that are inserted together: a statement costs as much as several rows.
 
-use super::statement::{Value, bind};
+use super::statement::{Value, bind, places};
 use sqlx::{AnyConnection, AssertSqlSafe};
 use std::fmt::Write as _;
 
@@ -66,12 +66,6 @@ impl<const COLUMNS: usize> Insert<COLUMNS> {
         let _ = write!(text, " {}", self.tail);
         text
     }
-}
-
-/// The places of `count` parameters, the first of which is `first`.
-pub(super) fn places(first: usize, count: usize) -> String {
-    let places = (first..first + count).map(|place| format!("${place}"));
-    places.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

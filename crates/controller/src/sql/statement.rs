@@ -1,6 +1,5 @@
 //! Statements with values for their parameters.
 
-use super::insert::places;
 use super::{Row, number};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -163,4 +162,10 @@ impl Sql for AnyConnection {
 /// A statement about `count` names, the first of which is parameter `first`.
 pub(crate) fn named((statement, end): (&str, &str), first: usize, count: usize) -> String {
     format!("{statement} IN ({}) {end}", places(first, count))
+}
+
+/// The places of `count` parameters, the first of which is `first`.
+pub(super) fn places(first: usize, count: usize) -> String {
+    let places = (first..first + count).map(|place| format!("${place}"));
+    places.collect::<Vec<_>>().join(", ")
 }
