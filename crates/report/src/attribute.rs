@@ -2,7 +2,7 @@
 
 use slicewise_stats::description::SliceLimit;
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Deciding, IsolationVerdict, Outcome, PolicyVerdict,
+    BoundCheck, DecidedBy, Deciding, InfluenceVerdict, IsolationVerdict, Outcome, PolicyVerdict,
 };
 use slicewise_stats::words::{percent, time};
 
@@ -97,7 +97,9 @@ fn deciding(isolation: &IsolationVerdict) -> String {
             format!("{}; {}{}", test.claim(), test.measured(), test.not_shown())
         }
         Some(Deciding::Influence(numbers)) => {
-            return format!("{}{}", influence(numbers), isolation.influence.not_shown());
+            let verdict = isolation.deciding_influence.as_ref();
+            let open = verdict.map_or_else(String::new, InfluenceVerdict::not_shown);
+            return format!("{}{open}", influence(numbers));
         }
         None => isolation.deciding(),
     };

@@ -45,19 +45,20 @@ fn policy(
     } else {
         0.95
     };
+    let influence = InfluenceVerdict {
+        outcome,
+        decided_by,
+        first_broken: None,
+        repetitions_needed,
+        tests: Vec::new(),
+    };
     PolicyVerdict {
         policy: name.to_owned(),
         isolation: IsolationVerdict {
             outcome,
             objectives: None,
-            influence: InfluenceVerdict {
-                outcome,
-                decided_by,
-                first_broken: None,
-                repetitions_needed,
-                tests: Vec::new(),
-            },
-            influence_decides: true,
+            influence: influence.clone(),
+            deciding_influence: Some(influence),
             bounds: Vec::new(),
             not_judged: Vec::new(),
         },

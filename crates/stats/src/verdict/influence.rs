@@ -74,6 +74,15 @@ pub(super) fn judge(
     conclude(study, tests.map(|test| test.decided(number)).collect())
 }
 
+impl InfluenceVerdict {
+    /// Returns the conclusion from the tests of these slices alone.
+    pub(super) fn of_slices(&self, study: &StudyDescription, slices: &[&str]) -> Self {
+        let of_slices = |test: &&InfluenceTest| slices.contains(&test.numbers.slice.as_str());
+        let tests = self.tests.iter().filter(of_slices).cloned();
+        conclude(study, tests.collect())
+    }
+}
+
 fn conclude(study: &StudyDescription, tests: Vec<InfluenceTest>) -> InfluenceVerdict {
     let outcome = Outcome::of_all(tests.iter().map(|test| test.outcome));
     let of = |outcome: Outcome| tests.iter().filter(move |t| t.outcome == outcome);

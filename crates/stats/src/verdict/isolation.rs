@@ -20,10 +20,12 @@ pub struct IsolationVerdict {
     /// For slices with objectives; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectives: Option<ObjectivesVerdict>,
-    /// The comparison with the reference scenario, of every guaranteed slice.
+    /// The comparison with the reference scenario, of every guaranteed slice: shown beside objectives.
     pub influence: InfluenceVerdict,
-    /// True if influence decides for some slice: one that is guaranteed and states no objective.
-    pub influence_decides: bool,
+    /// The same of the slices that influence decides for: those that are guaranteed and state no objective. `None` if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding_influence: Option<InfluenceVerdict>,
     /// Proved bounds of delay against the largest delays measured; empty where the policy proves
     /// none. One packet above its bound breaks isolation, whatever the tests say.
     pub bounds: Vec<BoundCheck>,
@@ -42,20 +44,17 @@ pub(super) fn judge(
     let objectives = objectives::judge(study, observations, policy, &mut not_judged);
     let mut not_compared = Vec::new();
     let influence = influence::judge(study, observations, policy, &mut not_compared);
-    let is_judged_by_influence = |name: &str| {
-        let by_influence = |slice: &SliceDescription| slice.guaranteed && slice.objective.is_none();
-        study
-            .slices
-            .iter()
-            .any(|s| s.name == name && by_influence(s))
-    };
-    not_compared.retain(|missing: &NotJudged| is_judged_by_influence(&missing.slice));
+    let by_influence = |slice: &&SliceDescription| slice.guaranteed && slice.objective.is_none();
+    let by_influence: Vec<&str> = (study.slices.iter().filter(by_influence))
+        .map(|slice| slice.name.as_str())
+        .collect();
+    not_compared.retain(|missing: &NotJudged| by_influence.contains(&missing.slice.as_str()));
     not_judged.append(&mut not_compared);
 
-    let influence_decides = study.slices.iter().any(|s| is_judged_by_influence(&s.name));
-    let of_influence = influence.tests.iter();
-    let of_influence = of_influence.filter(|test| is_judged_by_influence(&test.numbers.slice));
+    let deciding_influence =
+        (!by_influence.is_empty()).then(|| influence.of_slices(study, &by_influence));
     let of_objectives = objectives.iter().flat_map(|verdict| &verdict.tests);
+    let of_influence = deciding_influence.iter().flat_map(|verdict| &verdict.tests);
     let tests = of_objectives
         .map(|test| test.outcome)
         .chain(of_influence.map(|test| test.outcome));
@@ -71,7 +70,7 @@ pub(super) fn judge(
         outcome,
         objectives,
         influence,
-        influence_decides,
+        deciding_influence,
         bounds,
         not_judged,
     }
@@ -94,8 +93,7 @@ impl IsolationVerdict {
     #[must_use]
     pub fn decided_by(&self) -> Option<Deciding<'_>> {
         let of_objectives = (self.objectives.as_ref()).filter(|o| o.outcome == self.outcome);
-        let of_influence = (self.influence_decides && self.influence.outcome == self.outcome)
-            .then_some(&self.influence);
+        let of_influence = (self.deciding_influence.as_ref()).filter(|i| i.outcome == self.outcome);
         (self.broken_bound().map(Deciding::Bound))
             .or_else(|| of_objectives?.decided_by.as_ref().map(Deciding::Objective))
             .or_else(|| of_influence?.decided_by.as_ref().map(Deciding::Influence))
@@ -112,8 +110,9 @@ impl IsolationVerdict {
             .as_ref()
             .map(|o| (o.outcome, o.repetitions_needed));
         let of_influence = self
-            .influence_decides
-            .then_some((self.influence.outcome, self.influence.repetitions_needed));
+            .deciding_influence
+            .as_ref()
+            .map(|i| (i.outcome, i.repetitions_needed));
         let open = of_objectives.into_iter().chain(of_influence);
         open.filter(|(outcome, _)| *outcome == Outcome::Inconclusive)
             .map(|(_, needed)| needed)

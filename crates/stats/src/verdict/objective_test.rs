@@ -125,6 +125,9 @@ pub struct ObjectiveTest {
     pub room: Option<f64>,
     /// Mean over runs of the packets lost / sent.
     pub loss_ratio: f64,
+    /// Packets lost / sent in the worst run; the largest where several runs are equally bad.
+    #[serde(default)]
+    pub worst_loss_ratio: f64,
     /// The runs, and those beyond the limit.
     pub runs: RunCount,
     /// `Holds` where it is met, `Broken` where it is missed, or `Inconclusive`.

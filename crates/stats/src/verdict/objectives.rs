@@ -223,6 +223,7 @@ impl Judging<'_> {
                     is_beyond: (slice.is_beyond(indicator))
                         .unwrap_or(indicator.sign() * (value - held_against) > 0.0),
                     is_steady: !slice.is_unsettled || sending.has_completed(run, indicator),
+                    loss_ratio: slice.steady.loss_ratio,
                 })
             })
             .collect();
@@ -240,6 +241,8 @@ impl Judging<'_> {
             .iter()
             .max_by(|a, b| b.room(indicator).total_cmp(&a.room(indicator))))
         .map(|run| (run.value, run.room(indicator)));
+        let is_worst = |run: &&RunResult| worst.is_some_and(|w| w.1 == run.room(indicator));
+        let worst_losses = results.iter().filter(is_worst).map(|run| run.loss_ratio);
         let is_known = |value: &f64| value.is_finite();
         let none = RunCount {
             sample: sending.sample,
@@ -263,6 +266,7 @@ impl Judging<'_> {
             worst: worst.map(|worst| worst.0).filter(is_known),
             room: worst.map(|worst| worst.1).filter(is_known),
             loss_ratio: losses.sum::<f64>() / sending.runs.len() as f64,
+            worst_loss_ratio: worst_losses.fold(0.0, f64::max),
             runs: none.with(runs),
             outcome: Outcome::Inconclusive,
             repetitions_needed: None,
@@ -363,6 +367,8 @@ struct RunResult {
     best: f64,
     is_beyond: bool,
     is_steady: bool,
+    /// Packets lost / sent.
+    loss_ratio: f64,
 }
 
 impl RunResult {

@@ -4,9 +4,10 @@ use crate::objectives::{
     MBIT, delay_of_5_ms, disturbed, judge, of_delay, runs, study_of_influence,
     throughput_of_5_mbit, with,
 };
-use crate::synthetic::CRITICAL;
+use crate::synthetic::{BEST_EFFORT, CRITICAL};
 use slicewise_stats::objective::Objective;
 use slicewise_stats::quantity::Quantity;
+use slicewise_stats::record::SentDelay;
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{IsolationVerdict, Outcome};
 
@@ -213,4 +214,57 @@ fn a_record_of_more_frames_than_any_run_can_have_is_damaged() {
         SummaryBuilder::new(&study).add(&run).is_ok()
     };
     assert!(added(1 << 46) && !added((1 << 46) + 1));
+}
+
+/// Two guaranteed slices, of which others delay the first, with an objective that it meets, by a factor of 10 and the second
+/// by a factor of 1.3 in the repetitions that `picks`.
+fn two_slices(picks: impl Fn(u32) -> bool) -> IsolationVerdict {
+    let mut study = with(delay_of_5_ms());
+    study.slices[BEST_EFFORT].guaranteed = true;
+    study.slices[BEST_EFFORT].name = "second".to_owned();
+    let mut runs = runs(34, 3.2 * MBIT);
+    for run in &mut runs {
+        run.slices[BEST_EFFORT].slice = "second".to_owned();
+        let is_picked = picks(run.key.repetition);
+        let factors = [10.0, if is_picked { 1.3 } else { 1.0 }];
+        let slices = run.slices.iter_mut().zip(factors);
+        for (slice, factor) in slices.filter(|_| run.key.scenario == "s1") {
+            slice.steady.delay.mean_ns *= factor;
+        }
+    }
+    judge(&study, &runs)
+}
+
+#[test]
+fn influence_that_decides_is_that_on_slices_without_objectives() {
+    let broken = two_slices(|_| true);
+    assert_eq!(broken.outcome, Outcome::Broken);
+    insta::assert_snapshot!(broken.reason(), @"broken: mean delay of second within +25 % of the reference in 0 of 34 runs of s1 (95 %: in less than 91 %); mean 200 µs → 260 µs (+30 %), worst run +30 %");
+    assert_eq!(broken.influence.decided_by.unwrap().slice, "critical");
+
+    let open = two_slices(|repetition| repetition == 0);
+    assert_eq!(open.outcome, Outcome::Inconclusive);
+    insta::assert_snapshot!(open.reason(), @"inconclusive: mean delay of second within +25 % of the reference in 33 of 34 runs of s1; mean 200 µs → 201.8 µs (+0.882 %), worst run +30 %; about 168 repetitions would decide");
+    assert!(open.repetitions_needed().is_some());
+
+    let holds = two_slices(|_| false);
+    assert_eq!(holds.outcome, Outcome::Holds);
+    insta::assert_snapshot!(holds.reason(), @"holds: critical within 5 ms for 99 % of packets in 34 of 34 runs of s0 (95 %: in at least 91 %); worst run 400 µs; influence of others: mean delay of critical within +500 µs of the reference in 0 of 34 runs of s1 (95 %: in less than 91 %); mean 200 µs → 2 ms (+1.8 ms), worst run +1.8 ms");
+}
+
+#[test]
+fn the_loss_beside_the_worst_run_is_the_loss_in_that_run() {
+    let mut runs = runs(34, 3.2 * MBIT);
+    disturbed(
+        &mut runs,
+        |repetition| repetition == 7,
+        |slice| {
+            slice.steady.loss_ratio = 0.5;
+            slice.steady.lost_frames = slice.steady.sent_frames / 2;
+            slice.delay_of_sent = slice.delay_of_sent.map(|of| SentDelay { ns: None, ..of });
+        },
+    );
+    let objectives = judge(&with(delay_of_5_ms()), &runs).objectives.unwrap();
+    let test = objectives.decided_by.unwrap();
+    assert_eq!(test.measured(), "worst run ∞, 50 % lost");
 }

@@ -72,7 +72,9 @@ impl IsolationVerdict {
                 .objectives
                 .as_ref()
                 .and_then(ObjectivesVerdict::deciding),
-            Some(Deciding::Influence(_)) => self.influence.deciding(),
+            Some(Deciding::Influence(_)) => {
+                (self.deciding_influence.as_ref()).and_then(InfluenceVerdict::deciding)
+            }
             None => None,
         };
         text.unwrap_or_else(|| self.why_not_judged())

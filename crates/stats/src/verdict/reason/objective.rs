@@ -87,7 +87,7 @@ impl ObjectiveTest {
         }
         let of_loss = self.indicator == ObjectiveIndicator::LossRatio;
         let lost = match self.worst {
-            None if !of_loss => format!(", {} lost", share(self.loss_ratio)),
+            None if !of_loss => format!(", {} lost", share(self.worst_loss_ratio)),
             _ => String::new(),
         };
         let run = match self.runs.runs {
