@@ -29,7 +29,8 @@ pub struct Figures {
     /// Variation of that delay.
     pub variation: VariationFigures,
     /// Loss bursts: packets that a flow sent in a row and of which none arrived (loss periods of RFC 3357), each counted
-    /// when a later packet of the flow was received in the span.
+    /// when a later packet of the flow was received in the span. One whose packets arrive late is none, unless the flow has had 64
+    /// other bursts since. 0 without a packet in them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub loss_bursts: u64,
     /// Packets in them.

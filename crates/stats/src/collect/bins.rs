@@ -1,5 +1,6 @@
 //! Time bins of one slice, and finding the bin of a point in time without dividing.
 
+use super::gaps::GapChange;
 use super::ipdv::Arrival;
 use crate::distribution::Moments;
 use crate::record::Figures;
@@ -156,17 +157,12 @@ impl Bin {
 
     /// A frame was received that its flow did not send right after the one received before.
     pub fn on_arrival(&mut self, arrival: &Arrival) {
-        let (bursts, frames) = match arrival.skipped {
-            Some(skipped) => (i32::from(skipped > 0), i32::try_from(skipped).unwrap_or(0)),
-            None => {
-                count(&mut self.reordered_frames);
-                // It was missed in the middle of a burst, at an end of it, or alone.
-                let before = i32::from(arrival.variation_ns.is_some());
-                (1 - before - i32::from(arrival.next.is_some()), -1)
-            }
-        };
-        self.loss_bursts = self.loss_bursts.saturating_add(bursts);
-        self.loss_burst_frames = self.loss_burst_frames.saturating_add(frames);
+        if arrival.is_reordered {
+            count(&mut self.reordered_frames);
+        }
+        let GapChange { gaps, packets } = arrival.bursts;
+        self.loss_bursts = self.loss_bursts.saturating_add(gaps);
+        self.loss_burst_frames = self.loss_burst_frames.saturating_add(packets);
     }
 
     /// Frames that were sent in this bin were received.
@@ -278,6 +274,12 @@ impl Totals {
             0 => 0.0,
             sent => self.lost_frames as f64 / sent as f64,
         };
+        // Without a frame there is no burst: those that there were have arrived.
+        let loss_burst_frames = u64::try_from(self.loss_burst_frames).unwrap_or(0);
+        let loss_bursts = match loss_burst_frames {
+            0 => 0,
+            _ => u64::try_from(self.loss_bursts).unwrap_or(0),
+        };
         Figures {
             span_ns,
             sent_frames: self.sent_frames,
@@ -288,8 +290,8 @@ impl Totals {
             offered_bits_per_second: rate(self.sent_bytes),
             throughput_bits_per_second: rate(self.received_bytes),
             loss_ratio,
-            loss_bursts: u64::try_from(self.loss_bursts).unwrap_or(0),
-            loss_burst_frames: u64::try_from(self.loss_burst_frames).unwrap_or(0),
+            loss_bursts,
+            loss_burst_frames,
             ..Figures::default()
         }
     }
@@ -374,6 +376,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::gaps::MAX_GAPS;
     use crate::collect::ipdv::{Flows, Received};
     use proptest::prelude::*;
 
@@ -397,17 +400,81 @@ mod tests {
     proptest! {
         #[test]
         fn a_loss_burst_is_packets_in_a_row_that_never_arrived_before_one_that_did(
-            order in prop::sample::subsequence((1..60u32).collect::<Vec<_>>(), 0..59).prop_shuffle()
+            order in prop::sample::subsequence((0..300u32).collect::<Vec<_>>(), 1..300),
+            late in prop::collection::vec((0..300usize, 0..300usize), 0..40),
         ) {
             prop_assert_eq!(bursts(&[0, 1, 4, 5, 7, 6]), (1, 2));
-            // No packet precedes the first one: overtaken, it counts as one in the middle of a burst.
-            let order = [vec![0], order].concat();
+            let mut order = order;
+            for (from, to) in late {
+                let packet = order.remove(from % order.len());
+                order.insert(to % (order.len() + 1), packet);
+            }
             let end = order.iter().max().map_or(0, |last| last + 1);
             let is_lost = |sequence: &u32| !order.contains(sequence);
             let begins = |sequence: &u32| is_lost(sequence) && (*sequence == 0 || !is_lost(&(sequence - 1)));
             let count = |of: &dyn Fn(&u32) -> bool| (0..end).filter(of).count() as u64;
-            prop_assert_eq!(bursts(&order), (count(&begins), count(&is_lost)));
+            let expected = (count(&begins), count(&is_lost));
+            prop_assume!(gaps_at_once(&order) <= MAX_GAPS);
+            prop_assert_eq!(bursts(&order), expected);
         }
+    }
+
+    /// Most gaps at a time in what has arrived, of packets that arrive in this order.
+    fn gaps_at_once(order: &[u32]) -> usize {
+        let mut most = 0;
+        let (mut arrived, mut end) = ([false; 300], 0);
+        for &sequence in order {
+            arrived[sequence as usize] = true;
+            end = end.max(sequence as usize + 1);
+            let until = &arrived[..end];
+            let gaps = until.split(|has| *has).filter(|gap| !gap.is_empty());
+            most = most.max(gaps.count());
+        }
+        most
+    }
+
+    /// However many packets overtake one, it is no loss; nor is it where there are too many gaps to keep its own.
+    #[test]
+    fn a_packet_that_arrives_late_is_no_loss_burst() {
+        let late_by = |packets: u32| (0..10).chain(11..=10 + packets).chain([10]);
+        for packets in [1, 62, 63, 64, 65, 1000] {
+            assert_eq!(
+                bursts(&late_by(packets).collect::<Vec<_>>()),
+                (0, 0),
+                "{packets}"
+            );
+        }
+        // Ten of them, and ten packets in a row that are lost.
+        let mut order: Vec<u32> = (0..2000)
+            .filter(|s| s % 100 != 50 && !(5..15).contains(s))
+            .collect();
+        for late in (0..10).map(|number| number * 100 + 50) {
+            let place = order.iter().position(|&s| s == late + 80);
+            order.insert(place.unwrap(), late);
+        }
+        // Those not sent again are ten bursts more.
+        assert_eq!(bursts(&order), (11, 20));
+    }
+
+    #[test]
+    fn a_late_packet_of_a_gap_that_is_not_kept_leaves_the_number_of_bursts() {
+        let gaps = 2 * u32::try_from(MAX_GAPS).unwrap();
+        // Every fourth packet and the one after it are lost.
+        let order: Vec<u32> = (0..4 * gaps).filter(|s| s % 4 > 1).collect();
+        let all = u64::from(gaps);
+        assert_eq!(bursts(&order), (all, 2 * all));
+        assert_eq!(bursts(&[&order[..], &[4, 5]].concat()), (all, 2 * all - 2));
+        // Of the last gap it is known that it is filled; what has arrived before is no loss.
+        let last = 4 * gaps - 4;
+        assert_eq!(
+            bursts(&[&order[..], &[last, last + 1]].concat()),
+            (all - 1, 2 * all - 2)
+        );
+        assert_eq!(bursts(&[&order[..], &[last + 2]].concat()), (all, 2 * all));
+        // Without a packet missed there is no burst.
+        let odd: Vec<u32> = (0..2 * gaps).filter(|s| s % 2 == 1).collect();
+        let even: Vec<u32> = (0..gaps).map(|s| 2 * s).collect();
+        assert_eq!(bursts(&[odd, even].concat()), (0, 0));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! been received, in either order; it counts at the send time of the later one. A pair with a lost
 //! packet is never measured, so losses need not be reported.
 
+use super::gaps::{GapChange, Gaps};
 use slicewise_units::Instant;
 
 /// Flow and sequence number of a frame.
@@ -28,9 +29,16 @@ pub(super) struct Received {
 pub(super) struct Flow {
     /// The packet sent last of those received.
     newest: Option<Received>,
-    /// Once a packet did not come right after the one sent before it: the packets received last, each at its sequence
-    /// number modulo [`WINDOW`].
-    window: Option<Box<[Option<Received>; WINDOW]>>,
+    /// Once a packet did not come right after the one sent before it.
+    window: Option<Box<Window>>,
+}
+
+/// What is kept of a flow with packets lost or reordered.
+#[derive(Debug, Clone)]
+struct Window {
+    /// The packets received last, each at its sequence number modulo [`WINDOW`].
+    packets: [Option<Received>; WINDOW],
+    gaps: Gaps,
 }
 
 /// Packets kept per flow. A pair is missed if one of its packets arrives after one that was sent this
@@ -48,7 +56,7 @@ impl Flow {
         }
         self.newest = Some(packet);
         if let Some(window) = &mut self.window {
-            window[slot(packet.sequence)] = Some(packet);
+            window.packets[slot(packet.sequence)] = Some(packet);
         }
         Some(before)
     }
@@ -60,12 +68,14 @@ impl Flow {
             return [None, None];
         }
         let window = self.window.get_or_insert_with(|| {
-            let mut window = Box::new([None; WINDOW]);
+            let mut packets = [None; WINDOW];
             if let Some(newest) = self.newest {
-                window[slot(newest.sequence)] = Some(newest);
+                packets[slot(newest.sequence)] = Some(newest);
             }
-            window
+            let gaps = Gaps::default();
+            Box::new(Window { packets, gaps })
         });
+        let window = &mut window.packets;
         let find = |sequence: u32| window[slot(sequence)].filter(|one| one.sequence == sequence);
         let before = find(packet.sequence.wrapping_sub(1));
         let after = find(packet.sequence.wrapping_add(1));
@@ -82,7 +92,8 @@ impl Flow {
         [before, after]
     }
 
-    /// As [`Arrival::skipped`].
+    /// Number of packets that the flow sent between `packet` and the newest one received before; `None` for a reordered packet,
+    /// which was sent before the newest one.
     fn skipped_by(&self, packet: Received) -> Option<u32> {
         let Some(newest) = self.newest else {
             return Some(packet.sequence);
@@ -103,9 +114,10 @@ impl Received {
 /// Order of a packet that its flow did not send right after the one received before, by the packets received before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrival {
-    /// Number of packets that its flow sent between it and the newest one received before; `None` for a reordered
-    /// packet, which was sent before the newest one.
-    pub skipped: Option<u32>,
+    /// It was sent before the newest one received before.
+    pub is_reordered: bool,
+    /// Loss bursts that are more or fewer with it.
+    pub bursts: GapChange,
     /// Its variation relative to the packet before it, if that was received before it, ns.
     pub variation_ns: Option<u64>,
     /// The packet after it, if that was received before it, and its variation relative to this one.
@@ -144,9 +156,15 @@ impl Flows {
         let flow = &mut self.0[index];
         let skipped = flow.skipped_by(packet);
         let [before, after] = flow.neighbours(packet);
+        let gaps = flow.window.as_mut().map(|window| &mut window.gaps);
+        let change = |gaps: &mut Gaps| match skipped {
+            Some(packets) => gaps.add(packet.sequence.wrapping_sub(packets), packets),
+            None => gaps.take(packet.sequence),
+        };
         let variation = |other: Received| other.delay_ns.abs_diff(packet.delay_ns);
         Arrival {
-            skipped,
+            is_reordered: skipped.is_none(),
+            bursts: gaps.map(change).unwrap_or_default(),
             variation_ns: before.map(variation),
             next: after.map(|after| (after, variation(after))),
         }
@@ -155,7 +173,7 @@ impl Flows {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let windows = self.0.iter().filter(|flow| flow.window.is_some());
-        self.0.len() * size_of::<Flow>() + windows.count() * size_of::<[Option<Received>; WINDOW]>()
+        self.0.len() * size_of::<Flow>() + windows.count() * size_of::<Window>()
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod bins;
 mod finish;
+mod gaps;
 mod growth;
 mod histogram;
 mod iat;
@@ -117,7 +118,7 @@ pub enum CollectorError {
 ///
 /// Where the length of the run is known, memory is set up once: at most 96 B a bin and slice, 816 B a segment of time and slice, and
 /// of what occurs in a segment 2 KiB for half an octave of delay and 512 B for an octave of delay variation. A flow takes 40 B,
-/// and 2 KiB more once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
+/// and 2.6 KiB more once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
 #[derive(Debug, Clone)]
 pub struct RunCollector {
     params: CollectorParams,
