@@ -1,11 +1,11 @@
 //! The verdicts as a matrix: a row for each policy, and in each cell a sign and one number.
 
 use crate::attribute::{attributes, influence, sign};
-use slicewise_stats::description::{SliceLimit, StudyDescription};
+use slicewise_stats::description::SliceLimit;
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::verdict::{
-    BoundCheck, DecidedBy, Deciding, InfluenceTest, IsolationVerdict, ObjectiveIndicator,
-    ObjectiveTest, Outcome, PolicyVerdict, VerdictTable, objective_value,
+    DecidedBy, Deciding, InfluenceTest, IsolationVerdict, ObjectiveIndicator, ObjectiveTest,
+    Outcome, PolicyVerdict, VerdictTable, objective_value,
 };
 use slicewise_stats::words::{percent, share};
 
@@ -60,12 +60,12 @@ enum Property {
 }
 
 impl Matrix {
-    pub(crate) fn of(study: &StudyDescription, verdicts: &VerdictTable) -> Self {
+    pub(crate) fn of(verdicts: &VerdictTable) -> Self {
         let policies = &verdicts.policies;
-        let properties = properties(study, policies);
-        let head = properties.iter().map(|p| head(*p, study, policies));
+        let properties = properties(policies);
+        let head = properties.iter().map(|p| head(*p, policies));
         let row = |verdict: &PolicyVerdict| {
-            let cells = properties.iter().map(|p| cell(*p, study, verdict));
+            let cells = properties.iter().map(|p| cell(*p, verdict));
             Row {
                 policy: verdict.policy.clone(),
                 cells: cells.collect(),
@@ -79,10 +79,10 @@ impl Matrix {
 }
 
 /// Columns that have something to show.
-fn properties(study: &StudyDescription, policies: &[PolicyVerdict]) -> Vec<Property> {
+fn properties(policies: &[PolicyVerdict]) -> Vec<Property> {
     let mut found = vec![Property::Isolation, Property::Reallocation];
     let objectives = policies.iter().flat_map(objective_tests);
-    let influence = policies.iter().flat_map(|v| influence_tests(study, v));
+    let influence = policies.iter().flat_map(influence_tests);
     let judged = objectives
         .map(|test| Property::Objective(test.indicator))
         .chain(influence.filter_map(|test| test.numbers.indicator.map(Property::Influence)));
@@ -107,19 +107,12 @@ fn objective_tests(verdict: &PolicyVerdict) -> impl Iterator<Item = &ObjectiveTe
 }
 
 /// Tests of slices that influence decides about.
-fn influence_tests<'a>(
-    study: &'a StudyDescription,
-    verdict: &'a PolicyVerdict,
-) -> impl Iterator<Item = &'a InfluenceTest> {
-    let has_objective = |name: &str| {
-        let mut slices = study.slices.iter();
-        slices.any(|slice| slice.name == name && slice.objective.is_some())
-    };
-    let tests = verdict.isolation.influence.tests.iter();
-    tests.filter(move |test| !has_objective(&test.numbers.slice))
+fn influence_tests(verdict: &PolicyVerdict) -> impl Iterator<Item = &InfluenceTest> {
+    let influence = verdict.isolation.deciding_influence.iter();
+    influence.flat_map(|i| &i.tests)
 }
 
-fn head(property: Property, study: &StudyDescription, policies: &[PolicyVerdict]) -> Head {
+fn head(property: Property, policies: &[PolicyVerdict]) -> Head {
     let (name, limit) = match property {
         Property::Isolation => ("isolation".to_owned(), String::new()),
         Property::Reallocation => ("reallocation".to_owned(), "of unused capacity".to_owned()),
@@ -140,7 +133,7 @@ fn head(property: Property, study: &StudyDescription, policies: &[PolicyVerdict]
             (indicator.to_string(), common(tests.map(limit)))
         }
         Property::Influence(quantity) => {
-            let tests = policies.iter().flat_map(|v| influence_tests(study, v));
+            let tests = policies.iter().flat_map(influence_tests);
             let tests = tests.filter(|test| test.numbers.indicator == Some(quantity));
             let falls = quantity.is_better_if_more();
             let relation = if falls { '≥' } else { '≤' };
@@ -171,7 +164,7 @@ fn common(tests: impl Iterator<Item = (String, String)>) -> String {
     }
 }
 
-fn cell(property: Property, study: &StudyDescription, verdict: &PolicyVerdict) -> Cell {
+fn cell(property: Property, verdict: &PolicyVerdict) -> Cell {
     let [isolation, reallocation, scalability] = attributes(verdict);
     let number = match property {
         Property::Isolation => isolation_number(&verdict.isolation),
@@ -185,8 +178,8 @@ fn cell(property: Property, study: &StudyDescription, verdict: &PolicyVerdict) -
             SliceLimit::NotStated => "–".to_owned(),
         }),
         Property::Objective(indicator) => return objective_cell(indicator, verdict),
-        Property::Influence(quantity) => return influence_cell(quantity, study, verdict),
-        Property::Bound => return bound_cell(&verdict.isolation.bounds),
+        Property::Influence(quantity) => return influence_cell(quantity, verdict),
+        Property::Bound => return bound_cell(&verdict.isolation),
     };
     let attribute = match property {
         Property::Isolation => isolation,
@@ -212,7 +205,7 @@ fn cell(property: Property, study: &StudyDescription, verdict: &PolicyVerdict) -
 /// The number that decided isolation: "17.5 % lost", "+104 % mean delay".
 fn isolation_number(isolation: &IsolationVerdict) -> Option<String> {
     Some(match isolation.decided_by()? {
-        Deciding::Bound(check) => format!("{} of bound", percent(part_of_bound(check))),
+        Deciding::Bound(check) => format!("{} of bound", percent(check.part())),
         Deciding::Objective(test) => match test.indicator {
             ObjectiveIndicator::LossRatio => format!("{} lost", objective_number(test)),
             ObjectiveIndicator::Availability { .. } => {
@@ -261,8 +254,8 @@ fn objective_cell(indicator: ObjectiveIndicator, verdict: &PolicyVerdict) -> Cel
     })
 }
 
-fn influence_cell(quantity: Quantity, study: &StudyDescription, verdict: &PolicyVerdict) -> Cell {
-    let tests = influence_tests(study, verdict);
+fn influence_cell(quantity: Quantity, verdict: &PolicyVerdict) -> Cell {
+    let tests = influence_tests(verdict);
     let tests = tests.filter(|test| test.numbers.indicator == Some(quantity));
     let part = |numbers: &DecidedBy| numbers.statistic / numbers.margin.max(f64::MIN_POSITIVE);
     let key = |test: &&InfluenceTest| (severity(test.outcome), part(&test.numbers));
@@ -277,18 +270,11 @@ fn influence_cell(quantity: Quantity, study: &StudyDescription, verdict: &Policy
     })
 }
 
-fn bound_cell(bounds: &[BoundCheck]) -> Cell {
-    let worst = bounds
-        .iter()
-        .max_by(|a, b| part_of_bound(a).total_cmp(&part_of_bound(b)));
-    worst.map_or_else(none, |check| Cell {
-        number: percent(part_of_bound(check)),
+fn bound_cell(isolation: &IsolationVerdict) -> Cell {
+    (isolation.worst_bound()).map_or_else(none, |check| Cell {
+        number: percent(check.part()),
         ..tested(check.outcome, check.describe())
     })
-}
-
-fn part_of_bound(check: &BoundCheck) -> f64 {
-    check.largest_ns as f64 / check.bound.end_to_end_ns().max(1) as f64
 }
 
 const fn severity(outcome: Outcome) -> u8 {

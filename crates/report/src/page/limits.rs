@@ -142,7 +142,8 @@ fn margins(
     let study = findings.study();
     let reference = study.scenarios.iter().position(|s| s.reference);
     let reference = reference.and_then(|scenario| findings.cell(policy, scenario));
-    for test in &verdict.isolation.influence.tests {
+    let influence = verdict.isolation.deciding_influence.iter();
+    for test in influence.flat_map(|i| &i.tests) {
         let numbers = &test.numbers;
         let scenario = numbers.scenario.as_ref();
         let scenario = scenario.and_then(|name| study.scenario_place(name));
@@ -150,9 +151,6 @@ fn margins(
         let Some((scenario, slice)) = scenario.zip(slice) else {
             continue;
         };
-        if study.slices[slice].objective.is_some() {
-            continue;
-        }
         let quantity = match numbers.indicator {
             Some(Quantity::Throughput) => Quantity::Throughput,
             Some(Quantity::LossRatio) => Quantity::LossRatio,

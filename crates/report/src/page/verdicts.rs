@@ -24,7 +24,7 @@ const ATTRIBUTES: [&str; 3] = [
 /// The sentence that answers the study's question.
 pub(super) fn answer(findings: &Findings) -> Markup {
     let (study, verdicts) = (findings.study(), &findings.main().verdicts);
-    let answer = wording::answer(study, verdicts, &Matrix::of(study, verdicts));
+    let answer = wording::answer(study, verdicts, &Matrix::of(verdicts));
     html! { p.finding { (Prose(&answer)) } }
 }
 
@@ -35,7 +35,7 @@ pub(super) fn section(findings: &Findings) -> Section {
     let body = html! {
         // Nothing where nothing was judged: captures without a study.
         @if verdicts.says_something() {
-            div.table-frame #verdict-table { (matrix(study, &Matrix::of(study, verdicts))) }
+            div.table-frame #verdict-table { (matrix(study, &Matrix::of(verdicts))) }
             div.whys { @for (index, (policy, verdict)) in policies() { (why(index, policy, verdict)) } }
         }
         @if !remarks.is_empty() { p #remarks { (Prose(&remarks)) } }

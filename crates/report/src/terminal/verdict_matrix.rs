@@ -21,7 +21,7 @@ pub fn verdict_matrix_text(
     if !verdicts.says_something() {
         return None;
     }
-    let matrix = Matrix::of(study, verdicts);
+    let matrix = Matrix::of(verdicts);
     let mut columns = vec![matrix_column(
         "policy",
         "",

@@ -5,8 +5,8 @@ use slicewise_report::terminal::{Colours, quick_note, verdict_matrix_text, verdi
 use slicewise_stats::description::{DelayBound, Margins, PublishedVerdict, SliceLimit};
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::verdict::{
-    Agreement, BoundCheck, DecidedBy, InfluenceVerdict, IsolationVerdict, Outcome, PolicyVerdict,
-    ReallocationVerdict, RunCount, ScalabilityVerdict, Scale, VerdictTable,
+    Agreement, BoundCheck, DecidedBy, InfluenceTest, InfluenceVerdict, IsolationVerdict, Outcome,
+    PolicyVerdict, ReallocationVerdict, RunCount, ScalabilityVerdict, Scale, VerdictTable,
 };
 
 fn numbers(indicator: Quantity, statistic: f64, scale: Scale, margin: f64) -> DecidedBy {
@@ -400,4 +400,54 @@ fn a_quick_look_says_what_its_holds_excludes() {
         policy.reallocation.outcome = Outcome::Broken;
     }
     assert_eq!(quick_note(&study, &broken), None);
+}
+
+/// A slice may state its objective in a phase alone, so that the study does not say which tests decide.
+#[test]
+fn influence_that_does_not_decide_has_no_column() {
+    let mut verdicts = table();
+    verdicts.policies.truncate(1);
+    let isolation = &mut verdicts.policies[0].isolation;
+    let test = InfluenceTest {
+        outcome: Outcome::Broken,
+        numbers: numbers(Quantity::DelayMean, 1.04, Scale::Relative, 0.25),
+        repetitions_needed: None,
+        growing_per_second: None,
+    };
+    isolation.influence.tests = vec![test];
+    let has_column = |verdicts: &VerdictTable| {
+        let text = matrix(verdicts, 120, Colours::None);
+        text.contains("mean delay")
+    };
+    isolation.deciding_influence = Some(isolation.influence.clone());
+    assert!(has_column(&verdicts));
+    verdicts.policies[0].isolation.deciding_influence = None;
+    assert!(!has_column(&verdicts));
+}
+
+/// Isolation is shown beside the same bound as its own column.
+#[test]
+fn the_column_of_bounds_shows_the_one_that_isolation_names() {
+    let mut verdicts = table();
+    verdicts.policies.truncate(1);
+    // By 5 ms, a tenth of it; and by 2 ms, twice the bound.
+    let check = |slice: &str, scheduler_ns, largest_ns| BoundCheck {
+        slice: slice.to_owned(),
+        bound: DelayBound {
+            scheduler_ns,
+            outside_ns: 0,
+        },
+        largest_ns,
+        scenario: "6".to_owned(),
+        repetition: 0,
+        runs: 34,
+        outcome: Outcome::Broken,
+        way_unbounded: None,
+    };
+    verdicts.policies[0].isolation.bounds = vec![
+        check("slow", 50_000_000, 55_000_000),
+        check("fast", 1_000_000, 3_000_000),
+    ];
+    let text = matrix(&verdicts, 120, Colours::None);
+    assert_eq!(text.matches("110 %").count(), 2, "{text}");
 }

@@ -32,6 +32,12 @@ pub struct BoundCheck {
 }
 
 impl BoundCheck {
+    /// The largest delay as a part of the bound: above 1 where it is broken.
+    #[must_use]
+    pub fn part(&self) -> f64 {
+        self.largest_ns as f64 / self.bound.end_to_end_ns().max(1) as f64
+    }
+
     /// How far the largest delay is above the bound, ns; negative where it is within.
     fn excess_ns(&self) -> i128 {
         i128::from(self.largest_ns) - i128::from(self.bound.end_to_end_ns())
@@ -46,6 +52,14 @@ impl IsolationVerdict {
             .iter()
             .filter(|check| check.outcome == Outcome::Broken)
             .max_by_key(|check| check.excess_ns())
+    }
+
+    /// The bound that is exceeded by the most or, where none is, of which the largest delay takes the largest part; `None` without
+    /// bounds.
+    #[must_use]
+    pub fn worst_bound(&self) -> Option<&BoundCheck> {
+        let all = self.bounds.iter();
+        (self.broken_bound()).or_else(|| all.max_by(|a, b| a.part().total_cmp(&b.part())))
     }
 }
 

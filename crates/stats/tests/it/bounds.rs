@@ -265,3 +265,29 @@ fn the_broken_bound_that_is_named_is_the_one_exceeded_by_the_most() {
     assert!(broken.clone().count() == 2 && broken.clone().all(|b| b.outcome == Outcome::Broken));
     assert_eq!(isolation.broken_bound().unwrap().slice, "critical");
 }
+
+#[test]
+fn the_worst_bound_is_the_broken_one_or_the_one_that_is_nearest_to_used_up() {
+    let worst = |scheduler_ns| {
+        let mut study = bounded(scheduler_ns, 0);
+        let bound = DelayBound {
+            scheduler_ns: 20_000_000,
+            outside_ns: 0,
+        };
+        let other = study.slices[BEST_EFFORT].name.clone();
+        study.policies[0].delay_bounds.insert(other, bound);
+        let mut records = untroubled();
+        for record in &mut records {
+            let figures = &mut record.slices[BEST_EFFORT].whole;
+            figures.delay.max_ns = 10_000_000;
+            figures.offered_bits_per_second = BASE;
+        }
+        let isolation = judge(&study, &records).isolation;
+        let worst = isolation.worst_bound().unwrap();
+        (worst.slice.clone(), worst.outcome)
+    };
+    // 480 µs of it are used, and a half of the other bound, from which 10 ms are missing.
+    assert_eq!(worst(500_000), ("critical".to_owned(), Outcome::Holds));
+    assert_eq!(worst(5_000_000), ("best effort".to_owned(), Outcome::Holds));
+    assert_eq!(worst(1_000), ("critical".to_owned(), Outcome::Broken));
+}
