@@ -115,9 +115,11 @@ fn of_phase(collector: &RunCollector, phase: &MeasuredPhase) -> PhaseRecord {
         let samples = Samples::of(collector, state, segments.clone());
         aggregate.add(&totals);
         all = all.merged(&samples);
-        smallest_ns = smallest_ns.min(state.smallest_ns);
+        // Of the frames sent in the run, as that of the whole run.
+        let own_smallest_ns = Totals::of(&state.bins[..grid.bins]).delay.min_ns;
+        smallest_ns = smallest_ns.min(own_smallest_ns);
         PhaseSliceRecord {
-            figures: totals.figures(grid.bin_ns, &samples, state.smallest_ns),
+            figures: totals.figures(grid.bin_ns, &samples, own_smallest_ns),
             delay_of_sent: limit.and_then(|limit| {
                 let (lost, max_ns) = (totals.lost_frames, totals.delay.max_ns);
                 delay_of_sent(limit.at, &samples.delays, lost, max_ns)
@@ -162,14 +164,18 @@ fn delay_from(collector: &RunCollector, state: &SliceState) -> Vec<DelayFrom> {
     let grid = &collector.written_grid();
     let mut end = collector.grid.segments();
     let mut delays = Distribution::default();
+    // A value of a distribution may lie above the largest delay.
+    let (mut end_bin, mut max_ns) = (grid.bins, 0);
     let starts = (0..grid.bins).step_by(grid.bins_per_segment.max(1));
     let from = |bin: usize| {
         let segment = collector.grid.segment_from(bin);
         let between = Samples::of(collector, state, segment..end).delays;
         (delays, end) = (delays.merged(&between), segment);
+        let largest = state.bins[bin..end_bin].iter().map(|b| b.delay_max_ns);
+        (max_ns, end_bin) = (largest.fold(max_ns, u64::max), bin);
         DelayFrom {
             from_ns: bin as u64 * grid.bin_ns,
-            p50_ns: delays.at_rank(delays.total().div_ceil(2).max(1)),
+            p50_ns: (delays.at_rank(delays.total().div_ceil(2).max(1))).map(|ns| ns.min(max_ns)),
         }
     };
     let mut medians: Vec<DelayFrom> = starts.rev().map(from).collect();

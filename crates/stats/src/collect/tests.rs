@@ -529,6 +529,8 @@ fn medians_from_each_segment_on_are_kept_where_they_are_asked_for() {
         slices[0].delay_from[0].p50_ns,
         Some(slices[0].whole.delay.p50_ns)
     );
+    // Of equal delays, the median is that delay.
+    assert_eq!(slices[0].delay_from[3].p50_ns, Some(5 * MS));
     let silent: Vec<_> = slices[1].delay_from.iter().map(|of| of.p50_ns).collect();
     assert_eq!(silent, [None; 4]);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::objective::DelayLimit;
+use crate::phase::PhaseRecord;
 
 const BIN_MS: u64 = 50;
 
@@ -168,4 +169,24 @@ fn a_phase_that_cannot_be_measured_is_refused() {
     ] {
         assert_eq!(refused(times), expected, "{times:?}");
     }
+}
+
+#[test]
+fn delay_variation_of_a_phase_is_counted_from_the_smallest_delay_of_frames_sent_in_the_run() {
+    let mut collector = collector(phases());
+    for (sent_ms, delay_ms) in [(1_000, 5), (2_000, 8), (10_000, 7), (20_000, 1)] {
+        let (sent, received) = (at(sent_ms * MS), at((sent_ms + delay_ms) * MS));
+        collector.on_sent(0, true, sent, 100);
+        collector.on_received(0, None, sent, received, 100);
+    }
+    let record = finish(&mut collector);
+    assert_eq!(record.slices[0].whole.variation.pdv_max_ns, 3 * MS);
+    let pdv = |phase: &PhaseRecord| {
+        let (own, all) = (phase.slices[0].figures.variation, phase.aggregate.variation);
+        [own.pdv_max_ns, all.pdv_max_ns]
+    };
+    assert_eq!(
+        record.phases.iter().map(pdv).collect::<Vec<_>>(),
+        [[3 * MS; 2], [2 * MS; 2]]
+    );
 }
