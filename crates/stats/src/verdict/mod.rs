@@ -102,13 +102,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Combines tests of which one that is broken breaks all, and one that is undecided leaves all undecided;
-    /// `NotTested` where there are none.
+    /// Combines tests, in any order: one that is broken breaks all, one that is undecided leaves all undecided, and one that
+    /// was not tested changes nothing. `NotTested` where there are no others.
     fn of_all(outcomes: impl Iterator<Item = Self>) -> Self {
         outcomes.fold(Self::NotTested, |all, one| match (all, one) {
             (Self::Broken, _) | (_, Self::Broken) => Self::Broken,
             (Self::Inconclusive, _) | (_, Self::Inconclusive) => Self::Inconclusive,
-            (_, one) => one,
+            (Self::Partial, _) | (_, Self::Partial) => Self::Partial,
+            (Self::Holds, _) | (_, Self::Holds) => Self::Holds,
+            (Self::NotTested, Self::NotTested) => Self::NotTested,
         })
     }
 

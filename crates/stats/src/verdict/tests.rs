@@ -298,3 +298,18 @@ fn delay_that_grows_is_seen_and_delay_that_only_wanders_is_not() {
     assert!(share_seen(0.0) < 0.001 && share_seen(2.0) <= LEVEL);
     assert!(share_seen(4.0) > 0.95);
 }
+
+#[test]
+fn outcomes_combine_to_the_same_in_any_order() {
+    use Outcome::{Broken, Holds, Inconclusive, NotTested, Partial};
+    // Each outweighs those behind it.
+    let all = [Broken, Inconclusive, Partial, Holds, NotTested];
+    for (place, strong) in all.into_iter().enumerate() {
+        for weak in all.into_iter().skip(place) {
+            for pair in [[strong, weak], [weak, strong]] {
+                assert_eq!(Outcome::of_all(pair.into_iter()), strong, "{pair:?}");
+            }
+        }
+    }
+    assert_eq!(Outcome::of_all(std::iter::empty()), NotTested);
+}
