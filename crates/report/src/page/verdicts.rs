@@ -101,6 +101,9 @@ fn why(index: usize, policy: &PolicyDescription, verdict: &PolicyVerdict) -> Mar
                 @for ((title, attribute), tests) in ATTRIBUTES.into_iter().zip(&attributes(verdict)).zip(&tests) {
                     h4 { (title) (published(attribute)) }
                     p { (Prose(&attribute.reason)) }
+                    @if attribute.key == "isolation" && verdict.isolation.has_only_bounds() {
+                        p.note { "A bound that is kept breaks nothing, but does not show isolation: that takes objectives or influence." }
+                    }
                     @if !tests.is_empty() { (table(tests)) }
                 }
             }

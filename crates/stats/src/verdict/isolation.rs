@@ -99,6 +99,13 @@ impl IsolationVerdict {
             .or_else(|| of_influence?.decided_by.as_ref().map(Deciding::Influence))
     }
 
+    /// Returns true if nothing was tested but bounds, all of which are kept. That is no test of isolation: packets may keep a bound
+    /// because no other slice overloads.
+    #[must_use]
+    pub fn has_only_bounds(&self) -> bool {
+        self.outcome == Outcome::NotTested && !self.bounds.is_empty()
+    }
+
     /// Repetitions that would decide it; `None` where it is decided or no number within reason would.
     #[must_use]
     pub fn repetitions_needed(&self) -> Option<u32> {

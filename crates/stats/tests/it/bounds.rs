@@ -291,3 +291,16 @@ fn the_worst_bound_is_the_broken_one_or_the_one_that_is_nearest_to_used_up() {
     assert_eq!(worst(5_000_000), ("best effort".to_owned(), Outcome::Holds));
     assert_eq!(worst(1_000), ("critical".to_owned(), Outcome::Broken));
 }
+
+#[test]
+fn bounds_that_are_kept_are_no_test_of_isolation_alone() {
+    let judged = |with_reference: bool| {
+        let mut study = bounded(500_000, 0);
+        study.scenarios[0].reference = with_reference;
+        judge(&study, &untroubled()).isolation
+    };
+    let alone = judged(false);
+    assert_eq!(alone.outcome, Outcome::NotTested);
+    assert!(alone.has_only_bounds() && alone.bounds[0].outcome == Outcome::Holds);
+    assert!(!judged(true).has_only_bounds());
+}
