@@ -131,6 +131,7 @@ fn is_beyond(value: f64) -> bool {
 #[test]
 fn a_share_of_runs_at_the_limit_is_decided_wrongly_as_rarely_as_stated_at_every_look() {
     let decisions = Decisions::of_up_to(400);
+    let mut most = [0.0_f64; 2];
     for shape in SHAPES {
         let wrong = errors(|draws| decisions.decide(|| is_beyond(shape.draw(draws, 0.09))).0);
         assert!(
@@ -142,7 +143,11 @@ fn a_share_of_runs_at_the_limit_is_decided_wrongly_as_rarely_as_stated_at_every_
             wrong.iter().all(|&share| share > 0.015),
             "{shape:?}: {wrong:?}"
         );
+        most = [most[0].max(wrong[0]), most[1].max(wrong[1])];
     }
+    // The numbers of `docs/verdicts.md`.
+    let [holds, broken] = most.map(|share| format!("{:.1} %", share * 100.0));
+    insta::assert_snapshot!(format!("holds {holds}, broken {broken}"), @"holds 5.2 %, broken 2.1 %");
 }
 
 /// How often treatment and reference that are drawn alike are taken for influence, of `tests` that are looked at together.

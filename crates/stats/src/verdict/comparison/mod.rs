@@ -1,7 +1,8 @@
 //! Two results compared: did anything get worse, or better, from A to B?
 //!
 //! Each indicator of each slice in each cell of both is tested as influence is, with A in the place of the reference scenario; "better" is
-//! the same test with A and B exchanged, so that comparing B with A gives the mirrored outcomes. Margins and confidence are those of A.
+//! the same test with A and B exchanged, so that comparing B with A gives "better" for "worse", and the reverse. "Not worse" becomes
+//! "inconclusive", as there is no "not better". Margins and confidence are those of A.
 
 mod changes;
 
