@@ -17,8 +17,6 @@ use slicewise_units::{Duration, Instant};
 /// State of a growing collector.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Growth {
-    /// Requested width of a bin.
-    bin: Duration,
     /// The last bin in use.
     last_bin: usize,
 }
@@ -57,7 +55,7 @@ impl RunCollector {
             slices: Vec::new(),
             flows: Flows::default(),
             pages: SegmentPages::default(),
-            growth: Some(Growth { bin, last_bin: 0 }),
+            growth: Some(Growth { last_bin: 0 }),
             phases: Vec::new(),
             keeps_medians: false,
         })
@@ -134,10 +132,10 @@ impl RunCollector {
 
     /// Reset if the run is open-ended, and return whether it is.
     pub(super) fn forget_growth(&mut self) -> bool {
-        let Some(growth) = self.growth else {
+        if self.growth.is_none() {
             return false;
-        };
-        if let Ok(fresh) = Self::open_ended(growth.bin, self.params.cycle) {
+        }
+        if let Ok(fresh) = Self::open_ended(self.params.bin, self.params.cycle) {
             *self = fresh;
         }
         true

@@ -171,6 +171,7 @@ impl Flows {
     }
 
     /// Bytes held.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let windows = self.0.iter().filter(|flow| flow.window.is_some());
         self.0.len() * size_of::<Flow>() + windows.count() * size_of::<Window>()

@@ -118,7 +118,7 @@ pub enum CollectorError {
 ///
 /// Where the length of the run is known, memory is set up once: at most 96 B a bin and slice, 816 B a segment of time and slice, and
 /// of what occurs in a segment 2 KiB for half an octave of delay and 512 B for an octave of delay variation. A flow takes 40 B,
-/// and 2.6 KiB more once a packet of it was lost or reordered (see [`RunCollector::memory_bytes`]).
+/// and 2.6 KiB more once a packet of it was lost or reordered.
 #[derive(Debug, Clone)]
 pub struct RunCollector {
     params: CollectorParams,
@@ -162,15 +162,6 @@ struct SliceState {
 /// Memory that a [`RunCollector`] has allocated for its histograms: another can [use it](RunCollector::with_memory).
 #[derive(Debug)]
 pub struct CollectorMemory(SegmentPages);
-
-/// Packets sent whose fate is not known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InFlight {
-    /// Frames sent, less those received and those lost.
-    pub frames: i64,
-    /// Bytes sent, less those received and those lost.
-    pub bytes: i64,
-}
 
 impl RunCollector {
     /// A collector ready for its first run.
@@ -451,31 +442,6 @@ impl RunCollector {
         Cursor::at(&self.grid, at)
     }
 
-    /// Frames of a slice that were sent and neither received nor lost, including the time after
-    /// `duration`. Negative only if the caller reported a frame twice, or one never sent.
-    ///
-    /// # Panics
-    /// If `slice` is not the index of a slice.
-    #[must_use]
-    pub fn in_flight(&self, slice: usize) -> InFlight {
-        let state = &self.slices[slice];
-        let sum = |value: fn(&Bin) -> u64| {
-            i64::try_from(state.bins.iter().map(value).sum::<u64>()).unwrap_or(i64::MAX)
-        };
-        InFlight {
-            frames: sum(|b| u64::from(b.sent_frames))
-                + i64::try_from(state.recent.sent_frames).unwrap_or(i64::MAX)
-                - sum(|b| u64::from(b.received_frames))
-                - i64::try_from(state.recent.received_frames).unwrap_or(i64::MAX)
-                - sum(|b| u64::from(b.lost_frames)),
-            bytes: sum(|b| b.sent_bytes)
-                + i64::try_from(state.recent.sent_bytes).unwrap_or(i64::MAX)
-                - sum(|b| b.received_bytes)
-                - i64::try_from(state.recent.received_bytes).unwrap_or(i64::MAX)
-                - sum(|b| b.lost_bytes),
-        }
-    }
-
     /// Return the record of the run, and get ready for the next one.
     ///
     /// An open-ended run lasts until the end of the bin in which the last thing happened, and the
@@ -517,8 +483,8 @@ impl RunCollector {
     }
 
     /// Bytes held for bins, histograms and flows.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
+    #[cfg(test)]
+    fn memory_bytes(&self) -> usize {
         let bins: usize = self
             .slices
             .iter()

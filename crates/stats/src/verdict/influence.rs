@@ -3,8 +3,8 @@
 
 use super::indicator::{Span, sends};
 use super::not_judged::{NotJudged, Skipped};
+use super::not_shown;
 use super::runs::{Run, RunCount, repetitions_to_decide};
-use super::shown;
 use super::{DecidedBy, Outcome, Scale, indicator};
 use crate::description::{Margins, StudyDescription};
 use crate::estimate::Sample;
@@ -475,7 +475,7 @@ fn growing(pairs: &[Pair<'_>], slice: usize, limit_ns: f64, confidence: f64) -> 
         .filter_map(|side| {
             let runs = pairs.iter().map(|pair| pair.both()[side]);
             let slices = runs.filter_map(|run| run.slices.get(slice));
-            shown::growing(limit_ns, slices, confidence)
+            not_shown::growing(limit_ns, slices, confidence)
         })
         .reduce(f64::max)
 }

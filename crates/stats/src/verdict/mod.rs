@@ -9,13 +9,13 @@ mod indicator;
 mod influence;
 mod isolation;
 mod not_judged;
+mod not_shown;
 mod objective_test;
 mod objectives;
 mod reallocation;
 mod reason;
 mod runs;
 mod scalability;
-mod shown;
 #[cfg(test)]
 mod tests;
 

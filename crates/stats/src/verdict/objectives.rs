@@ -4,9 +4,9 @@
 use super::Outcome;
 use super::indicator::{Span, sends};
 use super::not_judged::{NotJudged, Skipped};
+use super::not_shown;
 pub use super::objective_test::{ObjectiveIndicator, ObjectiveTest};
 use super::runs::{Run, RunCount, SampleKind, repetitions_to_decide};
-use super::shown;
 use crate::application_summary::SliceApplications;
 use crate::description::{SliceDescription, StudyDescription};
 use crate::objective::Objective;
@@ -270,11 +270,11 @@ impl Judging<'_> {
             runs: none.with(runs),
             outcome: Outcome::Inconclusive,
             repetitions_needed: None,
-            projection: shown::projection(indicator, sending.slices(), none.sample),
-            packets: shown::packets(indicator, sending.slices(), none.confidence),
-            values: shown::values(indicator, &sending.runs, sending.index, &sending.slice.name),
-            growing_per_second: shown::growing(
-                shown::limit_of_growth(indicator, limit, sending.slice, &self.study.margins),
+            projection: not_shown::projection(indicator, sending.slices(), none.sample),
+            packets: not_shown::packets(indicator, sending.slices(), none.confidence),
+            values: not_shown::values(indicator, &sending.runs, sending.index, &sending.slice.name),
+            growing_per_second: not_shown::growing(
+                not_shown::limit_of_growth(indicator, limit, sending.slice, &self.study.margins),
                 sending.slices(),
                 none.confidence,
             ),
