@@ -278,6 +278,17 @@ pub struct ScenarioDescription {
     pub reference: bool,
     /// The longest on/off cycle of its sources, ns; 0 where the load is constant.
     pub cycle_ns: u64,
+    /// Its place on the axis of charts, "30000 requests/s"; empty if it states none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub x: String,
+}
+
+/// Splits a place of a scenario into its number and its unit; `None` where it does not begin with a finite number.
+#[must_use]
+pub fn number_and_unit(place: &str) -> Option<(f64, &str)> {
+    let (number, unit) = place.split_once(' ').unwrap_or((place, ""));
+    let number: f64 = number.parse().ok()?;
+    number.is_finite().then(|| (number, unit.trim()))
 }
 
 /// Which delay is compared with that of the reference scenario.

@@ -138,6 +138,7 @@ impl Study {
             title: scenario.title.clone(),
             reference: scenario.reference,
             cycle_ns: scenario.cycle().nanos(),
+            x: scenario.x.clone(),
         });
         let phases = self.phases.iter();
         let phases = phases.map(|phase| describe_phase(phase, self, program_version));

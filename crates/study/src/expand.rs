@@ -9,7 +9,7 @@ use crate::problem;
 const MAX_SOURCES: usize = 100_000;
 
 /// Settings of a scenario, for suggestions on a misspelt one.
-const SCENARIO_SETTINGS: [&str; 4] = ["populations", "reference", "sources", "title"];
+const SCENARIO_SETTINGS: [&str; 5] = ["populations", "reference", "sources", "title", "x"];
 
 /// Merge the table `sources` of the study into the `sources` of each scenario, and take out what a
 /// scenario does `without`.

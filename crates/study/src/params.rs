@@ -315,6 +315,8 @@ pub struct ScenarioParams {
     pub title: String,
     /// No slice exceeds what was promised: the reference of isolation.
     pub reference: bool,
+    /// Its place on the axis of charts: a number and its unit; empty if it states none.
+    pub x: String,
     /// Sources, in order; none in a study of populations.
     pub sources: Vec<SourceParams>,
     /// Sources that react, in order: applications over TCP.

@@ -103,6 +103,9 @@ settings! {
         title: String,
         /// No slice exceeds what was promised: isolation is judged against this scenario.
         reference: bool,
+        /// Its place on the axis of charts, a number with its quantity and unit: `130 % of the link`. All scenarios state
+        /// one, in the same unit, or none does.
+        x: Option<At<String>>,
         /// The time after which the load repeats, where it is switched on and off.
         cycle: Duration,
     }
@@ -207,10 +210,16 @@ impl Checker<'_> {
                 name: name.value.clone(),
                 reference: scenario.reference,
                 cycle_ns: scenario.cycle.nanos(),
+                x: scenario
+                    .x
+                    .as_ref()
+                    .map_or_else(String::new, |x| x.value.clone()),
             })
             .collect();
         let names = spec.scenarios.iter().map(|(name, _)| name).zip(&scenarios);
         self.check_one_reference(names.map(|(name, scenario)| (name, scenario.reference)));
+        let places = spec.scenarios.iter();
+        self.check_places(places.map(|(name, scenario)| (name, scenario.x.as_ref())));
         scenarios
     }
 

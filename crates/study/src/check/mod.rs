@@ -23,6 +23,7 @@ mod network_control;
 mod objective;
 mod path;
 mod payload;
+mod places;
 mod plan;
 mod police;
 mod policies;
@@ -493,6 +494,8 @@ impl<'a> Checker<'a> {
             .collect();
         let names = spec.scenarios.iter().map(|(name, _)| name).zip(scenarios);
         self.check_one_reference(names.map(|(name, scenario)| (name, scenario.reference)));
+        let places = spec.scenarios.iter();
+        self.check_places(places.map(|(name, scenario)| (name, scenario.x.as_ref())));
         // Where some scenario could not be read, it may have been the reference.
         if scenarios.len() < self.entries_at(&["scenarios"]).len() {
             return;

@@ -108,6 +108,9 @@ settings! {
         title: Option<String>,
         /// No slice exceeds what was promised: isolation is judged against this scenario.
         reference: bool,
+        /// Its place on the axis of charts, a number with its quantity and unit: `130 % of the link`. All scenarios state
+        /// one, in the same unit, or none does.
+        x: Option<At<String>>,
         /// Sources, by name: differences from the common ones, and additional ones.
         sources: Named<Placed<SourceSpec>>,
         /// How many slices each population has.
@@ -264,6 +267,10 @@ impl Checker<'_> {
             name: name.value.clone(),
             title: scenario.title.clone().unwrap_or_else(|| name.value.clone()),
             reference: scenario.reference,
+            x: scenario
+                .x
+                .as_ref()
+                .map_or_else(String::new, |x| x.value.clone()),
             sources,
             applications,
             populations,

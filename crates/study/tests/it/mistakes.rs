@@ -142,3 +142,44 @@ fn a_published_figure_says_one_thing() {
                   about: 3 s, within: 5 %, tolerance_from: t, at_most: 4 s}";
     assert_snapshot!(mistakes("duration: 5 s", figure), @"study.yaml:35:5 `{`: the published value is given by exactly one of `about`, `between`, `at_least` and `at_most`");
 }
+
+/// Scenarios that state these places; nothing where it is empty.
+fn placed(calm: &str, storm: &str) -> String {
+    let place = |x: &str| match x {
+        "" => String::new(),
+        x => format!("    x: {x}\n"),
+    };
+    let text = changed("  storm:\n", &format!("  storm:\n{}", place(storm)));
+    let text = text.replacen(
+        "    reference: true\n",
+        &format!("    reference: true\n{}", place(calm)),
+        1,
+    );
+    match parse(&text) {
+        Ok(study) => study
+            .scenarios
+            .iter()
+            .map(|s| s.x.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
+        Err(mistakes) => mistakes,
+    }
+}
+
+#[test]
+fn scenarios_state_numbers_in_one_unit_or_none() {
+    assert_eq!(placed("", ""), ", ");
+    assert_eq!(
+        placed("50 % of the link", "120 % of the link"),
+        "50 % of the link, 120 % of the link"
+    );
+    assert_snapshot!(placed("50 % of the link", "120 Mbit/s"), @"study.yaml:24:8 `120 Mbit/s`: `Mbit/s` is not the unit of the scenarios before: `% of the link`; help: give all scenarios numbers in one unit");
+    for (calm, storm, said) in [
+        ("much", "120 Mbit/s", "`much` is no number with a unit"),
+        ("1 s", "1 s", "another scenario is at 1 s already"),
+        ("", "1 s", "scenario `calm` states no `x`, and others do"),
+    ] {
+        let mistakes = placed(calm, storm);
+        assert!(mistakes.contains(said), "{mistakes}");
+    }
+}

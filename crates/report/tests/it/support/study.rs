@@ -98,6 +98,7 @@ pub fn study(size: Size) -> StudyDescription {
         });
     let on_off = [5, 15, 20, 25, 30, 35, 40];
     let scenarios = (0..size.scenarios).map(|index| ScenarioDescription {
+        x: String::new(),
         name: index.to_string(),
         title: format!("{} % of the link at the peak", 90 + on_off[index]),
         reference: index == 0,

@@ -89,6 +89,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
             .collect(),
         scenarios: (0..scenarios)
             .map(|index| ScenarioDescription {
+                x: String::new(),
                 name: format!("s{index}"),
                 title: String::new(),
                 reference: index == 0,
