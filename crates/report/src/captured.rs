@@ -57,6 +57,12 @@ impl FlowFinding {
         (length_ns > 0).then(|| bits * 1e9 / length_ns as f64)
     }
 
+    /// Returns true where nobody named slices, so that the flow is one: its name says nothing new.
+    pub(crate) fn names_its_slice(&self) -> bool {
+        let (slice, key) = (&self.flow.slice, &self.flow.flow);
+        slice.contains(&key.source) && slice.contains(&key.destination)
+    }
+
     /// Lost frames / sent frames; `None` where none were sent.
     #[must_use]
     pub fn loss_ratio(&self) -> Option<f64> {
@@ -71,6 +77,12 @@ pub(crate) fn is_captured(record: &RunRecord) -> bool {
 }
 
 impl CapturedFindings {
+    /// Returns true where every slice is a flow that is listed: figures of slices would repeat those of flows.
+    pub(crate) fn is_by_flow(&self) -> bool {
+        let are_all_listed = self.flow_count > 0 && self.flow_count == self.flows.len() as u64;
+        are_all_listed && self.run_count == 1 && self.flows.iter().all(FlowFinding::names_its_slice)
+    }
+
     /// Take what one run holds.
     pub(crate) fn on_run(&mut self, record: &RunRecord) {
         if !is_captured(record) {

@@ -101,7 +101,7 @@ fn sent(finding: &FlowFinding) -> String {
     grouped(finding.flow.sent_frames)
 }
 
-fn lost(finding: &FlowFinding) -> String {
+pub(crate) fn lost(finding: &FlowFinding) -> String {
     or_dash(finding.loss_ratio(), percent)
 }
 
@@ -113,11 +113,11 @@ fn retransmitted(tcp: &TcpFigures) -> String {
     grouped(tcp.retransmitted_segments)
 }
 
-fn median(delay: &Delays) -> String {
+pub(crate) fn median(delay: &Delays) -> String {
     known(delay, delay.figures.p50_ns)
 }
 
-fn percentile_99(delay: &Delays) -> String {
+pub(crate) fn percentile_99(delay: &Delays) -> String {
     known(delay, delay.figures.p99_ns)
 }
 

@@ -209,7 +209,15 @@ const KEY: &str = "A calibrated figure is one that a constant of the study was d
     configuration. A figure agrees if our 90 % interval lies inside what was published, and differs if it lies outside \
     after correction for all comparisons of the study. The last column explains known differences.";
 
+/// Figures that differ first, then those that are undecided.
 pub(crate) fn table(figures: &[PublishedComparison], id: &str) -> Markup {
+    let mut figures: Vec<&PublishedComparison> = figures.iter().collect();
+    figures.sort_by_key(|comparison| match comparison.outcome {
+        PublishedOutcome::Differs => 0,
+        PublishedOutcome::Undecided => 1,
+        PublishedOutcome::Agrees => 2,
+        PublishedOutcome::NotMeasured => 3,
+    });
     html! {
         div.table-frame id=(id) { (cards(&HEAD, &html! { @for figure in figures { (row(figure)) } })) }
     }
@@ -247,6 +255,7 @@ fn row(comparison: &PublishedComparison) -> Markup {
         td role="cell" data-label=(basis) { (basis_word(figure.basis)) }
         td role="cell" data-label=(result) {
             (outcome(sign, outcome_word(comparison.outcome)))
+            @if let Some(strip) = Strip::of(comparison) { (strip.markup(sign)) }
             @if figure.is_order_of_magnitude() { span.said { (ORDER_OF_MAGNITUDE) } }
         }
         td.explanation role="cell" data-label=(explanation) {
@@ -254,6 +263,63 @@ fn row(comparison: &PublishedComparison) -> Markup {
             @if figure.explanation.is_empty() && sign == "broken" { span.quiet { "not explained" } }
         }
     } }
+}
+
+/// Our value and its interval beside the band that was expected, on one linear scale from 0 to 100.
+#[derive(Debug, PartialEq)]
+struct Strip {
+    band: [f64; 2],
+    interval: [f64; 2],
+    value: f64,
+}
+
+impl Strip {
+    /// `None` where nothing was measured.
+    fn of(comparison: &PublishedComparison) -> Option<Self> {
+        let ours = comparison.ours.as_ref()?;
+        let value = ours.value;
+        let interval = [ours.interval.low, ours.interval.high].map(|end| end.unwrap_or(value));
+        let (low, high) = match comparison.figure.expected {
+            Expected::About { value, tolerance } => {
+                let half = match value {
+                    0.0 => tolerance,
+                    value => tolerance * value.abs(),
+                };
+                (Some(value - half), Some(value + half))
+            }
+            Expected::Between { low, high } => (Some(low), Some(high)),
+            Expected::AtLeast { value } => (Some(value), None),
+            Expected::AtMost { value } => (None, Some(value)),
+        };
+        let values = [Some(value), Some(interval[0]), Some(interval[1]), low, high];
+        let known = || values.into_iter().flatten().filter(|v| v.is_finite());
+        let least = known().fold(f64::INFINITY, f64::min);
+        let most = known().fold(f64::NEG_INFINITY, f64::max);
+        let span = if most > least { most - least } else { 1.0 };
+        let place = |v: f64| (8.0 + 84.0 * (v - least) / span).clamp(0.0, 100.0);
+        Some(Self {
+            band: [low.map_or(0.0, place), high.map_or(100.0, place)],
+            interval: interval.map(place),
+            value: place(value),
+        })
+    }
+
+    fn markup(&self, sign: &str) -> Markup {
+        let [low, high] = self.band;
+        let width = (high - low).max(1.0);
+        let [from, to] = self.interval;
+        html! { svg class=(format!("strip {sign}")) viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" {
+            line x1="0" y1="5" x2="100" y2="5" stroke="var(--rule)" stroke-width="0.6" {}
+            rect.band x=(round(low)) y="1" width=(round(width)) height="8" {}
+            line x1=(round(from)) y1="5" x2=(round(to)) y2="5" stroke="currentColor" stroke-width="1.4" {}
+            ellipse cx=(round(self.value)) cy="5" rx="2" ry="3" fill="currentColor" {}
+        } }
+    }
+}
+
+/// Thousandths are no pixels.
+fn round(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
 }
 
 #[cfg(test)]
@@ -394,6 +460,39 @@ mod tests {
             assert!(wide.contains(shown), "{shown}: {wide}");
         }
         assert!(!of(0.2).contains(ORDER_OF_MAGNITUDE));
+    }
+
+    #[test]
+    fn a_strip_has_our_value_where_it_is_beside_the_expected_band() {
+        use slicewise_stats::estimate::Interval;
+        let strip = |expected, value| {
+            let mut comparison = compared(Basis::Predicted, PublishedOutcome::Differs, 0.25);
+            comparison.figure.expected = expected;
+            comparison.ours = Some(OurFigure {
+                value,
+                interval: Interval {
+                    low: Some(value - 1.0),
+                    high: Some(value + 1.0),
+                },
+                policy: String::new(),
+                scenario: String::new(),
+                slice: None,
+                repetitions: 2,
+                p_value: None,
+            });
+            Strip::of(&comparison).unwrap()
+        };
+        let inside = strip(
+            Expected::Between {
+                low: 0.0,
+                high: 84.0,
+            },
+            21.0,
+        );
+        assert_eq!(inside.band, [8.0, 92.0]);
+        assert_eq!((inside.value, inside.interval), (29.0, [28.0, 30.0]));
+        let below = strip(Expected::AtLeast { value: 84.0 }, 1.0);
+        assert_eq!((below.value, below.band), (9.0, [92.0, 100.0]));
     }
 
     #[test]

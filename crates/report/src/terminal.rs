@@ -433,7 +433,7 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
     if shown.is_empty() {
         return None;
     }
-    let with_slice = !shown.iter().all(is_named_by_flow);
+    let with_slice = !shown.iter().all(FlowFinding::names_its_slice);
     let run_name: Option<fn(&RunKey) -> String> = (captured.run_count > 1)
         .then_some(|run| format!("{}, {}, {}", run.policy, run.scenario, run.repetition));
     let flows = flows::table(shown, &flows::IN_TERMINAL, run_name, with_slice);
@@ -455,12 +455,6 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         ));
     }
     Some(text)
-}
-
-/// Where nobody named slices, a flow without tag is one: its name says nothing new.
-fn is_named_by_flow(finding: &FlowFinding) -> bool {
-    let FlowFinding { flow, .. } = finding;
-    flow.slice.contains(&flow.flow.source) && flow.slice.contains(&flow.flow.destination)
 }
 
 fn population_row(

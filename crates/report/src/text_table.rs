@@ -22,6 +22,17 @@ impl TextTable {
     }
 }
 
+impl TextTable {
+    /// Without its first column: a name that all rows have in common.
+    pub(crate) fn without_first(mut self) -> Self {
+        for row in self.rows.iter_mut().chain([&mut self.head]) {
+            row.drain(..1.min(row.len()));
+        }
+        self.names = self.names.saturating_sub(1);
+        self
+    }
+}
+
 /// A value in words, or a dash where there is none.
 pub(crate) fn or_dash<T>(value: Option<T>, words: impl Fn(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), words)

@@ -173,6 +173,21 @@ function groupedTable(head, rows, names) {
     element("th", { scope: "col", class: index >= names ? "number" : null }, text)))), element("tbody", {}, body));
 }
 
+/** A button that copies the table in `frame` as CSV (RFC 4180). */
+function copyButton(frame) {
+  const quoted = (cell) => `"${cell.textContent.replaceAll('"', '""')}"`;
+  return element("button", { type: "button", class: "copy", on: { click: (event) => {
+    const text = [...frame.querySelectorAll("tr")].map((row) => [...row.cells].map(quoted).join(",")).join("\r\n");
+    // Pages from a file have no other clipboard in every browser.
+    const area = element("textarea", {});
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    event.target.textContent = document.execCommand("copy") ? "Copied" : "Not copied";
+    area.remove();
+  } } }, "Copy as CSV");
+}
+
 /** A table of a name column and numbers. */
 function numberTable(head, rows) {
   return element("table", {},

@@ -38,6 +38,15 @@ function sliceCharts(container, label, build) {
 function draw(chart) {
   chart.node.setAttribute("aria-label", chart.label());
   if (chart.node.closest("[hidden]")) return;
+  const sentence = chart.sentence?.() ?? "";
+  if (sentence || chart.node.classList.contains("sentence")) {
+    chart.instance?.dispose();
+    chart.instance = null;
+    chart.node.classList.toggle("sentence", sentence !== "");
+    chart.node.setAttribute("role", sentence ? "note" : "img");
+    chart.node.textContent = sentence;
+    if (sentence) return;
+  }
   chart.instance ??= echarts.init(chart.node, null, { renderer: "svg" });
   const shown = theme();
   chart.instance.setOption({
@@ -150,7 +159,7 @@ function estimateAxis(shown, places) {
     const { values, unit } = results.x_axis;
     const [least, most] = [Math.min(...values), Math.max(...values)];
     if (least > 0 && most / least > 20) return { ...logAxis(shown, unit, { min: roundLog(least, false), max: roundLog(most, true) }, grouped, 8), ...common };
-    return { type: "value", name: unit, scale: true, ...fitted(least, most), ...common, ...axisStyle(shown), splitLine: { show: false }, axisLabel: { ...axisStyle(shown).axisLabel, hideOverlap: true, formatter: grouped } };
+    return { type: "value", name: unit, scale: true, ...fitted(least, most, 10), ...common, ...axisStyle(shown), splitLine: { show: false }, axisLabel: { ...axisStyle(shown).axisLabel, hideOverlap: true, formatter: grouped } };
   }
   return { type: "category", data: places.map((place) => place.label), name: "scenario", ...common, ...axisStyle(shown), splitLine: { show: false }, axisTick: { show: false }, axisLabel: { ...axisStyle(shown).axisLabel, interval: 0, hideOverlap: true } };
 }
@@ -193,7 +202,8 @@ function signSeries(shown, rows, base, index, count, places) {
         line(x, lower, x, upper, 1.6);
         for (const end of [lower, upper]) line(x - 4, end, x + 4, end, 1.6);
       }
-      children.push(markerShape(sign, x, y, 5.5, shown.paper));
+      // Over numbers signs of one value lie on each other: the first is the largest.
+      children.push(markerShape(sign, x, y, isByName() || isOverTime() ? 5.5 : 5 + Math.min(count - 1 - index, 5) * 0.5, shown.paper));
       return { type: "group", children };
     },
   };
@@ -288,10 +298,10 @@ function roundLog(value, upward) {
   return upward ? steps.find((step) => step >= value * 0.999) : steps.findLast((step) => step <= value * 1.001);
 }
 
-/** Round ends of an axis that holds both values. */
-function fitted(least, most) {
+/** Round ends of an axis that holds both values, to a part of the power of ten below their distance. */
+function fitted(least, most, part = 2) {
   const span = most - least || Math.abs(most) || 1;
-  const step = 10 ** Math.floor(Math.log10(span)) / 2;
+  const step = 10 ** Math.floor(Math.log10(span)) / part;
   const end = (value) => Number(value.toPrecision(12));
   return { min: end(Math.floor((least - 0.02 * span) / step) * step), max: end(Math.ceil((most + 0.02 * span) / step) * step) };
 }
@@ -314,7 +324,10 @@ function estimateOption(shown, slice, metricOf, axisOf) {
   const places = placesOnX();
   const limits = limitsOf(metric, slice, isOverTime() ? phaseScenario : null);
   const rows = policies.map((base) => estimatesAt(places, base, slice, metric));
-  const { type, ...bounds } = valueBounds(rows.flat(), limits, axisOf());
+  // Panels share a scale, but for rates, of which one slice may have a hundredth of another's.
+  const panels = metric === "throughput" ? [slice] : drawnSlices();
+  const all = panels.flatMap((panel) => policies.flatMap((base) => estimatesAt(places, base, panel, metric)));
+  const { type, ...bounds } = valueBounds(all, panels.flatMap((panel) => limitsOf(metric, panel)), axisOf());
   const logarithmic = type === "log";
   const [symbol, factor] = unitFor(bounds.max || 1, units);
   // Over several powers of ten no one unit fits.
@@ -360,7 +373,7 @@ function estimateNumbers(place, metricOf) {
     const [symbol, factor] = unitFor(range(metric, slice, results.policies.keys())[1] || 1, METRICS[metric].units);
     body.replaceChildren(numberTable([`${METRICS[metric].title}, ${symbol}`, ...results.scenarios.map((s) => `scenario ${s.name}`)],
       results.policies.map((policy, index) => [policy.name, ...results.scenarios.map((_, scenario) =>
-        estimateIn(estimateOf(index, scenario, slice, metric), factor))])));
+        estimateIn(estimateOf(index, scenario, slice, metric), factor))])), copyButton(body));
   } } }, element("summary", {}, "Numbers"), body);
 }
 
@@ -373,9 +386,19 @@ function showEstimates(name, metricOf, axisOf) {
   const container = document.querySelector(`[data-metric="${name}"]`);
   if (!container) return [];
   container.querySelectorAll(":scope > figure").forEach((figure, place) => figure.append(estimateNumbers(place, metricOf)));
-  return sliceCharts(container,
+  const charts = sliceCharts(container,
     (slice) => `${METRICS[metricOf()].title} of slice ${slice.name} by scenario and policy; the numbers are in the table below`,
     (shown, slice) => estimateOption(shown, slice, metricOf, axisOf));
+  charts.forEach((chart, place) => { chart.sentence = () => allZero(firstSlice + place, metricOf()); });
+  return charts;
+}
+
+/** In place of a figure in which everything is 0. */
+function allZero(slice, metric) {
+  const values = results.policies.flatMap((_, policy) => results.scenarios.map((_, scenario) => estimateOf(policy, scenario, slice, metric)?.[0])).filter((value) => value !== undefined);
+  if (!results.slices[slice] || !values.length || values.some((value) => value !== 0)) return "";
+  const limit = limitsOf(metric, slice).find((it) => it.kind === "objective");
+  return `The ${METRICS[metric].title} is 0 under every policy in every scenario${limit ? ` (${limit.label})` : ""}.`;
 }
 
 /** Which policies the charts show, and of many slices which: one row for all charts. */
@@ -409,8 +432,8 @@ function showLegend() {
   }
   legend.hidden = !legend.childElementCount;
   refresh();
-  // What is scrolled to must not end up below the legend.
-  const measure = () => document.documentElement.style.setProperty("--legend-height", `${legend.offsetHeight}px`);
+  // What is scrolled to must not end up below the bar.
+  const measure = () => document.documentElement.style.setProperty("--bar-height", `${legend.parentElement.offsetHeight}px`);
   measure();
   window.addEventListener("resize", measure);
 }

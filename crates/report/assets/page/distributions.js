@@ -83,7 +83,7 @@ function distributionLimits(shown, limits, lines) {
         const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 1.3, lineDash: [6, 4] } });
         const ends = limit.kind === "bound" ? [line(x, top, x, top + height)] : [line(x, top, x, at), line(left, at, x, at)];
         const right = x > left + 0.55 * params.coordSys.width;
-        return [...ends, { type: "text", style: { x: x + (right ? -5 : 5), y: top + 4 + 15 * index, text: limit.label, align: right ? "right" : "left", verticalAlign: "top", fill: colour, fontSize: 11.5, stroke: shown.paper, lineWidth: 3 } }];
+        return [...ends, { type: "text", style: { x: right ? Math.max(x - 5, left + 6.2 * limit.label.length) : x + 5, y: top + 4 + 15 * index, text: limit.label, align: right ? "right" : "left", verticalAlign: "top", fill: colour, fontSize: 11.5, stroke: shown.paper, lineWidth: 3 } }];
       });
       const lost = lines.filter((line) => line.lost > RAREST).map((line) => ({ ...line, y: api.coord([limits[0]?.value ?? 1e6, line.lost])[1] - 3 }));
       lost.sort((a, b) => b.y - a.y).reduce((below, line) => { line.y = Math.min(line.y, below - 13); return line.y; }, Infinity);

@@ -6,11 +6,12 @@ function delayNumbers() {
   const rows = results.policies.flatMap((policy, p) => results.scenarios.flatMap((scenario, s) =>
     (results.cells[p][s]?.slices ?? []).map((slice, index) => [
       policy.name, scenario.name, results.slices[index].name, ...shown.map((metric) => estimateText(slice[metric], TIMES))])));
+  const frame = element("div", { class: "table-frame" }, groupedTable(
+    ["Policy", "Scenario", "Slice", "Delay: mean", "99 %", "PDV: mean", "99 %", "IPDV: mean", "99 %"], rows, 3));
   return element("details", { class: "numbers" },
     element("summary", {}, "Numbers of delay and its variation"),
     element("p", { class: "note" }, "PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two packets that a flow sent one right after the other (RFC 5481)."),
-    element("div", { class: "table-frame" }, groupedTable(
-      ["Policy", "Scenario", "Slice", "Delay: mean", "99 %", "PDV: mean", "99 %", "IPDV: mean", "99 %"], rows, 3)));
+    frame, copyButton(frame));
 }
 
 /** The delay that is shown first: what is held against a bound or an objective. */

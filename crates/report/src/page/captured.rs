@@ -1,23 +1,48 @@
 //! The page's sections on captures: how runs were measured, flows, hops.
 
-use crate::captured::{CapturedFindings, CapturedRun, RUNS_SHOWN, warnings};
+use crate::captured::{
+    CapturedFindings, CapturedRun, FlowFinding, RUNS_SHOWN, flow_name, warnings,
+};
 use crate::flows::{self, DELAY_COLUMNS, Delays};
 use crate::markup::{Prose, Section, list, table};
 use crate::populations::grouped;
 use crate::text_table::{TextTable, or_dash};
 use maud::html;
 use slicewise_stats::record::RunKey;
-use slicewise_stats::words::time;
+use slicewise_stats::words::{percent, time};
+
+/// What came of the traffic, in a sentence: the flow that lost the largest share. `None` where nothing was captured.
+pub(super) fn answer(findings: &CapturedFindings) -> Option<String> {
+    let ratio = |finding: &&FlowFinding| finding.loss_ratio().unwrap_or(0.0);
+    let flows = findings.flows.iter().rev();
+    let worst = flows.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let delays = Delays {
+        figures: worst.flow.delay,
+        resolution_ns: worst.resolution_ns,
+    };
+    let figures = format!(
+        "{} of {} frames lost; delay {} in the median, {} for 99 %; {} reordered",
+        flows::lost(worst),
+        grouped(worst.flow.sent_frames),
+        flows::median(&delays),
+        flows::percentile_99(&delays),
+        percent(worst.flow.reordering.ratio)
+    );
+    Some(match findings.flow_count {
+        1 => format!("{figures}."),
+        all => format!(
+            "Of {} flows, {} lost most: {figures}.",
+            grouped(all),
+            flow_name(&worst.flow.flow)
+        ),
+    })
+}
 
 pub(super) fn sections(findings: &CapturedFindings) -> [Option<Section>; 3] {
     if findings.run_count == 0 {
         return [None, None, None];
     }
-    [
-        Some(captures(findings)),
-        flows(findings),
-        hops(&findings.runs),
-    ]
+    [Some(captures(findings)), flows(findings), hops(findings)]
 }
 
 fn captures(findings: &CapturedFindings) -> Section {
@@ -32,15 +57,23 @@ fn captures(findings: &CapturedFindings) -> Section {
             div.notice { strong { "Note" } (list(&warnings)) }
         }
         h3 { "Captured packets" }
-        (table(&points(runs)))
+        (table(&of_runs(findings, points(runs))))
         @if let Some(unread) = unread(runs) {
             h3 { "Frames without an IP packet that was found" }
-            (table(&unread))
+            (table(&of_runs(findings, unread)))
         }
         h3 { "Matched packets" }
-        (table(&matching(runs)))
+        (table(&of_runs(findings, matching(runs))))
     };
     Section::new("captures", "Captures", body).headed("Measured from captures")
+}
+
+/// A table of several runs; one run is not named.
+fn of_runs(findings: &CapturedFindings, table: TextTable) -> TextTable {
+    match findings.run_count {
+        1 => table.without_first(),
+        _ => table,
+    }
 }
 
 fn flows(findings: &CapturedFindings) -> Option<Section> {
@@ -54,7 +87,12 @@ fn flows(findings: &CapturedFindings) -> Option<Section> {
         "All flows, those that sent most bytes first; also in data/flows.csv and data/flows.parquet.".to_owned()
     };
     let run_name: Option<fn(&RunKey) -> String> = (findings.run_count > 1).then_some(named);
-    let flows = flows::table(&findings.flows, &flows::ON_PAGE, run_name, true);
+    let flows = flows::table(
+        &findings.flows,
+        &flows::ON_PAGE,
+        run_name,
+        !findings.flows.iter().all(FlowFinding::names_its_slice),
+    );
     let body = html! {
         p.note { (Prose(&note)) }
         div #flows-table { (table(&flows)) }
@@ -160,8 +198,8 @@ fn matching(runs: &[CapturedRun]) -> TextTable {
     TextTable::new(head, 1, rows.collect())
 }
 
-fn hops(runs: &[CapturedRun]) -> Option<Section> {
-    let rows = runs.iter().flat_map(|run| {
+fn hops(findings: &CapturedFindings) -> Option<Section> {
+    let rows = findings.runs.iter().flat_map(|run| {
         run.hops.iter().map(|hop| {
             let mut row = vec![named(&run.run), hop.name.clone()];
             row.extend([hop.in_frames, hop.out_frames, hop.lost_frames].map(grouped));
@@ -181,7 +219,7 @@ fn hops(runs: &[CapturedRun]) -> Option<Section> {
     let head = format!("Run | Hop | In | Out | Lost | {delays}");
     let body = html! {
         p.note { "From each measuring point to the next, in the order in which frames pass them." }
-        (table(&TextTable::new(&head, 2, rows)))
+        (table(&of_runs(findings, TextTable::new(&head, 2, rows))))
     };
     Some(Section::new("hops", "Hops", body))
 }

@@ -15,7 +15,8 @@ use slicewise_stats::words::{percent, rate, time};
 pub(super) fn slices(findings: &Findings) -> Section {
     let slices = slices_table(findings);
     let body = html! {
-        p.note { "One policy in one scenario: what each slice got after the transient. Delay is one-way; PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two consecutive packets of a flow (RFC 5481)." }
+        @let span = if findings.captured.run_count > 0 { "in the whole run" } else { "after the transient" };
+        p.note { "One policy in one scenario: what each slice got " (span) ". Delay is one-way; PDV is the delay above the smallest of the run, IPDV the absolute difference between the delays of two consecutive packets of a flow (RFC 5481)." }
         div #slices-table { (table(&slices)) }
         @let left_out = findings.study().slices.len().saturating_sub(slices.rows.len());
         @if left_out > 0 { p.key { (left_out) " more slices are in data/cells.csv." } }
@@ -33,7 +34,12 @@ fn slices_table(findings: &Findings) -> TextTable {
         .iter()
         .zip(cell.iter().flat_map(|c| &c.slices));
     let rows = slices.take(SLICES_LISTED).map(|(description, slice)| {
-        let values = SLICES_COLUMNS.map(|quantity| estimate_text(&slice.steady, quantity));
+        // As flows are counted, so that no page has two values of one quantity.
+        let estimates = match findings.captured.run_count {
+            0 => &slice.steady,
+            _ => &slice.whole,
+        };
+        let values = SLICES_COLUMNS.map(|quantity| estimate_text(estimates, quantity));
         [vec![description.name.clone()], values.to_vec()].concat()
     });
     TextTable::new(head, 1, rows.collect())
@@ -135,7 +141,9 @@ pub(super) fn distributions(findings: &Findings, figures: &Figures) -> Section {
     let heaviest = findings.study().scenarios.get(findings.heaviest_scenario());
     let end = heaviest.map_or("", |s| &s.name);
     let body = html! {
-        p.note { "Fraction of the frames sent that arrived within this delay, over all repetitions, up to 99.999 %: a line that ends below has lost the rest. Dashed lines are proved bounds; the corner of an objective has to be right of and below a line that meets it." }
+        p.note { "Fraction of the frames sent that arrived within this delay, over all repetitions, up to 99.999 %: a line that ends below has lost the rest."
+            @if !findings.has_one_cell() { " Dashed lines are proved bounds; a line that meets an objective passes left of and above its corner." }
+        }
         div.controls {
             @if findings.study().scenarios.len() > 1 {
                 label { "Scenario " select #distribution-scenario {} }

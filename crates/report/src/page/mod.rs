@@ -40,14 +40,12 @@ pub(crate) fn write_page(
     let contents = html! {
         @for section in before.iter().chain(&charts).chain(&after) { (section.link()) " " }
     };
+    let mut all = before.iter().chain(&charts).chain(&after);
+    let first = all.next().map_or("method", |section| section.id);
     let main = html! {
         (study::notices(findings))
         (several(&before))
-        // The legend stays in view as long as charts that it explains are.
-        div.charted {
-            div.legend.scripted #legend role="group" aria-label="Shown in the charts" {}
-            (several(&charts))
-        }
+        div.charted { (several(&charts)) }
         (several(&after))
     };
     let version = findings.study().program_version.as_str();
@@ -56,7 +54,7 @@ pub(crate) fn write_page(
         title,
         masthead,
         contents: contents.into_string(),
-        first: "verdicts",
+        first,
         policy: POLICY,
     };
     let html = fill(
@@ -108,20 +106,21 @@ impl Head<'_> {
 /// Sections before the charts of policies, those charts, and sections after them.
 fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
     let [captures, flows, hops] = captured::sections(&findings.captured);
+    let is_by_flow = findings.captured.is_by_flow();
     let before = vec![
-        Some(verdicts::section(findings)),
+        verdicts::section(findings),
         timeline::section(findings.study(), &findings.changes),
         beside::section(findings),
         prediction::section(&findings.sides),
         testbed::section(findings.sides.iter().map(Side::testbed)),
-        captures,
-        flows,
-        hops,
     ];
     let charts = if findings.has_one_cell() {
         vec![
-            Some(charts::slices(findings)),
+            flows,
+            (!is_by_flow).then(|| charts::slices(findings)),
             Some(charts::distributions(findings, figures)),
+            captures,
+            hops,
             charts::time_series(findings),
         ]
     } else {
@@ -133,6 +132,9 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
             Some(charts::loss(findings, figures)),
             charts::time_series(findings),
             charts::trade_off(findings),
+            flows,
+            captures,
+            hops,
         ]
     };
     let after = vec![

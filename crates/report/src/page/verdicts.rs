@@ -1,6 +1,6 @@
 //! The page's section on verdicts: each with the number that decided it, and the tests behind it.
 
-use super::wording;
+use super::{captured, wording};
 use crate::attribute::{self, AttributeText, attributes};
 use crate::findings::Findings;
 use crate::markup::{Prose, Section, icon, outcome};
@@ -24,16 +24,19 @@ const ATTRIBUTES: [&str; 3] = [
 /// The sentence that answers the study's question.
 pub(super) fn answer(findings: &Findings) -> Markup {
     let (study, verdicts) = (findings.study(), &findings.main().verdicts);
-    let answer = wording::answer(study, verdicts, &Matrix::of(verdicts));
+    let captured = captured::answer(&findings.captured);
+    let answer = captured
+        .filter(|_| !verdicts.says_something())
+        .unwrap_or_else(|| wording::answer(study, verdicts, &Matrix::of(verdicts)));
     html! { p.finding { (Prose(&answer)) } }
 }
 
-pub(super) fn section(findings: &Findings) -> Section {
+/// `None` where nothing was judged: captures without a study.
+pub(super) fn section(findings: &Findings) -> Option<Section> {
     let (study, verdicts) = (findings.study(), &findings.main().verdicts);
     let policies = || study.policies.iter().zip(&verdicts.policies).enumerate();
     let remarks = wording::remarks(study, verdicts, &findings.published);
     let body = html! {
-        // Nothing where nothing was judged: captures without a study.
         @if verdicts.says_something() {
             div.table-frame #verdict-table { (matrix(study, &Matrix::of(verdicts))) }
             div.whys { @for (index, (policy, verdict)) in policies() { (why(index, policy, verdict)) } }
@@ -43,7 +46,8 @@ pub(super) fn section(findings: &Findings) -> Section {
             p.key #verdict-key { @for text in wording::verdict_key(study) { span { (Prose(&text)) br; } } }
         }
     };
-    Section::new("verdicts", "Verdicts", body)
+    let is_empty = !verdicts.says_something() && findings.captured.run_count > 0;
+    (!is_empty).then(|| Section::new("verdicts", "Verdicts", body))
 }
 
 /// A row for each policy, as low as a line.

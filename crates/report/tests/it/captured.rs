@@ -4,6 +4,7 @@ use crate::support::{self, Size, record, study};
 use slicewise_report::Report;
 use slicewise_report::terminal::flow_table_text;
 use slicewise_results::{Force, ResultsFolder};
+use slicewise_stats::description::SliceLimit;
 use slicewise_stats::flow::{
     CaptureRecord, ClockRecord, FlowKey, FlowRecord, HopRecord, IncompleteFile, PointRecord,
     RoundTripFigures, Span, TcpFigures,
@@ -130,6 +131,53 @@ fn report(folder: &Path, flows: u16) -> Report {
         }
     }
     slicewise_report::write(&results).unwrap()
+}
+
+#[test]
+fn one_flow_is_named_once_and_its_figures_come_before_how_they_were_measured() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut study = study(Size {
+        policies: 1,
+        scenarios: 1,
+        repetitions: 1,
+        seconds: 4,
+    });
+    let mut run = captured(1, record(&study, 0, 0, 0));
+    let name = "TCP 10.0.10.2:40000 > 10.0.10.3:5201";
+    study.slices.truncate(1);
+    study.slices[0].guaranteed = false;
+    study.published.clear();
+    study.policies[0].published_verdict = None;
+    study.policies[0].scalability.slices = SliceLimit::NotStated;
+    run.slices.truncate(1);
+    for slice in [
+        &mut study.slices[0].name,
+        &mut run.slices[0].slice,
+        &mut run.flows[0].slice,
+    ] {
+        *slice = name.to_owned();
+    }
+    let results = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
+    results.write_run(&run).unwrap();
+    let report = slicewise_report::write(&results).unwrap();
+    let page = fs::read_to_string(&report.html).unwrap();
+    let page = page.replace(['\u{a0}', '\u{202f}'], " ");
+    let (_, answer) = page.split_once("<p class=\"finding\">").unwrap();
+    let (answer, _) = answer.split_once("</p>").unwrap();
+    insta::assert_snapshot!(answer, @"0.5 % of 100 000 frames lost; delay 1.234 ms in the median, 7.654 ms for 99 %; 0 % reordered.");
+    let sections: Vec<&str> = page.split("<section").skip(1).collect();
+    let ids = sections
+        .iter()
+        .filter_map(|s| s.split_once("id=\"")?.1.split('"').next());
+    let ids: Vec<&str> = ids.collect();
+    assert_eq!(ids[..3], ["flows", "distributions", "captures"]);
+    let body = page.split("id=\"results\"").next().unwrap();
+    assert_eq!(
+        body.matches("99 %</th>").count(),
+        2,
+        "of the flow, and of its hops"
+    );
+    assert_eq!(body.matches("10.0.10.2:40000").count(), 1);
 }
 
 #[test]
