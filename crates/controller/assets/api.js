@@ -3,6 +3,10 @@
 const TOKEN = "slicewise-token";
 /** Longest time for an answer to be there whole. */
 const LONGEST_READ_MS = 30_000;
+/** Silence after which the controller counts as away, if something is awaited of it. Its stream of events speaks every second. */
+const AWAY_MS = 3_000;
+/** Silence after which a stream is given up and opened anew. */
+const STREAM_MS = 10_000;
 
 /** An answer that is not what was asked for: the problem document of the controller (RFC 9457). */
 export class Problem extends Error {
@@ -29,6 +33,30 @@ export function listen({ unauthorized, reach }) {
   onReach = reach;
 }
 
+/** When each thing that is awaited was asked for, and when the controller last said anything. */
+const waits = new Set();
+let lastWord = -Infinity;
+
+setInterval(() => {
+  const since = Math.max(lastWord, Math.min(...[...waits].map((wait) => wait.since)));
+  if (waits.size > 0 && performance.now() - since >= AWAY_MS) onReach(false);
+}, 250);
+
+function hear() {
+  lastWord = performance.now();
+  onReach(true);
+}
+
+async function awaited(promise) {
+  const wait = { since: performance.now() };
+  waits.add(wait);
+  try {
+    return await promise;
+  } finally {
+    waits.delete(wait);
+  }
+}
+
 export const token = () => sessionStorage.getItem(TOKEN);
 
 export function setToken(text) {
@@ -36,20 +64,20 @@ export function setToken(text) {
   else sessionStorage.removeItem(TOKEN);
 }
 
-/** Answer of a request: its body as JSON, and its ETag. Throws a `Problem`, or `Away`. */
+/** Answer of a request: its body as JSON, its ETag, and the controller's time in ms (NaN: not said). Throws a `Problem`, or `Away`. */
 export async function request(method, path, { body, headers = {}, signal } = {}) {
   const signals = signal ? [signal] : [];
   // Others wait for what is read; a change is not given up.
   if (method === "GET") signals.push(AbortSignal.timeout(LONGEST_READ_MS));
   const response = await send(method, path, { body, headers, signal: AbortSignal.any(signals) });
   const text = await heard(response.text());
-  return { body: text ? JSON.parse(text) : null, etag: response.headers.get("etag") };
+  return { body: text ? JSON.parse(text) : null, etag: response.headers.get("etag"), at: Date.parse(response.headers.get("date")) };
 }
 
 /** What was to come of the controller. Throws `Away` where it did not come. */
 async function heard(promise) {
   try {
-    return await promise;
+    return await awaited(promise);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     onReach(false);
@@ -66,7 +94,7 @@ export async function send(method, path, { body, headers = {}, signal } = {}) {
   if (body !== undefined) all["content-type"] = "application/json";
   const content = body === undefined ? undefined : JSON.stringify(body);
   const response = await heard(fetch(path, { method, headers: all, body: content, signal, cache: "no-store" }));
-  onReach(true);
+  hear();
   if (response.ok) return response;
   const problem = new Problem(response.status, await problemOf(response));
   if (response.status === 401) onUnauthorized(problem);
@@ -107,7 +135,7 @@ export async function follow(last, { onEvent, onOpen, signal }) {
     try {
       const headers = { accept: "text/event-stream" };
       headers["last-event-id"] = String(last);
-      const response = await send("GET", address("/v1/events", { after: last }), { headers, signal });
+      const response = await opened(address("/v1/events", { after: last }), headers, signal);
       wait = 500;
       onOpen();
       for await (const [id, data] of messages(response.body)) {
@@ -125,13 +153,26 @@ export async function follow(last, { onEvent, onOpen, signal }) {
   }
 }
 
+/** A stream whose first answer comes within the time that it may be silent. */
+async function opened(path, headers, signal) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Away()), STREAM_MS);
+  try {
+    return await send("GET", path, { headers, signal: AbortSignal.any([signal, late.signal]) });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Messages of a stream of server-sent events (HTML standard, 9.2.6): number and data of each. */
 async function* messages(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let [rest, id, data] = ["", null, []];
   for (;;) {
-    const { value, done } = await reader.read();
+    const silent = setTimeout(() => reader.cancel(), STREAM_MS);
+    const { value, done } = await awaited(reader.read()).finally(() => clearTimeout(silent));
     if (done) return;
+    hear();
     const lines = (rest + value).split(/\r\n|\n|\r/);
     rest = lines.pop();
     for (const line of lines) {

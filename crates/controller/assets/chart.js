@@ -1,13 +1,13 @@
 // A line over the last minutes, drawn as it comes.
 
-import { drawn, element, write } from "./dom.js";
+import { drawn, element, mark, write } from "./dom.js";
 
 const [WIDTH, HEIGHT] = [600, 150];
 const [LEFT, RIGHT, TOP, BOTTOM] = [4, 4, 14, 20];
 
 /**
  * Lines `names` over the last `seconds`, and a level (guarantee, bound) for each. `text` writes a value.
- * `add(at, values, levels)` draws another moment; a value may be null.
+ * `add(at, values, levels, voids)` draws another moment; a value may be null. A level with a reason in `voids` does not apply now.
  */
 export function chart({ caption, names, levelName, seconds, text }) {
   const lines = names.map((_, index) => drawn("path", { class: `curve curve-${index}`, fill: "none" }));
@@ -26,7 +26,7 @@ export function chart({ caption, names, levelName, seconds, text }) {
   let samples = [];
   return {
     node,
-    add(at, now, limits) {
+    add(at, now, limits, voids = []) {
       samples.push({ at, now });
       samples = samples.filter((sample) => sample.at > at - seconds * 1000);
       const most = Math.max(...samples.flatMap((sample) => sample.now.map((value) => value ?? 0)), ...limits.map((limit) => limit ?? 0), 1) * 1.08;
@@ -35,7 +35,8 @@ export function chart({ caption, names, levelName, seconds, text }) {
       lines.forEach((line, index) => line.setAttribute("d", path(samples, index, x, y)));
       levels.forEach((level, index) => level.setAttribute("d", limits[index] === null || limits[index] === undefined ? "" : `M${LEFT} ${y(limits[index])}H${WIDTH - RIGHT}`));
       write(top, text(most));
-      now.forEach((value, index) => write(values[index].value, value === null ? "–" : text(value)));
+      levels.forEach((level, index) => mark(level, "data-sign", voids[index] ? "void" : null));
+      now.forEach((value, index) => write(values[index].value, `${value === null ? "–" : text(value)}${voids[index] ? ` (${voids[index]})` : ""}`));
     },
   };
 }

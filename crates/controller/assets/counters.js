@@ -2,24 +2,24 @@
 
 import { DIRECTIONS } from "./measured.js";
 
+/** Frames of a direction that a gateway does not name. */
+const NOTHING = { sent_frames: 0, sent_bytes: 0 };
+
 /**
- * Figures of both directions of what was counted at each gateway of the path; null where nothing was. Throughput is that of the
- * gateway that sent least; drops and delays add up (a sum of percentiles is at least the percentile of the sum for delays that
- * are long together).
+ * Figures of both directions of what was counted at each gateway of the path. Throughput is that of the gateway that sent least; drops
+ * and delays add up (a sum of percentiles is at least the percentile of the sum for delays that are long together).
  */
-export function countersOf({ hops }) {
-  const newest = Math.max(...hops.map((hop) => hop.at_ms), 0);
-  const flows = hops.find((hop) => hop.flows?.length > 0);
-  return {
-    at: newest,
-    ...Object.fromEntries(DIRECTIONS.map((direction) => [direction, joined(hops.map((hop) => figures(hop, direction)).filter(Boolean))])),
-    flows: (flows?.flows ?? []).map((flow) => ({ ...flow, rate_bps: (flow.bytes * 8e9) / flows.interval_ns, frames_ps: (flow.frames * 1e9) / flows.interval_ns })),
-  };
+export const countersOf = (hops) => Object.fromEntries(DIRECTIONS.map((direction) => [direction, joined(hops.map((hop) => figures(hop, direction)).filter(Boolean))]));
+
+/** Flows of the first gateway of the path that reports them. */
+export function flowsOf({ hops }) {
+  const { flows = [], interval_ns: interval } = hops.find((hop) => hop.flows?.length > 0) ?? {};
+  return flows.map((flow) => ({ ...flow, rate_bps: (flow.bytes * 8e9) / interval, frames_ps: (flow.frames * 1e9) / interval }));
 }
 
 function figures(hop, direction) {
-  const counted = hop[direction];
-  if (!counted || !(hop.interval_ns > 0)) return null;
+  const counted = hop[direction] ?? NOTHING;
+  if (!(hop.interval_ns > 0)) return null;
   const seconds = hop.interval_ns / 1e9;
   return {
     rate_bps: (counted.sent_bytes * 8) / seconds,

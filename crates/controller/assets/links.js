@@ -1,8 +1,9 @@
 // Links: what is promised and what is left, for each direction.
 
-import { element, icon, write } from "./dom.js";
-import { DIRECTIONS, arrow, bar } from "./measured.js";
+import { element, mark, write } from "./dom.js";
+import { DIRECTIONS, arrow, bar, verdictSign } from "./measured.js";
 import { loadLinks, model, on } from "./model.js";
+import { silence } from "./reports.js";
 import { counted, percent, rate, size, time } from "./quantities.js";
 
 export const title = "Links";
@@ -10,24 +11,36 @@ export const title = "Links";
 export function show(main) {
   const list = element("div", {});
   main.append(list);
+  let judge = () => {};
   const refresh = () => {
     if (model.links.length === 0) {
       if (!model.knowsLinks) return;
       list.replaceChildren(element("p", { class: "empty" }, "No gateway has announced a link yet. Start one that knows this controller; its links then appear here."));
       return;
     }
-    list.replaceChildren(element("div", { class: "links" }, model.links.map(card)));
+    const cards = model.links.map(card);
+    list.replaceChildren(element("div", { class: "links" }, cards.map((one) => one.node)));
+    judge = () => cards.forEach((one) => one.judge());
+    judge();
   };
   refresh();
   loadLinks().catch(() => {});
-  return on("links", refresh);
+  const stops = [on("links", refresh), on("counters", () => judge()), on("away", () => judge())];
+  return () => stops.forEach((stop) => stop());
 }
 
 function card(link) {
-  return element("section", { class: "link", "aria-label": `Link ${link.name}` },
+  const sign = verdictSign();
+  const node = element("section", { class: "link", "aria-label": `Link ${link.name}` },
     element("h2", {}, link.name),
-    element("p", { class: "quiet" }, "gateway ", link.gateway, model.away.has(link.gateway) ? [" ", element("span", { class: "verdict is-attention" }, icon("attention"), "not connected: it forwards on with its last slices")] : null, " · ", element("a", { href: `#/slices?link=${encodeURIComponent(link.name)}` }, "its slices")),
+    element("p", { class: "quiet" }, "gateway ", link.gateway, sign.node, " · ", element("a", { href: `#/slices?link=${encodeURIComponent(link.name)}` }, "its slices")),
     DIRECTIONS.filter((direction) => link[direction]).map((direction) => directionOf(link[direction], direction)));
+  const judge = () => {
+    const silent = silence([link.name]);
+    node.classList.toggle("is-unknown", silent !== null);
+    sign.show(silent ? ["unknown", silent.why, silent.since] : [null]);
+  };
+  return { node, judge };
 }
 
 function directionOf(side, direction) {

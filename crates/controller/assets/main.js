@@ -6,7 +6,8 @@ import * as eventsView from "./events.js";
 import * as historyView from "./history.js";
 import * as linksView from "./links.js";
 import { loadLinks, model, on, onReach, start } from "./model.js";
-import { counted } from "./quantities.js";
+import { counted, moment } from "./quantities.js";
+import { silentGateways, startReports } from "./reports.js";
 import * as rulesView from "./rules.js";
 import * as sliceView from "./slice.js";
 import * as slicesView from "./slices.js";
@@ -72,9 +73,18 @@ async function keepFiles(workers) {
 function showAway() {
   const notice = byId("away");
   notice.hidden = !model.isAway;
-  const since = model.heard ? ` Shown is what was known at ${model.heard.toLocaleTimeString("en-GB")}.` : "";
+  const since = model.heard ? ` Everything is unknown since ${moment(model.heard)}; promises are shown as they were then.` : "";
   write(notice, model.isAway ? `The controller does not answer.${since} Gateways forward on with their last slices. Trying again…` : "");
-  document.documentElement.classList.toggle("is-away", model.isAway);
+  document.documentElement.classList.toggle("is-unknown", model.isAway);
+  showSilent();
+}
+
+function showSilent() {
+  const notice = byId("silent");
+  const silent = model.isAway ? [] : [...silentGateways()].map(([name, since]) => `${name} since ${moment(since)}`);
+  notice.hidden = silent.length === 0;
+  const who = silent.length === 1 ? `gateway ${silent[0]}: its` : `${silent.length} gateways: ${silent.join(", ")}. Their`;
+  write(notice, silent.length > 0 ? `No counters of ${who} slices are unknown. A gateway that runs forwards on with its last slices.` : "");
 }
 
 function showRefused() {
@@ -90,6 +100,8 @@ addEventListener("hashchange", route);
 on("links", finding);
 on("away", showAway);
 on("links", showRefused);
+on("links", showSilent);
+on("counters", showSilent);
 const signOut = byId("sign-out");
 signOut.hidden = !api.token();
 signOut.addEventListener("click", forgetToken);
@@ -100,3 +112,4 @@ start().catch((error) => {
 });
 route();
 loadLinks().catch(() => {});
+startReports();

@@ -1,7 +1,7 @@
 // What gateways count, as rates and bars: throughput against guarantee, delay against bound, drops by reason.
 
 import { element, icon, mark, spoken, write } from "./dom.js";
-import { count, perSecond, rate, rateOf, time, timeOf } from "./quantities.js";
+import { count, moment, perSecond, rate, rateOf, time, timeOf } from "./quantities.js";
 
 export const DIRECTIONS = ["forward", "backward"];
 const ARROWS = { forward: "→", backward: "←" };
@@ -51,9 +51,11 @@ export function throughputLine(direction) {
   };
 }
 
-/** The 99th percentile of delay of a direction beside its bound. */
+/** The 99th percentile of delay of a direction beside its bound, if the bound applies. */
 export function delayLine(direction) {
   const { node, track, text } = line(direction);
+  const [measured, note] = [element("span", {}), element("span", {}, element("span", { class: "long" }, ", bound does not apply"), element("span", { class: "short" }, ", no bound"))];
+  text.append(measured, note);
   return {
     node,
     show(terms, counted, bound) {
@@ -61,9 +63,14 @@ export function delayLine(direction) {
       if (!terms) return;
       const p99 = counted?.delay_ns?.p99 ?? null;
       const [largest, known] = [counted?.delay_ns?.largest ?? 0, bound !== null && bound !== undefined];
-      track.node.hidden = !known;
-      if (known) track.show((p99 ?? 0) / bound, null, largest > bound ? "beyond" : "");
-      write(text, p99 === null ? (known ? `– of ${time(bound)}` : "–") : known ? timeOf(p99, bound) : time(p99));
+      const beyond = known ? beyondGuarantee(terms, counted) : "";
+      track.node.hidden = !known || Boolean(beyond);
+      if (known) track.show((p99 ?? 0) / bound, null, largest > bound && !beyond ? "beyond" : "");
+      mark(node, "data-sign", beyond ? "void" : null);
+      node.title = beyond;
+      note.hidden = !beyond;
+      const bounded = known && !beyond;
+      write(measured, p99 === null ? (bounded ? `– of ${time(bound)}` : "–") : bounded ? timeOf(p99, bound) : time(p99));
     },
   };
 }
@@ -97,15 +104,16 @@ const STATES = {
   draining: ["drains", "draining", "Removed; its capacity stays promised until its last frames have left."],
 };
 
-/** State of a slice as a symbol and a word. */
+/** State of a slice as a symbol and a word. In force is not worth a word where `isBrief`. */
 export function stateSign() {
   const word = element("span", {});
   const node = element("span", { class: "verdict" });
   let shown = "";
   return {
     node,
-    show({ state, problems = [] }) {
+    show({ state, problems = [] }, isBrief = true) {
       const [problem] = problems;
+      node.hidden = isBrief && state === "installed" && !problem;
       const key = `${state} ${problem?.gateway ?? ""} ${problem?.reason ?? ""}`;
       if (key === shown) return;
       shown = key;
@@ -128,27 +136,42 @@ const VERDICTS = {
   below: ["attention", "below its guarantee"],
   quiet: ["quiet", "no traffic"],
   free: ["quiet", "no guarantee"],
+  unknown: ["unknown", "unknown"],
 };
 
-/** What the counters of both directions say about the promise. */
+/** What the counters of both directions say about the promise; `since` is from when nothing is known of it, ms. */
 export function verdictSign() {
   const word = element("span", {});
   const node = element("span", { class: "verdict" });
   let shown = "";
   return {
     node,
-    show(verdict, why = "") {
+    show([verdict, why = "", since = null]) {
       node.title = why;
-      if (verdict === shown) return;
-      shown = verdict;
+      const key = `${verdict} ${since}`;
+      if (key === shown) return;
+      shown = key;
       node.hidden = !verdict;
       if (!verdict) return;
-      const [sign, text] = VERDICTS[verdict];
+      const [sign, words] = VERDICTS[verdict];
+      const text = since === null ? words : `${words} since ${moment(since)}`;
       node.className = `verdict is-${verdict}`;
       node.replaceChildren(icon(sign), word);
       write(word, text);
     },
   };
+}
+
+/** What was offered, bit/s. Lengths of dropped frames are not counted; those sent say how long a frame is. */
+function offeredOf({ rate_bps: sent, sent_frames_ps: frames, dropped_frames_ps: dropped }) {
+  return sent + dropped * (frames > 0 ? sent / frames : 12_000);
+}
+
+/** Why the bound of delay does not apply: it is one of what sends no more than its guarantee. Empty if it does. */
+export function beyondGuarantee(terms, counted) {
+  const guaranteed = terms?.guarantee?.rate_bps;
+  const offered = counted && guaranteed ? offeredOf(counted) : 0;
+  return offered > (guaranteed ?? 0) ? `bound does not apply: sends ${rateOf(offered, guaranteed)}` : "";
 }
 
 /**
@@ -162,9 +185,7 @@ export function verdictOf(terms, counted, bound) {
   if (counted.sent_frames_ps === 0 && dropped === 0) return ["quiet", "No frame in the last interval."];
   const sent = counted.rate_bps;
   const guaranteed = terms.guarantee.rate_bps;
-  // Lengths of dropped frames are not counted; those sent say how long a frame is.
-  const length = counted.sent_frames_ps > 0 ? sent / counted.sent_frames_ps : 12_000;
-  const offered = sent + dropped * length;
+  const offered = offeredOf(counted);
   if (offered > guaranteed) {
     if (sent >= guaranteed * 0.98) return ["above", `About ${rate(offered)} is offered, more than the guarantee of ${rate(guaranteed)}; the guarantee is used.`];
     return ["below", `Only ${rate(sent)} of a guarantee of ${rate(guaranteed)} was sent while ${perSecond(dropped)} frames were dropped.`];
@@ -177,8 +198,15 @@ export function verdictOf(terms, counted, bound) {
 
 const ORDER = ["below", "late", "attention", "above", "holds", "free", "quiet"];
 
+/** The verdict of a slice, the reason, and for one that is not known since when. */
+export function judged(slice, counters, silent) {
+  if (silent) return ["unknown", silent.why, silent.since];
+  if (slice.state === "draining") return [null];
+  return worst(DIRECTIONS.map((direction) => verdictOf(slice[direction], counters?.[direction], slice.bound_ns?.[direction])));
+}
+
 /** The more remarkable of the verdicts of the directions. */
-export function worst(verdicts) {
+function worst(verdicts) {
   const known = verdicts.filter(([verdict]) => verdict);
   return ORDER.map((verdict) => known.find(([one]) => one === verdict)).find(Boolean) ?? [null, ""];
 }

@@ -1,7 +1,6 @@
 // What the page knows of the controller: links, the slices looked for, counters; kept up to date by its stream of events.
 
 import { Away, address, follow, read, slicePath } from "./api.js";
-import { countersOf } from "./counters.js";
 
 /** Slices of the first request: enough for the first screen. */
 const FIRST_PAGE = 100;
@@ -18,8 +17,8 @@ export const model = {
   /** Whether links, and the list of slices, have been read: until then they are those of an earlier page, or not known. */
   knowsLinks: false,
   isRead: false,
-  /** Gateways that do not ask for their state. */
-  away: new Set(),
+  /** When gateways that are not connected were last heard of, by name. */
+  away: new Map(),
   /** Why the last announcement of gateways was refused. */
   refused: [],
   /** Slices that the filter lets through, in order of their names. */
@@ -28,8 +27,8 @@ export const model = {
   /** Whether `slices` is all of them, is being read, or is cut off. */
   reading: false,
   cut: false,
-  /** By name of a slice: what the last interval counted. */
-  counters: new Map(),
+  /** By name of a link: what its gateway counted last. */
+  reports: new Map(),
   events: [],
   lastEvent: null,
   /** When the controller was last heard, and whether it answers now. */
@@ -46,7 +45,7 @@ export function on(topic, listener) {
   return () => listeners.get(topic).delete(listener);
 }
 
-function changed(topic) {
+export function changed(topic) {
   for (const listener of listeners.get(topic) ?? []) listener();
 }
 
@@ -58,7 +57,7 @@ export function onReach(reached) {
 }
 
 /** Failures of background work: `Away` is shown by the page already. */
-const quietly = (promise) => promise.catch((error) => {
+export const quietly = (promise) => promise.catch((error) => {
   if (!(error instanceof Away) && error.name !== "AbortError" && error.status !== 401) console.warn(error);
 });
 
@@ -75,7 +74,7 @@ export async function loadLinks() {
   const [links, gateways] = await Promise.all([read("/v1/links"), read("/v1/gateways").catch(() => [])]);
   model.links = links;
   model.knowsLinks = true;
-  model.away = new Set(gateways.filter((gateway) => !gateway.connected).map((gateway) => gateway.name));
+  model.away = new Map(gateways.filter((gateway) => !gateway.connected).map((gateway) => [gateway.name, gateway.seen_at_ms]));
   model.refused = gateways.map((gateway) => gateway.problem).filter(Boolean);
   changed("links");
   keepForLater();
@@ -247,31 +246,6 @@ async function loadRecentEvents() {
   }
 }
 
-/** Read the counters of `names` now. */
-export async function loadCounters(names) {
-  if (names.length === 0) return;
-  const records = await read(address("/v1/counters", { slices: names.join(",") }));
-  for (const one of records) remember(one);
-  changed("counters");
-}
-
-/** Counters that did not change for so long are no longer shown, ms. Clocks of controller and browser are not compared. */
-const STALE = 6_000;
-
-function remember(record) {
-  const figures = countersOf(record);
-  const known = model.counters.get(record.name);
-  const seen = known?.at === figures.at ? known.seen : Date.now();
-  const isStale = Date.now() - seen > STALE;
-  model.counters.set(record.name, { ...figures, seen, ...(isStale ? { forward: null, backward: null, flows: [] } : {}) });
-}
-
-/** The same of one slice, with its flows. */
-export async function loadFlows(name) {
-  remember(await read(address(`${slicePath(name)}/counters`, { flows: true })));
-  changed("counters");
-}
-
 function keepForLater() {
   if (!model.isRead || model.reading) return;
   try {
@@ -289,7 +263,7 @@ function restore() {
     if (!links) return;
     model.heard = new Date(at);
     model.links = links;
-  model.knowsLinks = true;
+    model.knowsLinks = true;
     model.slices = slices;
     changed("links");
     changed("slices");

@@ -2,8 +2,10 @@
 
 import { read } from "./api.js";
 import { button, byId, element, icon, prose, write } from "./dom.js";
+import { verdictSign } from "./measured.js";
 import { model, on } from "./model.js";
 import { counted, moment, rate, time } from "./quantities.js";
+import { silence } from "./reports.js";
 import { openRemoveRuleDialog, openRuleDialog } from "./rule_dialog.js";
 
 export const title = "Rules";
@@ -19,9 +21,12 @@ export function show(main) {
   const add = button("New rule", () => openRuleDialog(null, refresh), { class: "primary", id: "new-rule" });
   main.append(element("div", { class: "controls" }, element("span", {}, "What a slice leaves of its guarantee is lent to another, until it uses it again."), add), status, list);
   let shown = "";
-  const draw = (rules) => {
+  let known = null;
+  const draw = (rules = known) => {
+    known = rules;
+    if (!rules) return;
     const decisions = decisionsOf(model.events);
-    const now = JSON.stringify([rules, rules.map((one) => decisions.get(one.name)?.map((event) => event.number))]);
+    const now = JSON.stringify([rules, rules.map((one) => [silentOf(one), decisions.get(one.name)?.map((event) => event.number)])]);
     if (now === shown) return;
     shown = now;
     const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
@@ -41,14 +46,17 @@ export function show(main) {
   }
   refresh();
   const timer = setInterval(refresh, INTERVAL);
-  const stop = on("events", () => {
-    if (model.events[0]?.by?.startsWith("rule ")) refresh();
-  });
+  const stops = [
+    on("events", () => {
+      if (model.events[0]?.by?.startsWith("rule ")) refresh();
+    }),
+    ...["counters", "away"].map((topic) => on(topic, () => draw())),
+  ];
   byId("new-rule")?.setAttribute("aria-haspopup", "dialog");
   return () => {
     isGone = true;
     clearInterval(timer);
-    stop();
+    for (const stop of stops) stop();
   };
 }
 
@@ -65,18 +73,24 @@ function decisionsOf(events) {
   return found;
 }
 
+/** Since when nothing is known of the gateway that decides for a rule. */
+const silentOf = ({ gateway }) => silence(model.links.filter((link) => link.gateway === gateway).map((link) => link.name));
+
 const named = (name) => element("a", { href: `#/slices/${encodeURIComponent(name)}` }, name);
 
 function entry(record, decisions, onChange) {
   const { name, rule, lent } = record;
   const wait = rule.for_ms > 0 ? ` for ${time(rule.for_ms * 1_000_000)}` : "";
-  const state = lent ? element("span", { class: "verdict is-above" }, icon("above"), "lends") : element("span", { class: "verdict is-quiet" }, icon("quiet"), "lends nothing");
+  const silent = silentOf(record);
+  const unknown = verdictSign();
+  unknown.show(silent ? ["unknown", silent.why, silent.since] : [null]);
+  const state = silent ? unknown.node : lent ? element("span", { class: "verdict is-above" }, icon("above"), "lends") : element("span", { class: "verdict is-quiet" }, icon("quiet"), "lends nothing");
   const since = record.lent_since_ms ? ` since ${moment(record.lent_since_ms)}` : "";
   return element("li", {},
     element("div", { class: "generation-head" }, element("strong", {}, name), state, element("span", { class: "both" },
       button("Change", () => openRuleDialog(record, onChange), { "aria-label": `Change rule ${name}` }),
       button("Remove", () => openRemoveRuleDialog(record, onChange), { "aria-label": `Remove rule ${name}` }))),
     element("p", {}, "If ", named(rule.from), ` leaves ${rate(rule.unused_bps)} of its guarantee ${rule.direction} unused${wait}, `, named(rule.to), ` may use it${rule.weight ? `, with weight ${rule.weight}` : ""}. Gateway ${record.gateway} decides by its reports.`),
-    lent ? element("p", { class: "lent" }, `Lent${since}`, record.reason ? [": ", prose(record.reason)] : null) : null,
+    lent && !silent ? element("p", { class: "lent" }, `Lent${since}`, record.reason ? [": ", prose(record.reason)] : null) : null,
     decisions.length > 0 ? [element("p", { class: "quiet" }, "Last decisions"), element("ul", {}, decisions.map((event) => element("li", {}, element("span", { class: "quiet" }, `${moment(event.at_ms)} `), prose(event.reason ?? ""))))] : null);
 }

@@ -4,10 +4,11 @@ import { delayReasons } from "./admission.js";
 import { Away } from "./api.js";
 import { chart } from "./chart.js";
 import { button, element, facts, mark, write } from "./dom.js";
-import { DIRECTIONS, arrow, reasonWords, reasonsOf, stateSign, verdictOf, verdictSign, worst } from "./measured.js";
-import { loadFlows, loadSlice, model, on, pathOf } from "./model.js";
+import { DIRECTIONS, arrow, beyondGuarantee, judged, reasonWords, reasonsOf, stateSign, verdictSign } from "./measured.js";
+import { loadSlice, model, on, pathOf } from "./model.js";
 import { count, moment, percent, perSecond, rate, time } from "./quantities.js";
 import { openRemoveDialog } from "./remove_dialog.js";
+import { countersFor, loadFlows, silence } from "./reports.js";
 import { openSliceDialog } from "./slice_dialog.js";
 import { TERMS, stated, termWords } from "./terms.js";
 
@@ -35,7 +36,7 @@ export function show(main, parameters, name) {
   const refresh = () => {
     for (const one of [change, remove]) one.disabled = !slice || slice.state === "draining";
     if (!slice) return;
-    state.show(slice);
+    state.show(slice, silence(pathOf(slice)) !== null);
     about.replaceChildren(description(slice));
   };
   let loads = 0;
@@ -56,24 +57,38 @@ export function show(main, parameters, name) {
       refresh();
     }
   };
-  const measure = async () => {
-    if (document.hidden || !slice) return;
+  const judge = () => {
+    if (!slice) return;
+    const [counters, silent] = [countersFor(slice), silence(pathOf(slice))];
+    const found = judged(slice, counters, silent);
+    state.show(slice, silent !== null);
+    verdict.show(found);
+    write(why, found[1] ?? "");
+    charts.add(slice, counters);
+    showDrops(drops, counters);
+    if (!counters) showFlows(flows, []);
+  };
+  let asking = false;
+  const askFlows = async () => {
+    if (document.hidden || !slice || asking) return;
+    asking = true;
     try {
-      await loadFlows(name);
-      const counters = model.counters.get(name);
-      charts.add(slice, counters);
-      const [found, text] = worst(DIRECTIONS.map((direction) => verdictOf(slice[direction], counters?.[direction], slice.bound_ns?.[direction])));
-      verdict.show(found, text);
-      write(why, text);
-      showDrops(drops, slice, counters);
-      showFlows(flows, counters.flows);
+      const found = await loadFlows(name);
+      if (countersFor(slice)) showFlows(flows, found);
     } catch (error) {
       if (!(error instanceof Away) && error.status !== 404) write(why, error.message);
+    } finally {
+      asking = false;
     }
   };
   refresh();
-  load().then(measure);
-  const timers = [setInterval(measure, INTERVAL)];
+  judge();
+  load().then(() => {
+    judge();
+    askFlows();
+  });
+  const timers = [setInterval(askFlows, INTERVAL)];
+  const stops = [on("counters", judge), on("away", judge)];
   const stop = on("slices", () => {
     const known = model.slices.find((one) => one.name === name);
     if (known && known !== listed) {
@@ -90,6 +105,7 @@ export function show(main, parameters, name) {
     timers.forEach(clearInterval);
     stop();
     stopEvents();
+    for (const end of stops) end();
   };
 }
 
@@ -150,15 +166,15 @@ function measuredCharts() {
       const now = Date.now();
       const values = (of) => DIRECTIONS.map((direction) => (slice[direction] ? of(counters?.[direction], direction) ?? null : null));
       throughput.add(now, values((one) => one?.rate_bps), values((_, direction) => slice[direction].guarantee?.rate_bps));
-      delay.add(now, values((one) => one?.delay_ns?.p99), values((_, direction) => slice.bound_ns?.[direction]));
+      delay.add(now, values((one) => one?.delay_ns?.p99), values((_, direction) => slice.bound_ns?.[direction]), values((one, direction) => beyondGuarantee(slice[direction], one)));
     },
   };
 }
 
-function showDrops(place, slice, counters) {
+function showDrops(place, counters) {
   const rows = DIRECTIONS.flatMap((direction) => reasonsOf(counters?.[direction]).map(([reason, number]) => [direction, reason, number]));
   if (rows.length === 0) {
-    place.replaceChildren(element("p", { class: "quiet" }, counters ? "No frame was dropped in the last interval." : "No gateway has reported yet."));
+    place.replaceChildren(element("p", { class: "quiet" }, counters ? "No frame was dropped in the last interval." : "What is dropped now is not known."));
     return;
   }
   place.replaceChildren(element("table", { class: "compact narrow" }, element("thead", {}, element("tr", {}, ["", "Reason", "Frames"].map((text, index) => element("th", { scope: "col", class: index > 1 ? "number" : null }, text)))),

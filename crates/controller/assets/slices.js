@@ -1,15 +1,13 @@
 // The list of slices: filter, live figures, and what can be done with each.
 
 import { byId, button, debounced, element, icon, mark, write } from "./dom.js";
-import { DIRECTIONS, delayLine, dropLine, stateSign, throughputLine, verdictOf, verdictSign, worst } from "./measured.js";
-import { MOST_SLICES, loadCounters, model, on, pathOf, setFilter } from "./model.js";
+import { DIRECTIONS, delayLine, dropLine, judged, stateSign, throughputLine, verdictOf, verdictSign } from "./measured.js";
+import { MOST_SLICES, model, on, pathOf, setFilter } from "./model.js";
 import { counted } from "./quantities.js";
+import { countersFor, silence } from "./reports.js";
 import { openSliceDialog } from "./slice_dialog.js";
 import { openRemoveDialog } from "./remove_dialog.js";
 import { VirtualRows } from "./virtual_rows.js";
-
-/** Counters are asked for so often, ms. */
-const INTERVAL = 1_000;
 
 export const title = "Slices";
 
@@ -21,8 +19,7 @@ export function show(main, parameters) {
   const empty = element("div", { class: "empty", hidden: true });
   main.append(controls.node, status, element("div", { class: "table-frame" }, table), empty);
 
-  const rows = new VirtualRows(table, { make: row, items: () => model.slices, onRange: debounced(() => poll(), 150) });
-  const poll = poller(rows);
+  const rows = new VirtualRows(table, { make: row, items: () => model.slices });
   const refresh = () => {
     rows.refresh();
     timed();
@@ -37,12 +34,11 @@ export function show(main, parameters) {
       fillEmpty(empty, table);
     }),
     on("counters", () => rows.refresh()),
+    on("away", () => rows.refresh()),
   ];
   refresh();
   setFilter(filterOf(parameters));
-  const timer = setInterval(poll, INTERVAL);
   return () => {
-    clearInterval(timer);
     controls.close();
     rows.close();
     for (const end of stop) end();
@@ -62,22 +58,6 @@ const filterOf = (parameters) => ({
   link: parameters.get("link") ?? "",
   tenant: parameters.get("tenant") ?? "",
 });
-
-/** Ask for the counters of the slices in view, one request at a time, and not while nobody looks. */
-function poller(rows) {
-  let asking = false;
-  return async () => {
-    if (asking || document.hidden) return;
-    asking = true;
-    try {
-      await loadCounters(rows.shown().map((slice) => slice.name));
-    } catch {
-      // The page says that the controller is away.
-    } finally {
-      asking = false;
-    }
-  };
-}
 
 function statusText() {
   const { slices, reading, cut, filter } = model;
@@ -181,16 +161,15 @@ function row() {
 }
 
 function showFigures(slice, lines, verdict) {
-  const counters = model.counters.get(slice.name);
-  const verdicts = DIRECTIONS.map((direction) => verdictOf(slice[direction], counters?.[direction], slice.bound_ns?.[direction]));
+  const counters = countersFor(slice);
   DIRECTIONS.forEach((direction, index) => {
     const [terms, now, bound] = [slice[direction], counters?.[direction], slice.bound_ns?.[direction]];
-    const [found] = verdicts[index];
+    const [found] = verdictOf(terms, now, bound);
     lines.throughput[index].show(terms, now);
     lines.delay[index].show(terms, now, bound);
     lines.dropped[index].show(terms, now && { ...now, verdict: found });
   });
-  verdict.show(...(slice.state === "draining" ? [null, ""] : worst(verdicts)));
+  verdict.show(judged(slice, counters, silence(pathOf(slice))));
 }
 
 /** Where the focus goes when a dialog over the list closes. */

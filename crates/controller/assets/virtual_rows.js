@@ -5,13 +5,10 @@ import { element } from "./dom.js";
 /** Rows kept above and below the window. */
 const BESIDE = 8;
 
-/**
- * `make()` returns `{node, show(item, index)}`, a row that can be shown for one item after another.
- * `items()` is the list; `onRange(first, end)` is called when other rows come into view.
- */
+/** `make()` returns `{node, show(item, index)}`, a row that can be shown for one item after another; `items()` is the list. */
 export class VirtualRows {
-  constructor(table, { make, items, onRange }) {
-    Object.assign(this, { table, make, items, onRange });
+  constructor(table, { make, items }) {
+    Object.assign(this, { table, make, items });
     this.before = element("tr", { class: "spacer", "aria-hidden": "true" });
     this.after = element("tr", { class: "spacer", "aria-hidden": "true" });
     this.body = element("tbody", {}, this.before, this.after);
@@ -19,7 +16,6 @@ export class VirtualRows {
     this.rows = new Map();
     this.spare = [];
     this.current = 0;
-    this.range = [0, 0];
     this.asked = false;
     this.ask = () => {
       if (this.asked) return;
@@ -51,18 +47,11 @@ export class VirtualRows {
     for (const [index, row] of this.rows) row.show(this.items()[index], index);
   }
 
-  /** The items in view. */
-  shown() {
-    return this.items().slice(...this.range);
-  }
-
   place() {
     const [items, height] = [this.items(), this.height];
     const above = Math.max(0, -this.body.getBoundingClientRect().top);
     const first = Math.max(0, Math.min(Math.floor(above / height) - BESIDE, items.length - 1));
     const end = Math.min(items.length, first + Math.ceil(innerHeight / height) + 2 * BESIDE);
-    const [oldFirst, oldEnd] = this.range;
-    this.range = [first, end];
     // The page is never shorter in between: the browser would move the window.
     this.before.style.height = `${first * height}px`;
     this.after.style.height = `${(items.length - end) * height}px`;
@@ -74,7 +63,6 @@ export class VirtualRows {
     const focused = this.retire(first, end);
     this.table.setAttribute("aria-rowcount", items.length + 1);
     if (focused) this.table.focus({ preventScroll: true });
-    if (oldFirst !== first || oldEnd !== end) this.onRange(first, end);
   }
 
   /** Take rows out of the page that are no longer in view; whether one of them had the focus. */

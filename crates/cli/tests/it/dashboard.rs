@@ -4,6 +4,7 @@
 mod access;
 mod foreign_page;
 mod rules;
+mod silence;
 mod traffic;
 mod views;
 
@@ -95,6 +96,11 @@ struct Gateway {
 
 impl Gateway {
     fn start(client: Client) -> Self {
+        Self::start_with(client, counted)
+    }
+
+    /// One that reports this of its slices.
+    fn start_with(client: Client, report: fn(&[String]) -> CounterReport) -> Self {
         announce(&client);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -102,7 +108,7 @@ impl Gateway {
             let (mut after, mut slices) = (0, Vec::new());
             while !stopped.load(Ordering::Relaxed) {
                 after = follow(&client, after, &mut slices);
-                client.report_counters("edge", &counted(&slices)).unwrap();
+                client.report_counters("edge", &report(&slices)).unwrap();
             }
         });
         Self {
@@ -244,6 +250,9 @@ fn fill(browser: &Browser, name: &str, port: &str, rate: &str) {
     browser.press(rate);
 }
 
+/// The state of the first slice in the list is said only while it is not installed.
+const INSTALLED: &str = "return document.querySelector('tr[data-index] .verdict')?.hidden";
+
 /// What is said about the slice in the form as it is now; while keys are pressed slowly, there are answers to what it was before.
 const ANSWER: &str =
     "return document.querySelector('.admission[aria-busy=\"false\"]')?.dataset.sign";
@@ -262,9 +271,7 @@ fn slices_are_created_refused_taken_undone_and_removed_by_keys_alone() {
     browser.wait_for(&format!("{ANSWER} === 'holds'"));
     browser.press(&ENTER.to_string());
     browser.wait_for_text("gold is created.");
-    browser.wait_for(
-        "return document.querySelector('tr[data-index] .verdict')?.innerText === 'installed'",
-    );
+    browser.wait_for(INSTALLED);
     browser.wait_for_text("8 of 30 Mbit/s");
 
     fill(&browser, "silver", "5202", "60 Mbit/s");
@@ -462,9 +469,7 @@ fn an_answer_that_comes_after_the_end_of_its_slice_does_not_bring_it_back() {
     let gateway = Gateway::start(controller.client());
     add(&client, &slice("gold", 5201, 30));
     browser.open(&controller.url);
-    browser.wait_for(
-        "return document.querySelector('tr[data-index] .verdict')?.innerText === 'installed'",
-    );
+    browser.wait_for(INSTALLED);
     drop(gateway);
     browser.script(HOLD);
     client

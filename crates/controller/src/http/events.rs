@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use utoipa::IntoParams;
 
-/// Silence after which a comment shows that the stream is alive.
-const SILENCE: Duration = Duration::from_secs(15);
+/// Silence after which a comment shows that the stream is alive: clients count the controller as away after 3 s without a byte.
+const SILENCE: Duration = Duration::from_secs(1);
 /// How often a stream asks whether its token is still good.
 const PROOF: Duration = Duration::from_secs(1);
 

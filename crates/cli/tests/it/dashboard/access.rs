@@ -98,7 +98,7 @@ fn a_page_that_was_opened_once_opens_again_while_the_controller_is_away() {
     controller.process.wait().unwrap();
     browser.reload();
     browser.wait_for_text("The controller does not answer.");
-    browser.wait_for_text("Shown is what was known at");
+    browser.wait_for_text("promises are shown as they were then");
     browser.wait_for(LISTED);
     browser.tab_to("Links");
     browser.press(&ENTER.to_string());
