@@ -1,13 +1,18 @@
-// What happens, as it happens.
+// What happens, as it happens. Equal events are one row.
 
 import { element, prose, write } from "./dom.js";
 import { model, on } from "./model.js";
-import { moment } from "./quantities.js";
+import { count, counted, moment } from "./quantities.js";
 
 export const title = "Events";
 
-/** Events shown at a time. */
+/** Rows shown at a time. */
 const SHOWN = 300;
+/** An event of a slice joins an equal one of the newest rows, any other that of the row before it, within so many ms. */
+const NEAR = 4;
+const TOGETHER = 60_000;
+/** Names written out of a row of many slices. */
+const NAMED = 100;
 
 export function show(main) {
   const status = element("p", { class: "quiet status" });
@@ -18,18 +23,26 @@ export function show(main) {
       element("thead", {}, element("tr", {}, ["No.", "When", "What", "About"].map((text) => element("th", { scope: "col" }, text)))), body)));
   let newest = null;
   let asked = false;
+  let groups = [];
   const refresh = () => {
     asked = false;
     if (pause.checked) return;
-    const fresh = [];
-    for (const event of model.events) {
-      if (newest !== null && event.number <= newest || fresh.length >= SHOWN) break;
-      fresh.push(event);
-    }
+    const fresh = newest === null ? model.events.slice() : model.events.slice(0, model.events.findIndex((event) => event.number <= newest) >>> 0);
     newest = model.events[0]?.number ?? newest;
-    body.prepend(...fresh.map(row));
+    const changed = new Set(fresh.reverse().map((event) => joined(groups, event)));
+    // The rows are in the order of their last events.
+    const order = groups.filter((group) => changed.has(group)).reverse();
+    groups.splice(SHOWN);
+    for (const group of order) {
+      const node = row(group);
+      const [known, details] = [group.node?.querySelector("details"), node.querySelector("details")];
+      if (known && details) details.open = known.open;
+      group.node?.remove();
+      body.prepend(node);
+      group.node = node;
+    }
     while (body.rows.length > SHOWN) body.lastElementChild.remove();
-    write(status, body.rows.length === 0 ? "Nothing has happened yet." : `Newest first; the last ${SHOWN} are shown.`);
+    write(status, groups.length === 0 ? "Nothing has happened yet." : `Newest first; equal events are one row; the last ${SHOWN} rows are shown.`);
   };
   pause.addEventListener("change", refresh);
   refresh();
@@ -38,6 +51,22 @@ export function show(main) {
     asked = true;
     requestAnimationFrame(refresh);
   });
+}
+
+/** Put an event into the row of those that are equal but for their slices, or begin one; the row. */
+function joined(groups, event) {
+  const key = [event.kind, event.by, event.reason, event.gateway].join("\n");
+  const place = groups.slice(0, event.slice ? NEAR : 1).findIndex((one) => one.key === key && event.at_ms - one.last.at_ms < TOGETHER);
+  const [group] = place < 0 ? [] : groups.splice(place, 1);
+  if (!group) {
+    groups.unshift({ key, first: event, last: event, number: 1, slices: new Set([event.slice].filter(Boolean)) });
+    return groups[0];
+  }
+  groups.unshift(group);
+  group.last = event;
+  group.number += 1;
+  if (event.slice) group.slices.add(event.slice);
+  return group;
 }
 
 const WORDS = {
@@ -53,8 +82,19 @@ const WORDS = {
   decision: "decision",
 };
 
-function row(event) {
-  const about = event.slice ? element("a", { href: `#/slices/${encodeURIComponent(event.slice)}` }, event.slice) : event.gateway ?? "";
-  const reason = [event.by ? ` by ${event.by}` : "", event.reason ? `: ${event.reason}` : ""].join("");
-  return element("tr", {}, element("td", { class: "quiet" }, String(event.number)), element("td", { class: "quiet" }, moment(event.at_ms)), element("td", {}, WORDS[event.kind] ?? event.kind, prose(reason)), element("td", {}, about));
+/** From the first to the last, where they differ. */
+const span = (first, last) => (first === last ? first : `${first} – ${last}`);
+
+function row({ first, last, number, slices }) {
+  const reason = [first.by ? ` by ${first.by}` : "", first.reason ? `: ${first.reason}` : ""].join("");
+  const times = number > 1 && slices.size < 2 ? ` (${count(number)} times)` : "";
+  return element("tr", {}, element("td", { class: "quiet" }, span(String(first.number), String(last.number))), element("td", { class: "quiet" }, span(moment(first.at_ms), moment(last.at_ms))),
+    element("td", {}, WORDS[first.kind] ?? first.kind, prose(reason), times), element("td", {}, about(first, [...slices])));
+}
+
+function about({ gateway }, slices) {
+  const links = slices.slice(0, NAMED).map((name) => element("a", { href: `#/slices/${encodeURIComponent(name)}` }, name));
+  if (links.length < 2) return links[0] ?? gateway ?? "";
+  const others = slices.length - links.length;
+  return element("details", {}, element("summary", {}, counted(slices.length, "slice")), links.flatMap((link) => [link, " "]), others > 0 ? `and ${counted(others, "other")}` : null);
 }

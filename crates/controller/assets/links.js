@@ -38,7 +38,7 @@ function card(link) {
   const judge = () => {
     const silent = silence([link.name]);
     node.classList.toggle("is-unknown", silent !== null);
-    sign.show(silent ? ["unknown", silent.why, silent.since] : [null]);
+    sign.show(silent ? ["unknown", () => silent.why, silent.since] : [null]);
   };
   return { node, judge };
 }

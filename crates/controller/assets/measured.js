@@ -100,20 +100,20 @@ export const reasonWords = (reason) => reason.replaceAll("_", " ");
 
 const STATES = {
   admitted: ["waits", "admitted", "Its capacity is promised; not every gateway of its path has put it in force yet."],
-  installed: ["holds", "installed", "In force at every gateway of its path."],
+  installed: ["holds", "installed", ""],
   draining: ["drains", "draining", "Removed; its capacity stays promised until its last frames have left."],
 };
 
-/** State of a slice as a symbol and a word. In force is not worth a word where `isBrief`. */
+/** State of a slice as a symbol and a word, unless it is installed. */
 export function stateSign() {
   const word = element("span", {});
   const node = element("span", { class: "verdict" });
   let shown = "";
   return {
     node,
-    show({ state, problems = [] }, isBrief = true) {
+    show({ state, problems = [] }) {
       const [problem] = problems;
-      node.hidden = isBrief && state === "installed" && !problem;
+      node.hidden = state === "installed" && !problem;
       const key = `${state} ${problem?.gateway ?? ""} ${problem?.reason ?? ""}`;
       if (key === shown) return;
       shown = key;
@@ -146,8 +146,8 @@ export function verdictSign() {
   let shown = "";
   return {
     node,
-    show([verdict, why = "", since = null]) {
-      node.title = why;
+    show([verdict, why = () => "", since = null]) {
+      node.title = why();
       const key = `${verdict} ${since}`;
       if (key === shown) return;
       shown = key;
@@ -179,28 +179,42 @@ export function beyondGuarantee(terms, counted) {
  * `above` (more was offered than is guaranteed), `attention`, `quiet`, `free` (nothing is guaranteed).
  */
 export function verdictOf(terms, counted, bound) {
-  if (!terms || !counted) return [null, ""];
-  if (!terms.guarantee) return ["free", "Nothing is guaranteed to it: it takes what others leave."];
+  if (!terms || !counted) return [null];
+  if (!terms.guarantee) return ["free", () => "Nothing is guaranteed to it: it takes what others leave."];
   const dropped = counted.dropped_frames_ps;
-  if (counted.sent_frames_ps === 0 && dropped === 0) return ["quiet", "No frame in the last interval."];
+  if (counted.sent_frames_ps === 0 && dropped === 0) return ["quiet", () => "No frame in the last interval."];
   const sent = counted.rate_bps;
   const guaranteed = terms.guarantee.rate_bps;
   const offered = offeredOf(counted);
   if (offered > guaranteed) {
-    if (sent >= guaranteed * 0.98) return ["above", `About ${rate(offered)} is offered, more than the guarantee of ${rate(guaranteed)}; the guarantee is used.`];
-    return ["below", `Only ${rate(sent)} of a guarantee of ${rate(guaranteed)} was sent while ${perSecond(dropped)} frames were dropped.`];
+    if (sent >= guaranteed * 0.98) return ["above", () => `About ${rate(offered)} is offered, more than the guarantee of ${rate(guaranteed)}; the guarantee is used.`];
+    return ["below", () => `Only ${rate(sent)} of a guarantee of ${rate(guaranteed)} was sent while ${perSecond(dropped)} frames were dropped.`];
   }
-  if (dropped > 0) return ["attention", `${perSecond(dropped)} frames were dropped although less than the guarantee was offered; bursts above the guaranteed burst may be the reason.`];
+  if (dropped > 0) return ["attention", () => `${perSecond(dropped)} frames were dropped although less than the guarantee was offered; bursts above the guaranteed burst may be the reason.`];
   const largest = counted.delay_ns?.largest ?? 0;
-  if (bound && largest > bound) return ["late", `A frame took ${time(largest)}, longer than the bound of ${time(bound)}; a burst above the guaranteed burst may be the reason.`];
-  return ["holds", "Within its guarantee nothing was lost, and nothing came later than the bound."];
+  if (bound && largest > bound) return ["late", () => `A frame took ${time(largest)}, longer than the bound of ${time(bound)}; a burst above the guaranteed burst may be the reason.`];
+  return ["holds", () => "Within its guarantee nothing was lost, and nothing came later than the bound."];
 }
+
+/** The tiles of the list: their words, and the verdicts that each counts. The last is shown only where there are any. */
+export const GROUPS = [
+  ["holds", "holds", ["holds"]],
+  ["above", "above its guarantee", ["above"]],
+  ["breach", "breach", ["below", "late", "attention", "refused"]],
+  ["unknown", "unknown", ["unknown"]],
+  ["idle", "idle", ["quiet"]],
+  ["free", "no guarantee", ["free"]],
+];
+const GROUP_OF = Object.fromEntries(GROUPS.flatMap(([group, , verdicts]) => verdicts.map((verdict) => [verdict, group])));
+
+/** The group of a slice by its verdict: what a gateway refused is not in force. */
+export const groupOf = (slice, [verdict]) => (slice.problems?.length > 0 ? "breach" : GROUP_OF[verdict] ?? "changes");
 
 const ORDER = ["below", "late", "attention", "above", "holds", "free", "quiet"];
 
 /** The verdict of a slice, the reason, and for one that is not known since when. */
 export function judged(slice, counters, silent) {
-  if (silent) return ["unknown", silent.why, silent.since];
+  if (silent) return ["unknown", () => silent.why, silent.since];
   if (slice.state === "draining") return [null];
   return worst(DIRECTIONS.map((direction) => verdictOf(slice[direction], counters?.[direction], slice.bound_ns?.[direction])));
 }
@@ -208,7 +222,7 @@ export function judged(slice, counters, silent) {
 /** The more remarkable of the verdicts of the directions. */
 function worst(verdicts) {
   const known = verdicts.filter(([verdict]) => verdict);
-  return ORDER.map((verdict) => known.find(([one]) => one === verdict)).find(Boolean) ?? [null, ""];
+  return ORDER.map((verdict) => known.find(([one]) => one === verdict)).find(Boolean) ?? [null];
 }
 
 /** Totals of frames for a sentence. */

@@ -186,7 +186,7 @@ function catchUp() {
 }
 
 /** Events kept in memory. */
-const MOST_EVENTS = 1000;
+const MOST_EVENTS = 5000;
 
 function onEvent(event) {
   model.lastEvent = event.number;
@@ -235,7 +235,7 @@ export async function start() {
 /** The newest events, which the stream goes on from; false if there was no answer. */
 async function loadRecentEvents() {
   try {
-    const { items } = await read(address("/v1/events", { newest: 200 }));
+    const { items } = await read(address("/v1/events", { newest: 1000 }));
     model.events = items.slice().sort((one, other) => other.number - one.number);
     model.lastEvent = model.events[0]?.number ?? 0;
     changed("events");

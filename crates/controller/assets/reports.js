@@ -6,8 +6,8 @@ import { changed, linkNamed, model, pathOf } from "./model.js";
 
 /** Reports are asked for so often, ms: gateways count every second. */
 const INTERVAL = 1_000;
-/** Asking for them takes at most this part of the time. */
-const SHARE = 10;
+/** The time between two questions is at least so many times that of their answers. */
+const SHARE = 4;
 /** A gateway without counters for so long is silent, ms. */
 const SILENCE = 10_000;
 

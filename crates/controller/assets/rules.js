@@ -83,7 +83,7 @@ function entry(record, decisions, onChange) {
   const wait = rule.for_ms > 0 ? ` for ${time(rule.for_ms * 1_000_000)}` : "";
   const silent = silentOf(record);
   const unknown = verdictSign();
-  unknown.show(silent ? ["unknown", silent.why, silent.since] : [null]);
+  unknown.show(silent ? ["unknown", () => silent.why, silent.since] : [null]);
   const state = silent ? unknown.node : lent ? element("span", { class: "verdict is-above" }, icon("above"), "lends") : element("span", { class: "verdict is-quiet" }, icon("quiet"), "lends nothing");
   const since = record.lent_since_ms ? ` since ${moment(record.lent_since_ms)}` : "";
   return element("li", {},

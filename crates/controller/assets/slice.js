@@ -30,13 +30,13 @@ export function show(main, parameters, name) {
   const drops = element("div", {});
   const flows = element("div", {});
   main.append(element("p", { class: "back" }, element("a", { href: "#/slices" }, "All slices")), problem,
-    element("div", { class: "signs" }, state.node, verdict.node, why, element("span", { class: "gap" }), change, remove), about,
+    element("div", { class: "signs" }, state.node, verdict.node, why, change, remove), about,
     section("Now", charts.node), section("Drops", drops), section("Flows", flows));
 
   const refresh = () => {
     for (const one of [change, remove]) one.disabled = !slice || slice.state === "draining";
     if (!slice) return;
-    state.show(slice, silence(pathOf(slice)) !== null);
+    state.show(slice);
     about.replaceChildren(description(slice));
   };
   let loads = 0;
@@ -61,9 +61,8 @@ export function show(main, parameters, name) {
     if (!slice) return;
     const [counters, silent] = [countersFor(slice), silence(pathOf(slice))];
     const found = judged(slice, counters, silent);
-    state.show(slice, silent !== null);
     verdict.show(found);
-    write(why, found[1] ?? "");
+    write(why, found[1]?.() ?? "");
     charts.add(slice, counters);
     showDrops(drops, counters);
     if (!counters) showFlows(flows, []);

@@ -1,9 +1,10 @@
 // The list of slices: filter, live figures, and what can be done with each.
 
 import { byId, button, debounced, element, icon, mark, write } from "./dom.js";
-import { DIRECTIONS, delayLine, dropLine, judged, stateSign, throughputLine, verdictOf, verdictSign } from "./measured.js";
+import { Arrangement } from "./arrangement.js";
+import { DIRECTIONS, GROUPS, delayLine, dropLine, judged, stateSign, throughputLine, verdictOf, verdictSign } from "./measured.js";
 import { MOST_SLICES, model, on, pathOf, setFilter } from "./model.js";
-import { counted } from "./quantities.js";
+import { count, counted } from "./quantities.js";
 import { countersFor, silence } from "./reports.js";
 import { openSliceDialog } from "./slice_dialog.js";
 import { openRemoveDialog } from "./remove_dialog.js";
@@ -13,17 +14,37 @@ export const title = "Slices";
 
 /** Show the view in `main`; returns how to leave it. */
 export function show(main, parameters) {
+  const arranged = new Arrangement();
+  const tiles = groupTiles(parameters.get("sign"), (group) => {
+    arranged.choose(group);
+    controls.choose(group);
+    refresh();
+  });
+  arranged.choose(parameters.get("sign"));
   const controls = filters(parameters);
   const status = element("p", { class: "quiet status", role: "status" });
   const table = element("table", { class: "slices", tabindex: "-1", "aria-label": "Slices" }, head());
   const empty = element("div", { class: "empty", hidden: true });
-  main.append(controls.node, status, element("div", { class: "table-frame" }, table), empty);
+  main.append(tiles.node, controls.node, status, element("div", { class: "table-frame" }, table), empty);
 
-  const rows = new VirtualRows(table, { make: row, items: () => model.slices });
+  const rows = new VirtualRows(table, { make: row, items: () => arranged.shown, compactFrom: () => arranged.idleFrom });
+  const arrange = () => {
+    arranged.refresh();
+    tiles.show(arranged.counts);
+  };
+  const judge = () => {
+    // Rows do not move away from under a pointer or a focus.
+    if (table.matches(":hover, :focus-within")) tiles.show(arranged.count());
+    else arrange();
+    rows.refresh();
+    write(status, statusText(arranged));
+  };
+
   const refresh = () => {
+    arrange();
     rows.refresh();
     timed();
-    write(status, statusText());
+    write(status, statusText(arranged));
     fillEmpty(empty, table);
     controls.refresh();
   };
@@ -33,8 +54,8 @@ export function show(main, parameters) {
       controls.refresh();
       fillEmpty(empty, table);
     }),
-    on("counters", () => rows.refresh()),
-    on("away", () => rows.refresh()),
+    on("counters", judge),
+    on("away", judge),
   ];
   refresh();
   setFilter(filterOf(parameters));
@@ -59,12 +80,38 @@ const filterOf = (parameters) => ({
   tenant: parameters.get("tenant") ?? "",
 });
 
-function statusText() {
+/** How many slices there are of each group: a button that shows only those. */
+function groupTiles(chosen, onChoose) {
+  let pressed = chosen;
+  const tiles = GROUPS.map(([group, words]) => {
+    const number = element("strong", {});
+    const node = button([number, " ", element("span", {}, words)], () => {
+      pressed = pressed === group ? null : group;
+      onChoose(pressed);
+    }, { class: "tile", "data-group": group, "aria-pressed": "false" });
+    return { group, number, node };
+  });
+  return {
+    node: element("div", { class: "tiles", role: "group", "aria-label": "Slices by what they do now" }, tiles.map((one) => one.node)),
+    show(counts) {
+      for (const { group, number, node } of tiles) {
+        const found = counts[group] ?? 0;
+        write(number, count(found));
+        node.hidden = group === "free" && found === 0 && pressed !== group;
+        mark(node, "data-none", found === 0);
+        node.setAttribute("aria-pressed", String(pressed === group));
+      }
+    },
+  };
+}
+
+function statusText({ chosen, shown }) {
   const { slices, reading, cut, filter } = model;
   const isFiltered = Object.values(filter).some(Boolean);
   if (cut) return `The first ${counted(MOST_SLICES, "slice")}: search to see others.`;
   if (slices.length === 0 && (reading || !model.isRead)) return reading ? "Reading…" : "";
-  return `${counted(slices.length, "slice")}${isFiltered ? " found" : ""}${reading ? ", reading more…" : ""}`;
+  const part = chosen ? `, of which ${count(shown.length)} ${shown.length === 1 ? "is" : "are"} shown` : "";
+  return `${counted(slices.length, "slice")}${isFiltered ? " found" : ""}${part}${reading ? ", reading more…" : ""}`;
 }
 
 function fillEmpty(empty, table) {
@@ -87,12 +134,14 @@ function filters(parameters) {
   const state = element("select", { id: "state" }, [["", "any state"], ["admitted", "admitted"], ["installed", "installed"], ["draining", "draining"]].map(([value, text]) => element("option", { value }, text)));
   const link = element("select", { id: "link" });
   state.value = parameters.get("state") ?? "";
-  const apply = () => {
-    const filter = { search: search.value.trim(), state: state.value, link: link.value, tenant: parameters.get("tenant") ?? "" };
+  let sign = parameters.get("sign");
+  const note = () => {
+    const filter = { search: search.value.trim(), state: state.value, link: link.value, tenant: parameters.get("tenant") ?? "", sign };
     const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value));
     history.replaceState(null, "", `#/slices${query.size > 0 ? `?${query}` : ""}`);
-    setFilter(filterOf(query));
+    return query;
   };
+  const apply = () => setFilter(filterOf(note()));
   search.addEventListener("input", debounced(apply, 150));
   state.addEventListener("change", apply);
   link.addEventListener("change", apply);
@@ -115,7 +164,11 @@ function filters(parameters) {
   const node = element("form", { class: "controls", role: "search", on: { submit: (event) => event.preventDefault() } },
     element("label", { class: "grows" }, "Search ", search), element("label", {}, "State ", state), element("label", {}, "Link ", link),
     button("New slice", () => openSliceDialog(), { class: "primary", id: "new-slice" }));
-  return { node, refresh, close: () => removeEventListener("keydown", shortcut) };
+  const choose = (group) => {
+    sign = group;
+    note();
+  };
+  return { node, refresh, choose, close: () => removeEventListener("keydown", shortcut) };
 }
 
 function head() {
@@ -141,8 +194,9 @@ function row() {
     cell("delay", "Delay, p99", lines.delay.map((one) => one.node)),
     cell("dropped", "Dropped", lines.dropped.map((one) => one.node)),
     cell("actions", null, change, remove));
-  const show = (item) => {
+  const show = (item, index, isCompact) => {
     if (!item) return;
+    node.classList.toggle("idle", isCompact);
     if (slice?.name !== item.name) {
       mark(link, "href", `#/slices/${encodeURIComponent(item.name)}`);
       mark(change, "aria-label", `Change ${item.name}`);

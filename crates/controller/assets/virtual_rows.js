@@ -1,14 +1,17 @@
-// A long table of which only the rows in view exist. All rows are equally high: `--row` of the table says how high.
+// A long table of which only the rows in view exist. `--row` of the table says how high rows are, `--compact` the last ones.
 
 import { element } from "./dom.js";
 
 /** Rows kept above and below the window. */
 const BESIDE = 8;
 
-/** `make()` returns `{node, show(item, index)}`, a row that can be shown for one item after another; `items()` is the list. */
+/**
+ * `make()` returns `{node, show(item, index, isCompact)}`, a row that can be shown for one item after another.
+ * `items()` is the list; rows from `compactFrom()` on are compact.
+ */
 export class VirtualRows {
-  constructor(table, { make, items }) {
-    Object.assign(this, { table, make, items });
+  constructor(table, { make, items, compactFrom }) {
+    Object.assign(this, { table, make, items, compactFrom });
     this.before = element("tr", { class: "spacer", "aria-hidden": "true" });
     this.after = element("tr", { class: "spacer", "aria-hidden": "true" });
     this.body = element("tbody", {}, this.before, this.after);
@@ -36,25 +39,43 @@ export class VirtualRows {
     removeEventListener("resize", this.ask);
   }
 
-  get height() {
-    const probe = getComputedStyle(this.table).getPropertyValue("--row");
-    return (Number.parseFloat(probe) || 3.5) * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+  /** Heights of a row and of a compact row, px. */
+  get heights() {
+    const style = getComputedStyle(this.table);
+    const em = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+    return ["--row", "--compact"].map((name) => (Number.parseFloat(style.getPropertyValue(name)) || 3.5) * em);
+  }
+
+  /** Where row `index` begins, px below the first. */
+  top(index, [height, compact]) {
+    const usual = Math.min(index, this.compactFrom());
+    return usual * height + (index - usual) * compact;
+  }
+
+  /** The row at `top` px below the first. */
+  at(top, [height, compact]) {
+    const usual = this.compactFrom();
+    return top < usual * height ? Math.floor(top / height) : usual + Math.floor((top - usual * height) / compact);
+  }
+
+  show(row, index) {
+    row.show(this.items()[index], index, index >= this.compactFrom());
   }
 
   /** Show the list as it is now. */
   refresh() {
     this.place();
-    for (const [index, row] of this.rows) row.show(this.items()[index], index);
+    for (const [index, row] of this.rows) this.show(row, index);
   }
 
   place() {
-    const [items, height] = [this.items(), this.height];
+    const [items, heights] = [this.items(), this.heights];
     const above = Math.max(0, -this.body.getBoundingClientRect().top);
-    const first = Math.max(0, Math.min(Math.floor(above / height) - BESIDE, items.length - 1));
-    const end = Math.min(items.length, first + Math.ceil(innerHeight / height) + 2 * BESIDE);
+    const first = Math.max(0, Math.min(this.at(above, heights) - BESIDE, items.length - 1));
+    const end = Math.min(items.length, this.at(above + innerHeight, heights) + 1 + BESIDE);
     // The page is never shorter in between: the browser would move the window.
-    this.before.style.height = `${first * height}px`;
-    this.after.style.height = `${(items.length - end) * height}px`;
+    this.before.style.height = `${this.top(first, heights)}px`;
+    this.after.style.height = `${this.top(items.length, heights) - this.top(end, heights)}px`;
     let next = this.after;
     for (let index = end - 1; index >= first; index -= 1) {
       const row = this.rows.get(index) ?? this.insert(index, next);
@@ -84,7 +105,7 @@ export class VirtualRows {
     this.rows.set(index, row);
     row.node.dataset.index = index;
     row.node.setAttribute("aria-rowindex", index + 2);
-    row.show(this.items()[index], index);
+    this.show(row, index);
     return row;
   }
 
@@ -92,7 +113,7 @@ export class VirtualRows {
   onKey(event) {
     const row = event.target.closest("tr[data-index]");
     if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
-    const page = Math.max(1, Math.floor(innerHeight / this.height) - 2);
+    const page = Math.max(1, Math.floor(innerHeight / this.heights[0]) - 2);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
     if (!(event.key in steps)) return;
     event.preventDefault();
@@ -102,10 +123,12 @@ export class VirtualRows {
 
   /** Bring row `index` into view and give it the focus. */
   focus(index) {
-    const top = this.body.getBoundingClientRect().top + scrollY + index * this.height;
-    const [from, to] = [scrollY + this.table.tHead.offsetHeight + this.height, scrollY + innerHeight - 2 * this.height];
-    if (top < from) scrollTo({ top: top - this.table.tHead.offsetHeight - this.height, behavior: "instant" });
-    else if (top > to) scrollTo({ top: top - innerHeight + 2 * this.height, behavior: "instant" });
+    const heights = this.heights;
+    const [head, height] = [this.table.tHead.offsetHeight, heights[0]];
+    const top = this.body.getBoundingClientRect().top + scrollY + this.top(index, heights);
+    const [from, to] = [scrollY + head + height, scrollY + innerHeight - 2 * height];
+    if (top < from) scrollTo({ top: top - head - height, behavior: "instant" });
+    else if (top > to) scrollTo({ top: top - innerHeight + 2 * height, behavior: "instant" });
     this.place();
     this.rows.get(index)?.node.querySelector("a, button")?.focus({ preventScroll: true });
   }

@@ -3,6 +3,7 @@
 
 mod access;
 mod foreign_page;
+mod list;
 mod rules;
 mod silence;
 mod traffic;

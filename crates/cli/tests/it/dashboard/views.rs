@@ -78,6 +78,7 @@ fn every_view_fits_a_phone_and_a_screen_and_can_be_read_in_light_and_dark() {
     for (width, height, scheme) in [
         (360, 740, "light"),
         (360, 740, "dark"),
+        (1024, 768, "light"),
         (1280, 900, "light"),
         (1280, 900, "dark"),
     ] {
