@@ -449,5 +449,5 @@ fn the_column_of_bounds_shows_the_one_that_isolation_names() {
         check("fast", 1_000_000, 3_000_000),
     ];
     let text = matrix(&verdicts, 120, Colours::None);
-    assert_eq!(text.matches("110 %").count(), 2, "{text}");
+    assert_eq!(text.matches("✗ 110 %").count(), 2, "{text}");
 }
