@@ -22,7 +22,7 @@ pub(crate) struct Matrix {
 pub(crate) struct Head {
     /// "delay at 99.9 %".
     pub(crate) name: String,
-    /// What it is held against: "voice ≤ 5 ms".
+    /// Limit it is held against: "voice ≤ 5 ms".
     pub(crate) limit: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Cell {
     pub(crate) word: String,
     /// The number, with its unit.
     pub(crate) number: String,
-    /// What it is of, and the whole reason.
+    /// Subject of the number, and the whole reason.
     pub(crate) reason: String,
     /// Published verdict, and whether it agrees where that can be said.
     pub(crate) published: Option<(String, Option<bool>)>,

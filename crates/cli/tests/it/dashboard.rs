@@ -254,7 +254,7 @@ fn fill(browser: &Browser, name: &str, port: &str, rate: &str) {
 /// The state of the first slice in the list is said only while it is not installed.
 const INSTALLED: &str = "return document.querySelector('tr[data-index] .verdict')?.hidden";
 
-/// What is said about the slice in the form as it is now; while keys are pressed slowly, there are answers to what it was before.
+/// Messages about the slice in the form as it is now; while keys are pressed slowly, there are answers to what it was before.
 const ANSWER: &str =
     "return document.querySelector('.admission[aria-busy=\"false\"]')?.dataset.sign";
 

@@ -34,7 +34,7 @@ fn scheduler(text: &str) -> HqosSpec {
     *class.hqos.unwrap()
 }
 
-/// What is said of a golden file with these changes.
+/// Messages about a golden file with these changes.
 fn mistakes(name: &str, changes: &[(&str, &str)]) -> String {
     let mut text = golden(name);
     for (old, new) in changes {

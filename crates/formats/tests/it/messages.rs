@@ -1,4 +1,4 @@
-//! What is said about texts that are wrong: every message with its place.
+//! Messages about texts that are wrong: every message with its place.
 
 use insta::assert_snapshot;
 use slicewise_formats::ERRORS_MAX;

@@ -11,7 +11,7 @@ use maud::html;
 use slicewise_stats::record::RunKey;
 use slicewise_stats::words::{percent, time};
 
-/// What came of the traffic, in a sentence: the flow that lost the largest share. `None` where nothing was captured.
+/// Outcome of the traffic in a sentence: the flow that lost the largest share. `None` where nothing was captured.
 pub(super) fn answer(findings: &CapturedFindings) -> Option<String> {
     let ratio = |finding: &&FlowFinding| finding.loss_ratio().unwrap_or(0.0);
     let flows = findings.flows.iter().rev();

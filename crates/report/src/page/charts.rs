@@ -83,7 +83,7 @@ fn still(findings: &Findings, figures: &Figures, kind: &str, end: &str) -> Marku
     } }
 }
 
-/// What stands in every chart of estimates.
+/// Data common to all charts of estimates.
 fn how_drawn(findings: &Findings) -> String {
     let confidence = percent(findings.main().summary.confidence);
     let study = findings.study();

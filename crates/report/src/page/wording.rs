@@ -74,7 +74,7 @@ pub(crate) fn answer(study: &StudyDescription, verdicts: &VerdictTable, matrix: 
     format!("{}.", clauses.join("; "))
 }
 
-/// What is said of a policy that isolates, of one and of several, by the outcome of reallocation.
+/// Words about a policy that isolates, of one and of several, by the outcome of reallocation.
 const REALLOCATION: [(Outcome, [&str; 2]); 5] = [
     (
         Outcome::Holds,
@@ -164,7 +164,7 @@ fn quoted_names(policies: &[&Judged]) -> Vec<String> {
     names.collect()
 }
 
-/// What isolation is of.
+/// Subject of isolation.
 struct Subject {
     slices: String,
     by_objectives: bool,

@@ -1,4 +1,4 @@
-//! What a report shows of sources with an application.
+//! Reports of sources with an application.
 
 use crate::support::{Size, column, fill, has_known_figures, record, study};
 use slicewise_report::terminal::application_table_text;

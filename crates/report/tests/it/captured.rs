@@ -1,4 +1,4 @@
-//! What a report says of runs measured from captures: page, tables and terminal.
+//! Reports of runs measured from captures: page, tables and terminal.
 
 use crate::support::{self, Size, record, study};
 use slicewise_report::Report;

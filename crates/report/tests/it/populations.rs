@@ -1,4 +1,4 @@
-//! What a report says of slices by the thousand: page, tables, figure and terminal.
+//! Reports of slices by the thousand: page, tables, figure and terminal.
 
 use crate::support::{self, Size, has_known_figures, record, study};
 use slicewise_report::Report;

@@ -33,7 +33,7 @@ pub(super) struct Flow {
     window: Option<Box<Window>>,
 }
 
-/// What is kept of a flow with packets lost or reordered.
+/// State of a flow with packets lost or reordered.
 #[derive(Debug, Clone)]
 struct Window {
     /// The packets received last, each at its sequence number modulo [`WINDOW`].

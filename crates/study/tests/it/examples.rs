@@ -33,7 +33,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What is wrong with a file of this kind: for a validator of others, or for us.
+/// Faults of a file of this kind: for a validator of others, or for us.
 fn wrong_with(path: &Path, kind: FileKind) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let mut wrong = outside::violations(&text, kind);
@@ -52,7 +52,7 @@ fn wrong_with(path: &Path, kind: FileKind) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the YAML of a page.
+/// Faults of the YAML of a page.
 fn wrong_on(page: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let studies = root().join("studies");
@@ -107,7 +107,7 @@ fn wrong_with_block(block: &Block, folder: &TempDir) -> Vec<String> {
     wrong_with(&path, kind)
 }
 
-/// Whether a text is settings: a mapping of words.
+/// Returns true if a text is settings: a mapping of words.
 fn is_yaml(text: &str) -> bool {
     let is_word = |key: &String| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     match outside::read(text) {

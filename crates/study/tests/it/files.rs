@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-/// What is said of the file, without the name of the temporary folder.
+/// Messages about the file, without the name of the temporary folder.
 fn report(folder: &Path, name: &str) -> String {
     let mistakes = Study::load(&folder.join(name)).unwrap_err().to_string();
     mistakes.replace(&folder.display().to_string(), "FOLDER")

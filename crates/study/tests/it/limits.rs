@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use slicewise_study::{MemoryFiles, Periods, Plan};
 use slicewise_units::Duration;
 
-/// What is said of the study with more settings of the source `steady`.
+/// Messages about the study with more settings of the source `steady`.
 fn steady(settings: &str) -> String {
     mistakes(
         "payload: 1000 B}",

@@ -1,4 +1,4 @@
-//! What is said of mistakes in values, traffic and the network: each with its place, and what to do.
+//! Mistakes in values, traffic and the network: each with its place, and what to do.
 
 use crate::support::{STUDY, changed, files, mistakes, parse};
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! What is said of mistakes in sources with an application.
+//! Mistakes in sources with an application.
 
 use crate::support::{changed, parse, told, with_application};
 use insta::assert_snapshot;
@@ -8,7 +8,7 @@ fn study(source: &str) -> Study {
     parse(&with_application(source)).unwrap()
 }
 
-/// What is said of the small study with this source.
+/// Messages about the small study with this source.
 fn said(source: &str) -> String {
     parse(&with_application(source)).expect_err("this should be refused")
 }

@@ -1,4 +1,4 @@
-//! What is said of a file that is no study, or not the form of one.
+//! Messages about a file that is no study, or not the form of one.
 
 use crate::support::{STUDY, changed, files, mistakes, parse};
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! What is said of mistakes in policies, in the study file and in IOS text.
+//! Mistakes in policies, in the study file and in IOS text.
 
 use crate::support::{self, STUDY, changed, mistakes, parse};
 use insta::assert_snapshot;

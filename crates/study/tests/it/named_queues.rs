@@ -38,7 +38,7 @@ fn policy() -> StudyPolicy {
     with(QUEUES).unwrap().policies.swap_remove(0)
 }
 
-/// What is said of [`QUEUES`] with `old` replaced by `new`.
+/// Messages about [`QUEUES`] with `old` replaced by `new`.
 fn mistakes(old: &str, new: &str) -> String {
     assert!(QUEUES.contains(old), "`{old}` is not in the policy");
     with(&QUEUES.replacen(old, new, 1)).expect_err("this should be refused")

@@ -48,7 +48,7 @@ fn objectives_are_read_with_their_percentiles() {
     assert_eq!(description.slices[0].objective, Some(expected));
 }
 
-/// What is said of a study whose slice `rest` has this source and this objective.
+/// Messages about a study whose slice `rest` has this source and this objective.
 fn of_application(source: &str, objective: &str) -> Result<Objective, String> {
     let text = with_application(source).replace(
         "    share: 4 Mbit/s\n",

@@ -41,7 +41,7 @@ fn changed(old: &str, new: &str) -> String {
     MANY.replacen(old, new, 1)
 }
 
-/// What is said of [`MANY`] with `old` replaced by `new`.
+/// Messages about [`MANY`] with `old` replaced by `new`.
 fn mistakes(old: &str, new: &str) -> String {
     parse(&changed(old, new)).expect_err("this should be refused")
 }

@@ -1,4 +1,4 @@
-//! What must hold for every profile of DPDK's scheduler, used by the fuzz target and by the tests.
+//! Properties of every profile of DPDK's scheduler, used by the fuzz target and by the tests.
 
 use slicewise_formats::{ERRORS_MAX, Span, dpdk};
 use slicewise_units::BitRate;

@@ -1,4 +1,4 @@
-//! What must hold for every text, used by the fuzz target and by the tests.
+//! Properties of every text, used by the fuzz target and by the tests.
 
 use slicewise_formats::ios::{self, IosPolicyError};
 use slicewise_formats::{ERRORS_MAX, TextError};

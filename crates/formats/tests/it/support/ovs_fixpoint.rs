@@ -1,4 +1,4 @@
-//! What must hold for every text of Open vSwitch commands, used by the fuzz target and by the tests.
+//! Properties of every text of Open vSwitch commands, used by the fuzz target and by the tests.
 
 use slicewise_formats::{ERRORS_MAX, Span, ovs};
 use slicewise_model::Rate;

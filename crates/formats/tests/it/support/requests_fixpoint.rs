@@ -1,4 +1,4 @@
-//! What must hold for every text of slice requests, used by the fuzz target and by the tests.
+//! Properties of every text of slice requests, used by the fuzz target and by the tests.
 
 use slicewise_formats::ERRORS_MAX;
 use slicewise_formats::p4_tins::{self, DataPlane};

@@ -17,7 +17,7 @@ pub fn column(path: &Path, name: &str) -> Vec<String> {
     rows.into_iter().map(|mut row| row.remove(place)).collect()
 }
 
-/// Whether there are figures of `kind`, and every figure is of a kind that a results folder recognises as its own.
+/// Returns true if there are figures of `kind`, and every figure is of a kind that a results folder recognises as its own.
 pub fn has_known_figures(folder: &Path, kind: &str) -> bool {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let names: Vec<String> = entries

@@ -95,7 +95,7 @@ pub fn changed(old: &str, new: &str) -> String {
     STUDY.replacen(old, new, 1)
 }
 
-/// What is said of [`STUDY`] with `old` replaced by `new`.
+/// Messages about [`STUDY`] with `old` replaced by `new`.
 pub fn mistakes(old: &str, new: &str) -> String {
     parse(&changed(old, new)).expect_err("this should be refused")
 }
