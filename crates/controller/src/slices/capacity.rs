@@ -462,7 +462,7 @@ impl Capacity {
                 for &delay in &state.changed {
                     let class = slices.class(delay);
                     let mut values = Vec::from(values![name, stored(way), Some(delay)]);
-                    let sums = class.iter().flat_map(|class| sums(class));
+                    let sums = class.iter().flat_map(sums);
                     values.extend(sums.map(|sum| sum.to_value()));
                     let statement = if class.is_some() { insert } else { delete };
                     connection.change(statement, values).await?;

@@ -76,7 +76,7 @@ fn work(client: &Client, index: u16, known: &mut Known, stop: &AtomicBool) {
         let rate = random.below(30) + 1;
         let asked = slice(&name, index + 1, rate);
         known.open = Some(Some(asked.clone()));
-        match try_put(&client, &asked) {
+        match try_put(client, &asked) {
             Ok(made) => {
                 known.acknowledged = Some(made.value.slice);
                 known.open = None;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 fn put(client: &Client, name: &str, vlan: u16, rate_mbps: u64) {
     let slice = slice(name, vlan, rate_mbps);
-    try_put(&client, &slice).unwrap();
+    try_put(client, &slice).unwrap();
 }
 
 /// A backup of a store with one slice of 50 Mbit/s.
@@ -129,7 +129,7 @@ fn a_damaged_write_ahead_log_is_refused_unless_only_its_last_transaction_is_torn
     let log_of = |path: &Path| path.with_extension("sqlite-wal");
     let (whole, log) = (
         std::fs::read(path).unwrap(),
-        std::fs::read(log_of(&path)).unwrap(),
+        std::fs::read(log_of(path)).unwrap(),
     );
     drop((server, client));
     let crashed = TestStore::at(Location::Sqlite(copy.clone()));

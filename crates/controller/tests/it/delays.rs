@@ -24,7 +24,7 @@ fn unstated(name: &str, vlan: u16, rate_mbps: u64, burst_bytes: u64) -> Slice {
 }
 
 fn put(client: &Client, slice: &Slice) -> SliceRecord {
-    let put = try_put(&client, slice);
+    let put = try_put(client, slice);
     put.unwrap().value
 }
 

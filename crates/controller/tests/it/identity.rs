@@ -18,7 +18,7 @@ fn reached(generation: u64) -> GatewayAnnouncement {
 }
 
 fn put(client: &Client, name: &str, vlan: u16) -> u64 {
-    let put = try_put(&client, &slice(name, vlan, 1));
+    let put = try_put(client, &slice(name, vlan, 1));
     put.unwrap().value.generation
 }
 

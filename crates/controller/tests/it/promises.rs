@@ -93,7 +93,7 @@ fn ask() -> impl Strategy<Value = Ask> {
 /// Carry it out. A refusal is as good as success; anything else is none.
 fn carry_out(client: &Client, ask: &Ask) {
     let done = match ask {
-        Ask::Put(slice) => try_put(&client, slice).map(drop),
+        Ask::Put(slice) => try_put(client, slice).map(drop),
         Ask::Remove(index) => client
             .remove_slice(&name(*index), Precondition::None, None)
             .map(drop),
