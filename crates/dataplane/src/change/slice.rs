@@ -312,9 +312,10 @@ impl Changing<'_> {
         {
             state.counters.absorb(&retired.counters);
         }
-        while classes.len() < class as usize {
-            classes.push(ClassState::unused());
-        }
+        debug_assert!(
+            class as usize <= classes.len(),
+            "numbers are free or the next"
+        );
         match classes.get_mut(class as usize) {
             Some(place) => *place = state,
             None => classes.push(state),

@@ -55,7 +55,7 @@ pub(super) fn choose(
     Ok(Chosen::Queue(queue))
 }
 
-/// The hash of the flow of a frame, where its class needs it, which may count it.
+/// The hash of the flow of a frame whose class needs it, and may count it.
 #[inline]
 pub(super) fn flow_of(
     class: &mut ClassState,
@@ -65,9 +65,6 @@ pub(super) fn flow_of(
     hash: FlowHash,
     tree: &mut Tree,
 ) -> u16 {
-    if !class.is_by_flow() {
-        return 0;
-    }
     let (flow, queue) = (hash.of(headers), class.queue);
     if let Some(flows) = class.flows_mut() {
         let l2_bytes = frame.lengths.l2_bytes;

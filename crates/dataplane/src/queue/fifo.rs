@@ -6,7 +6,7 @@ use super::queue_manager::{Backlog, Candidate, Decision, Manager};
 use super::tail_drop::TailDrop;
 use crate::frame::DropReason;
 use rand_core::Rng;
-use slicewise_model::{QueueParams, Separation};
+use slicewise_model::{QueueManager, QueueParams, Separation};
 use slicewise_units::{FrameLengths, Instant};
 
 /// Frames in order of arrival.
@@ -27,7 +27,8 @@ impl FifoQueue {
         is_fifo.then(|| Self {
             frames: FrameList::new(),
             limit: TailDrop::new(params.limit),
-            manager: Manager::new(&params.manager, 1).beside(),
+            manager: (params.manager != QueueManager::TailDrop)
+                .then(|| Box::new(Manager::new(&params.manager, 1))),
         })
     }
 

@@ -77,11 +77,6 @@ impl Manager {
         }
     }
 
-    /// `None` for tail drop.
-    pub(super) fn beside(self) -> Option<Box<Self>> {
-        (!matches!(self, Self::TailDrop)).then(|| Box::new(self))
-    }
-
     /// Decide on a frame that arrives at `queue`, in which `backlog` waits; it may get a congestion mark.
     ///
     /// # Errors
