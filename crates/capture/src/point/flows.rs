@@ -38,25 +38,42 @@ struct FlowKey {
 impl FlowKey {
     #[inline]
     fn new(headers: &Headers) -> Self {
+        // Every field is named, so that a new one is not forgotten here.
+        let Headers {
+            source,
+            destination,
+            vlan_tags,
+            ip_version,
+            protocol,
+            dscp,
+            ecn: _,
+            outer_vlan,
+            inner_vlan,
+            has_ports,
+            source_port,
+            destination_port,
+            l3_offset: _,
+            ethertype,
+            icmp_type,
+            teid,
+        } = *headers;
         // ICMP has no ports.
-        let icmp_type = headers
-            .icmp_type
-            .map_or(0, |icmp_type| u64::from(icmp_type) + 1);
-        let ports = (u64::from(headers.source_port) | icmp_type)
-            | u64::from(headers.destination_port) << 16
-            | u64::from(headers.outer_vlan) << 32
-            | u64::from(headers.inner_vlan) << 48;
-        let rest = u64::from(headers.protocol)
-            | u64::from(headers.dscp) << 8
-            | u64::from(headers.vlan_tags & 3) << 16
-            | u64::from(headers.has_ports) << 18
-            | (headers.ip_version as u64) << 20
+        let icmp_type = icmp_type.map_or(0, |icmp_type| u64::from(icmp_type) + 1);
+        let ports = (u64::from(source_port) | icmp_type)
+            | u64::from(destination_port) << 16
+            | u64::from(outer_vlan) << 32
+            | u64::from(inner_vlan) << 48;
+        let rest = u64::from(protocol)
+            | u64::from(dscp) << 8
+            | u64::from(vlan_tags & 3) << 16
+            | u64::from(has_ports) << 18
+            | (ip_version as u64) << 20
             // Of the three types with IP packets in them, and of none, the low bytes differ.
-            | u64::from(headers.ethertype & 0xff) << 22
-            | u64::from(headers.teid.map_or(0, NonZeroU32::get)) << 32;
+            | u64::from(ethertype & 0xff) << 22
+            | u64::from(teid.map_or(0, NonZeroU32::get)) << 32;
         Self {
-            source: headers.source,
-            destination: headers.destination,
+            source,
+            destination,
             words: [ports, rest],
         }
     }
