@@ -248,7 +248,7 @@ impl Deref for SliceRecord {
     }
 }
 
-/// Which slices are listed.
+/// Selection of slices to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

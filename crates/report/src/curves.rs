@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Curve(pub(crate) Vec<u64>, pub(crate) Vec<f64>);
 
 impl Curve {
-    /// The points of a distribution function; fractions to seven decimals, so that the tail is told up to 99.999 %.
+    /// The points of a distribution function; fractions to seven decimals, so that the tail reaches 99.999 %.
     pub(crate) fn of(points: impl IntoIterator<Item = CdfPoint>) -> Self {
         let mut view = Self::default();
         for CdfPoint(value, fraction) in points {

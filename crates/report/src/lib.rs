@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod answer;
 mod attribute;
 pub mod captured;
 pub mod comparison;

@@ -121,11 +121,7 @@ fn head(property: Property, policies: &[PolicyVerdict]) -> Head {
         Property::Objective(indicator) => {
             let tests = policies.iter().flat_map(objective_tests);
             let tests = tests.filter(|test| test.indicator == indicator);
-            let relation = if indicator.is_at_least() {
-                '≥'
-            } else {
-                '≤'
-            };
+            let relation = indicator.relation();
             let limit = |test: &ObjectiveTest| {
                 let value = objective_value(indicator, test.limit);
                 (test.slice.clone(), format!("{relation} {value}"))

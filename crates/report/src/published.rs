@@ -3,6 +3,7 @@
 use crate::markup::{Prose, Section, cards, outcome};
 use maud::{Markup, html};
 use slicewise_stats::description::{Basis, Expected, PublishedFigure};
+use slicewise_stats::estimate::Interval;
 use slicewise_stats::published::{OurFigure, PublishedComparison, PublishedOutcome};
 use slicewise_stats::words::{percent, signed};
 
@@ -279,18 +280,7 @@ impl Strip {
         let ours = comparison.ours.as_ref()?;
         let value = ours.value;
         let interval = [ours.interval.low, ours.interval.high].map(|end| end.unwrap_or(value));
-        let (low, high) = match comparison.figure.expected {
-            Expected::About { value, tolerance } => {
-                let half = match value {
-                    0.0 => tolerance,
-                    value => tolerance * value.abs(),
-                };
-                (Some(value - half), Some(value + half))
-            }
-            Expected::Between { low, high } => (Some(low), Some(high)),
-            Expected::AtLeast { value } => (Some(value), None),
-            Expected::AtMost { value } => (None, Some(value)),
-        };
+        let Interval { low, high } = comparison.figure.expected.range();
         let values = [Some(value), Some(interval[0]), Some(interval[1]), low, high];
         let known = || values.into_iter().flatten().filter(|v| v.is_finite());
         let least = known().fold(f64::INFINITY, f64::min);
@@ -464,7 +454,6 @@ mod tests {
 
     #[test]
     fn a_strip_has_our_value_where_it_is_beside_the_expected_band() {
-        use slicewise_stats::estimate::Interval;
         let strip = |expected, value| {
             let mut comparison = compared(Basis::Predicted, PublishedOutcome::Differs, 0.25);
             comparison.figure.expected = expected;

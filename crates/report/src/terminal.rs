@@ -292,7 +292,7 @@ pub(crate) fn marked_as(sign_wanted: &str, word: &str) -> String {
     let word = one_word(word);
     let mut signs = MARKS.iter();
     match signs.find(|(sign, ..)| *sign == sign_wanted) {
-        Some((_, mark, _)) => format!("{mark}{word}{END_MARK}"),
+        Some((_, _, mark, _)) => format!("{mark}{word}{END_MARK}"),
         None => word,
     }
 }
@@ -301,7 +301,7 @@ pub(crate) fn marked_as(sign_wanted: &str, word: &str) -> String {
 pub(crate) fn coloured(text: &str, colours: Colours) -> String {
     let escape = |code: &'static str| if colours == Colours::Ansi { code } else { "" };
     let ended = text.replace(END_MARK, escape("\u{1b}[0m"));
-    MARKS.iter().fold(ended, |text, (_, mark, code)| {
+    MARKS.iter().fold(ended, |text, (_, _, mark, code)| {
         text.replace(*mark, escape(code))
     })
 }
@@ -536,17 +536,17 @@ fn published(attributes: &[AttributeText]) -> String {
     format!("{}\n{verdict}", published.join(" / "))
 }
 
-/// Each outcome's mark, a character without width (invisible operators of Unicode), and its bold colour.
-const MARKS: [(&str, char, &str); 4] = [
-    ("holds", '\u{2061}', "\u{1b}[1;32m"),
-    ("broken", '\u{2062}', "\u{1b}[1;31m"),
-    ("partial", '\u{2063}', "\u{1b}[1;33m"),
-    ("inconclusive", '\u{2064}', "\u{1b}[1;33m"),
+/// Each outcome's sign in a matrix, its mark, a character without width (invisible operators of Unicode), and its bold colour.
+const MARKS: [(&str, char, char, &str); 4] = [
+    ("holds", '✓', '\u{2061}', "\u{1b}[1;32m"),
+    ("broken", '✗', '\u{2062}', "\u{1b}[1;31m"),
+    ("partial", '~', '\u{2063}', "\u{1b}[1;33m"),
+    ("inconclusive", '?', '\u{2064}', "\u{1b}[1;33m"),
 ];
 const END_MARK: char = '\u{2060}';
 
 fn is_mark(c: char) -> bool {
-    c == END_MARK || MARKS.iter().any(|(_, mark, _)| *mark == c)
+    c == END_MARK || MARKS.iter().any(|(_, _, mark, _)| *mark == c)
 }
 
 const NO_BREAK: char = '\u{a0}';

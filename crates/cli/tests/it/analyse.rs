@@ -290,7 +290,7 @@ fn a_study_that_names_its_captures_gives_verdicts() {
     ═══════════════════════════════════════════════════════════════════════════════════════════════════════════
      shared   ? −50 % throughput   not tested           ? −50 %       ? +50 points         ? 0 ns
     ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-    ? undecided
+    ? inconclusive
     Not shown: p99 queueing delay (see the report).
     ");
     // What is done is not done again: only its report is made.

@@ -79,11 +79,7 @@ fn promises(slices: &[SliceDescription], phase: Option<usize>, limits: &mut Vec<
                 ObjectiveIndicator::DelayVariation(at) => ("pdv", Some(at)),
                 _ => continue,
             };
-            let relation = if indicator.is_at_least() {
-                '≥'
-            } else {
-                '≤'
-            };
+            let relation = indicator.relation();
             let at_percentile = at.map_or_else(String::new, |at| format!(" for {at}"));
             let text = objective_value(indicator, value);
             limits.push(Limit {

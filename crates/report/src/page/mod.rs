@@ -10,7 +10,7 @@ mod script;
 mod series;
 mod study;
 mod verdicts;
-pub(crate) mod wording;
+mod wording;
 
 use crate::error::ReportError;
 use crate::figures::Figures;

@@ -27,7 +27,7 @@ pub(super) fn answer(findings: &Findings) -> Markup {
     let captured = captured::answer(&findings.captured);
     let answer = captured
         .filter(|_| !verdicts.says_something())
-        .unwrap_or_else(|| wording::answer(study, verdicts, &Matrix::of(verdicts)));
+        .unwrap_or_else(|| crate::answer::answer(study, verdicts, &Matrix::of(verdicts)));
     html! { p.finding { (Prose(&answer)) } }
 }
 

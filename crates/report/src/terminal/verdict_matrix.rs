@@ -1,8 +1,9 @@
 //! Verdicts as a matrix: a line for each policy.
 
-use super::{Colours, PADDING, WIDEST, coloured, is_mark, marked_as, one_word, plain_table, text};
-use crate::matrix::{self, Matrix};
-use crate::page::wording::answer;
+use super::{Colours, MARKS, PADDING, WIDEST, coloured, marked_as, one_word, plain_table, text};
+use crate::answer::answer;
+use crate::matrix::{Cell, Matrix};
+use comfy_table::Table;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::verdict::VerdictTable;
 
@@ -22,46 +23,14 @@ pub fn verdict_matrix_text(
         return None;
     }
     let matrix = Matrix::of(verdicts);
-    let mut columns = vec![matrix_column(
-        "policy",
-        "",
-        matrix.rows.iter().map(|row| row.policy.clone()),
-    )];
-    columns.extend(matrix.head.iter().enumerate().map(|(index, head)| {
-        let cells = matrix.rows.iter().filter_map(|row| row.cells.get(index));
-        matrix_column(&head.name, &head.limit, cells.map(cell_text))
-    }));
-    let shown = columns_that_fit(&columns, width);
-    let mut table = plain_table(columns.iter().take(shown).map(|it| &it.head), width);
-    for row in 0..matrix.rows.len() {
-        let columns = columns.iter().take(shown);
-        table.add_row(columns.filter_map(|column| column.cells.get(row)));
-    }
-    let mut lines = coloured(&text(table), colours);
-    let legend = [
-        ("✓", "holds"),
-        ("✗", "broken"),
-        ("~", "partial"),
-        ("?", "undecided"),
-        ("≠", "not as published"),
-    ];
-    let cells = || columns.iter().flat_map(|column| &column.cells);
-    let used = legend
-        .iter()
-        .filter(|(sign, _)| cells().any(|cell| cell.contains(sign)));
-    let used: Vec<String> = used.map(|(sign, word)| format!("{sign} {word}")).collect();
-    lines.push_str(&format!("{}\n", used.join("  ")));
-    let left: Vec<&str> = matrix
-        .head
-        .iter()
-        .skip(shown - 1)
-        .map(|head| head.name.as_str())
-        .collect();
+    let properties = properties_that_fit(&matrix, width);
+    let mut lines = coloured(&text(table(&matrix, properties, width)), colours);
+    lines.push_str(&format!("{}\n", legend(&matrix, properties)));
+    let left = matrix.head.iter().skip(properties);
+    let left: Vec<&str> = left.map(|head| head.name.as_str()).collect();
     if !left.is_empty() {
-        lines.push_str(&format!(
-            "Not shown: {} (see the report).\n",
-            left.join(", ")
-        ));
+        let left = left.join(", ");
+        lines.push_str(&format!("Not shown: {left} (see the report).\n"));
     }
     for verdict in &verdicts.policies {
         if let Some(others) = &verdict.not_judged {
@@ -71,57 +40,60 @@ pub fn verdict_matrix_text(
     Some(format!("{lines}\n{}", answer(study, verdicts, &matrix)))
 }
 
-/// A column of the matrix.
-struct MatrixColumn {
-    head: String,
-    cells: Vec<String>,
+/// The first so many properties of all policies.
+fn table(matrix: &Matrix, properties: usize, width: u16) -> Table {
+    let head = matrix.head.iter().take(properties).map(|head| {
+        let lines = [&head.name, &head.limit].map(|line| one_word(line));
+        lines.join("\n").trim_end().to_owned()
+    });
+    let mut table = plain_table(std::iter::once("policy".to_owned()).chain(head), width);
+    for row in &matrix.rows {
+        let cells = row.cells.iter().take(properties).map(cell_text);
+        table.add_row(std::iter::once(row.policy.clone()).chain(cells));
+    }
+    table
 }
 
-impl MatrixColumn {
-    fn width(&self) -> usize {
-        let lines = self
-            .cells
-            .iter()
-            .flat_map(|cell| cell.lines())
-            .chain(self.head.lines());
-        let widths = lines.map(|line| line.chars().filter(|c| !is_mark(*c)).count());
-        widths.max().unwrap_or(0) + usize::from(PADDING)
-    }
-}
-
-fn matrix_column(name: &str, limit: &str, cells: impl Iterator<Item = String>) -> MatrixColumn {
-    let head = format!("{}\n{}", one_word(name), one_word(limit));
-    MatrixColumn {
-        head: head.trim_end().to_owned(),
-        cells: cells.collect(),
-    }
+/// How many properties there is room for without a line broken: two at least.
+fn properties_that_fit(matrix: &Matrix, width: u16) -> usize {
+    let widths = table(matrix, matrix.head.len(), width).column_max_content_widths();
+    let mut used = 0;
+    let fitting = widths.iter().take_while(|column| {
+        used += **column + PADDING;
+        used <= width.min(WIDEST)
+    });
+    fitting.count().saturating_sub(1).max(2)
 }
 
 /// "✗ 17.1 % lost", and whether it is what was published.
-fn cell_text(cell: &matrix::Cell) -> String {
-    let sign = match cell.sign {
-        _ if cell.number == cell.word => "",
-        "holds" => "✓ ",
-        "broken" => "✗ ",
-        "partial" => "~ ",
-        "inconclusive" => "? ",
-        _ => "",
-    };
-    let differs = matches!(cell.published, Some((_, Some(false))));
-    let number = format!("{sign}{}{}", cell.number, if differs { " ≠" } else { "" });
-    marked_as(cell.sign, &number)
+fn cell_text(cell: &Cell) -> String {
+    let sign = sign(cell).map_or_else(String::new, |(sign, _)| format!("{sign} "));
+    let differs = if differs(cell) { " ≠" } else { "" };
+    marked_as(cell.sign, &format!("{sign}{}{differs}", cell.number))
 }
 
-/// How many columns there is room for: the policy and two properties at least.
-fn columns_that_fit(columns: &[MatrixColumn], width: u16) -> usize {
-    let room = usize::from(width.min(WIDEST));
-    let widths = columns.iter().scan(0, |used, column| {
-        *used += column.width();
-        Some(*used)
+/// The sign of a cell that has a number, and its meaning.
+fn sign(cell: &Cell) -> Option<(char, &str)> {
+    let (_, sign, ..) = MARKS.iter().find(|(name, ..)| *name == cell.sign)?;
+    (cell.number != cell.word).then_some((*sign, cell.word.as_str()))
+}
+
+const fn differs(cell: &Cell) -> bool {
+    matches!(cell.published, Some((_, Some(false))))
+}
+
+/// What the signs in the first so many columns mean.
+fn legend(matrix: &Matrix, properties: usize) -> String {
+    let rows = matrix.rows.iter();
+    let cells: Vec<&Cell> = rows
+        .flat_map(|row| row.cells.iter().take(properties))
+        .collect();
+    let signs = MARKS.iter().filter_map(|(name, ..)| {
+        let mut of_sign = cells.iter().filter(|cell| cell.sign == *name);
+        let (sign, word) = of_sign.find_map(|cell| sign(cell))?;
+        Some(format!("{sign} {word}"))
     });
-    widths
-        .take_while(|used| *used <= room)
-        .count()
-        .max(3)
-        .min(columns.len())
+    let differing = cells.iter().any(|cell| differs(cell));
+    let differing = differing.then(|| "≠ not as published".to_owned());
+    signs.chain(differing).collect::<Vec<_>>().join("  ")
 }

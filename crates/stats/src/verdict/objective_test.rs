@@ -44,6 +44,12 @@ impl ObjectiveIndicator {
         )
     }
 
+    /// Sign between a value and its limit.
+    #[must_use]
+    pub const fn relation(self) -> char {
+        if self.is_at_least() { '≥' } else { '≤' }
+    }
+
     /// Unit of its values.
     #[must_use]
     pub const fn unit(self) -> Unit {

@@ -6,7 +6,7 @@ use std::time::Instant;
 /// Signs of the first slice in the list that are seen, one a line.
 const SIGNS: &str = "return [...document.querySelectorAll('tr[data-index=\"0\"] .verdict:not([hidden])')].map((sign) => sign.innerText).join('\\n')";
 
-/// What says health anywhere in the page.
+/// Signs of health anywhere in the page.
 const HEALTH: &str = "return [...document.querySelectorAll('main .verdict:not([hidden])')].filter((sign) => /holds|installed/.test(sign.innerText)).length";
 
 fn signs(browser: &Browser) -> String {
