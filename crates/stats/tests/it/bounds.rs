@@ -4,7 +4,7 @@ use crate::synthetic::{BEST_EFFORT, CRITICAL, LINK, Service, run, study};
 use slicewise_stats::description::{Capacity, DelayBound, SliceLimit, StudyDescription, Unbounded};
 use slicewise_stats::record::{RunRecord, SchedulerFigures};
 use slicewise_stats::summary::SummaryBuilder;
-use slicewise_stats::verdict::{self, BoundCheck, Outcome, PolicyVerdict};
+use slicewise_stats::verdict::{self, BoundCheck, IsolationVerdict, Outcome, PolicyVerdict};
 
 const BASE: f64 = 0.45 * LINK;
 
@@ -244,12 +244,11 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_only_its_spare_capacity() {
     assert!((0.48..0.52).contains(&taken), "{taken}");
 }
 
-#[test]
-fn the_broken_bound_that_is_named_is_the_one_exceeded_by_the_most() {
-    // 479 µs too late, and 100 µs, where both the delay and the bound are longer.
-    let mut study = bounded(1_000, 0);
+/// Isolation where `critical` has this bound, ns, and best effort the other one and a largest delay of 10 ms.
+fn beside_best_effort(bound_ns: u64, other_ns: u64) -> IsolationVerdict {
+    let mut study = bounded(bound_ns, 0);
     let bound = DelayBound {
-        scheduler_ns: 9_900_000,
+        scheduler_ns: other_ns,
         outside_ns: 0,
     };
     let other = study.slices[BEST_EFFORT].name.clone();
@@ -260,7 +259,13 @@ fn the_broken_bound_that_is_named_is_the_one_exceeded_by_the_most() {
         figures.delay.max_ns = 10_000_000;
         figures.offered_bits_per_second = BASE;
     }
-    let isolation = judge(&study, &records).isolation;
+    judge(&study, &records).isolation
+}
+
+#[test]
+fn the_broken_bound_that_is_named_is_the_one_exceeded_by_the_most() {
+    // 479 µs too late, and 100 µs, where both the delay and the bound are longer.
+    let isolation = beside_best_effort(1_000, 9_900_000);
     let broken = isolation.bounds.iter();
     assert!(broken.clone().count() == 2 && broken.clone().all(|b| b.outcome == Outcome::Broken));
     assert_eq!(isolation.broken_bound().unwrap().slice, "critical");
@@ -269,20 +274,7 @@ fn the_broken_bound_that_is_named_is_the_one_exceeded_by_the_most() {
 #[test]
 fn the_worst_bound_is_the_broken_one_or_the_one_that_is_nearest_to_used_up() {
     let worst = |scheduler_ns| {
-        let mut study = bounded(scheduler_ns, 0);
-        let bound = DelayBound {
-            scheduler_ns: 20_000_000,
-            outside_ns: 0,
-        };
-        let other = study.slices[BEST_EFFORT].name.clone();
-        study.policies[0].delay_bounds.insert(other, bound);
-        let mut records = untroubled();
-        for record in &mut records {
-            let figures = &mut record.slices[BEST_EFFORT].whole;
-            figures.delay.max_ns = 10_000_000;
-            figures.offered_bits_per_second = BASE;
-        }
-        let isolation = judge(&study, &records).isolation;
+        let isolation = beside_best_effort(scheduler_ns, 20_000_000);
         let worst = isolation.worst_bound().unwrap();
         (worst.slice.clone(), worst.outcome)
     };
