@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-mod common;
+mod in_process;
 
-use common::{announce, batch, link, of_address, show, start};
+use in_process::{announce, batch, link, of_address, show, start};
 use slicewise_api::{Change, Client, Precondition, Slice, SliceQuery, SliceState};
 use slicewise_controller::Location;
 use slicewise_model::{Admission, ClassReserved};

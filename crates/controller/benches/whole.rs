@@ -9,9 +9,9 @@
 #[path = "../../agent/tests/it/support/mod.rs"]
 mod support;
 
-mod common;
+mod in_process;
 
-use common::{announce, batch, of_address, show, start, terms};
+use in_process::{announce, batch, of_address, show, start, terms};
 use slicewise_api::{Change, Client, Match, Precondition, Slice, SliceQuery, SliceState};
 use slicewise_controller::Location;
 use slicewise_live::gateway::Answer;
