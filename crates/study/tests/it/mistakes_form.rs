@@ -39,13 +39,13 @@ fn a_file_without_the_form_of_a_study_is_refused() {
     assert_snapshot!(parse("# nothing\n").unwrap_err(), @"study.yaml:2:1 ``: the file is empty: it should hold a study");
     // A list is no study.
     assert_snapshot!(parse("- a\n- b\n").unwrap_err(), @"study.yaml:1:1 `-`: a study file holds keys and values, for example `name: my-study`");
-    // Malformed yaml is told with its place.
+    // Malformed yaml is reported with its place.
     assert_snapshot!(parse("name: [a, b\nlink: x\n").unwrap_err(), @"study.yaml:2:5 `:`: illegal placement of ':' indicator");
-    // A mapping where a value belongs is told with its place.
+    // A mapping where a value belongs is reported with its place.
     assert_snapshot!(mistakes("duration: 5 s", "duration: {seconds: 5}"), @"study.yaml:33:1 `duration`: one value is expected here, not keys with values");
-    // A value where a mapping belongs is told with its place.
+    // A value where a mapping belongs is reported with its place.
     assert_snapshot!(mistakes("link: {rate: 1 Gbit/s}", "link: 1 Gbit/s"), @"study.yaml:2:7 `1 Gbit/s`: settings are expected here, for example `rate: …`");
-    // A setting left empty is told with its place.
+    // A setting left empty is reported with its place.
     assert_snapshot!(mistakes("duration: 5 s", "duration:"), @"study.yaml:33:1 `duration`: there is no value here");
 }
 
