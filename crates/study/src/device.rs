@@ -1,6 +1,8 @@
 //! Names of the devices that can be studied, and the limits their makers state.
 
-use crate::params::{DutModel, DutParams, HopParams, QosSchedParams, SwitchParams};
+use crate::params::{
+    DutModel, DutParams, HopParams, QosSchedParams, QosSchedThreads, SwitchParams,
+};
 use slicewise_model::{
     Action, BurstSpec, ClassParams, Discipline, Part, PolicyError, PolicyParams, PolicySpec, Rate,
     ShaperSpec,
@@ -348,10 +350,24 @@ pub(crate) fn describe(dut: &DutParams) -> String {
                 dut.port_rate.rate, switch.queues
             )
         }
-        (DutModel::QosSched(QosSchedParams { burst, .. }), _) => format!(
-            "DPDK's qos_sched (model), port of {}, bursts of {}, {}, {} and {}",
-            dut.port_rate.rate, burst.receive, burst.enqueue, burst.dequeue, burst.transmit
-        ),
+        (
+            DutModel::QosSched(QosSchedParams {
+                threads,
+                burst,
+                drain,
+                ..
+            }),
+            _,
+        ) => {
+            let transmits = match threads {
+                QosSchedThreads::Separate => String::new(),
+                QosSchedThreads::Mixed => format!(", a worker that transmits, drain {drain}"),
+            };
+            format!(
+                "DPDK's qos_sched (model), port of {}, bursts of {}, {}, {} and {}{transmits}",
+                dut.port_rate.rate, burst.receive, burst.enqueue, burst.dequeue, burst.transmit
+            )
+        }
         (DutModel::Port, _) => format!("egress port of {} (model)", dut.port_rate.rate),
     }
 }

@@ -54,9 +54,9 @@ pub use params::{
     FlowControlParams, HopParams, HostTiming, ImpairmentParams, LicenceParams, LinkImpairments,
     LossParams, MAX_WAITING_FRAMES, MeasureParams, OnOffParams, PacketSize, PatternParams, Periods,
     PopulationParams, PopulationPatternParams, QosSchedBursts, QosSchedParams, QosSchedRings,
-    RequestsParams, ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams,
-    SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransportParams,
-    VideoParams, WeightedSize,
+    QosSchedThreads, RequestsParams, ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams,
+    SizesParams, SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile,
+    TransportParams, VideoParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 pub use quick::QuickParams;

@@ -86,12 +86,24 @@ pub struct SwitchParams {
 /// Defaults are those of version 22.11 (`examples/qos_sched/main.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QosSchedParams {
+    /// Who hands packets to the interface.
+    pub threads: QosSchedThreads,
     /// Packets that threads move at once (`--bsz`).
     pub burst: QosSchedBursts,
     /// Sizes of rings (`--rsz`).
     pub ring: QosSchedRings,
-    /// How long after its last burst from the worker the transmit thread sends what it has collected.
+    /// How long after its last packets the thread that hands packets to the interface sends what it has collected.
     pub drain: Duration,
+}
+
+/// The threads of a direction of `qos_sched` (`--pfc`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QosSchedThreads {
+    /// A receive thread, a worker and a transmit thread, with a ring between any two: `--pfc` of five items.
+    #[default]
+    Separate,
+    /// A receive thread and a worker that also transmits: `--pfc` of four items.
+    Mixed,
 }
 
 /// Packets that the threads of `qos_sched` move at once.
@@ -139,6 +151,7 @@ impl Default for QosSchedParams {
 
 impl QosSchedParams {
     pub(crate) const SAMPLE: Self = Self {
+        threads: QosSchedThreads::Separate,
         burst: QosSchedBursts {
             receive: 64,
             enqueue: 64,

@@ -4,14 +4,15 @@
 //! (`rte_ring_sp_enqueue_bulk`). The worker takes what is there, enqueues it, dequeues up to a burst, and waits until the
 //! second ring has room for all of that. The transmit thread takes a *whole* burst from that ring or none
 //! (`rte_ring_sc_dequeue_bulk`), collects packets up to a burst of its own, and hands them to the interface; what it has
-//! collected, and not what is in the ring, goes out after a while without a burst. Threads poll without pause and take
-//! no time here. `docs/devices/qos-sched.md` says what follows from it.
+//! collected, and not what is in the ring, goes out after a while without a burst. Without a transmit thread
+//! (`app_mixed_thread`) the worker itself collects what it dequeues, and nothing waits in a second ring. Threads poll
+//! without pause and take no time here. `docs/devices/qos-sched.md` says what follows from it.
 
 use super::port::port;
 use super::{Forwarding, Leaving};
 use slicewise_dataplane::{BuildError, Frame, Pipeline, Verdict};
 use slicewise_model::PolicyParams;
-use slicewise_study::QosSchedParams;
+use slicewise_study::{QosSchedParams, QosSchedThreads};
 use slicewise_units::Instant;
 use slicewise_wire::Headers;
 use std::collections::VecDeque;
@@ -25,15 +26,15 @@ pub struct QosSched {
     room: usize,
     /// Ring from the receive thread to the worker.
     received: VecDeque<(Frame, Headers)>,
-    /// Frames that the worker has dequeued, and that wait for the second ring.
+    /// Frames that the worker has dequeued, and that wait for the second ring, or for the interface.
     dequeued: VecDeque<Frame>,
     /// Ring from the worker to the transmit thread.
     ring: VecDeque<Frame>,
-    /// Frames that the transmit thread has taken from it.
+    /// Frames that the thread that transmits has taken.
     taken: VecDeque<Frame>,
-    /// How much of that it is handing to the interface; it does nothing else meanwhile.
+    /// How many of them it is handing to the interface; it does nothing else meanwhile.
     handing: usize,
-    /// When it hands over what it has taken, if no burst comes before.
+    /// When it hands over what it has taken, if nothing comes before.
     drain_at: Instant,
     /// Descriptors of the interface.
     descriptors: VecDeque<Frame>,
@@ -98,8 +99,15 @@ impl QosSched {
         }
     }
 
-    /// One turn of the worker (`app_worker_thread`); false where it did nothing.
+    fn is_mixed(&self) -> bool {
+        self.params.threads == QosSchedThreads::Mixed
+    }
+
+    /// One turn of the worker (`app_worker_thread`, `app_mixed_thread`); false where it did nothing.
     fn work(&mut self, now: Instant) -> bool {
+        if self.is_blocked() {
+            return false;
+        }
         if self.dequeued.is_empty() {
             let received = size(self.params.burst.enqueue).min(self.received.len());
             for (frame, headers) in self.received.drain(..received) {
@@ -116,21 +124,34 @@ impl QosSched {
             if self.dequeued.is_empty() {
                 return received > 0;
             }
-        } else if self.is_blocked() {
-            return false;
+            if self.is_mixed() {
+                self.drain_at = now.saturating_add(self.params.drain);
+            }
         }
-        if !self.is_blocked() {
+        if self.is_mixed() {
+            let room = self
+                .awaited(self.params.burst.transmit)
+                .saturating_sub(self.taken.len());
+            let collected = room.min(self.dequeued.len());
+            self.taken.extend(self.dequeued.drain(..collected));
+        } else if !self.is_blocked() {
             self.ring.append(&mut self.dequeued);
         }
         true
     }
 
-    /// The worker waits for room for all that it has dequeued.
+    /// The worker waits: for room in the ring for all that it has dequeued, or, if it transmits, for the interface.
     fn is_blocked(&self) -> bool {
-        !self.dequeued.is_empty() && self.ring.len() + self.dequeued.len() > self.room
+        match self.params.threads {
+            QosSchedThreads::Separate => {
+                !self.dequeued.is_empty() && self.ring.len() + self.dequeued.len() > self.room
+            }
+            QosSchedThreads::Mixed => self.handing > 0,
+        }
     }
 
-    /// One turn of the transmit thread (`app_tx_thread`); false where it did nothing.
+    /// One turn of the thread that transmits (`app_tx_thread`, or the end of a turn of `app_mixed_thread`); false where it
+    /// did nothing.
     fn transmit(&mut self, now: Instant) -> bool {
         if self.handing > 0 {
             let free = size(self.params.ring.transmit).saturating_sub(self.descriptors.len());
@@ -143,7 +164,7 @@ impl QosSched {
         } else {
             let burst = self.awaited(self.params.burst.dequeue);
             if self.taken.len() < self.awaited(self.params.burst.transmit) {
-                if self.ring.len() >= burst {
+                if self.ring.len() >= burst && !self.is_mixed() {
                     self.taken.extend(self.ring.drain(..burst));
                     self.drain_at = now.saturating_add(self.params.drain);
                 } else if self.drain_at <= now && !self.taken.is_empty() {
@@ -179,7 +200,7 @@ impl Forwarding for QosSched {
         now: Instant,
     ) -> Verdict {
         self.run(now);
-        if self.dequeued.is_empty() && self.received.is_empty() {
+        if self.received.is_empty() && !self.is_blocked() {
             let verdict = self.pipeline.on_classified(frame, headers, class, now);
             self.run(now);
             return verdict;

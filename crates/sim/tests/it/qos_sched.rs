@@ -8,7 +8,9 @@ use slicewise_sim::Simulator;
 use slicewise_sim::device::Forwarding;
 use slicewise_sim::device::qos_sched::QosSched;
 use slicewise_stats::record::RunRecord;
-use slicewise_study::{Backend, QosSchedBursts, QosSchedParams, QosSchedRings, RunFilter, Study};
+use slicewise_study::{
+    Backend, QosSchedBursts, QosSchedParams, QosSchedRings, QosSchedThreads, RunFilter, Study,
+};
 use slicewise_units::{BitRate, Duration, FrameLengths, Instant};
 use slicewise_wire::TrafficClass;
 use std::collections::VecDeque;
@@ -82,6 +84,21 @@ fn what_the_transmit_thread_has_collected_goes_out_after_a_while_and_what_is_in_
 }
 
 #[test]
+fn a_worker_that_transmits_sends_the_rest_of_a_burst_after_a_while_without_packets() {
+    let mixed = |more: &'static str| [("burst: 64", more)];
+    // A gap of 1 ms is longer than the drain: every packet waits for it, whatever the burst of the scheduler.
+    assert_eq!(delay(&mixed("threads: mixed, burst: 64")), (0.1, 0.1));
+    // A longer drain begins anew with each packet, so bursts are as long as with a transmit thread.
+    let long = delay(&mixed("threads: mixed, burst: 64, drain: 3 ms"));
+    assert!((31.4..31.7).contains(&long.0) && long.1 == 63.0, "{long:?}");
+    // Packets do not wait for the 32 of the scheduler.
+    assert_eq!(
+        delay(&mixed("threads: mixed, burst: {transmit: 1}")),
+        (0.0, 0.0)
+    );
+}
+
+#[test]
 fn packets_that_nobody_joins_leave_when_the_sources_have_stopped() {
     let record = run(&[
         ("duration: 6400 ms", "duration: 50 ms"),
@@ -99,7 +116,12 @@ fn a_policy_can_be_on_a_device_of_its_own() {
     assert_eq!(delay(&[("  two:\n", policies)]), (3.5, 7.0));
 }
 
-fn threads(burst: QosSchedBursts, software: u32, transmit: u32, shape: Option<u64>) -> QosSched {
+fn device(
+    threads: QosSchedThreads,
+    burst: QosSchedBursts,
+    (software, transmit): (u32, u32),
+    shape: Option<u64>,
+) -> QosSched {
     let study: Study = changed(STUDY, &[]);
     let mut spec = study.policies[0].spec.clone();
     spec.classes[0].minimum = None;
@@ -108,6 +130,7 @@ fn threads(burst: QosSchedBursts, software: u32, transmit: u32, shape: Option<u6
         ..RateSpec::Absolute(BitRate::new(rate)).into()
     });
     let params = QosSchedParams {
+        threads,
         burst,
         ring: QosSchedRings {
             software,
@@ -122,7 +145,24 @@ fn threads(burst: QosSchedBursts, software: u32, transmit: u32, shape: Option<u6
 
 #[test]
 fn full_rings_hold_up_the_worker_and_then_packets_are_dropped_as_they_arrive() {
-    let mut device = threads(QosSchedBursts::all(2), 4, 2, None);
+    let (queued, mut device) = filled(QosSchedThreads::Separate);
+    // Two descriptors, two that are handed over, two in the ring, two that the worker holds, three in the first ring. The
+    // worker dequeues each packet as it comes, so it holds one, and there are three in the ring.
+    assert_eq!(queued, 2 + 2 + 3 + 1 + 3);
+    leaves_in_order(&mut device, queued - queued % 2);
+}
+
+#[test]
+fn a_worker_that_transmits_waits_for_descriptors_and_takes_nothing_meanwhile() {
+    let (queued, mut device) = filled(QosSchedThreads::Mixed);
+    // Two descriptors, two that are handed over, three in the only ring.
+    assert_eq!(queued, 2 + 2 + 3);
+    leaves_in_order(&mut device, queued);
+}
+
+/// A device with bursts of two and small rings after twenty packets, and how many of them it has queued.
+fn filled(threads: QosSchedThreads) -> (usize, QosSched) {
+    let mut device = device(threads, QosSchedBursts::all(2), (4, 2), None);
     let verdicts: Vec<Verdict> = (1..=20)
         .map(|n| device.on_frame(frame(n), &headers(10), Instant::from_nanos(n)))
         .collect();
@@ -130,32 +170,36 @@ fn full_rings_hold_up_the_worker_and_then_packets_are_dropped_as_they_arrive() {
         .iter()
         .take_while(|it| **it == Verdict::Queued)
         .count();
-    // Two descriptors, two that are handed over, two in the ring, two that the worker holds, three in the first ring. The
-    // worker dequeues each packet as it comes, so it holds one, and there are three in the ring.
-    assert_eq!(queued, 2 + 2 + 3 + 1 + 3);
     assert_eq!(device.in_threads(), queued);
     let full = Verdict::Dropped(DropReason::BufferFull);
     assert!(verdicts[queued..].iter().all(|it| *it == full));
-    // Nothing is lost of what was queued, and its order is kept.
-    let now = Instant::from_nanos(MILLISECOND);
-    let left: Vec<u64> = std::iter::from_fn(|| device.poll_egress(now))
-        .map(|f| f.id().into())
-        .collect();
-    let whole = queued - queued % 2;
-    assert_eq!(left, (1..=whole as u64).collect::<Vec<_>>());
+    (queued, device)
+}
+
+/// Nothing is lost of what was queued, and its order is kept; `whole` leave before any drain.
+fn leaves_in_order(device: &mut QosSched, whole: usize) {
+    let at = |ns| Instant::from_nanos(ns);
+    let mut left = |now| -> Vec<u64> {
+        let frames = std::iter::from_fn(|| device.poll_egress(now));
+        frames.map(|frame| frame.id().into()).collect()
+    };
+    let mut ids = left(at(MILLISECOND / 2));
+    ids.extend(left(at(3 * MILLISECOND)));
+    assert_eq!(ids, (1..=whole as u64).collect::<Vec<_>>());
 }
 
 proptest! {
     /// Whatever bursts and rings are: what is queued leaves in order, and everything else was dropped and counted.
     #[test]
     fn every_packet_leaves_in_order_or_is_dropped_and_counted(
+        threads in prop::sample::select(vec![QosSchedThreads::Separate, QosSchedThreads::Mixed]),
         (receive, enqueue, dequeue, transmit) in (1u32..5, 1u32..9, 1u32..8, 1u32..12),
-        (software, descriptors) in (prop::sample::select(vec![8u32, 16]), 1u32..16),
+        rings in (prop::sample::select(vec![8u32, 16]), 1u32..16),
         shape in prop::option::of(1_000_000u64..100_000_000),
         steps in prop::collection::vec((0u64..200_000, any::<bool>()), 1..300),
     ) {
         let burst = QosSchedBursts { receive, enqueue, dequeue, transmit };
-        let mut device = threads(burst, software, descriptors, shape);
+        let mut device = device(threads, burst, rings, shape);
         let (mut now, mut offered, mut dropped) = (0, 0u64, 0u64);
         let mut waiting = VecDeque::new();
         let leave = |device: &mut QosSched, at, waiting: &mut VecDeque<u64>, dropped: &mut u64| {
@@ -181,7 +225,7 @@ proptest! {
             }
             prop_assert_eq!(waiting.len(), device.in_threads() + device.pipeline().backlog() as usize);
         }
-        // With time and a link that is free, less than a burst stays in the ring; nothing is taken and kept.
+        // With time and a link that is free, less than a burst stays in the second ring; nothing is taken and kept.
         for _ in 0..2_000 {
             now += 2 * MILLISECOND;
             let left = leave(&mut device, Instant::from_nanos(now), &mut waiting, &mut dropped);
@@ -189,7 +233,8 @@ proptest! {
                 prop_assert_eq!(Some(handle), expected);
             }
         }
-        prop_assert!(waiting.len() < dequeue as usize, "{} wait", waiting.len());
+        let most = if threads == QosSchedThreads::Mixed { 0 } else { dequeue as usize - 1 };
+        prop_assert!(waiting.len() <= most, "{} wait", waiting.len());
         let counters = device.pipeline().counters();
         let counted: u64 = counters.map(|class| DropReason::ALL.into_iter().map(|reason| class.dropped(reason)).sum::<u64>()).sum();
         prop_assert_eq!(counted, dropped);

@@ -2,12 +2,12 @@
 
 use super::application::Count;
 use super::policies::PolicyFileSpec;
-use super::qos_sched::{BurstsSpec, OF_THREADS};
+use super::qos_sched::{BurstsSpec, OF_THREADS, ThreadsSpec};
 use super::{Checker, StudySpec};
 use crate::file::Placed;
 use crate::params::{
     CRYSTAL_PPB, DutModel, DutParams, FlowControlParams, HostTiming, LicenceParams,
-    MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, StudyLink, SwitchParams,
+    MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, QosSchedThreads, StudyLink, SwitchParams,
 };
 use crate::spec::{
     Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
@@ -161,12 +161,15 @@ settings! {
         credit: Option<Positive>,
         /// Pause frames that a `switch` sends to those who send to it. Default: none.
         flow_control: Option<Placed<FlowControlParams>>,
+        /// Of a `qos_sched`: `separate` (default), a thread that transmits behind the worker, or `mixed`, a worker that also
+        /// transmits.
+        threads: Option<QosSchedThreads>,
         /// Of a `qos_sched`: packets that its threads move at once; one number for all of them, or one for each.
         burst: Option<BurstsSpec>,
         /// Of a `qos_sched`: sizes of its rings.
         ring: Option<QosSchedRings>,
-        /// Of a `qos_sched`: how long after its last burst from the worker the transmit thread sends what it has collected.
-        /// Default 100 us.
+        /// Of a `qos_sched`: how long after the last packets from the scheduler the thread that transmits sends what it has
+        /// collected. Default 100 us.
         drain: Option<Positive>,
         /// The licence that limits what `isr4221` forwards.
         licence: Option<Placed<LicenceParams>>,
@@ -325,7 +328,15 @@ impl Checker<'_> {
         };
         let model = match spec.model? {
             DutModel::Switch(_) => DutModel::Switch(switch(spec)),
-            DutModel::QosSched(_) => self.qos_sched(written, spec.burst, spec.ring, spec.drain),
+            DutModel::QosSched(_) => {
+                let threads = ThreadsSpec {
+                    threads: spec.threads,
+                    burst: spec.burst,
+                    ring: spec.ring,
+                    drain: spec.drain,
+                };
+                self.qos_sched(written, threads)
+            }
             other => other,
         };
         if !matches!(model, DutModel::Switch(_)) {

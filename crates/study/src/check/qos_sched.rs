@@ -4,13 +4,15 @@
 use super::Checker;
 use super::application::Count;
 use crate::file::Placed;
-use crate::params::{DutModel, DutParams, QosSchedBursts, QosSchedParams, QosSchedRings};
+use crate::params::{
+    DutModel, DutParams, QosSchedBursts, QosSchedParams, QosSchedRings, QosSchedThreads,
+};
 use crate::spec::{PassingRate, Positive, Scalar, Short, narrowed};
 use crate::{problem, settings};
 use slicewise_model::Rate;
 
 /// Settings of a `qos_sched` alone.
-pub(super) const OF_THREADS: [&str; 3] = ["burst", "ring", "drain"];
+pub(super) const OF_THREADS: [&str; 4] = ["threads", "burst", "ring", "drain"];
 /// Bursts are 16 bits wide in the application (`struct burst_conf`).
 const MAX_BURST: u32 = 65_535;
 /// More than any host has memory for, at one pointer an entry.
@@ -51,9 +53,9 @@ settings! {
         receive: Burst = |burst, of| burst.receive = of.0.0,
         /// Most that the worker takes from the receive thread and enqueues. Default 64.
         enqueue: Burst = |burst, of| burst.enqueue = of.0.0,
-        /// Most that the worker dequeues. The transmit thread takes so many from the ring, or none. Default 32.
+        /// Most that the worker dequeues. A separate transmit thread takes so many from the ring, or none. Default 32.
         dequeue: Burst = |burst, of| burst.dequeue = of.0.0,
-        /// Packets that the transmit thread collects before it sends them to the interface. Default 64.
+        /// Packets that the thread that transmits collects before it sends them to the interface. Default 64.
         transmit: Burst = |burst, of| burst.transmit = of.0.0,
     }
 }
@@ -78,39 +80,42 @@ settings! {
         model: Option<DutModel>,
         /// Rate of its egress port.
         port_rate: Option<PassingRate>,
+        /// Of a `qos_sched`: who transmits.
+        threads: Option<QosSchedThreads>,
         /// Of a `qos_sched`: what its threads move at once.
         burst: Option<BurstsSpec>,
         /// Of a `qos_sched`: sizes of its rings.
         ring: Option<QosSchedRings>,
-        /// Of a `qos_sched`: how long after its last burst the transmit thread sends what it has collected.
+        /// Of a `qos_sched`: how long after the last packets from the scheduler what has been collected is sent.
         drain: Option<Positive>,
     }
 }
 
-/// Returns the settings of the threads as written, on top of `base`.
-fn threads(
-    base: QosSchedParams,
-    burst: Option<BurstsSpec>,
-    ring: Option<QosSchedRings>,
-    drain: Option<Positive>,
-) -> QosSchedParams {
-    QosSchedParams {
-        burst: burst.map_or(base.burst, |burst| burst.value),
-        ring: ring.unwrap_or(base.ring),
-        drain: drain.map_or(base.drain, |Positive(drain)| drain),
+/// Settings of the threads as written for a device or for a policy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadsSpec {
+    pub(super) threads: Option<QosSchedThreads>,
+    pub(super) burst: Option<BurstsSpec>,
+    pub(super) ring: Option<QosSchedRings>,
+    pub(super) drain: Option<Positive>,
+}
+
+impl ThreadsSpec {
+    /// Puts what is written on top of `base`.
+    fn on(self, base: QosSchedParams) -> QosSchedParams {
+        QosSchedParams {
+            threads: self.threads.unwrap_or(base.threads),
+            burst: self.burst.map_or(base.burst, |burst| burst.value),
+            ring: self.ring.unwrap_or(base.ring),
+            drain: self.drain.map_or(base.drain, |Positive(drain)| drain),
+        }
     }
 }
 
 impl Checker<'_> {
     /// The device `qos_sched` as a study describes it.
-    pub(super) fn qos_sched<T>(
-        &mut self,
-        written: &Placed<T>,
-        burst: Option<BurstsSpec>,
-        ring: Option<QosSchedRings>,
-        drain: Option<Positive>,
-    ) -> DutModel {
-        let params = threads(QosSchedParams::SAMPLE, burst, ring, drain);
+    pub(super) fn qos_sched<T>(&mut self, written: &Placed<T>, threads: ThreadsSpec) -> DutModel {
+        let params = threads.on(QosSchedParams::SAMPLE);
         self.check_threads(params, written);
         DutModel::QosSched(params)
     }
@@ -146,7 +151,13 @@ impl Checker<'_> {
                     DutModel::QosSched(own) => own,
                     _ => base,
                 };
-                let params = threads(base, spec.burst, spec.ring, spec.drain);
+                let threads = ThreadsSpec {
+                    threads: spec.threads,
+                    burst: spec.burst,
+                    ring: spec.ring,
+                    drain: spec.drain,
+                };
+                let params = threads.on(base);
                 self.check_threads(params, written);
                 DutModel::QosSched(params)
             }
@@ -172,11 +183,12 @@ impl Checker<'_> {
         })
     }
 
-    /// A burst fits in the ring that it goes through: the worker waits for room for all of it. And what is written has an
-    /// effect.
+    /// A burst fits in the ring that it goes through, if any: the worker waits for room for all of it. And what is written
+    /// has an effect.
     fn check_threads<T>(&mut self, params: QosSchedParams, written: &Placed<T>) {
         let room = params.ring.software.saturating_sub(1);
-        if params.burst.dequeue > room {
+        let has_ring = params.threads == QosSchedThreads::Separate;
+        if has_ring && params.burst.dequeue > room {
             let at = written.place("burst").unwrap_or(written.span);
             problem!(self.problems, at => "the worker would wait forever: a burst of {} packets, and a ring of {} \
                 entries holds {room}", params.burst.dequeue, params.ring.software;

@@ -4,7 +4,8 @@ use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant, scalars};
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
 use crate::params::{
-    AdaptationRule, CongestionControl, DutModel, QosSchedParams, SwitchParams, TcpProfile,
+    AdaptationRule, CongestionControl, DutModel, QosSchedParams, QosSchedThreads, SwitchParams,
+    TcpProfile,
 };
 use serde_json::{Value, json};
 use slicewise_formats::p4_tins::DataPlane;
@@ -130,6 +131,7 @@ words! {
         isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway, switch: Self::Switch(SwitchParams::TOFINO),
         qos_sched: Self::QosSched(QosSchedParams::SAMPLE),
     }
+    QosSchedThreads as "QosSchedThreads", "a layout of threads" { separate: Self::Separate, mixed: Self::Mixed }
     ComparedDelay as "ComparedDelay", "a delay that is compared" {
         queueing: Self::Queueing, one_way: Self::OneWay,
     }

@@ -14,7 +14,7 @@ use crate::process::Process;
 use counters::{Counters, Event, Ready};
 use slicewise_formats::dpdk;
 use slicewise_model::hqos::HqosParams;
-use slicewise_study::{DutModel, QosSchedParams, Study, StudyPolicy};
+use slicewise_study::{DutModel, QosSchedParams, QosSchedThreads, Study, StudyPolicy};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -144,7 +144,12 @@ fn answers(lines: &[String]) -> impl Iterator<Item = Counters> {
 
 /// Options beside interfaces and profile.
 fn settings(study: &Study, policy: &StudyPolicy) -> Vec<String> {
-    let QosSchedParams { burst, ring, drain } = threads(policy, study);
+    let QosSchedParams {
+        threads,
+        burst,
+        ring,
+        drain,
+    } = threads(policy, study);
     let (rate, mtu) = profile(policy).map_or((0, 0), |profile| {
         (profile.rate, profile.mtu - profile.frame_overhead)
     });
@@ -160,10 +165,14 @@ fn settings(study: &Study, policy: &StudyPolicy) -> Vec<String> {
         ("--nic-ring", NIC_RING.to_string()),
         ("--drain-us", drain.nanos().div_ceil(1_000).to_string()),
     ];
-    options
+    let mut settings: Vec<String> = options
         .into_iter()
         .flat_map(|(name, value)| [name.to_owned(), value])
-        .collect()
+        .collect();
+    if threads == QosSchedThreads::Mixed {
+        settings.push("--mixed".to_owned());
+    }
+    settings
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ scenarios:
   alone: {reference: true}
 policies:
   profile: {dpdk: profile.cfg}
-  short: {dpdk: profile.cfg, dut: {burst: 1, ring: {software: 64}}}
+  short: {dpdk: profile.cfg, dut: {threads: mixed, burst: 1, ring: {software: 64}}}
   long: {dpdk: profile.cfg, dut: {burst: 2000}}
   none: {none: true}
 repetitions: 1
@@ -64,7 +64,7 @@ fn the_program_gets_the_threads_of_the_policy_and_the_rate_of_the_profile() {
     let study = study(PROFILE);
     let settings = |policy: usize| settings(&study, &study.policies[policy]).join(" ");
     assert_snapshot!(settings(0), @"--rate 1250000000 --mtu 1522 --frame-bytes 1522 --bursts 16,64,8,64 --ring 8192 --nic-ring 8192 --drain-us 2");
-    assert_snapshot!(settings(1), @"--rate 1250000000 --mtu 1522 --frame-bytes 1522 --bursts 1,1,1,1 --ring 64 --nic-ring 8192 --drain-us 2");
+    assert_snapshot!(settings(1), @"--rate 1250000000 --mtu 1522 --frame-bytes 1522 --bursts 1,1,1,1 --ring 64 --nic-ring 8192 --drain-us 2 --mixed");
 }
 
 #[test]
@@ -179,6 +179,7 @@ fn frames_wait_where_their_headers_say_are_counted_where_they_are_dropped_and_he
     subport 0 pipe 0 tc 0 queue 0 colour 0
     subport 0 pipe 0 tc 0 queue 0 colour 0
     worked: 1 1 1 1 0 and with room: 1
+    mixed: 1 0 1 2 1 2 0 2, after the drain: 0 3
     ");
     // 100 frames, and a queue of 64.
     let of_queue = |reason: &str, frames| {

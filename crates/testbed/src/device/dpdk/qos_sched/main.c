@@ -49,6 +49,7 @@ struct options {
 	uint32_t mtu;
 	uint32_t ring;
 	uint32_t drain_us;
+	bool is_mixed;
 	struct bursts bursts;
 };
 
@@ -61,7 +62,7 @@ static struct profile profile;
 /* From --in to --out, and upstream. */
 static struct flow downstream, upstream;
 static atomic_bool is_over;
-/* Of the thread that does the work of all three: it runs, and before ordinary processes. */
+/* Of the thread that does the work of all: it runs, and before ordinary processes. */
 static atomic_bool has_started, is_real_time;
 
 void complain(const char *format, ...)
@@ -98,7 +99,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 		{"mtu", required_argument, NULL, 'm'},
 		{"frame-bytes", required_argument, NULL, 'f'}, {"bursts", required_argument, NULL, 'b'},
 		{"ring", required_argument, NULL, 'q'},    {"nic-ring", required_argument, NULL, 'n'},
-		{"drain-us", required_argument, NULL, 'd'}, {0},
+		{"drain-us", required_argument, NULL, 'd'}, {"mixed", no_argument, NULL, 'x'}, {0},
 	};
 	int option;
 
@@ -121,6 +122,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 		case 'q': options->ring = (uint32_t)strtoul(optarg, NULL, 10); break;
 		case 'n': options->interfaces.ring_frames = (uint32_t)strtoul(optarg, NULL, 10); break;
 		case 'd': options->drain_us = (uint32_t)strtoul(optarg, NULL, 10); break;
+		case 'x': options->is_mixed = true; break;
 		case 'b':
 			if (!read_bursts(optarg, &options->bursts)) {
 				complain("--bursts %s: four numbers from 1 to %d, as 64,64,32,64", optarg, MAX_BURST);
@@ -232,6 +234,7 @@ static bool start_flow(struct flow *flow, const char *name, const struct options
 		complain("no memory for rings: %s", rte_strerror(rte_errno));
 		return false;
 	}
+	flow->is_mixed = options->is_mixed;
 	flow->bursts = options->bursts;
 	flow->drain_cycles = rte_get_tsc_hz() / 1000000 * options->drain_us;
 	return true;
@@ -255,6 +258,7 @@ static bool start_flows(const struct options *options)
 /* ---- threads ---- */
 
 static const step EVERYTHING[] = {receive_step, worker_step, transmit_step, NULL};
+static const step EVERYTHING_MIXED[] = {receive_step, worker_step, NULL};
 static const step RECEIVE[] = {receive_step, NULL};
 static const step WORKER[] = {worker_step, NULL};
 static const step TRANSMIT[] = {transmit_step, NULL};
@@ -271,7 +275,7 @@ static void set_real_time(void)
 
 static int thread(void *steps)
 {
-	bool naps = steps == EVERYTHING;
+	bool naps = steps == EVERYTHING || steps == EVERYTHING_MIXED;
 	struct timespec nap = {.tv_nsec = NAP};
 	unsigned idle = 0;
 
@@ -289,17 +293,23 @@ static int thread(void *steps)
 	return 0;
 }
 
-static void start_threads(bool spin)
+static unsigned threads_of(const struct options *options)
+{
+	return options->is_mixed ? 2 : 3;
+}
+
+static void start_threads(const struct options *options, bool spin)
 {
 	static const step *const alone[] = {RECEIVE, WORKER, TRANSMIT};
+	const step *everything = options->is_mixed ? EVERYTHING_MIXED : EVERYTHING;
 
 	if (!spin) {
-		rte_eal_remote_launch(thread, (void *)(uintptr_t)EVERYTHING, 1);
+		rte_eal_remote_launch(thread, (void *)(uintptr_t)everything, 1);
 		while (!atomic_load(&has_started))
 			rte_delay_us_sleep(100);
 		return;
 	}
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < threads_of(options); i++)
 		rte_eal_remote_launch(thread, (void *)(uintptr_t)alone[i], i + 1);
 }
 
@@ -380,9 +390,9 @@ int main(int argc, char **argv)
 	downstream.sched = scheduler_start(&profile);
 	if (downstream.sched == NULL)
 		return EXIT_USELESS_TO_REPEAT;
-	start_threads(spins(&processors));
-	printf("{\"event\":\"ready\",\"version\":\"%s\",\"hugepages\":%s,\"threads\":%d,\"real_time\":%s}\n", rte_version(),
-	       is_huge ? "true" : "false", spins(&processors) ? 3 : 1, atomic_load(&is_real_time) ? "true" : "false");
+	start_threads(&options, spins(&processors));
+	printf("{\"event\":\"ready\",\"version\":\"%s\",\"hugepages\":%s,\"threads\":%u,\"real_time\":%s}\n", rte_version(),
+	       is_huge ? "true" : "false", spins(&processors) ? threads_of(&options) : 1, atomic_load(&is_real_time) ? "true" : "false");
 	fflush(stdout);
 	is_good = command_loop(&options);
 	atomic_store(&is_over, true);

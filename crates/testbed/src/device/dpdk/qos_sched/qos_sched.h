@@ -49,10 +49,12 @@ struct bursts {
 	uint32_t transmit;
 };
 
-/* Frames of one direction, and what the three threads share of it. Each counter has one writer. */
+/* Frames of one direction, and what its threads share of it. Each counter has one writer. */
 struct flow {
 	uint16_t in_port;
 	uint16_t out_port;
+	/* Whether the worker transmits, too; there is no second ring then. */
+	bool is_mixed;
 	struct bursts bursts;
 	uint64_t drain_cycles;
 	/* Both are missing on the way back, where frames keep their order. */
@@ -60,14 +62,14 @@ struct flow {
 	struct rte_sched_port *sched;
 	struct rte_ring *received;
 	struct rte_ring *scheduled;
-	/* Whether the transmit thread waits for whole bursts; otherwise it sends what is there. */
+	/* Whether the thread that transmits waits for whole bursts; otherwise it sends what is there. */
 	atomic_bool waits_for_bursts;
 	/* Whether the worker is to copy the counters of queues. */
 	atomic_bool counters_wanted;
-	/* Frames that the worker has for a ring without room. */
+	/* Frames that the worker has dequeued, for a ring without room. */
 	struct rte_mbuf *pending[MAX_BURST];
 	uint32_t n_pending;
-	/* Frames that the transmit thread holds, and how many of them, from the first, are to be sent. */
+	/* Frames that the thread that transmits holds, and how many of them, from the first, are to be sent. */
 	struct rte_mbuf *held[2 * MAX_BURST];
 	uint32_t n_held;
 	uint32_t n_due;

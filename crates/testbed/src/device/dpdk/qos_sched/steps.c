@@ -98,6 +98,40 @@ static void fill(struct flow *flow, struct rte_ring *card)
 	printf(" and with room: %d\n", transmit_step(flow));
 }
 
+static void work(struct flow *flow, struct rte_ring *card)
+{
+	bool worked = worker_step(flow);
+
+	printf(" %d %u", worked, rte_ring_count(card));
+}
+
+/* Whether a worker that transmits worked, and frames that the interface has of it: bursts of two, and a rest. Without
+ * the scheduler, which hands on some frames a round later. */
+static void mixed(struct flow *flow, struct rte_ring *card)
+{
+	struct rte_sched_port *sched = flow->sched;
+	void *taken;
+
+	while (rte_ring_dequeue(card, &taken) == 0)
+		;
+	flow->sched = NULL;
+	flow->is_mixed = true;
+	flow->bursts.transmit = 2;
+	flow->drain_cycles = UINT64_MAX;
+	atomic_store(&flow->waits_for_bursts, true);
+	printf("mixed:");
+	for (int i = 0; i < 3; i++) {
+		rte_ring_enqueue(flow->received, frame("0800"));
+		work(flow, card);
+	}
+	work(flow, card);
+	flow->drain_cycles = 0;
+	printf(", after the drain:");
+	work(flow, card);
+	printf("\n");
+	flow->sched = sched;
+}
+
 static void overflow(struct flow *flow, struct rte_ring *card, const char *what)
 {
 	for (int i = 0; i < BURST; i++) {
@@ -135,6 +169,7 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++)
 		place(&flow, in, argv[i]);
 	fill(&flow, out);
+	mixed(&flow, out);
 	overflow(&flow, in, argv[2]);
 	return EXIT_SUCCESS;
 }

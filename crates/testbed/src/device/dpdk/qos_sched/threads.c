@@ -98,26 +98,6 @@ static bool schedule(struct flow *flow)
 	return n > 0 || flow->n_pending > 0;
 }
 
-bool worker_step(struct flow *flow)
-{
-	bool worked;
-
-	if (atomic_load_explicit(&flow->counters_wanted, memory_order_acquire)) {
-		counters_copy(flow);
-		atomic_store_explicit(&flow->counters_wanted, false, memory_order_release);
-	}
-	if (!has_handed_on(flow))
-		return false;
-	if (flow->sched != NULL) {
-		worked = schedule(flow);
-	} else {
-		flow->n_pending = rte_ring_sc_dequeue_burst(flow->received, (void **)flow->pending, flow->bursts.dequeue, NULL);
-		worked = flow->n_pending > 0;
-	}
-	has_handed_on(flow);
-	return worked;
-}
-
 /* The sample waits in a loop until the interface has taken all; this returns to it in the next round. Whether
  * the interface took anything: where it does not, a thread that has no processor of its own must sleep. */
 static bool send_due(struct flow *flow)
@@ -131,27 +111,61 @@ static bool send_due(struct flow *flow)
 	return sent > 0;
 }
 
+/* `n` frames more are held: whole bursts are due, and after a while without any, or if nobody waits, the rest. */
+static void collected(struct flow *flow, uint32_t n)
+{
+	bool waits = atomic_load_explicit(&flow->waits_for_bursts, memory_order_relaxed);
+	uint64_t now = rte_get_tsc_cycles();
+
+	flow->n_held += n;
+	if (n > 0)
+		flow->last_taken = now;
+	flow->n_due = flow->n_held - flow->n_held % flow->bursts.transmit;
+	if (!waits || now - flow->last_taken > flow->drain_cycles)
+		flow->n_due = flow->n_held;
+	if (flow->n_due > 0)
+		send_due(flow);
+}
+
+bool worker_step(struct flow *flow)
+{
+	bool worked;
+
+	if (atomic_load_explicit(&flow->counters_wanted, memory_order_acquire)) {
+		counters_copy(flow);
+		atomic_store_explicit(&flow->counters_wanted, false, memory_order_release);
+	}
+	if (flow->is_mixed && flow->n_due > 0)
+		return send_due(flow);
+	if (!flow->is_mixed && !has_handed_on(flow))
+		return false;
+	if (flow->sched != NULL) {
+		worked = schedule(flow);
+	} else {
+		flow->n_pending = rte_ring_sc_dequeue_burst(flow->received, (void **)flow->pending, flow->bursts.dequeue, NULL);
+		worked = flow->n_pending > 0;
+	}
+	if (flow->is_mixed) {
+		memcpy(flow->held + flow->n_held, flow->pending, flow->n_pending * sizeof(flow->held[0]));
+		collected(flow, flow->n_pending);
+	} else {
+		has_handed_on(flow);
+	}
+	return worked;
+}
+
 bool transmit_step(struct flow *flow)
 {
-	const struct bursts *bursts = &flow->bursts;
 	bool waits = atomic_load_explicit(&flow->waits_for_bursts, memory_order_relaxed);
 	struct rte_mbuf **behind = flow->held + flow->n_held;
-	uint64_t now = rte_get_tsc_cycles();
 	uint32_t n;
 
 	if (flow->n_due > 0)
 		return send_due(flow);
 	if (waits)
-		n = rte_ring_sc_dequeue_bulk(flow->scheduled, (void **)behind, bursts->dequeue, NULL);
+		n = rte_ring_sc_dequeue_bulk(flow->scheduled, (void **)behind, flow->bursts.dequeue, NULL);
 	else
-		n = rte_ring_sc_dequeue_burst(flow->scheduled, (void **)behind, bursts->dequeue, NULL);
-	flow->n_held += n;
-	if (n > 0)
-		flow->last_taken = now;
-	flow->n_due = flow->n_held - flow->n_held % bursts->transmit;
-	if (!waits || now - flow->last_taken > flow->drain_cycles)
-		flow->n_due = flow->n_held;
-	if (flow->n_due > 0)
-		send_due(flow);
+		n = rte_ring_sc_dequeue_burst(flow->scheduled, (void **)behind, flow->bursts.dequeue, NULL);
+	collected(flow, n);
 	return n > 0;
 }
