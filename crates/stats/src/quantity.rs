@@ -9,6 +9,7 @@ use crate::observation::{RunObservation, SliceObservation};
 use crate::record::Figures;
 use crate::words;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use slicewise_units::L1_OVERHEAD_BYTES;
 use std::fmt;
 
 /// Unit of a quantity.
@@ -79,6 +80,8 @@ type OfSource = Option<(f64, Together)>;
 enum Of {
     /// Figures over a span: of a slice or of all slices together, after the transient or over the whole run.
     Span(fn(&Figures) -> Option<f64>),
+    /// The same, for published figures alone.
+    Published(fn(&Figures) -> Option<f64>),
     /// A slice, over the whole run.
     Slice(fn(&SliceObservation) -> Option<f64>),
     /// The applications of a slice, source by source.
@@ -164,6 +167,7 @@ quantities! {
     LossBurstFrames "loss_burst_frames", Number("frames"), "frames lost in a burst",
         Of::Span(|f| known(f.loss_bursts, f.loss_burst_frames as f64 / f.loss_bursts as f64));
 
+    ThroughputL1 "throughput_l1", Rate, "throughput counted on layer 1", Of::Published(throughput_l1);
     DelayMin "delay_min", Time, "smallest delay", Of::Slice(|s| time(s.whole.delay.samples, s.whole.delay.min_ns));
     LossEpisodeLength "loss_episode_length", Time, "length of a loss episode", Of::Slice(|s| s.loss_episodes.mean_length_ns());
     LossEpisodeFrames "loss_episode_frames", Number("frames"), "frames lost in an episode", Of::Slice(|s| s.loss_episodes.mean_lost_frames());
@@ -221,6 +225,13 @@ quantities! {
         Of::Applications(|a| of_video(a, a.video?.switches_per_minute));
     StartUpMean "start_up_mean", Time, "mean time until video plays", Of::Applications(|a| of_video(a, a.video?.start_up_mean_ns));
     StalledRatio "stalled_ratio", Ratio, "time in which video is stopped", Of::Applications(|a| of_video(a, a.video?.stalled_ratio));
+}
+
+/// Frames below the shortest of Ethernet count as they are.
+fn throughput_l1(f: &Figures) -> Option<f64> {
+    let overhead =
+        L1_OVERHEAD_BYTES as f64 * f.received_frames as f64 / f.received_bytes.max(1) as f64;
+    Some(f.throughput_bits_per_second * (1.0 + overhead))
 }
 
 fn known(samples: u64, value: f64) -> Option<f64> {
@@ -359,9 +370,11 @@ impl Metric {
         };
         let all = Quantity::ALL.iter().copied();
         let stated = all.filter(|quantity| !matches!(quantity.entry().of, Of::Reference));
-        stated
-            .map(Self::from)
-            .chain(Quantity::of_spans().map(whole))
+        let over_spans = Quantity::ALL
+            .iter()
+            .copied()
+            .filter(|quantity| matches!(quantity.entry().of, Of::Span(_) | Of::Published(_)));
+        stated.map(Self::from).chain(over_spans.map(whole))
     }
 
     /// Metric with this name.
@@ -395,8 +408,10 @@ impl Metric {
             None => None,
         };
         match self.quantity.entry().of {
-            Of::Span(of) if self.whole => of(&slice?.whole),
-            Of::Span(of) => of(slice.map_or(&run.aggregate, |slice| &slice.steady)),
+            Of::Span(of) | Of::Published(of) if self.whole => of(&slice?.whole),
+            Of::Span(of) | Of::Published(of) => {
+                of(slice.map_or(&run.aggregate, |slice| &slice.steady))
+            }
             Of::Slice(of) => of(slice?),
             Of::Applications(_) => {
                 let (_, name) = subject.slice?;

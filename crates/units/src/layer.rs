@@ -47,8 +47,9 @@ pub struct Accounting {
     pub overhead_bytes: i16,
 }
 
-/// FCS, preamble with start delimiter, and inter-frame gap (IEEE 802.3), in bytes.
-const L1_OVERHEAD_BYTES: i64 = 4 + 8 + 12;
+/// Bytes that a frame occupies beside itself on the link: FCS, preamble with start delimiter, and inter-frame gap (IEEE
+/// 802.3).
+pub const L1_OVERHEAD_BYTES: i64 = 4 + 8 + 12;
 /// The shortest Ethernet frame without its FCS, in bytes.
 const L2_MIN_BYTES: i64 = 60;
 

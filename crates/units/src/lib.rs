@@ -21,7 +21,7 @@ mod way;
 
 pub use bytes::ByteCount;
 pub use credit::Credit;
-pub use layer::{Accounting, FrameLengths, Layer};
+pub use layer::{Accounting, FrameLengths, L1_OVERHEAD_BYTES, Layer};
 pub use rate::BitRate;
 pub use round::Rounded;
 pub use text::{QuantityError, is_hidden};

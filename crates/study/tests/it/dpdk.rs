@@ -3,7 +3,7 @@
 use crate::support::{parse, told};
 use insta::assert_snapshot;
 use slicewise_study::{
-    DutModel, MemoryFiles, QosSchedBursts, QosSchedParams, QosSchedRings, Study,
+    DutModel, MemoryFiles, QosSchedBursts, QosSchedParams, QosSchedRings, QosSchedThreads, Study,
 };
 use slicewise_units::Duration;
 
@@ -143,8 +143,9 @@ fn threads_are_those_of_the_sample_application_unless_the_study_says_otherwise()
     );
     let all = threads("dut: {model: qos_sched, burst: 8}").unwrap();
     assert_eq!(all.burst, QosSchedBursts::all(8));
-    let some = "dut: {model: qos_sched, burst: {dequeue: 16}, ring: {software: 256}, drain: 1 ms}";
+    let some = "dut: {model: qos_sched, threads: mixed, burst: {dequeue: 16}, ring: {software: 256}, drain: 1 ms}";
     let expected = QosSchedParams {
+        threads: QosSchedThreads::Mixed,
         burst: QosSchedBursts {
             dequeue: 16,
             ..QosSchedParams::default().burst
@@ -156,6 +157,12 @@ fn threads_are_those_of_the_sample_application_unless_the_study_says_otherwise()
         drain: Duration::from_millis(1),
     };
     assert_eq!(threads(some), Ok(expected));
+    let mixed = with(&[("dut: {model: qos_sched}", some)], PROFILE).unwrap();
+    assert_snapshot!(mixed.description("test").dut, @"DPDK's qos_sched (model), port of 1 Gbit/s, bursts of 64, 64, 16 and 64, a worker that transmits, drain 1 ms");
+    // No second ring, so no burst that does not fit into it.
+    assert!(
+        threads("dut: {model: qos_sched, threads: mixed, burst: 64, ring: {software: 64}}").is_ok()
+    );
     let study = with(&[], PROFILE).unwrap();
     assert_snapshot!(study.description("test").dut, @"DPDK's qos_sched (model), port of 1 Gbit/s, bursts of 64, 64, 32 and 64");
 }
