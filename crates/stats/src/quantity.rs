@@ -3,7 +3,7 @@
 //! Estimates, published figures, predictions, tables, charts and the page's script iterate over this table. A new
 //! quantity is an entry here, its counting in a record, and its documentation.
 
-use crate::application::ApplicationRecord;
+use crate::application::{ApplicationRecord, TransportFigures};
 use crate::estimate::Estimate;
 use crate::observation::{RunObservation, SliceObservation};
 use crate::record::Figures;
@@ -71,6 +71,15 @@ pub enum Together {
     Largest,
     /// Mean by these weights.
     Mean(f64),
+    /// Jain's index of so many connections whose sum and sum of squares are these.
+    Jain {
+        /// Connections.
+        connections: f64,
+        /// Sum of their rates.
+        sum: f64,
+        /// Sum of the squares of their rates.
+        squares: f64,
+    },
 }
 
 type OfSource = Option<(f64, Together)>;
@@ -200,7 +209,7 @@ quantities! {
     WindowMean "window_mean", Bytes, "mean congestion window", Of::Applications(|a| {
         mean(a.transport.window_samples, a.transport.window_mean_bytes)
     });
-    Fairness "fairness", Number("index"), "Jain's index of goodput", Of::Applications(|a| mean(a.transport.connections, a.transport.fairness?));
+    Fairness "fairness", Number("index"), "Jain's index of goodput", Of::Applications(|a| jain(&a.transport));
     RequestsOffered "requests_offered", PerSecond("requests/s"), "requests due a second",
         Of::Applications(|a| Some((a.requests?.offered_per_second, Together::Sum)));
     RequestsAchieved "requests_achieved", PerSecond("responses/s"), "responses a second",
@@ -244,6 +253,27 @@ fn time(samples: u64, ns: u64) -> Option<f64> {
 
 fn mean(samples: u64, value: f64) -> OfSource {
     (samples > 0).then_some((value, Together::Mean(samples as f64)))
+}
+
+/// The index of several sources is that of all their connections: a source's sum of squares follows from its own index.
+fn jain(transport: &TransportFigures) -> OfSource {
+    let (connections, sum) = (
+        transport.connections as f64,
+        transport.goodput_bits_per_second,
+    );
+    let index = match transport.connections {
+        1 => 1.0,
+        _ => transport.fairness?,
+    };
+    let squares = sum * sum / (connections * index);
+    Some((
+        index,
+        Together::Jain {
+            connections,
+            sum,
+            squares,
+        },
+    ))
 }
 
 fn largest(samples: u64, ns: u64) -> OfSource {
@@ -321,6 +351,7 @@ impl Quantity {
             return None;
         };
         let (mut sum, mut weights, mut found) = (0.0, 0.0, false);
+        let mut jain = (0.0, 0.0, 0.0);
         for (value, together) in sources.into_iter().filter_map(of) {
             match together {
                 Together::Sum => sum += value,
@@ -329,8 +360,21 @@ impl Quantity {
                     sum += value * weight;
                     weights += weight;
                 }
+                Together::Jain {
+                    connections,
+                    sum,
+                    squares,
+                } => {
+                    jain = (jain.0 + connections, jain.1 + sum, jain.2 + squares);
+                }
             }
             found = true;
+        }
+        if let (connections, sum, squares) = jain
+            && connections > 0.0
+        {
+            return (connections > 1.0 && squares > 0.0)
+                .then(|| sum * sum / (connections * squares));
         }
         found.then(|| if weights > 0.0 { sum / weights } else { sum })
     }
@@ -483,6 +527,27 @@ impl<'de> Deserialize<'de> for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fairness_of_sources_together_is_that_of_their_connections() {
+        let source = |connections, goodput_bits_per_second, fairness| ApplicationRecord {
+            transport: TransportFigures {
+                connections,
+                goodput_bits_per_second,
+                fairness,
+                ..TransportFigures::default()
+            },
+            ..ApplicationRecord::default()
+        };
+        let of = |sources: &[ApplicationRecord]| Quantity::Fairness.of(sources);
+        // Connections of 3 and 1, and one of 2: (3 + 1 + 2)² / (3 (9 + 1 + 4)).
+        let two = source(2, 4.0, Some(16.0 / 20.0));
+        assert_eq!(of(&[two.clone()]), Some(0.8));
+        let all = of(&[two, source(1, 2.0, None)]).unwrap();
+        assert!((all - 36.0 / 42.0).abs() < 1e-12, "{all}");
+        assert_eq!(of(&[source(1, 2.0, None)]), None);
+        assert_eq!(of(&[source(2, 0.0, None)]), None);
+    }
 
     #[test]
     fn no_two_metrics_have_a_name_in_common_and_each_is_found_by_it() {
