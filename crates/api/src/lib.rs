@@ -8,6 +8,7 @@
 mod administration;
 mod change;
 mod client;
+mod counter_history;
 mod counters;
 mod event;
 mod flows;
@@ -26,6 +27,10 @@ pub use administration::{
 };
 pub use change::{Batch, BatchAnswer, Change, GenerationPage, GenerationRecord, SliceChange};
 pub use client::{Client, ClientError, ClientParams, Precondition, Versioned};
+pub use counter_history::{
+    Bins, DirectionHistory, HopHistory, LinkDirectionHistory, LinkHistory, NamedHistory,
+    SliceHistory,
+};
 pub use counters::{
     CounterAnswer, CounterReport, DelayPercentiles, DirectionCounters, FlowCounters, GatewayEvent,
     HopCounters, LinkCounters, LinkCountersRecord, SliceCounters, SliceCountersRecord, SliceFlows,

@@ -4,8 +4,8 @@ use super::{Call, Client, ClientError, Precondition, Versioned, path_of, with_qu
 use crate::{
     Acknowledgement, Announced, Batch, BatchAnswer, CounterAnswer, CounterReport, Desired,
     EventPage, GatewayAnnouncement, GatewayRecord, GenerationPage, GenerationRecord,
-    LinkCountersRecord, LinkRecord, OfferAnswer, Slice, SliceCountersRecord, SlicePage, SliceQuery,
-    SliceRecord, SliceState,
+    LinkCountersRecord, LinkHistory, LinkRecord, OfferAnswer, Slice, SliceCountersRecord,
+    SliceHistory, SlicePage, SliceQuery, SliceRecord, SliceState,
 };
 use std::time::Duration;
 use ureq::http::Method;
@@ -36,6 +36,14 @@ impl Client {
     /// As all methods.
     pub fn link_counters(&self, name: &str) -> Result<LinkCountersRecord, ClientError> {
         self.get(path_of("links", name) + "/counters")
+    }
+
+    /// Counters of a link in the last hour, and of those of its slices that sent most.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn link_history(&self, name: &str) -> Result<LinkHistory, ClientError> {
+        self.get(path_of("links", name) + "/counters/history")
     }
 
     /// A part of the list of slices.
@@ -79,6 +87,14 @@ impl Client {
     ) -> Result<SliceCountersRecord, ClientError> {
         let path = path_of("slices", name) + "/counters";
         self.get(with_query(&path, &[("flows", flows.then_some("true"))]))
+    }
+
+    /// Counters of a slice in the last hour.
+    ///
+    /// # Errors
+    /// As all methods.
+    pub fn slice_history(&self, name: &str) -> Result<SliceHistory, ClientError> {
+        self.get(path_of("slices", name) + "/counters/history")
     }
 
     /// Add a slice, or change it. `key`: an idempotency key, with which the same request may be sent again.

@@ -1,5 +1,6 @@
 //! The newest counters: in memory where this controller got them, and in the store for the others.
 
+use super::bins::CounterBins;
 use crate::actor::Actor;
 use crate::slices::{Hop, Stored};
 use crate::sql::{EventNote, Failed, RowExt, Sql, Tx, values};
@@ -52,6 +53,7 @@ impl Reported {
 pub(crate) struct Counters {
     reports: RwLock<HashMap<String, (Duration, Arc<Reported>)>>,
     interests: Mutex<HashMap<String, Interest>>,
+    pub(crate) bins: CounterBins,
 }
 
 /// Somebody looks at the flows of a slice.
@@ -65,11 +67,19 @@ struct Interest {
 }
 
 impl Counters {
-    /// A report came `now`, at `at_ms` of day.
-    pub(crate) fn keep(&self, now: Duration, at_ms: u64, gateway: &str, report: CounterReport) {
+    /// A report came `now`, at `at_ms` of day. Returns true if it is the first of a bin, which needs the rates of links.
+    pub(crate) fn keep(
+        &self,
+        now: Duration,
+        at_ms: u64,
+        gateway: &str,
+        report: CounterReport,
+    ) -> bool {
+        let is_first = self.bins.add(at_ms, gateway, &report);
         let reported = Arc::new(Reported::new(at_ms, report));
         let mut reports = self.reports.write().unwrap_or_else(PoisonError::into_inner);
         reports.insert(gateway.to_owned(), (now, reported));
+        is_first
     }
 
     /// Somebody looks at the flows of a slice with these hops. Whether other controllers must be told so: where a gateway reports to one of them,

@@ -2,6 +2,8 @@
 
 mod acknowledge;
 mod announce;
+mod bins;
+mod counter_history;
 mod counters;
 mod desired;
 mod instance;
@@ -10,6 +12,9 @@ mod presence;
 
 pub(crate) use acknowledge::acknowledge;
 pub(crate) use announce::{announce, note_refused};
+pub(crate) use counter_history::{
+    BUSIEST_MAX, Span, histories_of_several, link_history, link_rates, slice_history,
+};
 pub(crate) use counters::{
     Counters, counters_of_all, counters_of_several, link_counters, save_counters, slice_counters,
     tell_interest,

@@ -124,18 +124,21 @@ pub(super) async fn several_counters(
     Reader(actor): Reader,
     Parameters(asked): Parameters<SeveralParameters>,
 ) -> Replied {
-    let names: Vec<&str> = asked
-        .slices
-        .split(',')
-        .filter(|name| check_name(name, "").is_ok())
-        .collect();
+    let names = several(&asked.slices)?;
+    json(&known::counters_of_several(&app.store, &app.counters, &actor, &names).await?)
+}
+
+/// Returns the names with commas between them that are valid.
+pub(super) fn several(slices: &str) -> Result<Vec<&str>, Refusal> {
+    let names = slices.split(',');
+    let names: Vec<&str> = names.filter(|name| check_name(name, "").is_ok()).collect();
     if names.len() > SLICES_MAX {
         let count = names.len();
         return Err(Refusal::malformed(format!(
             "`slices` has {count} names: expected at most {SLICES_MAX}"
         )));
     }
-    json(&known::counters_of_several(&app.store, &app.counters, &actor, &names).await?)
+    Ok(names)
 }
 
 /// Every gateway.
@@ -313,8 +316,13 @@ pub(super) async fn report_counters(
         Answer::json(200, &answer)
     })?;
     follow_rules(&app, &name, &report).await;
-    app.counters
-        .keep(now, app.store.clock().now_ms(), &name, report);
+    let now_ms = app.store.clock().now_ms();
+    if app.counters.keep(now, now_ms, &name, report) {
+        let mut connection = app.store.pool().acquire().await?;
+        let bins = &app.counters.bins;
+        let rates = known::link_rates(&mut connection, bins, &name).await?;
+        bins.set_rates(&name, rates);
+    }
     Ok(answer.into_response())
 }
 

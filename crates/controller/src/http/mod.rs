@@ -4,6 +4,7 @@ mod administration;
 mod answer;
 mod assets;
 mod connections;
+mod counter_history;
 mod described;
 mod events;
 mod extract;
@@ -88,14 +89,23 @@ fn slice_routes() -> Router<Shared> {
         .route("/v1/links", get(gateways::links))
         .route("/v1/links/{name}", get(gateways::link))
         .route("/v1/links/{name}/counters", get(gateways::link_counters))
+        .route(
+            "/v1/links/{name}/counters/history",
+            get(counter_history::link),
+        )
         .route("/v1/slices", get(slices::list))
         .route(
             "/v1/slices/{name}",
             get(slices::read).put(slices::put).delete(slices::remove),
         )
         .route("/v1/slices/{name}/counters", get(gateways::slice_counters))
+        .route(
+            "/v1/slices/{name}/counters/history",
+            get(counter_history::slice),
+        )
         .route("/v1/slices/{name}/purge", post(slices::purge))
         .route("/v1/counters", get(gateways::several_counters))
+        .route("/v1/counters/history", get(counter_history::several))
         .route("/v1/batches", post(slices::batch))
         .route("/v1/offers", post(slices::offer))
         .route("/v1/generations", get(slices::generations))

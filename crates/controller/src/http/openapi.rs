@@ -1,6 +1,8 @@
 //! The description of the API (OpenAPI 3.1), generated from types and handlers.
 
-use super::{administration, events, gateways, operations, requests, rules, slices};
+use super::{
+    administration, counter_history, events, gateways, operations, requests, rules, slices,
+};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use slicewise_api::Problem;
@@ -70,7 +72,7 @@ impl Modify for Flattened {
     ),
     paths(
         gateways::links, gateways::link, gateways::link_counters, slices::list, slices::read, slices::put, slices::remove, slices::purge,
-        gateways::slice_counters, gateways::several_counters, slices::batch, slices::offer, slices::generations, slices::generation, slices::restore,
+        gateways::slice_counters, gateways::several_counters, counter_history::link, counter_history::slice, counter_history::several, slices::batch, slices::offer, slices::generations, slices::generation, slices::restore,
         events::events, requests::slice_requests, administration::tenants, administration::tenant, administration::put_tenant,
         administration::remove_tenant, rules::rules, rules::rule, rules::put_rule, rules::remove_rule, administration::tokens, administration::add_token, administration::remove_token,
         administration::audit, gateways::gateways, gateways::announce, gateways::forget, gateways::desired,

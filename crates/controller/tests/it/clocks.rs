@@ -11,7 +11,7 @@ const HOUR_S: i64 = 3_600;
 
 /// A clock that tests move.
 #[derive(Debug)]
-struct TestClock {
+pub struct TestClock {
     start: SystemTime,
     /// The time of day is this much later, seconds.
     jumped_s: AtomicI64,
@@ -20,7 +20,7 @@ struct TestClock {
 }
 
 impl TestClock {
-    fn new() -> Arc<Self> {
+    pub fn new() -> Arc<Self> {
         let start = SystemTime::now();
         Arc::new(Self {
             start,
@@ -29,11 +29,11 @@ impl TestClock {
         })
     }
 
-    fn jump(&self, seconds: i64) {
+    pub fn jump(&self, seconds: i64) {
         self.jumped_s.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    fn pass(&self, seconds: i64) {
+    pub fn pass(&self, seconds: i64) {
         let passed = u64::try_from(seconds).unwrap();
         self.passed_s.fetch_add(passed, Ordering::Relaxed);
     }

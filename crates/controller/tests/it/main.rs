@@ -4,6 +4,7 @@
 mod api;
 mod clocks;
 mod cluster;
+mod counter_history;
 mod crashes;
 mod damage;
 mod delays;
